@@ -19,7 +19,7 @@ for the numbers scatter the more the larger they are; likelihoods are of the num
 
 It is compared with mean and deviation of all years, with a line between the neighbours of a gap (a
 random walk pinned to them, steps as large as those known), and with a Gaussian process of the usual
-kind, Matern's (wengert.estimators).  Written into the folder `out`:
+kind, Matern's (wengert.compat.sklearn).  Written into the folder `out`:
 gaussian_process.png.  It ends with an error unless the process is the best of them in likelihood.
 """
 
@@ -32,7 +32,7 @@ from matplotlib.figure import Figure
 
 import wengert as wg
 from wengert import optim
-from wengert.estimators import GaussianProcessRegressor
+from wengert.compat.sklearn import GaussianProcessRegressor
 
 SUNSPOTS = np.array(
     """5 11 16 23 36 58 29 20 10 8 3 0 0 2 11 27 47 63 60 39 28 26 22 11 21 40 78 122 103 73 47 35

@@ -2,9 +2,10 @@
 
 Three real tables that scikit-learn ships: 569 tumours by 30 measurements (W. Wolberg, W. N. Street
 and O. L. Mangasarian, 1995), 178 wines by 13 (M. Forina, 1991), 442 patients with diabetes by 10
-(B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, 2004).  The perceptron (wengert.estimators) in
-scikit-learn's pipeline and the trees (scikit-learn's) are each measured on what they have not seen,
-in the same folds; how much the perceptron is held back (`alpha`) is chosen inside of each fold.
+(B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, 2004).  The perceptron
+(wengert.compat.sklearn) in scikit-learn's pipeline and the trees (scikit-learn's) are each measured
+on what they have not seen, in the same folds; how much the perceptron is held back (`alpha`) is
+chosen inside of each fold.
 
     python examples/tabular.py --folds 5 --seed 0 --out out
 
@@ -28,7 +29,7 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from wengert.estimators import MLPClassifier, MLPRegressor
+from wengert.compat.sklearn import MLPClassifier, MLPRegressor
 
 TABLES = {
     "tumours": (load_breast_cancer, 0.95),

@@ -56,7 +56,7 @@ assert not [n for n in dir(wengert) if "engine" in n]
 
 
 def test_public_modules_are_imported_in_every_form():
-    names = sorted({*wg.PACKAGES, *wg.ENGINE} - {"show.training", "ops"})
+    names = sorted({*wg.PACKAGES, *(n for n in wg.ENGINE if "." not in n)} - {"ops"})
     done = subprocess.run([sys.executable, "-c", FORMS, *names], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

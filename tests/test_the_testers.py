@@ -21,7 +21,7 @@ from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.elementwise.trigonometric import cos
 from wengert.errors import CheckError
 from wengert.testing import check_op
-from wengert.testing.laws import LAWS, laws_of
+from wengert.testing.laws.common import LAWS, laws_of
 
 FAULTS = []
 

@@ -56,6 +56,7 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
     "compiling": ("_engine.jit", {}),
     "control": ("_engine.control_flow", {}),
     "debug": ("_engine.diagnostics.debug", {}),
+    "estimators": ("compat.sklearn", {}),
     "graphs": ("_engine.graphs", _EXPLAINED),
     "keep": ("_engine.serialization", {}),
     "memory": ("_engine.backends.memory", {}),
@@ -63,12 +64,16 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
     "rewrite": ("_engine.rewrite", {}),
     "show": ("_engine.visualization", {}),
     "show.training": ("_engine.visualization.training_plots", {}),
+    "extend.op_library": ("extend.op_classes", {}),
+    "extend.operator_arithmetic": ("extend.operator_classes", {}),
+    "extend.operator_library": ("extend.operator_classes", {}),
+    "extend.operators": ("extend.operator_classes", {}),
 }
 SUBMODULES = sorted([*PACKAGES, *(name for name in ENGINE if "." not in name)])
 # Operations that are registered at first use.
 REWRITING.append("wengert._engine.rewrite.rules.overflowed_values")
 FAMILIES += [
-    "wengert.scipy.families",
+    "wengert.scipy.register_all",
     "wengert._engine.ops.neural.convolution",
     "wengert._engine.ops.neural.pooling",
 ]

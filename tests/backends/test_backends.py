@@ -10,8 +10,9 @@ from wengert.backends import Backend, Interpreter, Transformed, backend, backend
 import wengert as wg
 from wengert._engine.core.op import lookup
 from wengert.errors import BackendError, RegistryError
-from wengert.extend import as_operation, ops
-from wengert.extend.transformers import Transformer, make_transformer
+from wengert.extend import as_operation
+from wengert.extend.op_classes import op as ops
+from wengert.extend.op_classes.transformers import Transformer, make_transformer
 
 
 @pytest.fixture

@@ -15,8 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import wengert as wg
-from wengert import errors, estimators
-from wengert.estimators.kernels import KERNELS, squared_distances
+from wengert import errors
+from wengert.compat import sklearn
+from wengert.compat.sklearn.covariance import KERNELS, squared_distances
 
 QUICK = ["Ridge"]
 OF_ENVIRONMENT = "check_array_api_input"  # wants SCIPY_ARRAY_API=1 before SciPy is imported
@@ -25,7 +26,7 @@ OF_ENVIRONMENT = "check_array_api_input"  # wants SCIPY_ARRAY_API=1 before SciPy
 def passes(name):
     """Run every check; the names of those that were skipped."""
     skipped = []
-    for estimator, check in estimator_checks_generator(getattr(estimators, name)()):
+    for estimator, check in estimator_checks_generator(getattr(sklearn, name)()):
         if getattr(check, "func", check).__name__ == OF_ENVIRONMENT:
             continue
         try:
@@ -43,10 +44,7 @@ def passes(name):
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK))
-        for n in sorted(estimators.__all__)
-    ],
+    [pytest.param(n, marks=[pytest.mark.slow] * (n not in QUICK)) for n in sorted(sklearn.__all__)],
 )
 def test_scikit_learns_own_checks(name):
     assert len(passes(name)) < 10
@@ -71,7 +69,7 @@ def test_ridge_is_theirs(diabetes, rows):
     y = np.stack([y, y[::-1] ** 2], axis=1)
     weight = np.linspace(0, 1, len(y))
     for intercept in (True, False):
-        ours = estimators.Ridge(0.3, fit_intercept=intercept).fit(x, y, weight)
+        ours = sklearn.Ridge(0.3, fit_intercept=intercept).fit(x, y, weight)
         theirs = linear_model.Ridge(0.3, fit_intercept=intercept).fit(x, y, weight)
         np.testing.assert_allclose(ours.predict(x), theirs.predict(x), rtol=1e-8)
 
@@ -79,7 +77,7 @@ def test_ridge_is_theirs(diabetes, rows):
 def test_ridge_without_penalty_of_dependent_features_is_the_least_norm(diabetes):
     x, y = diabetes
     x = np.hstack([x, x[:, :2]])
-    ours = estimators.Ridge(0.0).fit(x, y)
+    ours = sklearn.Ridge(0.0).fit(x, y)
     centred = x - x.mean(axis=0)
     want = np.linalg.lstsq(centred, y - y.mean(), rcond=None)[0]
     np.testing.assert_allclose(ours.coef_, want, rtol=1e-6, atol=1e-6)
@@ -88,7 +86,7 @@ def test_ridge_without_penalty_of_dependent_features_is_the_least_norm(diabetes)
 @pytest.mark.parametrize("share", [1.0, 0.7, 0.0])
 def test_elastic_net_is_theirs(diabetes, share):
     x, y = diabetes
-    ours = estimators.ElasticNet(0.02, l1_ratio=share, tol=1e-13, max_iter=100_000).fit(x, y)
+    ours = sklearn.ElasticNet(0.02, l1_ratio=share, tol=1e-13, max_iter=100_000).fit(x, y)
     if share:
         theirs = linear_model.ElasticNet(0.02, l1_ratio=share, tol=1e-13, max_iter=100_000)
     else:
@@ -101,7 +99,7 @@ def test_elastic_net_is_theirs(diabetes, share):
 def test_lasso_is_zero_where_the_slope_is_too_small(diabetes):
     """The conditions of Karush, Kuhn and Tucker at the minimum."""
     x, y = diabetes
-    model = estimators.Lasso(0.5, tol=1e-12).fit(x, y)
+    model = sklearn.Lasso(0.5, tol=1e-12).fit(x, y)
     slope = x.T @ (y - model.predict(x)) / len(y)
     chosen = model.coef_ != 0
     assert 0 < chosen.sum() < x.shape[1]
@@ -112,7 +110,7 @@ def test_lasso_is_zero_where_the_slope_is_too_small(diabetes):
 
 def test_a_loop_that_ends_too_early_warns(diabetes):
     with pytest.warns(UserWarning, match="did not converge: the duality gap"):
-        estimators.Lasso(1e-3, max_iter=2).fit(*diabetes)
+        sklearn.Lasso(1e-3, max_iter=2).fit(*diabetes)
 
 
 # ---- classes -----------------------------------------------------------------------------------
@@ -123,7 +121,7 @@ def test_a_loop_that_ends_too_early_warns(diabetes):
 def test_logistic_regression_is_theirs(iris, classes, intercept):
     x, y = iris
     x, y = x[y < classes], y[y < classes]
-    ours = estimators.LogisticRegression(2.0, fit_intercept=intercept, tol=1e-9).fit(x, y)
+    ours = sklearn.LogisticRegression(2.0, fit_intercept=intercept, tol=1e-9).fit(x, y)
     theirs = linear_model.LogisticRegression(
         C=2.0, fit_intercept=intercept, tol=1e-12, max_iter=10_000, solver="newton-cg"
     ).fit(x, y)
@@ -133,7 +131,7 @@ def test_logistic_regression_is_theirs(iris, classes, intercept):
 
 
 def test_probabilities_do_not_underflow():
-    model = estimators.LogisticRegression(np.inf, max_iter=5)
+    model = sklearn.LogisticRegression(np.inf, max_iter=5)
     with pytest.warns(UserWarning, match="did not converge"):
         model.fit([[0.0], [1.0], [2.0]], [0, 0, 1])
     model.coef_, model.intercept_ = np.array([[1000.0]]), np.array([0.0])
@@ -146,7 +144,7 @@ def test_perceptron_learns_in_a_pipeline_and_a_search(iris):
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     pipe = make_pipeline(
         StandardScaler(),
-        estimators.MLPClassifier(learning_rate_init=0.02, max_iter=60, tol=0.0, random_state=0),
+        sklearn.MLPClassifier(learning_rate_init=0.02, max_iter=60, tol=0.0, random_state=0),
     )
     search = GridSearchCV(pipe, {"mlpclassifier__hidden_layer_sizes": [(8,), (4, 4)]}, cv=2)
     with pytest.warns(UserWarning, match="did not converge"):
@@ -160,8 +158,8 @@ def test_perceptron_follows_its_seed_also_when_compiled(diabetes, monkeypatch):
     x, y = diabetes[0] * 10, diabetes[1] / 100
 
     def trained(worth):
-        monkeypatch.setattr("wengert.estimators.perceptron.WORTH_COMPILING", worth)
-        model = estimators.MLPRegressor(
+        monkeypatch.setattr("wengert.compat.sklearn.mlp.WORTH_COMPILING", worth)
+        model = sklearn.MLPRegressor(
             (6,), "tanh", batch_size=100, max_iter=6, tol=0.0, n_iter_no_change=100, random_state=3
         )
         with pytest.warns(UserWarning, match="did not converge"):
@@ -185,7 +183,7 @@ THEIRS = {
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_process_is_theirs_at_given_scales(rng, kernel):
     x, y, z = rng.normal(size=(15, 2)), rng.normal(size=15), rng.normal(size=(4, 2))
-    ours = estimators.GaussianProcessRegressor(
+    ours = sklearn.GaussianProcessRegressor(
         kernel, length_scale=[0.7, 1.9], noise=0.1, optimize=False
     ).fit(x, y)
     theirs = gaussian_process.GaussianProcessRegressor(
@@ -199,7 +197,7 @@ def test_process_is_theirs_at_given_scales(rng, kernel):
 
 def test_process_finds_the_likeliest_scales(iris):
     x, y = iris[0][::3, :3], iris[0][::3, 3]
-    ours = estimators.GaussianProcessRegressor(normalize_y=True).fit(x, y)
+    ours = sklearn.GaussianProcessRegressor(normalize_y=True).fit(x, y)
     kernel = kernels.ConstantKernel(1.0) * kernels.RBF(np.ones(3)) + kernels.WhiteKernel(1e-2)
     theirs = gaussian_process.GaussianProcessRegressor(kernel, normalize_y=True).fit(x, y)
     assert ours.log_marginal_likelihood_ >= theirs.log_marginal_likelihood_value_ - 1e-4
@@ -217,7 +215,7 @@ def test_gradients_where_samples_coincide(kernel):
 
 
 def test_functions_are_drawn_from_what_is_known():
-    model = estimators.GaussianProcessRegressor(noise=1e-6, optimize=False)
+    model = sklearn.GaussianProcessRegressor(noise=1e-6, optimize=False)
     model.fit([[0.0], [1.0]], [2.0, -1.0])
     drawn = model.sample_y([[0.0], [1.0], [9.0]], 500)
     np.testing.assert_allclose(drawn[:2].mean(axis=1), [2.0, -1.0], atol=1e-2)
@@ -230,14 +228,14 @@ def test_functions_are_drawn_from_what_is_known():
 @pytest.mark.parametrize(
     ("make", "what"),
     [
-        (lambda: estimators.Ridge(-1.0), "alpha has to be at least 0"),
-        (lambda: estimators.ElasticNet(l1_ratio=2.0), "from 0 to 1"),
-        (lambda: estimators.GaussianProcessRegressor("cubic"), "one of"),
-        (lambda: estimators.GaussianProcessRegressor(length_scale=0.0), "larger than 0"),
-        (lambda: estimators.GaussianProcessRegressor(noise=0.0), "larger than 0"),
-        (lambda: estimators.MLPRegressor(activation="step"), "one of"),
-        (lambda: estimators.MLPRegressor((0,)), "at least one number"),
-        (lambda: estimators.MLPRegressor(learning_rate_init=0.0), "larger than 0"),
+        (lambda: sklearn.Ridge(-1.0), "alpha has to be at least 0"),
+        (lambda: sklearn.ElasticNet(l1_ratio=2.0), "from 0 to 1"),
+        (lambda: sklearn.GaussianProcessRegressor("cubic"), "one of"),
+        (lambda: sklearn.GaussianProcessRegressor(length_scale=0.0), "larger than 0"),
+        (lambda: sklearn.GaussianProcessRegressor(noise=0.0), "larger than 0"),
+        (lambda: sklearn.MLPRegressor(activation="step"), "one of"),
+        (lambda: sklearn.MLPRegressor((0,)), "at least one number"),
+        (lambda: sklearn.MLPRegressor(learning_rate_init=0.0), "larger than 0"),
     ],
 )
 def test_options_out_of_range(make, what):
@@ -246,6 +244,6 @@ def test_options_out_of_range(make, what):
 
 
 def test_classifiers_need_two_classes():
-    for make in (estimators.LogisticRegression, estimators.MLPClassifier):
+    for make in (sklearn.LogisticRegression, sklearn.MLPClassifier):
         with pytest.raises(errors.ArgumentError, match="one class only"):
             make().fit([[0.0], [1.0]], [1, 1])

@@ -12,7 +12,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import BackendError
-from wengert.onnx.reading import imported, static_inputs
+from wengert.onnx.importer import imported, static_inputs
 
 from .running import onnx
 

@@ -10,7 +10,7 @@ import pytest
 
 import wengert as wg
 from wengert.extend import Behavior, BehaviorGraph, ComputationGraph, Index, as_operation
-from wengert.extend.behaviours import BEHAVIORS, behavior_named, name_of_behavior
+from wengert.extend.behaviors.behavior import BEHAVIORS, behavior_named, name_of_behavior
 
 
 class Affine:

@@ -24,7 +24,7 @@ from wengert.extend import (
     primitive,
     vjp,
 )
-from wengert.extend.op_library import Apply, Cos
+from wengert.extend.op_classes.library import Apply, Cos
 from wengert.testing import check_grads, check_op
 
 

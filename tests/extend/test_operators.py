@@ -19,10 +19,10 @@ from wengert.extend import (
     UnaryOperator,
     as_operation,
 )
-from wengert.extend import operator_arithmetic as arithmetic
-from wengert.extend import operator_library as library
-from wengert.extend import operator_shapes as shapes
-from wengert.extend.operators import b8, f32, f64, i64
+from wengert.extend.operator_classes import differentiable_operators as arithmetic
+from wengert.extend.operator_classes import library as library
+from wengert.extend.operator_classes import shape_operators as shapes
+from wengert.extend.operator_classes.operator import b8, f32, f64, i64
 
 
 @pytest.fixture

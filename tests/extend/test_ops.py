@@ -17,7 +17,7 @@ from wengert.extend import (
     transformer_choices,
     variable,
 )
-from wengert.extend.op_library import (
+from wengert.extend.op_classes.library import (
     Apply,
     Cos,
     Equal,
@@ -31,7 +31,7 @@ from wengert.extend.op_library import (
     Transpose,
     Where,
 )
-from wengert.extend.ops import ordered_ops
+from wengert.extend.op_classes.op import ordered_ops
 
 numpy = make_transformer("numpy")
 

@@ -7,7 +7,9 @@ import pytest
 
 import wengert as wg
 from wengert import extend
-from wengert.extend import op_library, operator_arithmetic, operator_library
+from wengert.extend.op_classes import library as op_library
+from wengert.extend.operator_classes import differentiable_operators
+from wengert.extend.operator_classes import library as operator_library
 
 rng = np.random.default_rng(0)
 X, Y, SQUARE = rng.uniform(0.5, 1.5, (2, 3)), rng.uniform(0.5, 1.5, 3), rng.normal(size=(2, 2))
@@ -16,7 +18,7 @@ PAIRS = "Add Subtract Multiply Divide Maximum Power Sub Mul Div Greater Less Equ
 
 LIBRARY = [
     cls
-    for module in (op_library, operator_arithmetic)
+    for module in (op_library, differentiable_operators)
     for cls in vars(module).values()
     if isinstance(cls, type) and cls.__module__ == module.__name__ and "elementary" in vars(cls)
 ]
@@ -97,7 +99,7 @@ def test_what_derives_from_the_library_keeps_its_own_rules():
         def generate_adjoints(self, adjoints, delta, x):
             x.generate_add_delta(adjoints, delta)
 
-    class Cut(operator_arithmetic.Exp):
+    class Cut(differentiable_operators.Exp):
         """exp with a derivative of 2."""
 
         def get_parent_grad(self, my_grad, index):

@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.op import REGISTRY
-from wengert.testing.laws import arguments_of
+from wengert.testing.laws.common import arguments_of
 
 
 def pytest_generate_tests(metafunc):

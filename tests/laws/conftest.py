@@ -21,7 +21,7 @@ import zlib
 import pytest
 from wengert.backends import backends
 
-from wengert.testing.laws import LAWS, laws_of
+from wengert.testing.laws.common import LAWS, laws_of
 
 ALIKE = "special."
 SAMPLE = 16

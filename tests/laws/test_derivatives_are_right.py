@@ -1,6 +1,6 @@
 """Both modes agree with differences of the forward function, and all mixtures at order two."""
 
-from wengert.testing.laws import derivatives_are_right
+from wengert.testing.laws.common import derivatives_are_right
 
 
 def test_derivatives_are_right(op, rng):

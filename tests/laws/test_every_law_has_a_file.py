@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from wengert.testing.laws import LAWS, arguments_of, laws_of
+from wengert.testing.laws.common import LAWS, arguments_of, laws_of
 
 
 def test_every_law_has_a_file():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wengert.testing.native_laws import native_derivatives, native_derivatives_agree
+from wengert.testing.laws.native_code import native_derivatives, native_derivatives_agree
 
 
 def test_native_derivatives_agree(op, rng):

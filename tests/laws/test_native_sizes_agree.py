@@ -2,7 +2,7 @@
 
 import pytest
 
-from wengert.testing.native_laws import native_sizes, native_sizes_agree
+from wengert.testing.laws.native_code import native_sizes, native_sizes_agree
 
 
 def test_native_sizes_agree(op, rng):

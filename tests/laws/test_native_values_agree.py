@@ -2,7 +2,7 @@
 
 import pytest
 
-from wengert.testing.native_laws import native_values, native_values_agree
+from wengert.testing.laws.native_code import native_values, native_values_agree
 
 
 def test_native_values_agree(op, rng):

@@ -1,6 +1,6 @@
 """An operand may be a Python number, constant or variable."""
 
-from wengert.testing.laws import python_numbers_are_operands
+from wengert.testing.laws.common import python_numbers_are_operands
 
 
 def test_python_numbers_are_operands(op, rng):

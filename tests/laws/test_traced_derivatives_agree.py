@@ -1,6 +1,6 @@
 """Graphs of both modes, to second order, give what eager execution gives."""
 
-from wengert.testing.traced_laws import traced_derivatives_agree
+from wengert.testing.laws.tracing import traced_derivatives_agree
 
 
 def test_traced_derivatives_agree(op, rng):

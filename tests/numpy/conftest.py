@@ -15,7 +15,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import CheckError, TraceError, WengertError
 from wengert.testing import check_grads
-from wengert.testing.traced import check_traced
+from wengert.testing.traced_checks import check_traced
 
 # Programs of which there is no graph: what they do, or the shape of what they give, depends on
 # values, or on how an array lies in memory.

@@ -6,8 +6,8 @@ import pytest
 import wengert as wg
 import wengert.numpy as wnp
 from wengert.errors import OperandError, ShapeError
-from wengert.testing import grads
-from wengert.testing.traced import check_traced
+from wengert.testing import grad_checks
+from wengert.testing.traced_checks import check_traced
 
 C = np.array([0.3, -0.7, 1.1, 0.4])
 D = np.array([0.9, 0.2, -0.5])
@@ -78,7 +78,7 @@ def test_tensors_agree_with_numpy(name, case):
         np.testing.assert_array_equal(plain, want)
         assert got.shape == want.shape and got.dtype == want.dtype
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-12)
-    grads.check_grads(ours, args, order=1)
+    grad_checks.check_grads(ours, args, order=1)
     if case not in ("roots", "trim"):  # of which there is no graph, or a complex one
         check_traced(ours, args, sizes=False)
 
@@ -87,7 +87,7 @@ def test_tensors_agree_with_numpy(name, case):
 @pytest.mark.parametrize("name, case", BOTH)
 def test_order_two(name, case):
     ours, args = CASES[case](finder(getattr(wnp.polynomial, name), FAMILIES[name]))
-    grads.check_grads(ours, args, order=2)
+    grad_checks.check_grads(ours, args, order=2)
 
 
 @pytest.mark.parametrize("tensor, roots", [(True, M), (True, C), (False, M.T)])
@@ -96,7 +96,7 @@ def test_values_from_roots(tensor, roots):
     want = np.polynomial.polynomial.polyvalfromroots(x, roots, tensor)
     f = wnp.polynomial.polynomial.polyvalfromroots
     np.testing.assert_allclose(f(wg.tensor(x), wg.tensor(roots), tensor).numpy(), want, rtol=1e-14)
-    grads.check_grads(lambda x, r: f(x, r, tensor), (x, roots), order=2)
+    grad_checks.check_grads(lambda x, r: f(x, r, tensor), (x, roots), order=2)
 
 
 def test_zeros_behind_are_trimmed_as_numpy_does():

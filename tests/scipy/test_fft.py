@@ -12,7 +12,7 @@ import scipy.fft
 
 import wengert as wg
 from wengert.errors import ArgumentError, ShapeError
-from wengert.scipy.fft.trigonometric import cosines, sines
+from wengert.scipy.fft.dct_dst import cosines, sines
 from wengert.testing import check_grads
 
 ours, theirs = wg.scipy.fft, scipy.fft

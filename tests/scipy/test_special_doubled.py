@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.scipy.special import decimals
-from wengert.scipy.special import hypergeometric_orders as orders
-from wengert.scipy.special.doubled import Doubled, log
+from wengert.scipy.special import decimal_series
+from wengert.scipy.special import hypergeometric_parameter_derivatives as orders
+from wengert.scipy.special.double_double import Doubled, log
 
 
 def exact(x):
@@ -70,7 +70,7 @@ def test_series_that_lose_their_digits_are_left_to_decimals():
 def test_a_series_that_ends_needs_no_digits(monkeypatch):
     # 2F1(a, 0; c; x) = 1 for all a and c: exact zeros, which no number of digits would tell apart
     # from what has cancelled.
-    monkeypatch.setattr(decimals, "_MOST", 60)
+    monkeypatch.setattr(decimal_series, "_MOST", 60)
     f = wg.scipy.special.hyp2f1
     for k, x in ((0, -3.0), (2, -3.0), (0, 0.9)):
         slope = wg.grad(f, k)(0.5, 0.0, 0.5, x)

@@ -9,8 +9,8 @@ import pytest
 import wengert as wg
 from wengert.errors import NotDifferentiableError, UnconnectedError
 from wengert.extend import Op, deriv, make_transformer, placeholder
-from wengert.extend.op_library import Exp, Log, Maximum, Sum
-from wengert.extend.ops import ordered_ops
+from wengert.extend.op_classes.library import Exp, Log, Maximum, Sum
+from wengert.extend.op_classes.op import ordered_ops
 from wengert.nn import functional
 from wengert.testing import check_grads
 

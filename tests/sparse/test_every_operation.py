@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert.errors import ShapeError, TraceError
-from wengert.testing.laws import arguments_of, floating
+from wengert.testing.laws.common import arguments_of, floating
 
 PLAIN = ("elementwise", "opaque", "control")  # by rules of few lines, or by none
 

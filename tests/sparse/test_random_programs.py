@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.sparse.colouring import apart, coloured, is_proper, least
+from wengert.sparse.coloring import apart, coloured, is_proper, least
 
 LENGTH = 7
 

@@ -1,9 +1,9 @@
 """One function swept: values and derivatives by every way there is, against differences of theirs.
 
-The reference is never ours.  It is NumPy's or SciPy's own function: a step along the imaginary
-axis where it takes complex numbers (W. Squire, G. Trapp, Using complex variables to estimate
-derivatives, 1998), else Ridders' extrapolated differences (wengert.testing.differences) with an
-estimate of their own error; for the second derivative along a direction differences always.  Of
+The reference is never ours.  It is NumPy's or SciPy's own function: a step along the imaginary axis
+where it takes complex numbers (W. Squire, G. Trapp, Using complex variables to estimate
+derivatives, 1998), else Ridders' extrapolated differences (wengert.testing.finite_differences) with
+an estimate of their own error; for the second derivative along a direction differences always.  Of
 functions in formulas.py it is a formula in many digits (exact.py).  Against it stand
 
     eager       forward, reverse; forward over forward, reverse over forward
@@ -31,7 +31,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import WengertError
 from wengert.testing.coverage.probe import Program
-from wengert.testing.differences import directional
+from wengert.testing.finite_differences import directional
 
 from .exact import Exact
 

@@ -83,7 +83,6 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-RUNS = {"demo": "demo", "train": "train", "show": "looking", "bench": "bench", "doctor": "doctor"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -101,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = parser().parse_args(arguments)
     try:
-        run = import_module(f".{RUNS[options.command]}", __package__).run
+        run = import_module(f".{options.command}", __package__).run
         return FAILED if run(options) is False else DONE
     except KeyboardInterrupt:
         return _ended(options, "interrupted", INTERRUPTED)

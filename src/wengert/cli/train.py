@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import nn
 from ..errors import ArgumentError
-from . import config
-from .described import data_of, loss_of, model_of, optimizer_of
+from . import toml_config
+from .from_config import data_of, loss_of, model_of, optimizer_of
 
 FIT = (
     "epochs", "batch_size", "metrics", "folder", "accumulate", "clip_norm", "clip_value", "ema",
@@ -23,9 +23,9 @@ FIT = (
 
 def run(options: Any) -> None:
     """Train, and say what came of it."""
-    entries = config.read(options.config, options.changes)
+    entries = toml_config.read(options.config, options.changes)
     fit = dict(entries.get("fit", {}))
-    config.only(fit, FIT, "[fit]")
+    toml_config.only(fit, FIT, "[fit]")
     rng = np.random.default_rng(entries.get("seed", 0))
     base = options.config.resolve().parent
     folder = base / fit.pop("folder", options.config.stem)

@@ -1,6 +1,7 @@
 """Compatibility: programs that were written for another library run here.
 
 autograd    the names of HIPS autograd, with its conventions (docs/autograd-users.md)
+sklearn     estimators with the interface of scikit-learn
 """
 
 import importlib
@@ -8,7 +9,7 @@ from typing import Any
 
 from wengert._engine.core.lazy_import import public_dir
 
-SUBPACKAGES = ("autograd",)
+SUBPACKAGES = ("autograd", "sklearn")
 
 __all__ = [*SUBPACKAGES]
 

@@ -1,16 +1,16 @@
 """Data: datasets, how they are read and changed, and the loader that hands them out in batches.
 
-dataset.py      Dataset, ArrayDataset, TensorDataset
-views.py        Subset, ConcatDataset, MapDataset, filtered, random_split
-loader.py       DataLoader; samplers.py in which order, collating.py what a batch is
-prefetching.py  batches ahead of time, by a thread; workers.py by other processes
-seeds.py        generators and their states
-transforms.py   pictures and arrays, changed, also at random
-encoders.py     OneHot, MinMax, Standard: learnt from data, and back
-sources.py      from files of NumPy, data frames, scikit-learn's sets
-reading.py      bytes of files that may be damaged
-images.py       folders of pictures
-idx.py          IDX files (MNIST); cifar.py CIFAR-10 and -100; text.py lines of text
+collate           a batch of a list of items
+dataset           Dataset, ArrayDataset, TensorDataset
+encoders          OneHot, MinMax, Standard: learnt from data, and back
+loader            DataLoader; samplers.py in which order, collating.py what a batch is
+prefetch          batches ahead of time, by a thread; workers.py by other processes
+rng_state         generators and their states
+samplers          in which order, and how often, the items of a pass come
+subsets           Subset, ConcatDataset, MapDataset, filtered, random_split
+transforms        pictures and arrays, changed, also at random
+worker_processes  batches made by other processes
+readers/          Readers of file formats: CIFAR, IDX, images, text
 """
 
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from wengert._engine.core.lazy_import import late_names, public_dir
 
 from . import encoders as encoders
 from . import transforms as transforms
-from .collating import pad_items, stack_items
+from .collate import pad_items, stack_items
 from .dataset import ArrayDataset, Dataset, TensorDataset
 from .loader import DataLoader
 from .samplers import (
@@ -29,14 +29,14 @@ from .samplers import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from .views import ConcatDataset, MapDataset, Subset, filtered, random_split
+from .subsets import ConcatDataset, MapDataset, Subset, filtered, random_split
 
 if TYPE_CHECKING:
-    from .cifar import CIFAR10, CIFAR100, read_cifar
-    from .idx import MNIST, read_idx
-    from .images import ImageFolder, read_image
-    from .sources import from_bunch, from_frame, from_npz
-    from .text import TextLines
+    from .readers.array_sources import from_bunch, from_frame, from_npz
+    from .readers.cifar import CIFAR10, CIFAR100, read_cifar
+    from .readers.idx import MNIST, read_idx
+    from .readers.images import ImageFolder, read_image
+    from .readers.text import TextLines
 
 __all__ = [
     "ArrayDataset",
@@ -73,11 +73,11 @@ __all__ = [
 __getattr__ = late_names(
     __name__,
     {
-        **dict.fromkeys(("CIFAR10", "CIFAR100", "read_cifar"), ".cifar"),
-        **dict.fromkeys(("MNIST", "read_idx"), ".idx"),
-        **dict.fromkeys(("ImageFolder", "read_image"), ".images"),
-        **dict.fromkeys(("from_bunch", "from_frame", "from_npz"), ".sources"),
-        "TextLines": ".text",
+        **dict.fromkeys(("CIFAR10", "CIFAR100", "read_cifar"), ".readers.cifar"),
+        **dict.fromkeys(("MNIST", "read_idx"), ".readers.idx"),
+        **dict.fromkeys(("ImageFolder", "read_image"), ".readers.images"),
+        **dict.fromkeys(("from_bunch", "from_frame", "from_npz"), ".readers.array_sources"),
+        "TextLines": ".readers.text",
     },
 )
 

@@ -26,7 +26,7 @@ from wengert._engine.core.lazy_import import Late
 
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
 
-_views = Late("wengert.data.views")
+_views = Late("wengert.data.subsets")
 
 Seed = tuple[int, ...]
 

@@ -19,13 +19,15 @@ import numpy as np
 from wengert._engine.core.lazy_import import Late
 
 from ..errors import ArgumentError, StructureError, at, user_line
-from .collating import Plan, as_dataset, collated
+from .collate import Plan, as_dataset, collated
 from .dataset import Seed, is_random
-from .prefetching import ahead
+from .prefetch import ahead
+from .rng_state import as_generator, digest, put_state, state_of
 from .samplers import RandomSampler, Sampler, SequentialSampler
-from .seeds import as_generator, digest, put_state, state_of
 
-_workers = Late("wengert.data.workers")  # and multiprocessing, which most programs do not need
+_workers = Late(
+    "wengert.data.worker_processes"
+)  # and multiprocessing, which most programs do not need
 
 
 class _Pass:

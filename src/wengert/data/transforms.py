@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, ShapeError, at, user_line
-from .seeds import as_generator
+from .rng_state import as_generator
 
 __all__ = [
     "AsFloat",

@@ -1,23 +1,19 @@
-"""Five ways to write an operation, and the native one: six doors into one room.
+"""Operations of your own, in five styles; docs/extend.md compares them.
 
-    behaviours.py   Behavior: forward and backward over a list of nodes         BehaviorGraph
-    operators.py    AbstractOperator and its hierarchy on a symbolic graph      OperatorGraph
-    primitives.py   @primitive, @vjp: a function and its rule; traced.py these in graphs,
-                    static_operands.py their strings and other operands that are no numbers
-    decorated.py    @backward: a method and a gradient by name
-    ops.py          Op: adjoints, and transformers that run them                deriv
-    native          elementwise, linear, reduction, contraction, opaque         kinds/
+behaviors/             Behavior: values and gradients by node index; BehaviorGraph
+operator_classes/      AbstractOperator and its hierarchy on a symbolic graph; OperatorGraph
+primitives.py          @primitive, @vjp: a function and its rule
+backward_decorator.py  @backward: a method and a gradient by name
+op_classes/            Op: adjoints (deriv), and transformers that run them
 
-adapter.py is what the five have in common, operations.py recognises what was written in any.  The
-graphs of the first two and the transformers of the fifth, and what is ready to use in each:
+style_adapter.py      what the five styles have in common
+operation_lookup.py   as_operation: an operation written in any style, on tensors
+traced_primitives.py  primitives in graphs, where their bodies and rules are traced
+static_operands.py    operands without a shape or dtype: strings, None, objects
 
-    behaviour_graph.py, behaviour_library.py
-    operator_graph.py, operator_lines.py, operator_library.py, operator_arithmetic.py,
-    operator_shapes.py
-    transformers.py, op_library.py; transformed.py a transformer as a backend
-
-An operation in any style is used in expressions with all others, and differentiates to any order
-when its rule is written in differentiable operations.  docs/extend.md compares them.
+The functions elementwise, linear, reduction, contraction and opaque define operations of the
+engine itself.  An operation in any style is used in expressions with all others, and differentiates
+to any order when its rule is written in differentiable operations.
 """
 
 from wengert._engine.core.lazy_import import public_dir
@@ -27,13 +23,22 @@ from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.reduction import reduction
 
-from . import behaviour_library, op_library, operator_arithmetic, operator_shapes
-from .behaviour_graph import BehaviorGraph, ComputationGraph, Index
-from .behaviours import Behavior, BehaviorNode, FromFunction, behavior_named, register_behavior
-from .decorated import backward, grad_compute, gradients, in_class
-from .operations import as_operation
-from .operator_graph import GraphNode, OperatorGraph
-from .operators import (
+from . import behaviors, op_classes, operator_classes
+from .backward_decorator import backward, grad_compute, gradients, in_class
+from .behaviors.behavior import (
+    Behavior,
+    BehaviorNode,
+    FromFunction,
+    behavior_named,
+    register_behavior,
+)
+from .behaviors.graph import BehaviorGraph, ComputationGraph, Index
+from .op_classes.backend import Transformed
+from .op_classes.op import Op, constant, deriv, placeholder, variable
+from .op_classes.transformers import Transformer, make_transformer, transformer_choices
+from .operation_lookup import as_operation
+from .operator_classes.graph import GraphNode, OperatorGraph
+from .operator_classes.operator import (
     AbstractOperator,
     BinaryOperator,
     ConstantOperator,
@@ -46,10 +51,7 @@ from .operators import (
     OrphanOperator,
     UnaryOperator,
 )
-from .ops import Op, constant, deriv, placeholder, variable
 from .primitives import jvp, primitive, vjp
-from .transformed import Transformed
-from .transformers import Transformer, make_transformer, transformer_choices
 
 __all__ = [
     "AbstractOperator",
@@ -77,7 +79,7 @@ __all__ = [
     "as_operation",
     "backward",
     "behavior_named",
-    "behaviour_library",
+    "behaviors",
     "constant",
     "contraction",
     "deriv",
@@ -88,10 +90,9 @@ __all__ = [
     "jvp",
     "linear",
     "make_transformer",
-    "op_library",
+    "op_classes",
     "opaque",
-    "operator_arithmetic",
-    "operator_shapes",
+    "operator_classes",
     "placeholder",
     "primitive",
     "reduction",
@@ -101,6 +102,4 @@ __all__ = [
     "vjp",
 ]
 
-__dir__ = public_dir(
-    __name__, "behaviour_library", "op_library", "operator_library", "operators", "transformers"
-)
+__dir__ = public_dir(__name__)

@@ -37,8 +37,8 @@ from wengert._engine.core.op import REGISTRY, register
 
 from ..errors import NotDifferentiableError, RegistryError, RuleError, at, user_line
 from . import static_operands
-from .adapter import UserOperation, name_in_module, stand_in
-from .traced import written
+from .style_adapter import UserOperation, name_in_module, stand_in
+from .traced_primitives import written
 
 Rule = Callable[..., Any]
 Signature = tuple[type, ...]

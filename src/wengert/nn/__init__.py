@@ -1,31 +1,22 @@
 """Models: modules, parameters, layers and losses.  PyTorch's names, NumPy's arrays.
 
-module.py        Module; found.py, what belongs to one; hooks.py; counted.py: sizes, checked
-state.py         functional_call and stateful_call: a model as a function of its parameters
-parameter.py     Parameter, Buffer
-containers.py    Sequential, Parallel, Residual, lists and dicts
-layers.py        Linear, Bilinear, Flatten, ...; embedding.py
-norm_layers.py   BatchNorm2d, LayerNorm, ...; dropouts.py: Dropout, ...
-activation_layers.py, loss_layers.py   activations and losses as modules
-multihead.py     MultiheadAttention
-transformer.py   Transformer, its encoder and decoder; transformer_layers.py: one layer
-positions.py     positional encodings, rotary embeddings
-ctc.py           CTCLoss
-recurrent.py     RNN, GRU, LSTM; recurrence.py: what they share; cells.py: one step of them
-convolution.py   Conv1d ... ConvTranspose3d; convolutional.py: what they share
-pooling.py       MaxPool1d ... AdaptiveAvgPool3d
-functional.py    the functions behind them
-activations.py   relu, ...; normalizing.py: batch_norm, ...; resampling.py: interpolate
-losses.py        mse_loss, ...; class_losses.py: cross_entropy, ...; margin_losses.py
-attention.py     scaled_dot_product_attention; dropping.py: dropout
-convolutions.py  conv1d ...; convolve.py: what they share; window_options.py: their options
-pools.py         max_pool1d ...; adaptive_pools.py: adaptive ones; pool.py: what they share
-init.py          where parameters start
-exchange.py      weights as safetensors; summaries.py: a table of a model
-tracing.py       what a module does differently while a graph is built
-training         fit, evaluate, checkpoints, logs: imported when asked for
-progress.py      a progress bar (imported on its own: ``from wengert.nn.progress import ...``);
-                 bar.py draws it on a terminal
+check_sizes     sizes that layers are made with, looked at before weights of such shapes are drawn
+containers      Sequential, Parallel, Residual, lists and dicts
+hooks           functions that a module calls before and after `forward`, to look or to change
+init            where parameters start
+model_summary   a model as a table of its layers, with shapes, parameters and work
+module          Module; found.py, what belongs to one; hooks.py; counted.py: sizes, checked
+module_tracing  what a module does differently while a graph is built
+parameter       Parameter, Buffer
+progress        a progress bar (imported on its own: ``from wengert.nn.progress import ...``);
+                bar.py draws it on a terminal
+rich_progress   the progress bar on a terminal
+safetensors_io  weights as safetensors; summaries.py: a table of a model
+state_dict      functional_call and stateful_call: a model as a function of its parameters
+traversal       what belongs to a module, by looking at its attributes
+functional/     the functions behind them
+layers/         Linear, Bilinear, Flatten, ...; embedding.py
+training/       fit, evaluate, checkpoints, logs: imported when asked for
 """
 
 from importlib import import_module
@@ -34,7 +25,17 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.core.lazy_import import public_dir
 
 from . import functional, init
-from .activation_layers import (
+from .containers import (
+    ModuleDict,
+    ModuleList,
+    Parallel,
+    ParameterDict,
+    ParameterList,
+    Residual,
+    Sequential,
+)
+from .functional.ctc import CTCLoss
+from .layers.activations import (
     CELU,
     ELU,
     GELU,
@@ -64,36 +65,10 @@ from .activation_layers import (
     Tanhshrink,
     Threshold,
 )
-from .cells import GRUCell, LSTMCell, RNNCell
-from .containers import (
-    ModuleDict,
-    ModuleList,
-    Parallel,
-    ParameterDict,
-    ParameterList,
-    Residual,
-    Sequential,
-)
-from .convolution import (
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-)
-from .ctc import CTCLoss
-from .dropouts import (
-    AlphaDropout,
-    Dropout,
-    Dropout1d,
-    Dropout2d,
-    Dropout3d,
-)
-from .embedding import (
-    Embedding,
-)
-from .layers import (
+from .layers.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
+from .layers.embedding import Embedding
+from .layers.linear_and_shape import (
     Bilinear,
     Flatten,
     Identity,
@@ -103,7 +78,7 @@ from .layers import (
     Unflatten,
     Upsample,
 )
-from .loss_layers import (
+from .layers.losses import (
     MSE,
     BCELoss,
     BCEWithLogitsLoss,
@@ -131,9 +106,8 @@ from .loss_layers import (
     SquaredHingeLoss,
     TripletMarginLoss,
 )
-from .module import Module
-from .multihead import MultiheadAttention
-from .norm_layers import (
+from .layers.multihead_attention import MultiheadAttention
+from .layers.normalization import (
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
@@ -144,8 +118,7 @@ from .norm_layers import (
     LayerNorm,
     RMSNorm,
 )
-from .parameter import Buffer, Parameter
-from .pooling import (
+from .layers.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -159,26 +132,29 @@ from .pooling import (
     MaxPool2d,
     MaxPool3d,
 )
-from .positions import (
+from .layers.positional_encoding import (
     LearnedPositions,
     PositionalEncoding,
     RotaryEmbedding,
     rotary_embedding,
     sinusoidal_positions,
 )
-from .recurrent import GRU, LSTM, RNN
-from .state import functional_call, stateful_call
-from .transformer import (
+from .layers.recurrent import GRU, LSTM, RNN
+from .layers.recurrent_cells import GRUCell, LSTMCell, RNNCell
+from .layers.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerEncoder,
     generate_square_subsequent_mask,
 )
-from .transformer_layers import TransformerDecoderLayer, TransformerEncoderLayer
+from .layers.transformer_layer import TransformerDecoderLayer, TransformerEncoderLayer
+from .module import Module
+from .parameter import Buffer, Parameter
+from .state_dict import functional_call, stateful_call
 
 if TYPE_CHECKING:
-    from .exchange import load_safetensors, save_safetensors
-    from .summaries import summary
+    from .model_summary import summary
+    from .safetensors_io import load_safetensors, save_safetensors
     from .training import evaluate, fit
 
 __all__ = [
@@ -318,9 +294,9 @@ __all__ = [
 ]
 
 _LATE = {
-    "save_safetensors": ".exchange",
-    "load_safetensors": ".exchange",
-    "summary": ".summaries",
+    "save_safetensors": ".safetensors_io",
+    "load_safetensors": ".safetensors_io",
+    "summary": ".model_summary",
 }
 
 

@@ -20,9 +20,9 @@ import numpy as np
 from wengert._engine.core.recording import Changes
 
 from ..errors import ArgumentError, at, user_line
-from .found import contents
 from .module import Module
 from .parameter import Parameter
+from .traversal import contents
 
 
 def _callable(step: Any, what: str) -> Any:

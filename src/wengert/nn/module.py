@@ -24,11 +24,11 @@ import numpy as np
 from wengert._engine.core.recording import Changes
 
 from ..errors import DtypeError, StructureError, at, user_line
-from .found import Belonging, at_path, contents, every_tensor, joined, unique
 from .hooks import Hooks, RemovableHook
+from .module_tracing import is_traced_call, traced_call
 from .parameter import Buffer, Parameter, recast, write
-from .state import Loaded, load, state_of
-from .tracing import is_traced_call, traced_call
+from .state_dict import Loaded, load, state_of
+from .traversal import Belonging, at_path, contents, every_tensor, joined, unique
 
 
 class Module(Belonging):

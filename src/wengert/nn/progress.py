@@ -18,7 +18,7 @@ from typing import Any, TextIO
 
 from wengert._engine.core.lazy_import import Late
 
-bars: Any = Late("wengert.nn.bar")  # needs rich, which may not be installed
+bars: Any = Late("wengert.nn.rich_progress")  # needs rich, which may not be installed
 
 
 class Progress:

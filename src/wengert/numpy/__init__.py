@@ -1,23 +1,40 @@
 """NumPy's names, for arrays and tensors alike.
 
-    shapes       reshape, transpose, moveaxis, flip, roll, broadcast_to, diag, tril ...
-    padding      pad
-    joining      concatenate, stack, block, split, tile, repeat, insert ...; concatenators: r_, c_
-    indexing     take, where, select, choose, piecewise, meshgrid ...
-    writing      put, place, putmask, copyto ...
-    creation     array, zeros, eye, zeros_like ...
-    ranges       arange, linspace, geomspace, vander ...
-    inspection   what is asked of an array and not computed from it: shape, allclose, printing
-    elements     elementwise; methods of ufuncs in ufuncs
-    numbers      reductions, extremes, norms, nanfunctions, cumulative
-    statistics   statistics, quantiles, histograms
-    products     products (subscripts: those of einsum)
-    order        sorting, sets
-    polynomials  by their coefficients
-    windows      i0, and Kaiser's window, which is made of it
-    linalg, fft, random    modules of their own, as in NumPy
-    polynomial   series in Chebyshev's and other polynomials: a module of its own, too
-    options      what reductions take
+array_info           what is asked of an array and not computed from it: shape, allclose, printing
+concatenators        `r_` and `c_`: arrays joined by what stands in brackets, tensors among it
+creation             array, zeros, eye, zeros_like
+cumulative           Along an axis: running sums and products, differences, np.gradient, integrals,
+                     interpolation
+einsum_subscripts    Subscripts of einsum: from what the user writes to one string of letters for
+                     each operand
+elementwise          NumPy's functions of single elements
+fft                  modules of their own, as in NumPy
+histograms           how many elements, or how much weight, lies in each bin
+indexing             take, where, select, choose, piecewise, meshgrid
+joining              concatenate, stack, block, split, tile, repeat, insert ...; concatenators: r_,
+                     c_
+linspace_arange      arange, linspace, geomspace, vander
+matmul_einsum        products (subscripts: those of einsum)
+minmax               NumPy's extremes and questions: max, min, ptp, argmax, argmin, any, all,
+                     count_nonzero
+nanfunctions         Reductions over everything that is not NaN: nansum, nanmean, nanvar, nanmax,
+                     nancumsum,
+norms                Norms of vectors and matrices, log-sum-exp, softmax
+padding              pad
+poly1d_functions     by their coefficients
+put_and_place        put, place, putmask, copyto
+quantiles            Medians, quantiles, percentiles, with and without NaNs
+random               modules of their own, as in NumPy
+reduction_arguments  what reductions take
+reductions           NumPy's sums, products and moments: sum, prod, mean, var, std
+sets                 NumPy's set operations on arrays of distinct elements
+shape_manipulation   reshape, transpose, moveaxis, flip, roll, broadcast_to, diag, tril
+sort_search_unique   Sorting, searching, distinct elements
+statistics           statistics, quantiles, histograms
+ufuncs               Methods of ufuncs on tensors: reduce, accumulate, outer, at, reduceat
+windows              i0, and Kaiser's window, which is made of it
+linalg/              modules of their own, as in NumPy
+polynomial/          series in Chebyshev's and other polynomials: a module of its own, too
 
 Each function takes plain arrays and gives plain arrays, exactly NumPy's; with a tensor among the
 arguments it gives a tensor.  Every module here states its public names in `__all__`, and they are
@@ -36,57 +53,57 @@ from wengert._engine.core.other_libraries import NUMPY, missing
 from wengert._engine.tensor.numpy_protocols import NAMESPACE
 
 from . import (
+    array_info,
     concatenators,
     creation,
     cumulative,
     elementwise,
-    extremes,
     histograms,
     indexing,
-    inspection,
     joining,
+    linspace_arange,
+    matmul_einsum,
+    minmax,
     nanfunctions,
     norms,
     padding,
-    polynomials,
-    products,
+    poly1d_functions,
+    put_and_place,
     quantiles,
-    ranges,
     reductions,
     sets,
-    shapes,
-    sorting,
+    shape_manipulation,
+    sort_search_unique,
     statistics,
     ufuncs,
     windows,
-    writing,
 )
 from . import fft as fft  # its names stay there
 from . import linalg as linalg
 from . import random as random
+from .array_info import *  # noqa: F403 - its `__all__`
 from .concatenators import *  # noqa: F403 - its `__all__`
 from .creation import *  # noqa: F403 - its `__all__`
 from .cumulative import *  # noqa: F403 - its `__all__`
 from .elementwise import *  # noqa: F403 - its `__all__`
-from .extremes import *  # noqa: F403 - its `__all__`
 from .histograms import *  # noqa: F403 - its `__all__`
 from .indexing import *  # noqa: F403 - its `__all__`
-from .inspection import *  # noqa: F403 - its `__all__`
 from .joining import *  # noqa: F403 - its `__all__`
+from .linspace_arange import *  # noqa: F403 - its `__all__`
+from .matmul_einsum import *  # noqa: F403 - its `__all__`
+from .minmax import *  # noqa: F403 - its `__all__`
 from .nanfunctions import *  # noqa: F403 - its `__all__`
 from .norms import *  # noqa: F403 - its `__all__`
 from .padding import *  # noqa: F403 - its `__all__`
-from .polynomials import *  # noqa: F403 - its `__all__`
-from .products import *  # noqa: F403 - its `__all__`
+from .poly1d_functions import *  # noqa: F403 - its `__all__`
+from .put_and_place import *  # noqa: F403 - its `__all__`
 from .quantiles import *  # noqa: F403 - its `__all__`
-from .ranges import *  # noqa: F403 - its `__all__`
 from .reductions import *  # noqa: F403 - its `__all__`
 from .sets import *  # noqa: F403 - its `__all__`
-from .shapes import *  # noqa: F403 - its `__all__`
-from .sorting import *  # noqa: F403 - its `__all__`
+from .shape_manipulation import *  # noqa: F403 - its `__all__`
+from .sort_search_unique import *  # noqa: F403 - its `__all__`
 from .statistics import *  # noqa: F403 - its `__all__`
 from .windows import *  # noqa: F403 - its `__all__`
-from .writing import *  # noqa: F403 - its `__all__`
 
 SUBMODULES = {"linalg", "fft", "random", "polynomial"}  # their names stay there, as in NumPy
 COLLECTED = (
@@ -94,26 +111,26 @@ COLLECTED = (
     creation,
     cumulative,
     elementwise,
-    extremes,
+    minmax,
     histograms,
     indexing,
-    inspection,
+    array_info,
     joining,
     nanfunctions,
     norms,
     padding,
-    polynomials,
-    products,
+    poly1d_functions,
+    matmul_einsum,
     quantiles,
-    ranges,
+    linspace_arange,
     reductions,
     sets,
-    shapes,
-    sorting,
+    shape_manipulation,
+    sort_search_unique,
     statistics,
     ufuncs,
     windows,
-    writing,
+    put_and_place,
 )
 
 __all__ = sorted({*np.__all__, *(name for module in COLLECTED for name in module.__all__)})

@@ -36,7 +36,7 @@ from wengert._engine.tensor.numpy_protocols import FUNCTIONS
 from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ArgumentError, at, user_line
-from .shapes import own_copy
+from .shape_manipulation import own_copy
 
 __all__ = [
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite",

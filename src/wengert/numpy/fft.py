@@ -29,8 +29,8 @@ from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers
 from wengert._engine.tensor.operand_conversion import length
 
 from ..errors import ArgumentError, ShapeError, at, user_line
-from .options import given
-from .shapes import roll
+from .reduction_arguments import given
+from .shape_manipulation import roll
 
 __all__ = [
     *"fft ifft rfft irfft hfft ihfft rfftn irfftn rfft2 irfft2 fft2 ifft2 fftn ifftn".split(),

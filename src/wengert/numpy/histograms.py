@@ -25,7 +25,7 @@ from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ArgumentError, ShapeError, at, user_line
 from .cumulative import diff
-from .ranges import linspace
+from .linspace_arange import linspace
 
 __all__ = ["histogram", "histogram2d", "histogramdd", "histogram_bin_edges"]
 

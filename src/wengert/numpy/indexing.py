@@ -39,8 +39,8 @@ from wengert._engine.tensor.numpy_protocols import deliver
 from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ShapeError, at, user_line
-from .options import NOTHING
-from .shapes import broadcast_arrays
+from .reduction_arguments import NOTHING
+from .shape_manipulation import broadcast_arrays
 
 __all__ = [
     "take", "take_along_axis", "compress", "extract", "choose", "select", "where", "piecewise",

@@ -26,7 +26,7 @@ from wengert._engine.tensor.numpy_protocols import deliver
 from wengert._engine.tensor.operand_conversion import length, needed
 
 from ..errors import DtypeError, ShapeError, TraceError, at, user_line
-from .shapes import atleast_1d, atleast_2d, atleast_3d, ravel
+from .shape_manipulation import atleast_1d, atleast_2d, atleast_3d, ravel
 
 __all__ = [
     "concatenate", "concat", "stack", "vstack", "row_stack", "hstack", "dstack", "column_stack",

@@ -17,9 +17,9 @@ from wengert._engine.ops import casts, reductions
 from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
-from . import cumulative, extremes
+from . import cumulative, minmax
 from . import reductions as ours
-from .options import NOTHING, count, given, kept, masked, typed, unkept
+from .reduction_arguments import NOTHING, count, given, kept, masked, typed, unkept
 
 __all__ = [
     "nansum",
@@ -163,7 +163,7 @@ def nanstd(
 
 
 def _nan_extreme(name: str, a: Any, axis: Axis, options: dict[str, Any]) -> Any:
-    pick = getattr(extremes, name)
+    pick = getattr(minmax, name)
     holes = np.isnan(value_of(a)) if dtype_of(a).kind in "fc" else False
     if not possibly(holes):
         return pick(a, axis, **options)

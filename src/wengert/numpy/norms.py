@@ -22,7 +22,7 @@ from wengert._engine.ops.neural import softmax as shares
 from wengert._engine.tensor.numpy_dispatch import broadcast_shapes, spread
 
 from ..errors import at, user_line
-from .options import unkept
+from .reduction_arguments import unkept
 
 __all__ = ["logsumexp", "softmax", "log_softmax"]
 

@@ -21,8 +21,8 @@ from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, numbers
 from wengert._engine.tensor.operand_conversion import length, needed
 
 from ..errors import ShapeError, at, user_line
-from .ranges import linspace
-from .shapes import own_copy
+from .linspace_arange import linspace
+from .shape_manipulation import own_copy
 
 __all__ = ["pad"]
 

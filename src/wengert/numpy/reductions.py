@@ -21,7 +21,7 @@ from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from .norms import matrix_norm, vector_norm
-from .options import NOTHING, count, given, kept, masked, started, typed, unkept, whole
+from .reduction_arguments import NOTHING, count, given, kept, masked, started, typed, unkept, whole
 
 __all__ = ["sum", "prod", "mean", "var", "std", "vector_norm", "matrix_norm"]
 

@@ -18,7 +18,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array, counterpart, plain, 
 from wengert._engine.tensor.operand_conversion import needed
 
 from .joining import concatenate
-from .shapes import ravel
+from .shape_manipulation import ravel
 
 __all__ = ["union1d", "intersect1d", "setdiff1d", "setxor1d", "isin"]
 

@@ -23,7 +23,7 @@ from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
 from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ShapeError, at, user_line
-from .options import kept
+from .reduction_arguments import kept
 
 __all__ = ["average", "cov", "corrcoef", "bincount"]
 

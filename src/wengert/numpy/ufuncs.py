@@ -30,9 +30,9 @@ from wengert._engine.tensor.numpy_protocols import fitted, implements_method
 from wengert._engine.tensor.operand_conversion import needed
 
 from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
-from . import extremes
+from . import minmax
 from . import reductions as ours
-from .options import NOTHING
+from .reduction_arguments import NOTHING
 
 __all__: list[str] = []  # reached through NumPy's ufuncs only
 
@@ -63,10 +63,10 @@ DIRECT: dict[np.ufunc, Callable[..., Any]] = {
     np.multiply: lambda x, axis, dtype, keepdims, initial, where: ours.prod(
         x, axis, dtype, None, keepdims, initial, where
     ),
-    np.maximum: lambda x, axis, dtype, keepdims, initial, where: extremes.max(
+    np.maximum: lambda x, axis, dtype, keepdims, initial, where: minmax.max(
         x, axis, None, keepdims, initial, where
     ),
-    np.minimum: lambda x, axis, dtype, keepdims, initial, where: extremes.min(
+    np.minimum: lambda x, axis, dtype, keepdims, initial, where: minmax.min(
         x, axis, None, keepdims, initial, where
     ),
 }

@@ -1,16 +1,16 @@
 """ONNX: graphs in the format that other programs read and write.
 
-exporting.py  export: a graph, a function or a module as a file
-importing.py  load: a file as a graph that runs, compiles and differentiates
-library.py    the onnx package, imported at first use; dtypes
-writing/       the lines of a graph as nodes of ONNX, one entry an operation
-reading/       the nodes of ONNX as operations, one entry an operator
+export_model  export: a graph, a function or a module as a file
+import_model  load: a file as a graph that runs, compiles and differentiates
+onnx_library  the onnx package, imported at first use; dtypes
+exporter/     the lines of a graph as nodes of ONNX
+importer/     the nodes of ONNX as operations
 """
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .exporting import export, exported
-from .importing import imported, load, parameters
+from .export_model import export, exported
+from .import_model import imported, load, parameters
 
 __all__ = ["export", "exported", "imported", "load", "parameters"]
 

@@ -1,32 +1,32 @@
 """Optimisers: how parameters move against their gradients.  PyTorch's names and formulas.
 
-optimizer.py  Optimizer: parameter groups, zero_grad, state_dict
-sgd.py        SGD: steepest descent, momentum, Nesterov
-adam.py       Adam, AdamW
-adaptive.py   Adagrad, RMSprop, Adadelta
-lion.py       Lion
-lbfgs.py      LBFGS, for losses that are the same at every call
-minima.py     minimize, least_squares: SciPy's methods, with exact compiled derivatives
-raveled.py    containers of arrays as vectors
-schedules.py  rates that change as training goes on
-plateau.py    ReduceLROnPlateau: smaller when a figure stops getting better
-clipping.py   clip_grad_norm_, clip_grad_value_
-averaging.py  EMA: a moving mean of the parameters
-held.py       what is remembered, as variables of compiled steps
+adagrad_rmsprop_adadelta  Adagrad, RMSprop, Adadelta
+adam                      Adam, AdamW
+ema                       EMA: a moving mean of the parameters
+grad_clipping             clip_grad_norm_, clip_grad_value_
+lbfgs                     LBFGS, for losses that are the same at every call
+lion                      Lion
+minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives
+optimizer                 Optimizer: parameter groups, zero_grad, state_dict
+ravel                     containers of arrays as vectors
+reduce_on_plateau         ReduceLROnPlateau: smaller when a figure stops getting better
+schedules                 rates that change as training goes on
+sgd                       SGD: steepest descent, momentum, Nesterov
+state                     what is remembered, as variables of compiled steps
 """
 
 from wengert._engine.core.lazy_import import public_dir
 
 from . import schedules as schedules
+from .adagrad_rmsprop_adadelta import Adadelta, Adagrad, RMSprop
 from .adam import Adam, AdamW
-from .adaptive import Adadelta, Adagrad, RMSprop
-from .averaging import EMA
-from .clipping import clip_grad_norm_, clip_grad_value_
+from .ema import EMA
+from .grad_clipping import clip_grad_norm_, clip_grad_value_
 from .lbfgs import LBFGS
 from .lion import Lion
-from .minima import least_squares, minimize
+from .minimization import least_squares, minimize
 from .optimizer import Optimizer
-from .plateau import ReduceLROnPlateau
+from .reduce_on_plateau import ReduceLROnPlateau
 from .sgd import SGD
 
 __all__ = [

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .adaptive import squared
-from .held import as_like, settled
+from .adagrad_rmsprop_adadelta import squared
 from .optimizer import Optimizer, Options, State, require
+from .state import as_like, settled
 
 
 class Adam(Optimizer):

@@ -19,7 +19,7 @@ from wengert._engine.core.recording import no_grad, session
 from wengert._engine.core.validation import spelled
 
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
-from .held import Group, held_step, is_held, plain, restore, value_before
+from .state import Group, held_step, is_held, plain, restore, value_before
 
 State = dict[str, Any]
 Options = dict[str, Any]

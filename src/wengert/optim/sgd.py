@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, at, user_line
-from .held import settled
 from .optimizer import Optimizer, Options, State, require
+from .state import settled
 
 
 class SGD(Optimizer):

@@ -4,7 +4,7 @@
     default_rng   one from a seed
 
 `wengert.numpy.random` has them.  The numbers are not NumPy's own: each drawing takes the next key
-of the stream, and is a draw of wengert.draws, so derivatives by the parameters pass, and in a
+of the stream, and is a draw of wengert.random, so derivatives by the parameters pass, and in a
 compiled function each run draws new numbers.  The names `shape`, `key` and `copy` of NumPy's
 arguments keep their places.
 """
@@ -18,9 +18,9 @@ import numpy as np
 from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.tensor.numpy_dispatch import as_array, broadcast_shapes
 
-from .. import draws
-from ..draws.keys import as_shape
 from ..errors import ArgumentError, at, user_line
+from . import functions
+from .keys import as_shape
 from .stream import Stream
 
 __all__ = ["Generator", "default_rng"]
@@ -80,19 +80,19 @@ class Generator:
         """Generators of streams of their own."""
         return [
             Generator(Stream([int(w) for w in np.asarray(key)]))
-            for key in draws.split(self.stream.key(), n_children)
+            for key in functions.split(self.stream.key(), n_children)
         ]
 
     # ---- uniform and whole numbers -------------------------------------------------------------
 
     def random(self, size: Any = (), dtype: Any = "float64") -> Any:
         """Numbers from 0 to before 1."""
-        return draws.uniform(self.stream.key(), _size(size), dtype)
+        return functions.uniform(self.stream.key(), _size(size), dtype)
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         """Numbers from `low` to before `high`."""
         shape = _size(size, low, high)
-        return draws.uniform(self.stream.key(), shape, minval=low, maxval=high)
+        return functions.uniform(self.stream.key(), shape, minval=low, maxval=high)
 
     def integers(
         self,
@@ -105,24 +105,24 @@ class Generator:
         """Whole numbers from `low` to before `high`, or from 0 to before `low`."""
         low, high = (0, low) if high is None else (low, high)
         high = high + 1 if endpoint else high
-        return draws.randint(self.stream.key(), _size(size, low, high), low, high, dtype)
+        return functions.randint(self.stream.key(), _size(size, low, high), low, high, dtype)
 
     def choice(
         self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0
     ) -> Any:
         """Elements of an array, or whole numbers below one."""
-        return draws.choice(self.stream.key(), a, _size(size), replace, p, axis)
+        return functions.choice(self.stream.key(), a, _size(size), replace, p, axis)
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
         """The elements along an axis in random order."""
-        return draws.permutation(self.stream.key(), x, axis)
+        return functions.permutation(self.stream.key(), x, axis)
 
     def permuted(self, x: Any, *, axis: int | None = None) -> Any:
         """Each line along an axis in a random order of its own; of all elements without one."""
         x = as_array(x)
         if axis is None:
-            return draws.permutation(self.stream.key(), x.reshape(-1)).reshape(shape_of(x))
-        return draws.permutation(self.stream.key(), x, axis, independent=True)
+            return functions.permutation(self.stream.key(), x.reshape(-1)).reshape(shape_of(x))
+        return functions.permutation(self.stream.key(), x, axis, independent=True)
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
         """Put the elements of an array or a tensor in random order, in place."""
@@ -131,17 +131,17 @@ class Generator:
                 f"{type(x).__name__} cannot be shuffled: give an array or a tensor, or take "
                 f"permutation(x){at(user_line())}."
             )
-        x[...] = draws.permutation(self.stream.key(), x, axis)  # type: ignore[index]
+        x[...] = functions.permutation(self.stream.key(), x, axis)  # type: ignore[index]
 
     # ---- continuous ----------------------------------------------------------------------------
 
     def standard_normal(self, size: Any = (), dtype: Any = "float64") -> Any:
         """Normal numbers of mean 0 and deviation 1."""
-        return draws.normal(self.stream.key(), _size(size), dtype)
+        return functions.normal(self.stream.key(), _size(size), dtype)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Normal numbers of mean `loc` and deviation `scale`."""
-        return loc + scale * draws.normal(self.stream.key(), _size(size, loc, scale))
+        return loc + scale * functions.normal(self.stream.key(), _size(size, loc, scale))
 
     def lognormal(self, mean: Any = 0.0, sigma: Any = 1.0, size: Any = None) -> Any:
         """exp of normal numbers."""
@@ -149,106 +149,106 @@ class Generator:
 
     def standard_exponential(self, size: Any = (), dtype: Any = "float64") -> Any:
         """Exponential numbers of mean 1."""
-        return draws.exponential(self.stream.key(), _size(size), dtype)
+        return functions.exponential(self.stream.key(), _size(size), dtype)
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
         """Exponential numbers of mean `scale`."""
-        return scale * draws.exponential(self.stream.key(), _size(size, scale))
+        return scale * functions.exponential(self.stream.key(), _size(size, scale))
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Gumbel numbers."""
-        return loc + scale * draws.gumbel(self.stream.key(), _size(size, loc, scale))
+        return loc + scale * functions.gumbel(self.stream.key(), _size(size, loc, scale))
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Laplace numbers."""
-        return loc + scale * draws.laplace(self.stream.key(), _size(size, loc, scale))
+        return loc + scale * functions.laplace(self.stream.key(), _size(size, loc, scale))
 
     def logistic(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Logistic numbers."""
-        return loc + scale * draws.logistic(self.stream.key(), _size(size, loc, scale))
+        return loc + scale * functions.logistic(self.stream.key(), _size(size, loc, scale))
 
     def standard_cauchy(self, size: Any = ()) -> Any:
         """Cauchy numbers."""
-        return draws.cauchy(self.stream.key(), _size(size))
+        return functions.cauchy(self.stream.key(), _size(size))
 
     def rayleigh(self, scale: Any = 1.0, size: Any = None) -> Any:
         """Rayleigh numbers."""
-        return draws.rayleigh(self.stream.key(), scale, _size(size, scale))
+        return functions.rayleigh(self.stream.key(), scale, _size(size, scale))
 
     def weibull(self, a: Any, size: Any = None) -> Any:
         """Weibull numbers of power `a`."""
-        return draws.weibull_min(self.stream.key(), 1.0, a, _size(size, a))
+        return functions.weibull_min(self.stream.key(), 1.0, a, _size(size, a))
 
     def pareto(self, a: Any, size: Any = None) -> Any:
         """Pareto numbers less 1, as NumPy's are."""
-        return np.expm1(draws.exponential(self.stream.key(), _size(size, a)) / a)
+        return np.expm1(functions.exponential(self.stream.key(), _size(size, a)) / a)
 
     def power(self, a: Any, size: Any = None) -> Any:
         """Numbers from 0 to 1 with the density a x^(a - 1)."""
-        return np.exp(-draws.exponential(self.stream.key(), _size(size, a)) / a)
+        return np.exp(-functions.exponential(self.stream.key(), _size(size, a)) / a)
 
     def triangular(self, left: Any, mode: Any, right: Any, size: Any = None) -> Any:
         """Numbers whose density rises to `mode` and falls."""
         shape = _size(size, left, mode, right)
-        return draws.triangular(self.stream.key(), left, mode, right, shape)
+        return functions.triangular(self.stream.key(), left, mode, right, shape)
 
     def standard_gamma(self, shape: Any, size: Any = None) -> Any:
         """Gamma numbers of the parameter `shape`."""
-        return draws.gamma(self.stream.key(), shape, _size(size, shape))
+        return functions.gamma(self.stream.key(), shape, _size(size, shape))
 
     def gamma(self, shape: Any, scale: Any = 1.0, size: Any = None) -> Any:
         """Gamma numbers of the parameter `shape`, times `scale`."""
-        return scale * draws.gamma(self.stream.key(), shape, _size(size, shape, scale))
+        return scale * functions.gamma(self.stream.key(), shape, _size(size, shape, scale))
 
     def beta(self, a: Any, b: Any, size: Any = None) -> Any:
         """Beta numbers."""
-        return draws.beta(self.stream.key(), a, b, _size(size, a, b))
+        return functions.beta(self.stream.key(), a, b, _size(size, a, b))
 
     def chisquare(self, df: Any, size: Any = None) -> Any:
         """Chi-squared numbers."""
-        return draws.chisquare(self.stream.key(), df, _size(size, df))
+        return functions.chisquare(self.stream.key(), df, _size(size, df))
 
     def f(self, dfnum: Any, dfden: Any, size: Any = None) -> Any:
         """Numbers of the F distribution."""
-        return draws.f(self.stream.key(), dfnum, dfden, _size(size, dfnum, dfden))
+        return functions.f(self.stream.key(), dfnum, dfden, _size(size, dfnum, dfden))
 
     def standard_t(self, df: Any, size: Any = None) -> Any:
         """Numbers of Student's t distribution."""
-        return draws.t(self.stream.key(), df, _size(size, df))
+        return functions.t(self.stream.key(), df, _size(size, df))
 
     def vonmises(self, mu: Any, kappa: Any, size: Any = None) -> Any:
         """Angles of concentration `kappa` around `mu`, from -pi to pi."""
-        angle = mu + draws.von_mises(self.stream.key(), kappa, _size(size, mu, kappa))
+        angle = mu + functions.von_mises(self.stream.key(), kappa, _size(size, mu, kappa))
         return angle - 2.0 * np.pi * np.floor((angle + np.pi) / (2.0 * np.pi))
 
     def dirichlet(self, alpha: Any, size: Any = None) -> Any:
         """Vectors of shares."""
-        return draws.dirichlet(self.stream.key(), alpha, size)
+        return functions.dirichlet(self.stream.key(), alpha, size)
 
     def multivariate_normal(
         self, mean: Any, cov: Any, size: Any = None, *, method: str = "cholesky"
     ) -> Any:
         """Normal vectors."""
-        return draws.multivariate_normal(self.stream.key(), mean, cov, size, method=method)
+        return functions.multivariate_normal(self.stream.key(), mean, cov, size, method=method)
 
     # ---- counts --------------------------------------------------------------------------------
 
     def poisson(self, lam: Any = 1.0, size: Any = None) -> Any:
         """Counts of the rate `lam`."""
-        return draws.poisson(self.stream.key(), lam, _size(size, lam))
+        return functions.poisson(self.stream.key(), lam, _size(size, lam))
 
     def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """How many of `n` attempts succeed."""
-        return draws.binomial(self.stream.key(), n, p, _size(size, n, p))
+        return functions.binomial(self.stream.key(), n, p, _size(size, n, p))
 
     def negative_binomial(self, n: Any, p: Any, size: Any = None) -> Any:
         """How many attempts fail before `n` succeed."""
-        return draws.negative_binomial(self.stream.key(), n, p, _size(size, n, p))
+        return functions.negative_binomial(self.stream.key(), n, p, _size(size, n, p))
 
     def geometric(self, p: Any, size: Any = None) -> Any:
         """How many attempts it takes until one succeeds."""
-        return draws.geometric(self.stream.key(), p, _size(size, p))
+        return functions.geometric(self.stream.key(), p, _size(size, p))
 
     def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
         """How often each class comes up."""
-        return draws.multinomial(self.stream.key(), n, pvals, size)
+        return functions.multinomial(self.stream.key(), n, pvals, size)

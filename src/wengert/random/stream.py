@@ -24,8 +24,8 @@ from wengert._engine.graphs.inputs import variable
 from wengert._engine.ops.random import bits as ops
 from wengert._engine.ops.random import keys
 
-from ..draws.keys import key as key_of
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from .keys import key as key_of
 
 _STEP = np.array([0, 0, 1], np.uint64)
 
@@ -136,7 +136,7 @@ class Stream:
         return self._draw(ops.integers, shape, kind, low=low, high=high)
 
     def key(self) -> Any:
-        """A key of its own, for draws that are functions of keys (wengert.draws).
+        """A key of its own, for draws that are functions of keys (wengert.random).
 
         Returns
         -------

@@ -1,9 +1,17 @@
 """SciPy's names, for arrays and tensors alike; each package is imported when it is asked for.
 
-    special, linalg, stats, signal,    as in SciPy: `wengert.scipy.special.gammaln`
-    interpolate, integrate, fft        those of them that are here (`SUBPACKAGES`)
-    dispatch                           how a function that is no ufunc meets SciPy's
-    families                           imports them all: their operations, for who looks for one
+dispatch      how a function that is no ufunc meets SciPy's
+register_all  imports them all: their operations, for who looks for one
+fft/          those of them that are here (`SUBPACKAGES`)
+integrate/    those of them that are here (`SUBPACKAGES`)
+interpolate/  those of them that are here (`SUBPACKAGES`)
+linalg/       scipy.linalg, for arrays and tensors alike: every function here differentiates
+signal/       scipy.signal, for arrays and tensors alike
+special/      scipy.special, for arrays and tensors alike: every function here differentiates
+stats/        scipy.stats, for arrays and tensors alike: log-densities that differentiate, and
+              draws
+
+special, linalg, stats, signal,    as in SciPy: `wengert.scipy.special.gammaln`
 
 `import wengert` loads none of them, as SciPy's own packages cost more than NumPy to import.  Nobody
 has to import them by hand, though: `scipy.special.gammaln` called with a tensor finds its

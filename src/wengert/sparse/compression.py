@@ -25,8 +25,8 @@ from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
-from .diagonals import diagonals, read
-from .line import size_of
+from .diagonal_entries import diagonals, read
+from .rule_context import size_of
 
 Array = np.ndarray[Any, Any]
 

@@ -20,9 +20,9 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op
 from wengert._engine.kinds.opaque import Opaque
 
-from . import arithmetic, loops, structure
-from .line import Line, everything, size_of
-from .sets import Sets, nothing, places, stacked
+from . import arithmetic_rules, control_flow_rules, indexing_rules
+from .dependency_sets import Sets, nothing, places, stacked
+from .rule_context import Line, everything, size_of
 
 Rule = Callable[[Line], Any]
 
@@ -31,35 +31,35 @@ _CHOOSING = (
     " roll shift squeeze stack transpose"
 )
 _RULES: dict[str, Rule] = {
-    **dict.fromkeys(_CHOOSING.split(), structure.choosing),
-    **dict.fromkeys("after cast imag real".split(), structure.identity),
-    **dict.fromkeys("sum_to scatter scatter_along".split(), structure.adding),
-    **dict.fromkeys("cumsum cumprod recurrence running".split(), structure.sums),
-    **dict.fromkeys("fft rfft irfft fft.dct fft.dst".split(), structure.along),
-    **dict.fromkeys("softmax log_softmax".split(), structure.along),
+    **dict.fromkeys(_CHOOSING.split(), indexing_rules.choosing),
+    **dict.fromkeys("after cast imag real".split(), indexing_rules.identity),
+    **dict.fromkeys("sum_to scatter scatter_along".split(), indexing_rules.adding),
+    **dict.fromkeys("cumsum cumprod recurrence running".split(), indexing_rules.sums),
+    **dict.fromkeys("fft rfft irfft fft.dct fft.dst".split(), indexing_rules.along),
+    **dict.fromkeys("softmax log_softmax".split(), indexing_rules.along),
     **dict.fromkeys(
-        "solve inv pinv det slogdet cholesky qr eigh eig svd expm".split(), structure.matrices
+        "solve inv pinv det slogdet cholesky qr eigh eig svd expm".split(), indexing_rules.matrices
     ),
-    "setitem": structure.placed,
+    "setitem": indexing_rules.placed,
     **dict.fromkeys(
         "convolution convolution_input convolution_weight sum_pool sum_pool_adjoint"
         " signal.convolve signal.slide".split(),
-        arithmetic.multilinear,
+        arithmetic_rules.multilinear,
     ),
-    **dict.fromkeys("convolve slide".split(), arithmetic.sliding),
+    **dict.fromkeys("convolve slide".split(), arithmetic_rules.sliding),
 }
 _KINDS: dict[str, Rule] = {
-    "elementwise": arithmetic.elementwise,
-    "reduction": arithmetic.reduction,
-    "contraction": arithmetic.contraction,
-    "view": arithmetic.linear,
+    "elementwise": arithmetic_rules.elementwise,
+    "reduction": arithmetic_rules.reduction,
+    "contraction": arithmetic_rules.contraction,
+    "view": arithmetic_rules.linear,
 }
 _LOOPS: dict[str, Callable[..., Any]] = {
-    "scan": loops.scan,
-    "while": loops.repeated_while,
-    "cond": loops.choice,
-    "switch": loops.choice,
-    "custom_call": loops.custom,
+    "scan": control_flow_rules.scan,
+    "while": control_flow_rules.repeated_while,
+    "cond": control_flow_rules.choice,
+    "switch": control_flow_rules.choice,
+    "custom_call": control_flow_rules.custom,
 }
 
 
@@ -124,9 +124,9 @@ def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
 def rule_of(op: Op) -> Rule:
     """The rule of an operation: its own, that of its kind, or that each gives everything."""
     if op.alias:
-        return structure.identity
+        return indexing_rules.identity
     if op.name in _RULES:
         return _RULES[op.name]
     if op.name.startswith("special.") and type(op) is not Opaque:
-        return arithmetic.pointwise  # SciPy's functions that have derivatives by hand
+        return arithmetic_rules.pointwise  # SciPy's functions that have derivatives by hand
     return _KINDS.get(op.kind, everything)

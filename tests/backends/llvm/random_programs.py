@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 import wengert as wg
-from wengert.testing.native_laws import Strict
+from wengert.testing.laws.native_code import Strict
 
 from . import program_steps as steps
 

@@ -13,9 +13,9 @@ from wengert._engine.backends.llvm.special_functions import compile_function
 from wengert._engine.core.op import REGISTRY
 from wengert.errors import OperandError
 from wengert.scipy import special
-from wengert.scipy.special import bessel_orders, hypergeometric
-from wengert.scipy.special.family import Family
-from wengert.scipy.special.loops import repeat
+from wengert.scipy.special import bessel_order_derivatives, hypergeometric
+from wengert.scipy.special.derivative_families import Family
+from wengert.scipy.special.traced_loops import repeat
 
 assert special
 NATIVE = [op for op in REGISTRY.values() if isinstance(op, Family) and op.native]
@@ -82,7 +82,7 @@ def test_float32_is_computed_in_double_precision():
 
 
 def test_what_takes_too_long_is_refused_as_in_the_eager_run():
-    compiled = wg.jit(lambda v, x: bessel_orders.jv_order(v, x, n=1))
+    compiled = wg.jit(lambda v, x: bessel_order_derivatives.jv_order(v, x, n=1))
     v = np.array([1.0, 2e6])
     assert np.isfinite(compiled(v[:1], v[:1])).all()
     with pytest.raises(OperandError, match="too large"):

@@ -390,7 +390,8 @@ def test_after_a_fork(busy):
     program = f"""
 import os, threading, warnings
 warnings.simplefilter("ignore", DeprecationWarning)
-from wengert._engine.backends.llvm.runtime import runtime_library as library, allocator_stats as memory
+from wengert._engine.backends.llvm.runtime import allocator_stats as memory
+from wengert._engine.backends.llvm.runtime import runtime_library as library
 alloc, free = library.function("wengert_alloc"), library.function("wengert_free")
 free(alloc(1_000_000))
 stop = []

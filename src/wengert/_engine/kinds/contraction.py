@@ -8,7 +8,7 @@ cotangent with the other operands, into the letters of that operand.
     contract      the value of any contraction of plain arrays (kinds/contraction_lowering.py)
 
 An axis of length one meets a longer one as in broadcasting.  No operand may repeat a letter (a
-trace or diagonal is taken before, numpy/products.py).
+trace or diagonal is taken before, numpy/matmul_einsum.py).
 """
 
 from __future__ import annotations

@@ -1,16 +1,19 @@
 """The names of HIPS autograd, on wengert's engine.
 
-    from wengert.compat.autograd import grad, elementwise_grad, jacobian
-    import wengert.compat.autograd.numpy as np
+builtins                isinstance and type that look through tensors
+differential_operators  grad, jacobian, hessian, make_vjp, make_jvp and their kin
+extend                  primitive, defvjp, defjvp: functions with rules of the user's
+test_util               check_grads
+traced_call             primitive, defvjp, defjvp: functions with rules of the user's
+tracer                  vspace, getval, Box
+vspace                  vspace, getval, Box
+wrap_util               functions of one argument made functions of any
+misc/                   flatten, optimizers, fixed_points
+numpy/                  NumPy's and SciPy's functions: wengert's
+scipy/                  NumPy's and SciPy's functions: wengert's
 
-differential_operators.py  grad, jacobian, hessian, make_vjp, make_jvp and their kin
-extend.py, calls.py        primitive, defvjp, defjvp: functions with rules of the user's
-spaces.py, tracer.py       vspace, getval, Box
-numpy/, scipy/             NumPy's and SciPy's functions: wengert's
-wrap_util.py  functions of one argument made functions of any
-builtins.py   isinstance and type that look through tensors
-misc/                      flatten, optimizers, fixed_points
-test_util.py               check_grads
+from wengert.compat.autograd import grad, elementwise_grad, jacobian
+    import wengert.compat.autograd.numpy as np
 
 Derivatives of complex functions follow autograd's convention, which is the complex conjugate of
 wengert's: the gradient of a real J by z is dJ/dRe z - i dJ/dIm z, and a rule multiplies by f'(z).

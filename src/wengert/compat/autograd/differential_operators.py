@@ -28,7 +28,7 @@ from wengert._engine.autodiff import jacobians, jvp_vjp
 from wengert._engine.autodiff.checkpoint import checkpoint as _checkpoint
 
 from ...errors import NotDifferentiableError, NotScalarError, at, user_line
-from .spaces import conjugated, fitted, vspace
+from .vspace import conjugated, fitted, vspace
 from .wrap_util import get_name, unary_to_nary
 
 __all__ = [

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...errors import NotDifferentiableError, RegistryError, at, user_line
-from .calls import Rules, called
-from .spaces import VSpace, vspace
+from .traced_call import Rules, called
 from .tracer import Box, getval
+from .vspace import VSpace, vspace
 
 __all__ = [
     "Box",

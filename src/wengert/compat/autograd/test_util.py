@@ -17,7 +17,7 @@ from wengert._engine.core import pytree
 
 from ...errors import CheckError
 from ...testing import check_grads as _check_grads
-from .spaces import vspace
+from .vspace import vspace
 from .wrap_util import unary_to_nary
 
 __all__ = ["check_equivalent", "check_grads", "check_jvp", "check_vjp", "combo_check"]

@@ -1,15 +1,20 @@
 """Training: `fit`, and the parts that it is made of.
 
-fit.py           fit: begin here
-run.py           Run: the loop
-steps.py         one step, compiled; batches.py what it is given; metrics.py what is measured
-evaluation.py    evaluate: loss and metrics without learning
-history.py       History: what has been measured
-callbacks.py     Callback, EarlyStopping, OnPlateau
-checkpoints.py   Checkpoint, read_checkpoint; capturing.py all that decides how a training goes on
-culprits.py      where the first NaN comes from
-interrupting.py  Ctrl-C
-logs.py          JSONLines, TensorBoard; events.py the bytes of the latter
+batch_iteration     what `fit` is given as data, as something to go through again and again
+callbacks           Callback, EarlyStopping, OnPlateau
+checkpoints         Checkpoint, read_checkpoint; capturing.py all that decides how a training goes
+                    on
+evaluation          evaluate: loss and metrics without learning
+fit                 fit: begin here
+history             History: what has been measured
+keyboard_interrupt  Ctrl-C
+loggers             JSONLines, TensorBoard; events.py the bytes of the latter
+metrics             figures of predictions, averaged over samples
+nan_report          where the first NaN comes from
+tensorboard         the files that TensorBoard reads, written without TensorFlow
+train_step          one step, compiled; batches.py what it is given; metrics.py what is measured
+trainer             Run: the loop
+training_state      everything that decides how a training goes on, as plain values, and back
 """
 
 from wengert._engine.core.lazy_import import public_dir
@@ -19,9 +24,9 @@ from .checkpoints import Checkpoint, read_checkpoint
 from .evaluation import evaluate
 from .fit import fit
 from .history import History
-from .logs import JSONLines, TensorBoard
+from .loggers import JSONLines, TensorBoard
 from .metrics import accuracy
-from .run import Run
+from .trainer import Run
 
 __all__ = [
     "Callback",

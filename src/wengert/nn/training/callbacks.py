@@ -19,7 +19,7 @@ from ...errors import ArgumentError, at, user_line
 from ...optim import ReduceLROnPlateau
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .trainer import Run
 
 
 class Callback:

@@ -21,7 +21,7 @@ from ...errors import ArgumentError, FileError, at, user_line
 from .callbacks import monitored
 
 if TYPE_CHECKING:
-    from .run import Run
+    from .trainer import Run
 
 _keep = Late("wengert._engine.serialization")
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from ...optim import Optimizer
 from ..module import Module
-from .batches import Source, size_of, split
+from .batch_iteration import Source, size_of, split
 from .metrics import Mean, Metric, chosen
-from .steps import Objective, Steps, number, plain
+from .train_step import Objective, Steps, number, plain
 
 
 @contextmanager

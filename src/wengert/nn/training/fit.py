@@ -15,14 +15,14 @@ from typing import Any
 from ...errors import ArgumentError, StructureError, at, user_line
 from ...optim import EMA, Adam, Optimizer, ReduceLROnPlateau
 from ..module import Module
-from .batches import Source
+from .batch_iteration import Source
 from .callbacks import Callback, OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint
 from .history import History
-from .logs import log_of
+from .loggers import log_of
 from .metrics import Metric, chosen
-from .run import Run
-from .steps import Objective, Steps
+from .train_step import Objective, Steps
+from .trainer import Run
 
 
 def fit(

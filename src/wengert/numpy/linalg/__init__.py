@@ -1,8 +1,8 @@
 """NumPy's `linalg`, for arrays and tensors alike.
 
-    solving          solve, inv, det, slogdet, pinv, lstsq, tensorsolve, tensorinv
-    decompositions   cholesky, qr, eig, eigh, svd and their values alone
-    measures         norm, cond, matrix_rank, trace, diagonal, matrix_power, multi_dot
+decompositions    cholesky, qr, eig, eigh, svd and their values alone
+linear_solve      solve, inv, det, slogdet, pinv, lstsq, tensorsolve, tensorinv
+norms_and_powers  norm, cond, matrix_rank, trace, diagonal, matrix_power, multi_dot
 
 Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
 Matrices stand in the last two axes.  A matrix that LAPACK refuses raises `MatrixError`, which is a
@@ -20,9 +20,9 @@ from wengert._engine.ops.linalg.results import (
     SVDResult,
 )
 
-from ..products import linalg_cross as cross
-from ..products import matmul, outer, tensordot, vecdot
-from ..shapes import matrix_transpose
+from ..matmul_einsum import linalg_cross as cross
+from ..matmul_einsum import matmul, outer, tensordot, vecdot
+from ..shape_manipulation import matrix_transpose
 from .decompositions import (
     cholesky,
     eig,
@@ -33,7 +33,8 @@ from .decompositions import (
     svd,
     svdvals,
 )
-from .measures import (
+from .linear_solve import det, inv, lstsq, pinv, slogdet, solve, tensorinv, tensorsolve
+from .norms_and_powers import (
     cond,
     diagonal,
     matrix_norm,
@@ -43,16 +44,6 @@ from .measures import (
     norm,
     trace,
     vector_norm,
-)
-from .solving import (
-    det,
-    inv,
-    lstsq,
-    pinv,
-    slogdet,
-    solve,
-    tensorinv,
-    tensorsolve,
 )
 
 __all__ = [

@@ -1,9 +1,9 @@
 """scipy.fft, for arrays and tensors alike: nearly all of it is linear, and its own derivative.
 
-    transforms       fft and its kin along one axis, two, or several, of real and complex numbers
-    trigonometric    dct, idct, dst, idst, and dctn ... along several axes
-    hankel           fht, ifht
-    by_fourier       these as Fourier transforms, for native code
+dct_by_fft     these as Fourier transforms, for native code
+dct_dst        dct, idct, dst, idst, and dctn ... along several axes
+fast_hankel    fht, ifht
+fft_functions  fft and its kin along one axis, two, or several, of real and complex numbers
 
 What has no operand to differentiate by (next_fast_len, workers) is SciPy's own.
 """
@@ -12,8 +12,9 @@ from scipy.fft import get_workers, next_fast_len, prev_fast_len, set_workers
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .hankel import fht, fhtoffset, ifht
-from .transforms import (
+from .dct_dst import dct, dctn, dst, dstn, idct, idctn, idst, idstn
+from .fast_hankel import fht, fhtoffset, ifht
+from .fft_functions import (
     fft,
     fft2,
     fftfreq,
@@ -37,7 +38,6 @@ from .transforms import (
     rfftfreq,
     rfftn,
 )
-from .trigonometric import dct, dctn, dst, dstn, idct, idctn, idst, idstn
 
 __all__ = [
     "dct",

@@ -1,14 +1,14 @@
 """scipy.interpolate, for arrays and tensors alike: by the values, and by where they stand.
 
-    lines        interp1d
-    piecewise    PPoly
-    cubic        CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
-    bsplines     BSpline, make_interp_spline
-    fitpack      splrep, splev, splint ...; InterpolatedUnivariateSpline, RectBivariateSpline
-    through_points    BarycentricInterpolator, KroghInterpolator, pchip_interpolate
-    grids        RegularGridInterpolator, interpn
-    radial       RBFInterpolator
-    banded       the system of equations of a spline
+banded_solve          the system of equations of a spline
+bspline               BSpline, make_interp_spline
+cubic_splines         CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
+fitpack               splrep, splev, splint ...; InterpolatedUnivariateSpline, RectBivariateSpline
+linear_interpolation  interp1d
+polynomial            BarycentricInterpolator, KroghInterpolator, pchip_interpolate
+ppoly                 PPoly
+rbf                   RBFInterpolator
+regular_grid          RegularGridInterpolator, interpn
 
 Objects made of plain arrays give exactly SciPy's values at plain points; at tensors, and made of
 tensors, they give tensors.  All are differentiable by the values, by the places where these stand,
@@ -17,8 +17,8 @@ and by the points of evaluation; where pieces meet, docs/conventions.md says whi
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .bsplines import BSpline, make_interp_spline
-from .cubic import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator
+from .bspline import BSpline, make_interp_spline
+from .cubic_splines import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator
 from .fitpack import (
     InterpolatedUnivariateSpline,
     RectBivariateSpline,
@@ -28,17 +28,17 @@ from .fitpack import (
     splint,
     splrep,
 )
-from .grids import RegularGridInterpolator, interpn
-from .lines import interp1d
-from .piecewise import PPoly
-from .radial import RBFInterpolator
-from .through_points import (
+from .linear_interpolation import interp1d
+from .polynomial import (
     BarycentricInterpolator,
     KroghInterpolator,
     barycentric_interpolate,
     krogh_interpolate,
     pchip_interpolate,
 )
+from .ppoly import PPoly
+from .rbf import RBFInterpolator
+from .regular_grid import RegularGridInterpolator, interpn
 
 __all__ = [
     "Akima1DInterpolator",

@@ -20,7 +20,7 @@ from wengert._engine.ops.elementwise.selection import where as choose
 from wengert._engine.tensor.numpy_dispatch import as_array
 
 from ...errors import ArgumentError, at, user_line
-from .bsplines import BSpline, make_interp_spline
+from .bspline import BSpline, make_interp_spline
 
 __all__ = [
     "InterpolatedUnivariateSpline",

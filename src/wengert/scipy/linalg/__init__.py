@@ -1,16 +1,25 @@
 """scipy.linalg, for arrays and tensors alike: every function here differentiates.
 
-    entries      how a function of SciPy's becomes an operation
-    equations    Sylvester and Lyapunov equations          riccati      Riccati equations
-    functions    of matrices: expm, logm, sqrtm, cosm ...
-    lu           lu, cho_factor, what is solved with them  ldl          for indefinite matrices
-    solving      solve and its structures, lstsq, pinv     banded       equations with bands
-    structured   toeplitz, circulant, block_diag ...       factors      qr, svd, polar, orth ...
-    eigen        eig, eigh, generalised and banded         schur        schur, hessenberg
-    rotations    how the unitary factor of Schur's form turns
-    general      funm, expm_cond, matrix_balance, angles    orthogonal   rq, qr_multiply
-    complexes    real and complex forms of eigenvalues      lines        fiedler, leslie ...
-    others       numpy's: norm, kron, and what looks at plain arrays only
+banded              Equations with banded matrices, at a cost that grows with the band
+companion_matrices  Matrices made of one line of numbers or two: Fiedler's, companions, Leslie's
+decompositions      Orthogonal factors under SciPy's names: Cholesky, QR, singular values, polar,
+                    bases of spaces
+eigenvalues         eig, eigh, generalised and banded         schur        schur, hessenberg
+funm_expm_frechet   funm, expm_cond, matrix_balance, angles    orthogonal   rq, qr_multiply
+ldl                 The factorization L D adjoint(L) of a Hermitian matrix that need not be
+                    definite
+linear_solve        solve and its structures, lstsq, pinv     banded       equations with bands
+lu_cho_solve        lu, cho_factor, what is solved with them  ldl          for indefinite matrices
+matrix_equations    Sylvester and Lyapunov equations          riccati      Riccati equations
+matrix_functions    of matrices: expm, logm, sqrtm, cosm
+numpy_aliases       numpy's: norm, kron, and what looks at plain arrays only
+real_schur_blocks   real and complex forms of eigenvalues      lines        fiedler, leslie
+register            how a function of SciPy's becomes an operation
+riccati             Algebraic Riccati equations, of control in continuous and in discrete time
+rq_qr_multiply      More of QR: the triangle first, and products with Q
+schur               Triangular and nearly triangular forms: Schur's and Hessenberg's
+schur_vjp           how the unitary factor of Schur's form turns
+toeplitz_circulant  toeplitz, circulant, block_diag ...       factors      qr, svd, polar, orth
 
 SciPy's functions do not ask tensors what to do, so they are called by these names.  Plain arrays go
 to SciPy's function, and give exactly its values.  Matrices of a tensor stand in its last two axes,
@@ -24,22 +33,22 @@ from typing import Any
 from wengert._engine.core.lazy_import import public_dir
 
 MODULES = (
-    "equations",
+    "matrix_equations",
     "riccati",
-    "functions",
-    "lu",
+    "matrix_functions",
+    "lu_cho_solve",
     "ldl",
-    "solving",
+    "linear_solve",
     "banded",
-    "structured",
-    "factors",
-    "eigen",
+    "toeplitz_circulant",
+    "decompositions",
+    "eigenvalues",
     "schur",
-    "general",
-    "orthogonal",
-    "complexes",
-    "lines",
-    "others",
+    "funm_expm_frechet",
+    "rq_qr_multiply",
+    "real_schur_blocks",
+    "companion_matrices",
+    "numpy_aliases",
 )
 
 _NAMES: dict[str, Any] = {}

@@ -22,7 +22,7 @@ from wengert._engine.tensor.numpy_dispatch import spread
 
 from ...errors import ShapeError, at, user_line
 from ..dispatch import counterpart, floating
-from .entries import entry
+from .register import entry
 
 __all__ = ["solve_banded", "solveh_banded", "cholesky_banded", "cho_solve_banded"]
 

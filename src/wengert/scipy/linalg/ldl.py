@@ -23,8 +23,8 @@ from wengert._engine.ops.linalg.factorizations import solve_triangular
 from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
 
 from ..dispatch import counterpart
-from .entries import entry, square
-from .lu import inverse_order, rows_in_order
+from .lu_cho_solve import inverse_order, rows_in_order
+from .register import entry, square
 
 __all__ = ["ldl"]
 

@@ -20,8 +20,8 @@ import scipy.linalg
 from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
 
 from ..dispatch import counterpart, floating
-from .entries import entry, square
-from .equations import discrete_lyapunov, sylvester
+from .matrix_equations import discrete_lyapunov, sylvester
+from .register import entry, square
 
 __all__ = ["solve_continuous_are", "solve_discrete_are"]
 

@@ -24,8 +24,8 @@ from wengert._engine.ops.linalg.linear_solve import adjoint
 
 from ...errors import ArgumentError, MatrixError, at, user_line
 from ..dispatch import counterpart
-from .entries import entry, square
-from .rotations import nearly_upper, schur_rotation
+from .register import entry, square
+from .schur_vjp import nearly_upper, schur_rotation
 
 __all__ = ["schur", "hessenberg"]
 

@@ -22,8 +22,8 @@ from wengert._engine.tensor.numpy_dispatch import as_tensor
 from ...errors import ArgumentError, ShapeError, at, user_line
 from ...numpy import fft
 from ..dispatch import counterpart, floating, holds_tensors, known_length
-from .recursive import filtered
-from .sections import sosfilt, sosfiltfilt
+from .recursive_filters import filtered
+from .sosfilt_filtfilt import sosfilt, sosfiltfilt
 from .windows import get_window
 
 __all__ = ["decimate", "resample", "resample_poly", "upfirdn"]

@@ -19,9 +19,9 @@ from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.kinds.elementwise import POSITIVE
 from wengert._engine.ops.elementwise.selection import where as choose
 
-from .entries import function
-from .family import family
-from .witness import Witness
+from .derivative_families import family
+from .oracle_expression import Witness
+from .register import function
 
 __all__ = ["airy", "airye"]
 

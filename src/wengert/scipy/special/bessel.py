@@ -24,9 +24,9 @@ from wengert._engine.kinds.elementwise import POSITIVE
 from wengert._engine.ops.elementwise.selection import where
 
 from ...errors import NotDifferentiableError, at, user_line
-from .bessel_orders import ive_order, jv_order, kve_order, yv_order
-from .entries import function
-from .witness import Witness
+from .bessel_order_derivatives import ive_order, jv_order, kve_order, yv_order
+from .oracle_expression import Witness
+from .register import function
 
 __all__ = """jv jn jve yv yve yn hankel1 hankel2 hankel1e hankel2e iv ive kv kve kn""".split()
 

@@ -24,10 +24,10 @@ from wengert._engine.kinds.elementwise import POSITIVE
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
-from .entries import function
 from .gamma import gamma, rgamma, rgamma_slope
 from .polygammas import digamma, polygamma_difference
-from .turns import cospi, sinpi
+from .register import function
+from .sinpi_cospi import cospi, sinpi
 
 __all__ = "beta betaln poch binom comb perm factorial".split()
 

@@ -21,8 +21,8 @@ from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE
 
-from .entries import function
-from .relatives import exprel_of, log1prel_of
+from .register import function
+from .relative_quotients import exprel_of, log1prel_of
 
 __all__ = "boxcox boxcox1p inv_boxcox inv_boxcox1p".split()
 

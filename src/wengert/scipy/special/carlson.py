@@ -25,10 +25,10 @@ from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE
 
-from .entries import function
-from .family import family
+from .derivative_families import family
+from .oracle_expression import Witness
 from .quadrature import trapezoid
-from .witness import Witness
+from .register import function
 
 __all__ = "elliprc elliprd elliprf elliprg elliprj".split()
 

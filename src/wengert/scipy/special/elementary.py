@@ -20,8 +20,8 @@ from wengert._engine.kinds.elementwise import POSITIVE, REAL
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...numpy.elementwise import sinc as sinc
-from .entries import function
-from .relatives import exprel_of
+from .register import function
+from .relative_quotients import exprel_of
 
 __all__ = """
     cbrt exp2 expm1 log1p exp10 cosm1 exprel powm1 sindg cosdg tandg cotdg radian sinc round

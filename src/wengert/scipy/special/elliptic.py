@@ -22,8 +22,8 @@ from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE, REAL
 
 from .carlson import elliprd
-from .entries import function
-from .witness import Witness
+from .oracle_expression import Witness
+from .register import function
 
 __all__ = "ellipk ellipkm1 ellipe ellipkinc ellipeinc ellipj agm".split()
 

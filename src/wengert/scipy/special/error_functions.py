@@ -21,9 +21,9 @@ from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
 from wengert._engine.ops.elementwise import error_function as ours
 
-from .entries import function
-from .error_slopes import dawsn_of, erfcx_of, voigt_of, wofz_of
-from .witness import Witness
+from .error_function_derivatives import dawsn_of, erfcx_of, voigt_of, wofz_of
+from .oracle_expression import Witness
+from .register import function
 
 __all__ = """
     erf erfc erfi erfinv erfcinv erfcx dawsn wofz voigt_profile ndtr log_ndtr ndtri ndtri_exp

@@ -19,10 +19,10 @@ from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE, elementwise
 
-from .entries import PREFIX, function
-from .relatives import log1prel_of, sinc_of, sinhc_of
-from .turns import cospi, sinpi, whole_numbers
-from .witness import Witness
+from .oracle_expression import Witness
+from .register import PREFIX, function
+from .relative_quotients import log1prel_of, sinc_of, sinhc_of
+from .sinpi_cospi import cospi, sinpi, whole_numbers
 
 __all__ = "expi exp1 expn sici shichi fresnel spence".split()
 

@@ -24,9 +24,9 @@ from wengert._engine.kinds.elementwise import POSITIVE
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
-from .entries import function
 from .polygammas import digamma, polygamma_of
-from .turns import cospi, whole_numbers
+from .register import function
+from .sinpi_cospi import cospi, whole_numbers
 
 __all__ = """
     gamma rgamma gammaln loggamma gammasgn digamma psi polygamma multigammaln

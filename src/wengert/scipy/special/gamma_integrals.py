@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from .power_series import exponential, log_gamma, log_minus_psi, product, rest, zeros
 from .quadrature import FALL, edge, integrals
-from .series import exponential, log_gamma, log_minus_psi, product, rest, zeros
 
 __all__: list[str] = []
 

@@ -18,12 +18,17 @@ import numpy as np
 
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 
-from . import tricomi_integrals
-from .entries import PREFIX, function
-from .family import family
+from . import hyperu_parameter_integrals
+from .derivative_families import family
 from .gamma import gammaln, psi, rgamma, rgamma_slope
-from .hypergeometric_orders import hyp0f1_orders, hyp1f1_orders, hyp2f1_orders, struve_orders
-from .witness import Witness
+from .hypergeometric_parameter_derivatives import (
+    hyp0f1_orders,
+    hyp1f1_orders,
+    hyp2f1_orders,
+    struve_orders,
+)
+from .oracle_expression import Witness
+from .register import PREFIX, function
 
 _LARGE = 20.0  # an order from which on gamma is taken by its logarithm
 
@@ -113,7 +118,9 @@ def hyperu_orders(a: Any, b: Any, x: Any, *, j: int, k: int, m: int) -> Any:
     out = np.full_like(a, np.nan)
     inside = (x > 0) & np.isfinite(a) & np.isfinite(b) & np.isfinite(x)
     if inside.any():
-        out[inside] = tricomi_integrals.derivatives(j, k, m, a[inside], b[inside], x[inside])
+        out[inside] = hyperu_parameter_integrals.derivatives(
+            j, k, m, a[inside], b[inside], x[inside]
+        )
     return out
 
 

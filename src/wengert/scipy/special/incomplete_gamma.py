@@ -20,9 +20,9 @@ from scipy import special
 from wengert._engine.kinds.elementwise import POSITIVE
 
 from . import gamma_integrals
-from .entries import function
-from .family import family
-from .witness import Witness
+from .derivative_families import family
+from .oracle_expression import Witness
+from .register import function
 
 __all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv"]
 

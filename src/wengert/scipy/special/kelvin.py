@@ -19,8 +19,8 @@ from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.kinds.elementwise import POSITIVE
 
-from .entries import function
-from .witness import Witness
+from .oracle_expression import Witness
+from .register import function
 
 __all__ = "ber bei ker kei berp beip kerp keip kelvin".split()
 

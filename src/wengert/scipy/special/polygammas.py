@@ -23,9 +23,9 @@ import scipy.special as theirs
 from wengert._engine.core.handle import dtype_of
 from wengert._engine.kinds.elementwise import POSITIVE, elementwise
 
-from .entries import PREFIX, function
-from .family import family
-from .witness import Witness
+from .derivative_families import family
+from .oracle_expression import Witness
+from .register import PREFIX, function
 
 __all__: list[str] = []
 

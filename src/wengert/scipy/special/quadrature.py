@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .loops import is_element, repeat
+from .traced_loops import is_element, repeat
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 FALL = 42.0  # exp(-42) is below the rounding of what is summed

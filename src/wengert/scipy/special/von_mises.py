@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import scipy.special
 
-from .family import family
-from .loops import repeat
+from .derivative_families import family
+from .oracle_expression import Witness
 from .quadrature import integrals
-from .witness import Witness
+from .traced_loops import repeat
 
 __all__: list[str] = []
 

@@ -21,12 +21,12 @@ from wengert._engine.kinds.elementwise import elementwise
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
 from ...errors import ArgumentError, at, user_line
-from .bessel_integrals import turn
-from .entries import PREFIX, function
-from .family import family
-from .loops import is_element
-from .series import BERNOULLI, exponential, log_gamma, product, zeros
-from .witness import Witness
+from .bessel_order_integrals import turn
+from .derivative_families import family
+from .oracle_expression import Witness
+from .power_series import BERNOULLI, exponential, log_gamma, product, zeros
+from .register import PREFIX, function
+from .traced_loops import is_element
 
 __all__ = ["zeta", "zetac"]
 

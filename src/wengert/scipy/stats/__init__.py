@@ -1,33 +1,35 @@
 """scipy.stats, for arrays and tensors alike: log-densities that differentiate, and draws.
 
-    distribution    what distributions have in common: logpdf, pdf, cdf, sf, logcdf, logsf, ppf,
-                    isf, mean, var, std, entropy, median, support, rvs; logpmf and pmf
-    real_line       norm t cauchy laplace logistic gumbel_r gumbel_l skewnorm exponnorm
-    gamma_family    expon gamma invgamma chi2 chi f
-    half_line       lognorm weibull_min weibull_max pareto rayleigh halfnorm halfcauchy invgauss
-    bounded         uniform beta truncnorm triang powerlaw vonmises genextreme genpareto
-    powers          fisk burr burr12 lomax mielke kappa3 betaprime loglaplace
-    weibulls        invweibull exponweib exponpow gengamma erlang gompertz genexpon
-    from_normal     maxwell nakagami levy fatiguelife recipinvgauss powerlognorm alpha ...
-    folded          foldnorm foldcauchy halflogistic genhalflogistic halfgennorm
-    whole_line      gennorm dgamma dweibull genlogistic hypsecant johnsonsu moyal loggamma ...
-    skewed          crystalball jf_skew_t norminvgauss genhyperbolic geninvgauss gausshyper
-    intervals       anglit arcsine argus bradford cosine johnsonsb loguniform rdist semicircular
-    truncated       truncexpon truncpareto truncweibull_min trapezoid wrapcauchy kappa4
-    noncentral      ncx2 rice skellam
-    quantiles       quantiles without a formula, by the implicit function theorem
-    discrete        what distributions of whole numbers have in common
-    counts          bernoulli binom nbinom poisson geom hypergeom betabinom zipf dlaplace ...
-    further_counts  planck boltzmann yulesimon zipfian betanbinom nhypergeom
-    multivariate    multivariate_normal, multivariate_t, dirichlet, multinomial, matrix_normal ...
-    samples         trim_mean, tvar, iqr, circmean, kstat, differential_entropy, yeojohnson ...
-    comparisons     pearsonr, linregress, t and F, wasserstein_distance, gaussian_kde
-    summaries       zscore, sem, gmean, hmean, moment, skew, kurtosis ... of samples
+bounded                  uniform beta truncnorm triang powerlaw vonmises genextreme genpareto
+continuous_distribution  what distributions have in common: logpdf, pdf, cdf, sf, logcdf, logsf,
+                         ppf, isf, mean, var, std, entropy, median, support, rvs; logpmf and pmf
+counts                   bernoulli binom nbinom poisson geom hypergeom betabinom zipf dlaplace
+descriptive_statistics   zscore, sem, gmean, hmean, moment, skew, kurtosis ... of samples
+discrete_distribution    what distributions of whole numbers have in common
+folded                   foldnorm foldcauchy halflogistic genhalflogistic halfgennorm
+from_normal              maxwell nakagami levy fatiguelife recipinvgauss powerlognorm alpha
+further_counts           planck boltzmann yulesimon zipfian betanbinom nhypergeom
+gamma_family             expon gamma invgamma chi2 chi f
+half_line                lognorm weibull_min weibull_max pareto rayleigh halfnorm halfcauchy
+                         invgauss
+hypothesis_tests         pearsonr, linregress, t and F, wasserstein_distance, gaussian_kde
+implicit_quantiles       quantiles without a formula, by the implicit function theorem
+intervals                anglit arcsine argus bradford cosine johnsonsb loguniform rdist
+                         semicircular
+multivariate             multivariate_normal, multivariate_t, dirichlet, multinomial, matrix_normal
+noncentral               ncx2 rice skellam
+powers                   fisk burr burr12 lomax mielke kappa3 betaprime loglaplace
+real_line                norm t cauchy laplace logistic gumbel_r gumbel_l skewnorm exponnorm
+sample_statistics        trim_mean, tvar, iqr, circmean, kstat, differential_entropy, yeojohnson
+skewed                   crystalball jf_skew_t norminvgauss genhyperbolic geninvgauss gausshyper
+truncated                truncexpon truncpareto truncweibull_min trapezoid wrapcauchy kappa4
+weibulls                 invweibull exponweib exponpow gengamma erlang gompertz genexpon
+whole_line               gennorm dgamma dweibull genlogistic hypsecant johnsonsu moyal loggamma
 
 Names, signatures and parameters are SciPy's.  A distribution differentiates by the point and by
 all parameters; outside of its support the logarithm of the density is -inf, and the derivative 0.
 Random numbers are functions of a key (``random_state=wengert.random.key(0)``), and of continuous
-distributions they have derivatives by the parameters (wengert.draws).
+distributions they have derivatives by the parameters (wengert.random).
 """
 
 from typing import Any
@@ -36,21 +38,21 @@ from wengert._engine.core.lazy_import import public_dir
 
 from . import (
     bounded,
-    comparisons,
     counts,
+    descriptive_statistics,
     folded,
     from_normal,
     further_counts,
     gamma_family,
     half_line,
+    hypothesis_tests,
     intervals,
     multivariate,
     noncentral,
     powers,
     real_line,
-    samples,
+    sample_statistics,
     skewed,
-    summaries,
     truncated,
     weibulls,
     whole_line,
@@ -65,9 +67,9 @@ for _module in (
     counts,
     further_counts,
     multivariate,
-    summaries,
-    samples,
-    comparisons,
+    descriptive_statistics,
+    sample_statistics,
+    hypothesis_tests,
 ):
     _NAMES |= {name: vars(_module)[name] for name in _module.__all__}
 globals().update(_NAMES)

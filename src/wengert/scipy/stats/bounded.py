@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert.random import functions
 
-from ... import draws
 from ..special import (
     betainc,
     betaincc,
@@ -34,7 +34,7 @@ from ..special import (
     xlog1py,
     xlogy,
 )
-from .distribution import Continuous, chosen, log1mexp
+from .continuous_distribution import Continuous, chosen, log1mexp
 from .real_line import HALF_LOG_2PI
 
 __all__ = "uniform beta truncnorm triang powerlaw vonmises genextreme genpareto".split()
@@ -74,7 +74,7 @@ class _Uniform(_Unit):
         return 0.0
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.uniform(key, shape)
+        return functions.uniform(key, shape)
 
 
 class _Beta(_Unit):
@@ -109,7 +109,7 @@ class _Beta(_Unit):
         return out + (a + b - 2.0) * psi(a + b)
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
-        return draws.beta(key, a, b, shape)
+        return functions.beta(key, a, b, shape)
 
 
 def log_mass(low: Any, high: Any) -> Any:
@@ -181,7 +181,7 @@ class _TruncNorm(Continuous):
         return np.exp(-0.5 * (a * a) - mass), np.exp(-0.5 * (b * b) - mass)
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
-        return draws.truncated_normal(key, a, b, shape)
+        return functions.truncated_normal(key, a, b, shape)
 
 
 class _Triang(_Unit):
@@ -219,7 +219,7 @@ class _Triang(_Unit):
         return 0.5 - log(2.0) + 0.0 * c
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return draws.triangular(key, 0.0, c, 1.0, shape)
+        return functions.triangular(key, 0.0, c, 1.0, shape)
 
 
 class _PowerLaw(_Unit):
@@ -257,7 +257,7 @@ class _PowerLaw(_Unit):
         return 1.0 - 1.0 / a - np.log(a)
 
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
-        return np.exp(-draws.exponential(key, shape) / a)
+        return np.exp(-functions.exponential(key, shape) / a)
 
 
 class _VonMises(Continuous):
@@ -300,7 +300,7 @@ class _VonMises(Continuous):
         return kappa * (1.0 - ratio) + log(2.0 * pi) + np.log(i0e(kappa))
 
     def standard_draw(self, key: Any, shape: Any, kappa: Any) -> Any:
-        return draws.von_mises(key, kappa, shape)
+        return functions.von_mises(key, kappa, shape)
 
 
 def _log_ratio(c: Any, x: Any) -> Any:
@@ -339,7 +339,7 @@ class _GenExtreme(Continuous):
         return y * exprel(-c * y)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        y = draws.gumbel(key, shape)
+        y = functions.gumbel(key, shape)
         return y * exprel(-c * y)
 
 
@@ -382,7 +382,7 @@ class _GenPareto(Continuous):
         return 1.0 + c
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        y = draws.exponential(key, shape)
+        y = functions.exponential(key, shape)
         return y * exprel(c * y)
 
 

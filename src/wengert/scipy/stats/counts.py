@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert.random import functions
 
-from ... import draws
 from ..special import (
     betainc,
     betaincc,
@@ -29,8 +29,8 @@ from ..special import (
     xlog1py,
     xlogy,
 )
-from .discrete import Discrete, Finite
-from .distribution import chosen, log1mexp, root_or_zero
+from .continuous_distribution import chosen, log1mexp, root_or_zero
+from .discrete_distribution import Discrete, Finite
 
 __all__ = """
     bernoulli binom nbinom poisson geom hypergeom betabinom zipf dlaplace randint logser
@@ -77,7 +77,7 @@ class _Bernoulli(Discrete):
         return entr(p) + entr(1.0 - p)
 
     def standard_draw(self, key: Any, shape: Any, p: Any) -> Any:
-        return draws.bernoulli(key, p, shape).astype(np.int64)
+        return functions.bernoulli(key, p, shape).astype(np.int64)
 
 
 class _Binom(Discrete):
@@ -105,7 +105,7 @@ class _Binom(Discrete):
         return n * p * (1.0 - p)
 
     def standard_draw(self, key: Any, shape: Any, n: Any, p: Any) -> Any:
-        return draws.binomial(key, n, p, shape)
+        return functions.binomial(key, n, p, shape)
 
 
 class _NBinom(Discrete):
@@ -130,7 +130,7 @@ class _NBinom(Discrete):
         return n * (1.0 - p) / (p * p)
 
     def standard_draw(self, key: Any, shape: Any, n: Any, p: Any) -> Any:
-        return draws.negative_binomial(key, n, p, shape)
+        return functions.negative_binomial(key, n, p, shape)
 
 
 class _Poisson(Discrete):
@@ -154,7 +154,7 @@ class _Poisson(Discrete):
     standard_var = standard_mean
 
     def standard_draw(self, key: Any, shape: Any, mu: Any) -> Any:
-        return draws.poisson(key, mu, shape)
+        return functions.poisson(key, mu, shape)
 
 
 class _Geom(Discrete):
@@ -184,7 +184,7 @@ class _Geom(Discrete):
         return (entr(p) + entr(1.0 - p)) / p
 
     def standard_draw(self, key: Any, shape: Any, p: Any) -> Any:
-        return draws.geometric(key, p, shape)
+        return functions.geometric(key, p, shape)
 
 
 class _HyperGeom(Finite):
@@ -228,8 +228,8 @@ class _BetaBinom(Finite):
         return n * (total + n) * a * b / (total * total * (total + 1.0))
 
     def standard_draw(self, key: Any, shape: Any, n: Any, a: Any, b: Any) -> Any:
-        first, second = draws.split(key)
-        return draws.binomial(second, n, draws.beta(first, a, b, shape), shape)
+        first, second = functions.split(key)
+        return functions.binomial(second, n, functions.beta(first, a, b, shape), shape)
 
 
 def _sum_of_powers(a: Any, first: Any) -> Any:
@@ -313,9 +313,9 @@ class _DLaplace(Discrete):
         return 2.0 * a * np.exp(-a) / -np.expm1(-2.0 * a) - self._log_middle(a)
 
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
-        first, second = draws.split(key)
+        first, second = functions.split(key)
         p = -np.expm1(-a)
-        return draws.geometric(first, p, shape) - draws.geometric(second, p, shape)
+        return functions.geometric(first, p, shape) - functions.geometric(second, p, shape)
 
 
 class _RandInt(Discrete):

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert.random import functions
 
-from ... import draws
 from ..special import (
     erf,
     exprel,
@@ -28,9 +28,9 @@ from ..special import (
     ndtr,
 )
 from .bounded import log_mass
-from .distribution import Continuous, chosen
+from .continuous_distribution import Continuous, chosen
 from .gamma_family import Positive, below_power, beyond_power
-from .quantiles import Implicit
+from .implicit_quantiles import Implicit
 from .real_line import HALF_LOG_2PI
 
 __all__ = "foldnorm foldcauchy halflogistic genhalflogistic halfgennorm".split()
@@ -61,7 +61,7 @@ class _FoldNorm(Positive, Implicit):
         return c * c + 1.0 - self.standard_mean(c) ** 2
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return np.abs(draws.normal(key, shape) + c)
+        return np.abs(functions.normal(key, shape) + c)
 
 
 class _FoldCauchy(Positive):
@@ -100,7 +100,7 @@ class _FoldCauchy(Positive):
     standard_var = standard_mean
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return np.abs(draws.cauchy(key, shape) + c)
+        return np.abs(functions.cauchy(key, shape) + c)
 
 
 class _HalfLogistic(Positive):
@@ -134,7 +134,7 @@ class _HalfLogistic(Positive):
         return 2.0 - log(2.0)
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return np.abs(draws.logistic(key, shape))
+        return np.abs(functions.logistic(key, shape))
 
 
 class _GenHalfLogistic(Continuous):
@@ -180,7 +180,7 @@ class _GenHalfLogistic(Continuous):
         return 2.0 - (2.0 * c + 1.0) * log(2.0)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        y = np.abs(draws.logistic(key, shape))
+        y = np.abs(functions.logistic(key, shape))
         return y * exprel(-c * y)
 
 
@@ -216,7 +216,7 @@ class _HalfGenNorm(Positive):
         return 1.0 / beta - np.log(beta) + gammaln(1.0 / beta)
 
     def standard_draw(self, key: Any, shape: Any, beta: Any) -> Any:
-        return draws.gamma(key, 1.0 / beta, shape) ** (1.0 / beta)
+        return functions.gamma(key, 1.0 / beta, shape) ** (1.0 / beta)
 
 
 foldnorm = _FoldNorm("foldnorm")

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import (
     erf,
     erfc,
@@ -34,10 +35,10 @@ from ..special import (
     xlogy,
 )
 from .bounded import log_mass
-from .distribution import root_or_zero
+from .continuous_distribution import root_or_zero
 from .gamma_family import Positive, chi
 from .half_line import invgauss, lognorm
-from .quantiles import Implicit
+from .implicit_quantiles import Implicit
 from .real_line import EULER, HALF_LOG_2PI
 
 __all__ = """
@@ -74,7 +75,7 @@ class _Maxwell(Positive):
         return EULER + HALF_LOG_2PI - 0.5
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.chi(key, 3.0, shape)
+        return functions.chi(key, 3.0, shape)
 
 
 class _Nakagami(Positive):
@@ -110,7 +111,7 @@ class _Nakagami(Positive):
         return out - log(2.0) - 0.5 * np.log(nu)
 
     def standard_draw(self, key: Any, shape: Any, nu: Any) -> Any:
-        return np.sqrt(draws.gamma(key, nu, shape) / nu)
+        return np.sqrt(functions.gamma(key, nu, shape) / nu)
 
 
 class _Levy(Positive):
@@ -145,7 +146,7 @@ class _Levy(Positive):
         return 0.5 * (1.0 + 3.0 * EULER + log(16.0 * pi))
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.normal(key, shape) ** -2.0
+        return functions.normal(key, shape) ** -2.0
 
 
 class _LevyL(_Levy):
@@ -224,7 +225,7 @@ class _FatigueLife(Positive):
         return c * c * (1.25 * (c * c) + 1.0)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return self._of(draws.normal(key, shape), c)
+        return self._of(functions.normal(key, shape), c)
 
 
 class _RecipInvGauss(Positive, Implicit):
@@ -319,7 +320,7 @@ class _Gibrat(Positive):
         return HALF_LOG_2PI + 0.5
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return np.exp(draws.normal(key, shape))
+        return np.exp(functions.normal(key, shape))
 
 
 class _PowerLogNorm(Positive):
@@ -345,7 +346,7 @@ class _PowerLogNorm(Positive):
         return np.exp(-s * ndtri_exp(np.log(q) / c))
 
     def standard_draw(self, key: Any, shape: Any, c: Any, s: Any) -> Any:
-        return np.exp(-s * ndtri_exp(-draws.exponential(key, shape) / c))
+        return np.exp(-s * ndtri_exp(-functions.exponential(key, shape) / c))
 
 
 class _Alpha(Positive):

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...draws import exponential, geometric, split
+from wengert.random.functions import exponential, geometric, split
+
 from ..special import betaln, logsumexp
-from .discrete import Discrete, Finite, numbers
-from .distribution import chosen, exp_of, log1mexp, root_or_zero
+from .continuous_distribution import chosen, exp_of, log1mexp, root_or_zero
+from .discrete_distribution import Discrete, Finite, numbers
 from .powers import where_finite
 
 __all__ = "planck boltzmann yulesimon zipfian betanbinom nhypergeom".split()

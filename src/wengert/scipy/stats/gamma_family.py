@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import (
     betaln,
     fdtr,
@@ -30,7 +31,7 @@ from ..special import (
     psi,
     xlogy,
 )
-from .distribution import Continuous, chosen, root_or_zero
+from .continuous_distribution import Continuous, chosen, root_or_zero
 
 __all__ = "expon gamma invgamma chi2 chi f".split()
 
@@ -93,7 +94,7 @@ class _Expon(Positive):
     standard_var = standard_entropy = standard_mean
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.exponential(key, shape)
+        return functions.exponential(key, shape)
 
 
 class _Gamma(Positive):
@@ -126,7 +127,7 @@ class _Gamma(Positive):
         return a + gammaln(a) + (1.0 - a) * psi(a)
 
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
-        return draws.gamma(key, a, shape)
+        return functions.gamma(key, a, shape)
 
 
 class _InvGamma(Positive):
@@ -163,7 +164,7 @@ class _InvGamma(Positive):
         return a - (a + 1.0) * psi(a) + gammaln(a)
 
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
-        return draws.inverse_gamma(key, a, shape)
+        return functions.inverse_gamma(key, a, shape)
 
 
 class _Chi2(Positive):
@@ -199,7 +200,7 @@ class _Chi2(Positive):
         return half + log(2.0) + gammaln(half) + (1.0 - half) * psi(half)
 
     def standard_draw(self, key: Any, shape: Any, df: Any) -> Any:
-        return draws.chisquare(key, df, shape)
+        return functions.chisquare(key, df, shape)
 
 
 class _Chi(Positive):
@@ -235,7 +236,7 @@ class _Chi(Positive):
         return gammaln(half) + 0.5 * (df - log(2.0) - (df - 1.0) * psi(half))
 
     def standard_draw(self, key: Any, shape: Any, df: Any) -> Any:
-        return draws.chi(key, df, shape)
+        return functions.chi(key, df, shape)
 
 
 class _F(Positive):
@@ -277,7 +278,7 @@ class _F(Positive):
         return np.log(dfd) - np.log(dfn) + betaln(n, m) + out
 
     def standard_draw(self, key: Any, shape: Any, dfn: Any, dfd: Any) -> Any:
-        return draws.f(key, dfn, dfd, shape)
+        return functions.f(key, dfn, dfd, shape)
 
 
 expon = _Expon("expon")

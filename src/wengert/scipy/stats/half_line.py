@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import erf, erfc, hyperu, log_ndtr, ndtr, ndtri, xlogy
-from .distribution import Continuous, chosen
+from .continuous_distribution import Continuous, chosen
 from .gamma_family import Positive
-from .quantiles import Implicit
+from .implicit_quantiles import Implicit
 from .real_line import EULER, HALF_LOG_2PI
 
 __all__ = "lognorm weibull_min weibull_max pareto rayleigh halfnorm halfcauchy invgauss".split()
@@ -66,7 +67,7 @@ class _LogNorm(Positive):
         return 0.5 + HALF_LOG_2PI + np.log(s)
 
     def standard_draw(self, key: Any, shape: Any, s: Any) -> Any:
-        return draws.lognormal(key, s, shape)
+        return functions.lognormal(key, s, shape)
 
 
 class _WeibullMin(Positive):
@@ -100,7 +101,7 @@ class _WeibullMin(Positive):
         return -EULER / c - np.log(c) + EULER + 1.0
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return draws.weibull_min(key, 1.0, c, shape)
+        return functions.weibull_min(key, 1.0, c, shape)
 
 
 class _WeibullMax(_WeibullMin):
@@ -176,7 +177,7 @@ class _Pareto(Continuous):
         return 1.0 + 1.0 / b - np.log(b)
 
     def standard_draw(self, key: Any, shape: Any, b: Any) -> Any:
-        return draws.pareto(key, b, shape)
+        return functions.pareto(key, b, shape)
 
 
 class _Rayleigh(Positive):
@@ -209,7 +210,7 @@ class _Rayleigh(Positive):
         return 0.5 * EULER + 1.0 - 0.5 * log(2.0)
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.rayleigh(key, 1.0, shape)
+        return functions.rayleigh(key, 1.0, shape)
 
 
 class _HalfNorm(Positive):
@@ -243,7 +244,7 @@ class _HalfNorm(Positive):
         return 0.5 * log(pi / 2.0) + 0.5
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.halfnormal(key, shape)
+        return functions.halfnormal(key, shape)
 
 
 class _HalfCauchy(Positive):
@@ -273,7 +274,7 @@ class _HalfCauchy(Positive):
         return log(2.0 * pi)
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return np.abs(draws.cauchy(key, shape))
+        return np.abs(functions.cauchy(key, shape))
 
 
 class _InvGauss(Positive, Implicit):

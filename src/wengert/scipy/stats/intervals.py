@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import (
     betainc,
     betaincc,
@@ -33,8 +34,8 @@ from ..special import (
     xlogy,
 )
 from .bounded import beta
-from .distribution import Continuous, chosen
-from .quantiles import Implicit
+from .continuous_distribution import Continuous, chosen
+from .implicit_quantiles import Implicit
 from .real_line import HALF_LOG_2PI
 
 __all__ = """
@@ -134,7 +135,7 @@ class _Argus(Continuous):
         return np.sqrt(1.0 - rest)
 
     def standard_draw(self, key: Any, shape: Any, chi: Any) -> Any:
-        return self.upper_quantile(draws.uniform(key, shape), chi)
+        return self.upper_quantile(functions.uniform(key, shape), chi)
 
 
 class _Bradford(Continuous):
@@ -172,7 +173,7 @@ class _Bradford(Continuous):
         return 0.5 * k - np.log(c / k)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), c)
+        return self.quantile(functions.uniform(key, shape), c)
 
 
 class _Cosine(Implicit):
@@ -239,7 +240,7 @@ class _JohnsonSB(Continuous):
         return expit((-ndtri(q) - a) / b)
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
-        return expit((draws.normal(key, shape) - a) / b)
+        return expit((functions.normal(key, shape) - a) / b)
 
 
 class _LogUniform(Continuous):
@@ -282,7 +283,7 @@ class _LogUniform(Continuous):
         return 0.5 * (np.log(a) + np.log(b)) + np.log(self._width(a, b))
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), a, b)
+        return self.quantile(functions.uniform(key, shape), a, b)
 
 
 class _RDist(Continuous):
@@ -320,7 +321,7 @@ class _RDist(Continuous):
         return log(2.0) + beta.standard_entropy(0.5 * c, 0.5 * c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return 2.0 * draws.beta(key, 0.5 * c, 0.5 * c, shape) - 1.0
+        return 2.0 * functions.beta(key, 0.5 * c, 0.5 * c, shape) - 1.0
 
 
 rdist = _RDist("rdist")

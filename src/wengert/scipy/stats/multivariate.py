@@ -20,12 +20,12 @@ import numpy as np
 
 from wengert._engine.core.handle import is_traced, shape_of
 from wengert._engine.tensor.numpy_dispatch import as_array, values
+from wengert.random import functions
+from wengert.random.keys import as_key, key
 
-from ... import draws
-from ...draws.keys import as_key, key
 from ...errors import ArgumentError, MatrixError, ShapeError, at, user_line
 from ..special import betaln, gammaln, multigammaln, psi, xlogy
-from .distribution import chosen, real
+from .continuous_distribution import chosen, real
 
 __all__ = """
     multivariate_normal multivariate_t dirichlet multinomial matrix_normal wishart invwishart
@@ -134,7 +134,7 @@ class _MultivariateNormal:
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
         matrix = _square(cov, count)
         middle = np.zeros(shape_of(matrix)[0]) if mean is None else mean
-        return draws.multivariate_normal(which, middle, matrix, size)
+        return functions.multivariate_normal(which, middle, matrix, size)
 
 
 class _MultivariateT:
@@ -204,7 +204,7 @@ class _Dirichlet:
 
     def rvs(self, alpha: Any, size: Any = None, random_state: Any = None) -> Any:
         """Random vectors, (*size, k); derivatives by `alpha` pass."""
-        return draws.dirichlet(_random(random_state, "dirichlet"), alpha, size)
+        return functions.dirichlet(_random(random_state, "dirichlet"), alpha, size)
 
 
 class _Multinomial:
@@ -226,7 +226,7 @@ class _Multinomial:
 
     def rvs(self, n: Any, p: Any, size: Any = None, random_state: Any = None) -> Any:
         """Random counts, (*size, k)."""
-        return draws.multinomial(_random(random_state, "multinomial"), n, p, size)
+        return functions.multinomial(_random(random_state, "multinomial"), n, p, size)
 
 
 class _MatrixNormal:

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert.random import functions
 
-from ... import draws
 from ..special import gammaln, hyp0f1, i0e, i1e, ive, xlogy
-from .discrete import Discrete
-from .distribution import chosen
+from .continuous_distribution import chosen
+from .discrete_distribution import Discrete
 from .gamma_family import Positive
-from .quantiles import Implicit
+from .implicit_quantiles import Implicit
 
 __all__ = "ncx2 rice skellam".split()
 
@@ -108,8 +108,8 @@ class _Rice(Positive, Implicit):
         return 2.0 + b * b - self.standard_mean(b) ** 2
 
     def standard_draw(self, key: Any, shape: Any, b: Any) -> Any:
-        first, second = draws.split(key)
-        return np.hypot(draws.normal(first, shape) + b, draws.normal(second, shape))
+        first, second = functions.split(key)
+        return np.hypot(functions.normal(first, shape) + b, functions.normal(second, shape))
 
 
 class _Skellam(Discrete):
@@ -146,8 +146,8 @@ class _Skellam(Discrete):
         return mu1 + mu2
 
     def standard_draw(self, key: Any, shape: Any, mu1: Any, mu2: Any) -> Any:
-        first, second = draws.split(key)
-        return draws.poisson(first, mu1, shape) - draws.poisson(second, mu2, shape)
+        first, second = functions.split(key)
+        return functions.poisson(first, mu1, shape) - functions.poisson(second, mu2, shape)
 
 
 ncx2 = _NonCentralChi2("ncx2")

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import betainc, betaincc, betainccinv, betaincinv, betaln, psi, xlogy
-from .distribution import chosen, log_expm1
+from .continuous_distribution import chosen, log_expm1
 from .gamma_family import Positive
 from .real_line import EULER, laplace
 
@@ -71,7 +72,7 @@ class _Burr(Positive):
         return out + (d + 1.0) * (psi(d + 1.0) + EULER)
 
     def standard_draw(self, key: Any, shape: Any, c: Any, d: Any) -> Any:
-        return np.exp(-log_expm1(draws.exponential(key, shape) / d) / c)
+        return np.exp(-log_expm1(functions.exponential(key, shape) / d) / c)
 
 
 burr = _Burr("burr")
@@ -112,7 +113,7 @@ class _Burr12(Positive):
         return -np.log(c) - np.log(d) + (c - 1.0) / c * (psi(d) + EULER) + (d + 1.0) / d
 
     def standard_draw(self, key: Any, shape: Any, c: Any, d: Any) -> Any:
-        return np.exp(log_expm1(draws.exponential(key, shape) / d) / c)
+        return np.exp(log_expm1(functions.exponential(key, shape) / d) / c)
 
 
 class _Fisk(Positive):
@@ -146,7 +147,7 @@ class _Fisk(Positive):
         return 2.0 - np.log(c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return np.exp(draws.logistic(key, shape) / c)
+        return np.exp(functions.logistic(key, shape) / c)
 
 
 class _Lomax(Positive):
@@ -183,7 +184,7 @@ class _Lomax(Positive):
         return 1.0 + 1.0 / c - np.log(c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return np.expm1(draws.exponential(key, shape) / c)
+        return np.expm1(functions.exponential(key, shape) / c)
 
 
 class _Mielke(Positive):
@@ -240,7 +241,7 @@ class _Kappa3(Positive):
         return np.exp((np.log(a) - np.log(np.expm1(-a * np.log1p(-q)))) / a)
 
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
-        return np.exp((np.log(a) - np.log(np.expm1(a * draws.exponential(key, shape)))) / a)
+        return np.exp((np.log(a) - np.log(np.expm1(a * functions.exponential(key, shape)))) / a)
 
 
 class _BetaPrime(Positive):
@@ -290,8 +291,8 @@ class _BetaPrime(Positive):
         return out + (a + b) * (psi(a + b) - psi(b))
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
-        first, second = draws.split(key)
-        return draws.gamma(first, a, shape) / draws.gamma(second, b, shape)
+        first, second = functions.split(key)
+        return functions.gamma(first, a, shape) / functions.gamma(second, b, shape)
 
 
 class _LogLaplace(Positive):
@@ -331,7 +332,7 @@ class _LogLaplace(Positive):
         return np.log(2.0 / c) + 1.0
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return np.exp(draws.laplace(key, shape) / c)
+        return np.exp(functions.laplace(key, shape) / c)
 
 
 fisk = _Fisk("fisk")

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import (
     betaln,
     expit,
@@ -29,8 +30,8 @@ from ..special import (
     stdtr,
     stdtrit,
 )
-from .distribution import Continuous, chosen, log1mexp
-from .quantiles import Implicit
+from .continuous_distribution import Continuous, chosen, log1mexp
+from .implicit_quantiles import Implicit
 
 __all__ = "norm t cauchy laplace logistic gumbel_r gumbel_l skewnorm exponnorm".split()
 
@@ -67,7 +68,7 @@ class _Norm(Continuous):
         return HALF_LOG_2PI + 0.5
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.normal(key, shape)
+        return functions.normal(key, shape)
 
 
 class _T(Continuous):
@@ -110,7 +111,7 @@ class _T(Continuous):
         return half * (psi(half) - psi(0.5 * df)) + 0.5 * np.log(df) + betaln(0.5 * df, 0.5)
 
     def standard_draw(self, key: Any, shape: Any, df: Any) -> Any:
-        return draws.t(key, df, shape)
+        return functions.t(key, df, shape)
 
 
 class _Cauchy(Continuous):
@@ -145,7 +146,7 @@ class _Cauchy(Continuous):
         return log(4.0 * pi)
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.cauchy(key, shape)
+        return functions.cauchy(key, shape)
 
 
 class _Laplace(Continuous):
@@ -185,7 +186,7 @@ class _Laplace(Continuous):
         return log(2.0) + 1.0
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.laplace(key, shape)
+        return functions.laplace(key, shape)
 
 
 class _Logistic(Continuous):
@@ -217,7 +218,7 @@ class _Logistic(Continuous):
         return 2.0
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.logistic(key, shape)
+        return functions.logistic(key, shape)
 
 
 class _GumbelR(Continuous):
@@ -251,7 +252,7 @@ class _GumbelR(Continuous):
         return EULER + 1.0
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return draws.gumbel(key, shape)
+        return functions.gumbel(key, shape)
 
 
 class _GumbelL(_GumbelR):
@@ -282,7 +283,7 @@ class _GumbelL(_GumbelR):
         return -EULER
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return -draws.gumbel(key, shape)
+        return -functions.gumbel(key, shape)
 
 
 class _SkewNorm(Implicit):
@@ -304,8 +305,8 @@ class _SkewNorm(Implicit):
         return 1.0 - self.standard_mean(a) ** 2
 
     def standard_draw(self, key: Any, shape: Any, a: Any) -> Any:
-        first, second = draws.split(key)
-        u, v = draws.normal(first, shape), draws.normal(second, shape)
+        first, second = functions.split(key)
+        u, v = functions.normal(first, shape), functions.normal(second, shape)
         return (a * np.abs(u) + v) / np.hypot(1.0, a)
 
 
@@ -335,8 +336,8 @@ class _ExponNorm(Implicit):
         return 1.0 + K * K
 
     def standard_draw(self, key: Any, shape: Any, K: Any) -> Any:
-        first, second = draws.split(key)
-        return draws.normal(first, shape) + K * draws.exponential(second, shape)
+        first, second = functions.split(key)
+        return functions.normal(first, shape) + K * functions.exponential(second, shape)
 
 
 norm = _Norm("norm")

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert.random import functions
 
-from ... import draws
 from ..special import (
     betainc,
     betaincc,
@@ -35,7 +35,7 @@ from ..special import (
     xlog1py,
     xlogy,
 )
-from .distribution import Continuous, chosen
+from .continuous_distribution import Continuous, chosen
 from .gamma_family import Positive
 from .real_line import HALF_LOG_2PI
 
@@ -94,7 +94,7 @@ class _CrystalBall(Continuous):
         return chosen(low, tail, normal)
 
     def standard_draw(self, key: Any, shape: Any, beta: Any, m: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), beta, m)
+        return self.quantile(functions.uniform(key, shape), beta, m)
 
 
 class _JFSkewT(Continuous):
@@ -135,8 +135,8 @@ class _JFSkewT(Continuous):
         return 0.5 * (first - second) * np.sqrt(whole / (first * second))
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
-        one, other = draws.split(key)
-        first, second = draws.gamma(one, a, shape), draws.gamma(other, b, shape)
+        one, other = functions.split(key)
+        first, second = functions.gamma(one, a, shape), functions.gamma(other, b, shape)
         return 0.5 * (first - second) * np.sqrt((a + b) / (first * second))
 
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert.random import functions
 
-from ... import draws
 from ..special import exprel, xlogy
 from .bounded import vonmises
-from .distribution import Continuous, chosen, log1mexp
+from .continuous_distribution import Continuous, chosen, log1mexp
 
 __all__ = """
     truncexpon truncpareto truncweibull_min trapezoid wrapcauchy kappa4 vonmises_line
@@ -70,7 +70,7 @@ class _TruncExpon(Continuous):
         return log1mexp(-b) + self.standard_mean(b)
 
     def standard_draw(self, key: Any, shape: Any, b: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), b)
+        return self.quantile(functions.uniform(key, shape), b)
 
 
 class _TruncPareto(Continuous):
@@ -120,7 +120,7 @@ class _TruncPareto(Continuous):
         return np.log(self._mass(c, b)) + (b + 1.0) * logs
 
     def standard_draw(self, key: Any, shape: Any, b: Any, c: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), b, c)
+        return self.quantile(functions.uniform(key, shape), b, c)
 
 
 class _TruncWeibullMin(Continuous):
@@ -152,7 +152,7 @@ class _TruncWeibullMin(Continuous):
         return (b**c - np.log1p(q * np.expm1(b**c - a**c))) ** (1.0 / c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any, a: Any, b: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), c, a, b)
+        return self.quantile(functions.uniform(key, shape), c, a, b)
 
 
 class _Trapezoid(Continuous):
@@ -209,7 +209,7 @@ class _Trapezoid(Continuous):
         return 0.5 * (1.0 - d + c) / (1.0 + d - c) + np.log(0.5 * (1.0 + d - c))
 
     def standard_draw(self, key: Any, shape: Any, c: Any, d: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), c, d)
+        return self.quantile(functions.uniform(key, shape), c, d)
 
 
 class _WrapCauchy(Continuous):
@@ -241,7 +241,7 @@ class _WrapCauchy(Continuous):
         return log(2.0 * pi) + np.log1p(-c) + np.log1p(c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return self.quantile(draws.uniform(key, shape), c)
+        return self.quantile(functions.uniform(key, shape), c)
 
 
 def _log_ratio(c: Any, x: Any) -> Any:
@@ -291,7 +291,7 @@ class _Kappa4(Continuous):
         return y * exprel(-k * y)
 
     def standard_draw(self, key: Any, shape: Any, h: Any, k: Any) -> Any:
-        return self._of(draws.exponential(key, shape), h, k)
+        return self._of(functions.exponential(key, shape), h, k)
 
 
 class _VonMisesLine(type(vonmises)):  # type: ignore[misc]

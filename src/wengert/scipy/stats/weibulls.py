@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import (
     exprel,
     gammainc,
@@ -26,10 +27,10 @@ from ..special import (
     psi,
     xlogy,
 )
-from .distribution import chosen, log1mexp
+from .continuous_distribution import chosen, log1mexp
 from .gamma_family import Positive, gamma
+from .implicit_quantiles import Implicit
 from .powers import where_finite
-from .quantiles import Implicit
 from .real_line import EULER
 
 __all__ = """
@@ -71,7 +72,7 @@ class _InvWeibull(Positive):
         return 1.0 + EULER + EULER / c - np.log(c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return draws.exponential(key, shape) ** (-1.0 / c)
+        return functions.exponential(key, shape) ** (-1.0 / c)
 
 
 class _ExponWeib(Positive):
@@ -95,7 +96,7 @@ class _ExponWeib(Positive):
         return (-log1mexp(np.log1p(-q) / a)) ** (1.0 / c)
 
     def standard_draw(self, key: Any, shape: Any, a: Any, c: Any) -> Any:
-        return (-log1mexp(-draws.exponential(key, shape) / a)) ** (1.0 / c)
+        return (-log1mexp(-functions.exponential(key, shape) / a)) ** (1.0 / c)
 
 
 class _ExponPow(Positive):
@@ -121,7 +122,7 @@ class _ExponPow(Positive):
         return np.log1p(-np.log(q)) ** (1.0 / b)
 
     def standard_draw(self, key: Any, shape: Any, b: Any) -> Any:
-        return np.log1p(draws.exponential(key, shape)) ** (1.0 / b)
+        return np.log1p(functions.exponential(key, shape)) ** (1.0 / b)
 
 
 class _GenGamma(Positive):
@@ -164,7 +165,7 @@ class _GenGamma(Positive):
         return a * (1.0 - psi(a)) + psi(a) / c + gammaln(a) - np.log(np.abs(c))
 
     def standard_draw(self, key: Any, shape: Any, a: Any, c: Any) -> Any:
-        return draws.gamma(key, a, shape) ** (1.0 / c)
+        return functions.gamma(key, a, shape) ** (1.0 / c)
 
 
 class _Gompertz(Positive):
@@ -195,7 +196,7 @@ class _Gompertz(Positive):
         return 1.0 - np.log(c) - hyperu(1.0, 1.0, c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return np.log1p(draws.exponential(key, shape) / c)
+        return np.log1p(functions.exponential(key, shape) / c)
 
 
 class _GenExpon(Positive, Implicit):

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import draws
+from wengert.random import functions
+
 from ..special import (
     erf,
     erfc,
@@ -33,7 +34,7 @@ from ..special import (
     psi,
     xlogy,
 )
-from .distribution import Continuous, chosen
+from .continuous_distribution import Continuous, chosen
 from .gamma_family import beyond_power
 from .real_line import EULER, HALF_LOG_2PI
 
@@ -184,7 +185,7 @@ class _GenLogistic(Continuous):
         return -np.log(c) + psi(c + 1.0) + EULER + 1.0
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return -np.log(np.expm1(draws.exponential(key, shape) / c))
+        return -np.log(np.expm1(functions.exponential(key, shape) / c))
 
 
 class _HypSecant(Continuous):
@@ -251,7 +252,7 @@ class _JohnsonSU(Continuous):
         return 0.5 * np.expm1(square) * (np.exp(square) * np.cosh(2.0 * a / b) + 1.0)
 
     def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
-        return np.sinh((draws.normal(key, shape) - a) / b)
+        return np.sinh((functions.normal(key, shape) - a) / b)
 
 
 class _Moyal(Continuous):
@@ -285,7 +286,7 @@ class _Moyal(Continuous):
         return HALF_LOG_2PI + 0.5 * (EULER + log(2.0) + 1.0)
 
     def standard_draw(self, key: Any, shape: Any) -> Any:
-        return -2.0 * np.log(np.abs(draws.normal(key, shape)))
+        return -2.0 * np.log(np.abs(functions.normal(key, shape)))
 
 
 class _PowerNorm(Continuous):
@@ -307,7 +308,7 @@ class _PowerNorm(Continuous):
         return -ndtri_exp(np.log(q) / c)
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        return -ndtri_exp(-draws.exponential(key, shape) / c)
+        return -ndtri_exp(-functions.exponential(key, shape) / c)
 
 
 class _LogGamma(Continuous):
@@ -346,9 +347,9 @@ class _LogGamma(Continuous):
         return gammaln(c) - c * psi(c) + c
 
     def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
-        first, second = draws.split(key)
-        boosted = np.log(draws.gamma(first, c + 1.0, shape))
-        return boosted - draws.exponential(second, shape) / c
+        first, second = functions.split(key)
+        boosted = np.log(functions.gamma(first, c + 1.0, shape))
+        return boosted - functions.exponential(second, shape) / c
 
 
 class _LaplaceAsymmetric(Continuous):

@@ -19,7 +19,7 @@ import scipy
 from wengert._engine.core import pytree
 from wengert._engine.core.op import REGISTRY
 
-from ..laws import arguments_of
+from ..laws.common import arguments_of
 from .distributions import call_of_method
 from .numpy_calls import FAMILIES, FFT, LINALG, NUMPY, SERIES
 from .scipy_calls import SCIPY

@@ -26,7 +26,7 @@ from wengert._engine.graphs import trace
 from wengert._engine.jit import jit
 
 from ...errors import WengertError
-from ..grads import check_grads
+from ..grad_checks import check_grads
 from .calls import Call
 
 DTYPES = ("float16", "float32", "float64", "complex64", "complex128")

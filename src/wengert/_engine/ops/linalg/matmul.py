@@ -1,7 +1,7 @@
 """Products: matmul in all ranks, dot, and the general contraction einsum.
 
 Each is index letters and nothing else (kinds/contraction.py); outer, inner, tensordot, kron and
-the rest of NumPy's products are these three, numpy/products.py.
+the rest of NumPy's products are these three, numpy/matmul_einsum.py.
 """
 
 from __future__ import annotations

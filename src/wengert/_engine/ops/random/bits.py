@@ -11,7 +11,7 @@ line, and never waits for another.
     random_tail     a probability with its sign: what symmetric distributions are made of
     normal_of_tail  the normal number with that probability beyond it
 
-A stream that moves the position along is wengert.random; functions of keys are wengert.draws.
+A stream that moves the position along is wengert.random; functions of keys are wengert.random.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..differential_operators import make_vjp
 from ..extend import defvjp, primitive
-from ..spaces import vspace
+from ..vspace import vspace
 
 __all__ = ["fixed_point"]
 

@@ -7,9 +7,9 @@
     repeat       a loop over values that change
     quadrature   Gauss' rule over panels, whose points are the lanes of vectors
 
-The loops are those that scipy/special/loops.py and quadrature.py ask an element for.  Loops cannot
-be interrupted while they run, so each has an end: an integral of more panels than `_MOST` is left
-to the interpreter.
+The loops are those that scipy/special/traced_loops.py and quadrature.py ask an element for.  Loops
+cannot be interrupted while they run, so each has an end: an integral of more panels than `_MOST` is
+left to the interpreter.
 """
 
 from __future__ import annotations

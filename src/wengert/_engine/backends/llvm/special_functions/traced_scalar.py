@@ -1,8 +1,9 @@
 """Element: one number of native code that NumPy's functions take for an array.
 
-The values of a family (scipy/special/family.py) are written with NumPy, for many elements at once.
-The same function is read once with elements in place of arrays: what it calls comes here by NumPy's
-protocols and is written as instructions.  So there is one formula, and native code computes it.
+The values of a family (scipy/special/derivative_families.py) are written with NumPy, for many
+elements at once. The same function is read once with elements in place of arrays: what it calls
+comes here by NumPy's protocols and is written as instructions.  So there is one formula, and native
+code computes it.
 
     x[mask]         the number, under the condition that it holds: a branch
     x[mask] = y     written in that branch; x is in memory from then on

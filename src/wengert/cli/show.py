@@ -1,0 +1,72 @@
+"""Looking: what is in a file, as a table, a picture or a page.
+
+Graphs are printed line by line; weights and arrays as a table of names, dtypes, shapes and sizes.
+Nothing is unpickled, so a file from anywhere may be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import wengert as wg
+from wengert import nn as nn  # graphs of models name its classes
+from wengert._engine import visualization as show
+from wengert._engine.core import pytree
+from wengert._engine.graphs.graph import Graph
+from wengert.errors import FileError
+
+
+def run(options: Any) -> None:
+    """Show a file."""
+    found = _read(options.file)
+    pictures = {"--svg": options.svg, "--html": options.html, "--dot": options.dot}
+    asked = [name for name, path in pictures.items() if path is not None]
+    if not isinstance(found, Graph):
+        if asked:
+            raise FileError(
+                f"{options.file} holds no graph, so {asked[0]} has nothing to draw. Leave it out."
+            )
+        print(_table(found))
+        return
+    print(show.table(found, values=False))
+    if options.svg:
+        show.to_svg(found, options.svg)
+    if options.html:
+        show.explore(found, options.html)
+    if options.dot:
+        options.dot.write_text(show.to_dot(found), encoding="utf-8")
+    for name in asked:
+        print(f"wrote {pictures[name]}")
+
+
+def _read(path: Path) -> Any:
+    if not path.exists():
+        raise FileError(
+            f"{path} does not exist. Name a file that wengert, safetensors or NumPy wrote."
+        )
+    if path.suffix in (".npz", ".npy"):
+        try:
+            loaded = np.load(path, allow_pickle=False)
+            return dict(loaded) if path.suffix == ".npz" else {path.stem: loaded}
+        except (ValueError, EOFError) as error:
+            raise FileError(f"{path} cannot be read as NumPy's: {error}") from error
+    return wg.load(path)
+
+
+def _table(found: Any) -> str:
+    leaves, names = pytree.flatten(found)[0], pytree.paths(found)
+    if isinstance(found, Mapping) and len(found) == len(leaves):
+        names = [str(name) for name in found]
+        leaves = list(found.values())
+    rows = [("name", "dtype", "shape", "bytes")]
+    for name, leaf in zip(names, leaves, strict=True):
+        array = np.asarray(leaf)
+        rows.append((name, str(array.dtype), str(array.shape), f"{array.nbytes:,}"))
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+    total = sum(np.asarray(leaf).nbytes for leaf in leaves)
+    return "\n".join([*(line.rstrip() for line in lines), f"{len(leaves)} arrays, {total:,} bytes"])

@@ -1,0 +1,98 @@
+"""Behaviours ready to use, registered by name.
+
+    add sub mul div neg      with T's own operators
+    exp log tanh sigmoid     with NumPy's functions
+    mse matmul               on arrays
+
+The arithmetic ones ask of T nothing but its own operators, so they serve floats, fractions,
+arrays, tensors and classes of the user's.  Those that need a function (exp, log, ...) take it
+from NumPy, and return Python floats for Python floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .behavior import Behavior, BehaviorNode, FromFunction, register_behavior
+
+Nodes = Sequence[BehaviorNode[Any]]
+
+
+class Pointwise(Behavior[Any]):
+    """A function of the values of the inputs, with one contribution to each.
+
+    Parameters
+    ----------
+    label : str
+        How messages call it.
+    value : callable
+        ``value(*operands)``.
+    contributions : callable
+        ``contributions(t, out, *operands)`` returns a tuple, one entry for each operand.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        value: Callable[..., Any],
+        contributions: Callable[..., tuple[Any, ...]],
+    ) -> None:
+        self.label = label
+        self.value = value
+        self.contributions = contributions
+
+    @property
+    def name(self) -> str:
+        """The module and the label."""
+        return f"{__name__}.{self.label}"
+
+    def forward(self, nodes: Nodes, curr_node_idx: int) -> Any:
+        """The value of the function."""
+        return self.value(*[nodes[i].output() for i in nodes[curr_node_idx].inputs()])
+
+    def backward(self, nodes: Nodes, curr_node_idx: int) -> None:
+        """Its contributions."""
+        node = nodes[curr_node_idx]
+        operands = [nodes[i].output() for i in node.inputs()]
+        bars = self.contributions(node.grad(), node.output(), *operands)
+        for i, bar in zip(node.inputs(), bars, strict=True):
+            nodes[i].add_grad(bar)
+
+
+def _like(x: Any, value: Any) -> Any:
+    return float(value) if type(x) is float else value
+
+
+def _sigmoid(x: Any) -> Any:
+    # One formula for both signs, without overflow: (1 + tanh(x / 2)) / 2.
+    return _like(x, 0.5 + 0.5 * np.tanh(0.5 * x))
+
+
+def _mse(x: Any, y: Any) -> Any:
+    return np.mean((x - y) ** 2)
+
+
+def _mse_back(t: Any, out: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    bar = t * (2.0 / np.size(x - y)) * (x - y)
+    return bar, -bar
+
+
+LIBRARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "add": (lambda x, y: x + y, lambda t, out, x, y: (t, t)),
+    "sub": (lambda x, y: x - y, lambda t, out, x, y: (t, -t)),
+    "mul": (lambda x, y: x * y, lambda t, out, x, y: (t * y, x * t)),
+    "div": (lambda x, y: x / y, lambda t, out, x, y: (t / y, -(t / y) * out)),
+    "neg": (lambda x: -x, lambda t, out, x: (-t,)),
+    "exp": (lambda x: _like(x, np.exp(x)), lambda t, out, x: (t * out,)),
+    "log": (lambda x: _like(x, np.log(x)), lambda t, out, x: (t / x,)),
+    "tanh": (lambda x: _like(x, np.tanh(x)), lambda t, out, x: (t * (1.0 - out * out),)),
+    "sigmoid": (_sigmoid, lambda t, out, x: (t * (out * (1.0 - out)),)),
+    "mse": (_mse, _mse_back),
+}
+
+for _name, (_value, _contributions) in LIBRARY.items():
+    register_behavior(_name, Pointwise(_name, _value, _contributions))
+register_behavior("matmul", FromFunction(np.matmul))

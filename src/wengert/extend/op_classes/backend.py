@@ -1,0 +1,50 @@
+"""Transformed: the transformers of style 004 (extend/op_classes/transformers.py) as backends.
+
+A transformer has one method for each operation, under the operation's name; that is all a backend
+that goes line by line needs.  An op class of that style, as a line of a graph, is asked for its
+`transform`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wengert._engine.backends.interpreter.interpreter import Interpreter
+from wengert._engine.core.op import Op
+
+from .transformers import OpLine, OpOperation, Transformer, make_transformer
+
+
+class Transformed(Interpreter):
+    """Runs a graph by the methods of a transformer.
+
+    Parameters
+    ----------
+    transformer : Transformer or str
+        One, or its name.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> x = wg.input("x")
+    >>> f = wg.computation(x * x + 1.0, x, backend=wg.backends.Transformed("python"))
+    >>> float(f(3.0))
+    10.0
+    """
+
+    def __init__(self, transformer: Transformer | str) -> None:
+        if isinstance(transformer, str):
+            transformer = make_transformer(transformer)
+        self.transformer = transformer
+        self.name = f"transformer {transformer.transformer_name}"
+
+    def function(self, op: Op) -> Callable[..., Any] | None:
+        """The transformer's method of that name."""
+        if isinstance(op, OpLine):
+            return lambda *xs: self.transformer.implementation(op.op, xs)
+        if isinstance(op, OpOperation):
+            return lambda *xs, **params: self.transformer.implementation(
+                op.line(len(xs), params).op, xs
+            )
+        return getattr(self.transformer, op.name, None)

@@ -1,0 +1,325 @@
+"""Transformers: what runs a graph of ops.  A backend, by name.
+
+    transformer = make_transformer("numpy")
+    compute = transformer.computation(outputs, *placeholders)
+    compute(1.0, 2.0)
+
+A transformer has one method for each operation that ops ask for in their `transform`; a method
+that is missing is an error that names operation and transformer.  A class derived from
+`Transformer` with a `transformer_name` is registered under it.
+
+    "numpy"     arrays and tensors; on tensors every op becomes a line of the tape
+    "python"    Python's own operators, for numbers of any kind: fractions, decimals
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.op import lookup
+from wengert.errors import OperandError, RegistryError, at, user_line
+
+from ..style_adapter import (
+    UserOperation,
+    fitted,
+    has_derivative,
+    is_written_out,
+    name_in_module,
+    one_like,
+    params_key,
+)
+from .op import Op, Placeholder, adjoints_of, ordered_ops, twin_of
+
+TRANSFORMERS: dict[str, type[Transformer]] = {}
+
+
+class Transformer:
+    """Base of all transformers."""
+
+    transformer_name: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        name = cls.__dict__.get("transformer_name")
+        if name is None:
+            return
+        known = TRANSFORMERS.get(name, cls)
+        if name_in_module(known) != name_in_module(cls):
+            raise RegistryError(
+                f"A transformer named {name!r} is registered already, by {name_in_module(known)}. "
+                f"Choose another transformer_name{at(user_line())}."
+            )
+        TRANSFORMERS[name] = cls
+
+    # ---- what derivatives need of every transformer --------------------------------------------
+
+    def fit(self, contribution: Any, like: Any, what: str) -> Any:
+        """A contribution in the space of the value that it belongs to."""
+        return fitted(contribution, like, what)
+
+    def expand(self, value: Any, like: Any) -> Any:
+        """A value repeated to the shape of another."""
+        shape = shape_of(like) if isinstance(like, np.ndarray | np.generic | Handle) else ()
+        return value if shape_of(value) == shape else lookup("broadcast_to")(value, shape=shape)  # type: ignore[operator]
+
+    def one_like(self, value: Any, what: str) -> Any:
+        """One of a value's type."""
+        return one_like(value, what)
+
+    # ---- running -------------------------------------------------------------------------------
+
+    def run(self, op: Op, values: Sequence[Any]) -> Any:
+        """One op on the values of its arguments."""
+        handles = any(isinstance(v, Handle) for v in values)
+        plain = type(self) is NumPyTransformer and is_written_out(type(op), values)
+        if handles and not plain:
+            return line_of(op, self)(*values)
+        return self.implementation(op, values)
+
+    def implementation(self, op: Op, values: Sequence[Any]) -> Any:
+        """What the op's `transform` makes of plain values.
+
+        Raises
+        ------
+        RegistryError
+            This transformer has no method that the op asks for.
+        """
+        try:
+            if _takes_transformer_only(type(op)):
+                method: Any = op.transform(self)
+                return method(*values)
+            return op.transform(self, *values)
+        except AttributeError as error:
+            if error.obj is not self:
+                raise
+            own = [n for n in dir(self) if not n.startswith("_")]
+            near = get_close_matches(str(error.name), own, 3)
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            raise RegistryError(
+                f"The transformer {self.transformer_name!r} has no implementation of "
+                f"{error.name!r}, which {op!r} needs.{hint} Add a method of that name to the "
+                f"transformer, or use another: {', '.join(transformer_choices())}{at(op.where)}."
+            ) from error
+
+    def evaluate(self, outputs: Sequence[Op], feeds: Mapping[Op, Any]) -> list[Any]:
+        """Values of some ops, given those of others."""
+        known = dict(feeds)
+        for op in ordered_ops_until(outputs, known):
+            known[op] = self.run(op, [known[a] for a in op.args])
+        return [known[op] for op in outputs]
+
+    def computation(self, outputs: Any, *placeholders: Op) -> Computation:
+        """A callable that computes outputs from values of placeholders.
+
+        Parameters
+        ----------
+        outputs : Op, or a list, tuple or dict of them
+            What it returns, in this shape.
+        *placeholders : Op
+            What it takes, in this order; any op may be given a value.
+        """
+        return Computation(self, outputs, placeholders)
+
+
+def _takes_transformer_only(cls: type[Op]) -> bool:
+    if "_transform_arity" not in cls.__dict__:
+        kinds = list(inspect.signature(cls.transform).parameters.values())[1:]
+        several = any(p.kind is p.VAR_POSITIONAL for p in kinds)
+        cls._transform_arity = 2 if several else len(kinds)  # type: ignore[attr-defined]
+    return cls._transform_arity == 1  # type: ignore[attr-defined]
+
+
+def ordered_ops_until(outputs: Sequence[Op], known: Mapping[Op, Any]) -> list[Op]:
+    """The ops that have to run: nothing behind an op whose value is known."""
+    order = ordered_ops(outputs)
+    needed = set(outputs) - set(known)
+    for op in reversed(order):
+        if op in needed:
+            needed.update(a for a in op.args if a not in known)
+    return [op for op in order if op in needed]
+
+
+class Computation:
+    """A graph with inputs and outputs, as a function: by position, or ``feed_dict={op: value}``."""
+
+    def __init__(self, transformer: Transformer, outputs: Any, placeholders: Sequence[Op]) -> None:
+        self.transformer = transformer
+        self.outputs = outputs
+        self.placeholders = placeholders
+        values = outputs.values() if isinstance(outputs, dict) else outputs
+        self.wanted: list[Op] = [outputs] if isinstance(outputs, Op) else list(values)
+        for op in (*self.wanted, *placeholders):
+            if not isinstance(op, Op):
+                raise OperandError(
+                    f"A computation with a {type(op).__name__}, which is no op{at(user_line())}."
+                )
+
+    def __call__(self, *values: Any, feed_dict: Mapping[Op, Any] | None = None) -> Any:
+        """The outputs, in the shape in which they were asked for."""
+        feeds = dict(feed_dict or {})
+        if len(values) != len(self.placeholders) and not (feeds and not values):
+            raise OperandError(
+                f"{len(values)} values for {len(self.placeholders)} placeholders: "
+                f"{', '.join(map(repr, self.placeholders)) or 'none'}{at(user_line())}."
+            )
+        feeds.update(zip(self.placeholders, values, strict=False))
+        results = self.transformer.evaluate(self.wanted, feeds)
+        if isinstance(self.outputs, Op):
+            return results[0]
+        if isinstance(self.outputs, dict):
+            return dict(zip(self.outputs, results, strict=True))
+        return tuple(results)
+
+
+def make_transformer(name: str = "numpy") -> Transformer:
+    """A transformer by its name.
+
+    Raises
+    ------
+    RegistryError
+        There is none.
+    """
+    if name not in TRANSFORMERS:
+        raise RegistryError(
+            f"There is no transformer named {name!r}; there are {', '.join(transformer_choices())}."
+        )
+    return TRANSFORMERS[name]()
+
+
+def transformer_choices() -> list[str]:
+    """The names of all transformers."""
+    return sorted(TRANSFORMERS)
+
+
+# ---- the two that come with the package ---------------------------------------------------------
+
+
+class NumPyTransformer(Transformer):
+    """NumPy's functions, on arrays and tensors."""
+
+    transformer_name = "numpy"
+
+
+for _name in """add subtract multiply divide negative power exp log log1p sqrt sin cos tanh absolute
+    maximum minimum matmul sum where less greater equal argmax reshape transpose""".split():
+    setattr(NumPyTransformer, _name, staticmethod(getattr(np, _name)))
+
+
+class PythonTransformer(Transformer):
+    """Python's operators, on numbers of any kind; its functions are those of math."""
+
+    transformer_name = "python"
+    add = staticmethod(operator.add)
+    subtract = staticmethod(operator.sub)
+    multiply = staticmethod(operator.mul)
+    divide = staticmethod(operator.truediv)
+    negative = staticmethod(operator.neg)
+    power = staticmethod(operator.pow)
+    exp = staticmethod(math.exp)
+    log = staticmethod(math.log)
+    sin = staticmethod(math.sin)
+    cos = staticmethod(math.cos)
+    tanh = staticmethod(math.tanh)
+    maximum = staticmethod(max)
+    minimum = staticmethod(min)
+    less = staticmethod(operator.lt)
+    greater = staticmethod(operator.gt)
+    equal = staticmethod(operator.eq)
+
+    @staticmethod
+    def where(condition: Any, x: Any, y: Any) -> Any:
+        """A choice."""
+        return x if condition else y
+
+
+# ---- ops as operations on tensors ---------------------------------------------------------------
+
+
+class OpLine(UserOperation):
+    """One op, run by a transformer, as an operation on values."""
+
+    def __init__(self, op: Op, transformer: Transformer) -> None:
+        self.op, self.transformer = op, transformer
+        self.rule: Callable[..., Any] | None = None
+        name = name_in_module(type(op))
+        has_rule = type(op).generate_adjoints is not Op.generate_adjoints
+        super().__init__(self._value, name, vjp=self.contributions if has_rule else None)
+        self.discrete = type(op).discrete
+
+    def _value(self, *values: Any) -> Any:
+        return self.transformer.implementation(self.op, values)
+
+    def contributions(self, t: Any, out: Any, *values: Any) -> Any:
+        """Cotangents of the arguments, by a graph of the op's own adjoints."""
+        if self.rule is None:
+            self.rule = self._gradient_function()
+        return self.rule(t, out, *values)
+
+    def _gradient_function(self) -> Callable[..., Any]:
+        twin, places = twin_of(self.op)
+        delta = Placeholder(name="delta")
+        bars = adjoints_of(twin, delta)
+
+        def rule(t: Any, out: Any, *values: Any) -> list[Any]:
+            feeds: dict[Op, Any] = dict(zip(places, values, strict=True))
+            live = [b for b, v in zip(bars, values, strict=True) if b and has_derivative(v)]
+            found = self.transformer.evaluate(live, {**feeds, twin: out, delta: t})
+            known: dict[Op | None, Any] = dict(zip(live, found, strict=True))
+            return [known.get(b) for b in bars]
+
+        return rule
+
+
+def line_of(op: Op, transformer: Transformer) -> OpLine:
+    """An op as an operation; the same one for the same op and kind of transformer."""
+    lines = op.__dict__.setdefault("_lines", {})
+    line = lines.get(type(transformer))
+    if line is None or line.op is not op:  # a copied op has the other's lines
+        if line is not None:
+            op.__dict__["_lines"] = lines = {}
+        line = lines[type(transformer)] = OpLine(op, transformer)
+    return line
+
+
+class OpOperation(UserOperation):
+    """A class of ops as an operation on tensors: ``op(x, ..., **options)``, run by NumPy."""
+
+    def __init__(self, cls: type[Op]) -> None:
+        self.cls = cls
+        self.transformer = make_transformer("numpy")
+        has_rule = cls.generate_adjoints is not Op.generate_adjoints
+        rule = self._contributions if has_rule else None
+        super().__init__(self._value, name_in_module(cls), vjp=rule, discrete=cls.discrete)
+        self.__doc__ = cls.__doc__
+        self._lines: dict[Any, OpLine] = {}
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """The op on values; one of the library is written into a graph as NumPy's function."""
+        if is_written_out(self.cls, args):
+            return self._value(*args, **params)
+        return super().__call__(*args, **params)
+
+    def line(self, count: int, params: Mapping[str, Any]) -> OpLine:
+        """The op on so many placeholders."""
+        key = (count, params_key(params))
+        if key not in self._lines:
+            op = self.cls(*[Placeholder(name=f"argument {i}") for i in range(count)], **params)
+            self._lines[key] = OpLine(op, self.transformer)
+        return self._lines[key]
+
+    def _value(self, *values: Any, **params: Any) -> Any:
+        return self.line(len(values), params)._value(*values)
+
+    def _contributions(self, t: Any, out: Any, *values: Any, **params: Any) -> Any:
+        return self.line(len(values), params).contributions(t, out, *values)
+
+
+__all__ = ["Computation", "Transformer", "make_transformer", "transformer_choices"]

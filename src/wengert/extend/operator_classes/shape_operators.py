@@ -1,0 +1,284 @@
+"""Operators of shapes and choices, and Call: any differentiable function.
+
+Reshape Broadcast SumTo Sum Transpose Cast     one parent, parameters beside it
+Select                                         a condition that is an argument
+MakeConstant                                   the parent becomes an argument: no gradient
+Call                                           an operation of another style, or of NumPy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.op import Op, lookup
+from wengert._engine.core.spec import Shape, Spec, example_of, spec_of
+from wengert._engine.kinds.reduction import axes_of, kept_shape
+from wengert._engine.ops.casts import astype
+
+from ..style_adapter import pull
+from .graph import GraphNode, OperatorGraph
+from .library import maker
+from .operator import BinaryOperator, NaryOperator, UnaryOperator, broadcast
+
+
+class _Shaped(UnaryOperator):
+    """An operator of one parent, with a shape that is a parameter."""
+
+    def __init__(self, graph: OperatorGraph, parent: Any, shape: Shape) -> None:
+        super().__init__(graph, parent, tuple(shape))
+
+    def get_params(self) -> tuple[Any, ...]:
+        """The shape."""
+        return (self.shape,)
+
+
+@maker("reshape")
+class Reshape(_Shaped):
+    """The same elements in another shape."""
+
+    elementary = True
+
+    def compute(self, x: Any) -> Any:
+        """Another shape."""
+        return np.reshape(x, self.shape)
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """Back to the parent's shape."""
+        return self.graph.reshape(my_grad, self.parent.shape)
+
+
+@maker("broadcast")
+class Broadcast(_Shaped):
+    """Repeated along axes of length one."""
+
+    elementary = True
+
+    def compute(self, x: Any) -> Any:
+        """Repeated."""
+        return np.broadcast_to(x, self.shape)
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """The gradient; it is summed where it is sent."""
+        return my_grad
+
+
+@maker("sum_to")
+class SumTo(_Shaped):
+    """Summed over axes that broadcasting would have repeated."""
+
+    elementary = True
+
+    def compute(self, x: Any) -> Any:
+        """Summed."""
+        return lookup("sum_to")(x, shape=self.shape)  # type: ignore[operator]
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """Repeated."""
+        return self.graph.broadcast(my_grad, self.parent.shape)
+
+
+@maker("sum")
+class Sum(UnaryOperator):
+    """The sum over some axes, or all."""
+
+    elementary = True
+
+    def __init__(self, graph: OperatorGraph, parent: Any, axis: Any = None) -> None:
+        parent = graph.as_node(parent)
+        self.axis = axis
+        self.kept = kept_shape(parent.shape, axis)
+        gone = axes_of(axis, len(parent.shape))
+        shape = tuple(n for i, n in enumerate(parent.shape) if i not in gone)
+        super().__init__(graph, parent, shape)
+
+    def compute(self, x: Any) -> Any:
+        """The sum."""
+        return np.sum(x, axis=self.axis)
+
+    def get_params(self) -> tuple[Any, ...]:
+        """The axes."""
+        return (self.axis,)
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """Repeated along the axes summed over."""
+        return self.graph.broadcast(self.graph.reshape(my_grad, self.kept), self.parent.shape)
+
+
+@maker("transpose")
+class Transpose(UnaryOperator):
+    """The last two axes exchanged."""
+
+    elementary = True
+
+    def __init__(self, graph: OperatorGraph, parent: Any) -> None:
+        parent = graph.as_node(parent)
+        *batch, rows, columns = parent.shape
+        super().__init__(graph, parent, (*batch, columns, rows))
+
+    def compute(self, x: Any) -> Any:
+        """Exchanged."""
+        return np.swapaxes(x, -1, -2)
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """Exchanged again."""
+        return self.graph.transpose(my_grad)
+
+
+@maker("cast")
+class Cast(UnaryOperator):
+    """Another data type; to whole numbers it has no derivative."""
+
+    elementary = True
+
+    def __init__(self, graph: OperatorGraph, parent: Any, data_type: Any) -> None:
+        super().__init__(graph, parent)
+        self.data_type = np.dtype(data_type)
+
+    def get_data_type(self) -> np.dtype[Any]:
+        """The one given."""
+        return self.data_type
+
+    def compute(self, x: Any) -> Any:
+        """The same values."""
+        return astype(x, self.data_type)
+
+    def get_params(self) -> tuple[Any, ...]:
+        """The data type."""
+        return (str(self.data_type),)
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """The gradient; it is cast back where it is sent."""
+        return my_grad
+
+
+@maker("select")
+class Select(BinaryOperator):
+    """x where a condition holds, else y; the condition is an argument."""
+
+    elementary = True
+
+    def __init__(self, graph: OperatorGraph, condition: Any, x: Any, y: Any) -> None:
+        nodes = [graph.as_node(n) for n in (condition, x, y)]
+        self.condition = nodes[0]
+        super().__init__(graph, nodes[1], nodes[2], broadcast(self.name, *nodes))
+
+    def get_arguments(self) -> list[GraphNode]:
+        """The condition."""
+        return [self.condition]
+
+    def copy_to(self, graph: OperatorGraph, ancestors: Sequence[GraphNode]) -> Any:
+        """The same choice among other nodes."""
+        x, y, condition = self._renamed(self.operands(), ancestors)
+        return self._copied(graph, parents=[x, y], condition=condition)
+
+    def compute(self, x: Any, y: Any, condition: Any) -> Any:
+        """The choice."""
+        return astype(np.where(condition, x, y)[()], self.get_data_type())
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """The gradient where it was chosen, else nothing: a choice and not a product."""
+        pair = (my_grad, 0.0) if index == 0 else (0.0, my_grad)
+        return self.graph.select(self.condition, *pair)
+
+
+@maker("make_constant")
+class MakeConstant(UnaryOperator):
+    """The same value, with no gradient: the parent becomes an argument."""
+
+    def get_parents(self) -> list[GraphNode]:
+        """None."""
+        return []
+
+    def get_arguments(self) -> list[GraphNode]:
+        """The node."""
+        return list(self.parents)
+
+    def get_data_type(self) -> np.dtype[Any]:
+        """The node's."""
+        return self.parent.data_type
+
+    def compute(self, x: Any) -> Any:
+        """The value."""
+        return x
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """Raise NotDifferentiableError: that is what it is for."""
+        raise self.no_gradient("it is there to stop gradients")
+
+
+# ---- any differentiable function ----------------------------------------------------------------
+
+
+@maker("call")
+class Call(NaryOperator):
+    """A differentiable function of nodes: an operation of another style, or of NumPy.
+
+    Its gradient is the same operator of another function, so it has every order.
+    """
+
+    def __init__(self, graph: OperatorGraph, function: Callable[..., Any], *parents: Any) -> None:
+        nodes = [graph.as_node(p) for p in parents]
+        self.function = function
+        self.spec = _spec_of_result(function, nodes)
+        super().__init__(graph, nodes, self.spec.shape)
+
+    def get_data_type(self) -> np.dtype[Any]:
+        """What the function returns for operands of these types."""
+        return self.spec.dtype
+
+    def get_params(self) -> tuple[Any, ...]:
+        """The function."""
+        return (self.function,)
+
+    def compute(self, *values: Any) -> Any:
+        """The function."""
+        return self.function(*values)
+
+    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
+        """The function's reverse derivative, as a function called."""
+        return self.graph.call(_Pulled(self.function, index), my_grad, *self.parents)
+
+
+class _Pulled:
+    """``(t, *operands) -> contribution to one operand`` of a function."""
+
+    def __init__(self, function: Callable[..., Any], index: int) -> None:
+        self.function, self.index = function, index
+
+    def __call__(self, t: Any, *operands: Any) -> Any:
+        return pull(self.function, operands, t)[self.index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Pulled) and (other.function, other.index) == (
+            self.function,
+            self.index,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.function, self.index))
+
+
+def _spec_of_result(function: Any, nodes: Sequence[GraphNode]) -> Spec:
+    specs = [Spec(n.shape, n.data_type) for n in nodes]
+    if isinstance(function, Op):
+        return function.infer(specs, {})
+    if isinstance(function, _Pulled):
+        return specs[1 + function.index]
+    with np.errstate(all="ignore"):
+        return spec_of(function(*[example_of(s) for s in specs]))
+
+
+__all__ = [
+    "Broadcast",
+    "Call",
+    "Cast",
+    "MakeConstant",
+    "Reshape",
+    "Select",
+    "Sum",
+    "SumTo",
+    "Transpose",
+]

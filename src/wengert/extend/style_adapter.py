@@ -1,0 +1,385 @@
+"""What the five styles of writing an operation have in common.
+
+    UserOperation   an opaque operation around code that somebody else wrote: what it returns is
+                    checked, what it raises is explained, an interrupt passes through
+    accumulate      the engine's reverse sweep (_engine/autodiff/reverse.py) over any list of
+                    steps, whose values may be of any type that has `+`: numbers, arrays, nodes
+    fitted          a contribution as a member of the space of the value that it belongs to
+    pull            contributions of any differentiable function, for styles that borrow one
+
+A style states contributions; it never adds them up.  `accumulate` makes one core node for each
+step and hands the list to `pullback`, which visits each step once, with its complete cotangent.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.cotangent_space import project
+from wengert._engine.autodiff.jvp_vjp import vjp as vjp_of
+from wengert._engine.autodiff.reverse import pullback
+from wengert._engine.core.dispatch import apply
+from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.op import Op, Sweep, lookup
+from wengert._engine.core.spec import is_inexact, spec_of
+from wengert._engine.kinds.opaque import Opaque, fits
+from wengert.errors import (
+    ConversionError,
+    DtypeError,
+    NotDifferentiableError,
+    NotScalarError,
+    RuleError,
+    WengertError,
+    at,
+    rule_failed,
+    user_line,
+)
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
+
+
+def is_written_out(cls: type, values: Sequence[Any]) -> bool:
+    """Whether an operator of the library is written into a graph as NumPy's functions.
+
+    It is, if it says of itself that it is ``elementary``: its value is one of NumPy's functions of
+    its operands. Then the graph can be kept, simplified and mapped over rows. What derives from it
+    has rules of its own, and does not inherit that.
+    """
+    return "elementary" in cls.__dict__ and any(map(is_traced, values))
+
+
+class UserOperation(Opaque):
+    """An opaque operation whose value and rules are a user's code.
+
+    Parameters
+    ----------
+    function : callable
+        The value, from plain values. Called as it is when no operand is a tensor.
+    name : str
+        How messages and the registry call it.
+    backward_name : str, optional
+        What `grad_fn_name` shows; by default ``NameBackward``.
+    vjp, jvp, discrete, oracle
+        As for `wengert.extend.opaque`.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], name: str, backward_name: str = "", **options: Any
+    ) -> None:
+        super().__init__(function, name=name, **options)
+        self.function = function
+        self.run = self._run
+        self.backward_name = backward_name or backward_name_of(name)
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        """The function itself on plain values; the one door when a tensor is among them."""
+        for a in args:
+            if isinstance(a, Handle):
+                return apply(self, args, params)
+        return self.function(*args, **params)
+
+    def _run(self, *values: Any, **params: Any) -> Any:
+        """The value as the tape keeps it: an array, a NumPy number, or a tuple of these."""
+        value = self.function(*values, **params)
+        if type(value) is tuple:
+            return tuple(self._plain(v) for v in value)
+        return self._plain(value)
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, Handle):
+            if type(value.node) is Node:
+                raise ConversionError(
+                    f"{self.name} computes with a recorded tensor that is not among its operands, "
+                    "so its derivative by that tensor would be lost silently. Pass the tensor as "
+                    f"an operand{at(user_line())}."
+                )
+            value = value.node.value
+        if isinstance(value, bool | int | float | complex):
+            value = np.asarray(value)[()]
+        if not isinstance(value, np.ndarray | np.generic) or value.dtype.kind not in "biufc":
+            kind = getattr(value, "dtype", None) or type(value).__name__
+            raise DtypeError(
+                f"{self.name} returned a value of {kind}, which no tensor can hold. Return an "
+                f"array or a number, or a tuple of these{at(user_line())}."
+            )
+        return value
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """What the author's rule returns, checked."""
+        self._refuse_whole_numbers(node)
+        bars = self._explained("reverse", super().vjp, node, t, out, inputs, sweep)
+        for i, bar in enumerate(bars):
+            if bar is None or not sweep.guarded:
+                continue
+            if is_traced(bar):
+                bars[i] = bar if type(t) is tuple else _spared(t, bar)
+            elif not np.any(value_of(t)) and np.isnan(value_of(bar)).any():
+                bars[i] = np.zeros_like(value_of(bar))  # 0 * inf, see Elementwise
+        return bars
+
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+        """What the author's rule returns, checked."""
+        self._refuse_whole_numbers(node)
+        dot = self._explained("forward", super().jvp, node, dots, out, inputs, sweep)
+        spec = node.spec
+        if type(spec) is tuple or dot is None:
+            return dot
+        shape, given = spec.shape, shape_of(dot)
+        if given != shape and not fits(shape, given):
+            raise RuleError(
+                f"The forward rule of {self.name} returned shape {given} for a value of shape "
+                f"{shape}. A tangent has the shape of the value{at(node.where)}."
+            )
+        return dot
+
+    def checked(self, node: Node, bars: Any, sweep: Sweep) -> list[Any]:
+        """As for all opaque operations; moreover no operand may have been forgotten."""
+        if isinstance(bars, list | tuple) and len(bars) == len(node.args):
+            for i, (bar, a) in enumerate(zip(bars, node.args, strict=True)):
+                if bar is MISSING and type(a) is Node:
+                    raise forgotten(self.name, i, node.where)
+            bars = [None if bar is MISSING else bar for bar in bars]
+        return super().checked(node, bars, sweep)
+
+    def _refuse_whole_numbers(self, node: Node) -> None:
+        spec = node.spec
+        if type(spec) is not tuple and spec.dtype.kind not in "fc":
+            raise NotDifferentiableError(
+                f"{self.name} returned {spec}, and whole numbers have no derivative. "
+                "Compute in floating point, or register it with discrete=True if its derivative "
+                f"is known to be zero{at(node.where)}."
+            )
+
+    def _explained(self, mode: str, rule: Callable[..., Any], node: Node, *args: Any) -> Any:
+        try:
+            return rule(node, *args)
+        except WengertError:
+            raise
+        except Exception as error:
+            raise rule_failed(f"The {mode} rule of {self.name}", error, node.where) from error
+
+
+def _spared(t: Any, bar: Any) -> Any:
+    """In a graph: `bar` with 0 in the place of NaN if all of `t` is zero; see Elementwise."""
+    nothing = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
+    return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
+
+
+def backward_name_of(name: str) -> str:
+    """``PowBackward`` for an operation named ``module.pow``."""
+    words = name.rpartition(".")[2].split("_")
+    return "".join(w[:1].upper() + w[1:] for w in words) + "Backward"
+
+
+def name_in_module(thing: Any) -> str:
+    """``module.qualified.name`` of a function or class: stable from one session to the next."""
+    name = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", type(thing).__name__)
+    module = getattr(thing, "__module__", None) or type(thing).__module__
+    return f"{module}.{name}".replace("<locals>.", "")
+
+
+def forgotten(name: str, operand: int, where: str | None) -> RuleError:
+    """The error for a rule that says nothing about an operand."""
+    return RuleError(
+        f"The rule of {name} wrote nothing for operand {operand}, which takes part in the "
+        "derivative. Write its contribution, or write None if there is none: silence would be a "
+        f"silent zero{at(where)}."
+    )
+
+
+# ---- values of any type, and the engine's sweep over them ---------------------------------------
+
+
+class Carried:
+    """A value of any type, as the engine carries it: opaque but for `+`."""
+
+    __slots__ = ("value",)
+    shape = ()
+    dtype = None
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __add__(self, other: Carried) -> Carried:
+        try:
+            return Carried(self.value + other.value)
+        except WengertError:
+            raise
+        except Exception as error:
+            a, b = type(self.value).__name__, type(other.value).__name__
+            raise RuleError(
+                f"Two contributions to one gradient cannot be added: {a} + {b} raised "
+                f"{type(error).__name__}: {error}. Contributions to a value must be of one type "
+                "that has `+`."
+            ) from error
+
+
+Contribution = tuple[Hashable, Any]  # key of an operand, what is added to its gradient
+_SPACE = Carried(None)
+
+
+class _Step(Op):
+    """The operation of every line that `accumulate` makes."""
+
+    def __init__(self, contributions: Callable[..., Iterable[Contribution]]) -> None:
+        super().__init__("step")
+        self.contributions = contributions
+
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+        """Contributions of the step, one sum for each operand."""
+        keys = [a.params["key"] for a in node.args]
+        wanted = [k for k, a in zip(keys, node.args, strict=True) if sweep.wants(a)]
+        given: dict[Any, Any] = {}
+        for key, contribution in self.contributions(node.params["key"], t.value, wanted):
+            carried = Carried(contribution)
+            given[key] = given[key] + carried if key in given else carried
+        return [given.get(k) for k in keys]
+
+
+def accumulate(
+    steps: Iterable[tuple[Hashable, Sequence[Hashable]]],
+    output: Hashable,
+    seed: Any,
+    targets: Sequence[Hashable],
+    contributions: Callable[[Any, Any, list[Any]], Iterable[Contribution]],
+) -> dict[Any, Any]:
+    """The gradient of one step by others, accumulated by the engine.
+
+    Parameters
+    ----------
+    steps : iterable of (key, operand keys)
+        The list in order, operands before their consumers. Operands that are no steps themselves
+        (constants) are left out of the derivative.
+    output : key
+        What is differentiated.
+    seed : any
+        The gradient of the output by itself, of any type.
+    targets : sequence of keys
+        What it is differentiated by.
+    contributions : callable
+        ``contributions(key, t, wanted)``, called once for each step that matters, with the
+        complete gradient `t` of the step and those operands that take part; yields pairs of an
+        operand's key and what the step adds to its gradient.
+
+    Returns
+    -------
+    dict
+        The complete gradient by each target that the output depends on.
+    """
+    op = _Step(contributions)
+    nodes: dict[Any, Node] = {}
+    for key, operands in steps:
+        args = tuple(nodes[o] for o in dict.fromkeys(operands) if o in nodes)
+        nodes[key] = Node(op, args, {"key": key}, _SPACE)
+    chosen = [k for k in targets if k in nodes]
+    if output not in nodes or not chosen:
+        return {}
+    seeds = {nodes[output]: Carried(seed)}
+    bars = pullback(seeds, [nodes[k] for k in chosen], record=False)
+    return {k: bar.value for k, bar in zip(chosen, bars, strict=True) if bar is not None}
+
+
+def total(values: Iterable[Any]) -> Any:
+    """The sum of contributions of any type; None if there are none."""
+    carried = [Carried(v) for v in values if v is not None]
+    return functools.reduce(operator.add, carried).value if carried else None
+
+
+def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
+    """A contribution in the space of the value that it belongs to.
+
+    Arrays and tensors get the value's shape (broadcasting undone) and floating dtype; a number gets
+    the sum of an array; about a value of any other type nothing is known, and nothing is asked.
+
+    Raises
+    ------
+    RuleError
+        It cannot belong to that value.
+    """
+    if isinstance(value, Handle | np.ndarray | np.generic):
+        spec = describe(value)
+        given = describe(bar)
+        if given is None or isinstance(given, tuple) or given.dtype.kind not in "biufc":
+            raise _misfit(what, type(bar).__name__ if given is None else given, spec, where)
+        if given.shape != spec.shape and not fits(given.shape, spec.shape):
+            raise _misfit(what, given, spec, where)
+        if spec.dtype.kind not in "fc":  # whole numbers: the shape is theirs, the dtype is not
+            value = np.broadcast_to(np.zeros((), given.dtype), spec.shape)
+        return project(bar, value.node if isinstance(value, Handle) else constant(value))
+    if isinstance(value, Number):
+        if isinstance(bar, str | bytes | list | tuple | dict | set):
+            raise _misfit(what, type(bar).__name__, type(value).__name__, where)
+        if shape_of(bar):  # the number met an array: broadcasting, undone
+            return lookup("sum_to")(bar, shape=())  # type: ignore[operator]
+    return bar
+
+
+def _misfit(what: str, given: Any, wanted: Any, where: str | None) -> RuleError:
+    return RuleError(
+        f"{what} gave {given} for a value that is {wanted}. A gradient has the shape of its value "
+        f"and is made of numbers{at(where)}."
+    )
+
+
+def one_like(value: Any, what: str) -> Any:
+    """The number one of a value's type: the gradient of a value by itself.
+
+    Raises
+    ------
+    NotScalarError
+        The value is not one number.
+    """
+    if isinstance(value, Handle):
+        return wrap(constant(one_like(stand_in(value), what)))
+    if isinstance(value, np.ndarray | np.generic) and value.size == 1:
+        return np.ones_like(value)[()]
+    if isinstance(value, Number) and not isinstance(value, np.generic):
+        return type(value)(1)  # type: ignore[call-arg]
+    given = spec_of(value) or f"a {type(value).__name__}"
+    raise NotScalarError(
+        f"{what} is {given}, and only one number has a gradient without being told in which "
+        f"direction. Reduce it to one number, or pass a seed of its type{at(user_line())}."
+    )
+
+
+def stand_in(handle: Handle) -> Any:
+    """The value of a tensor; while a graph is built, another of its dtype and number of axes."""
+    if not is_traced(handle):
+        return handle.node.value
+    spec = handle.node.spec
+    return np.zeros([n if isinstance(n, int) else 2 for n in spec.shape], spec.dtype)
+
+
+def pull(function: Callable[..., Any], operands: Sequence[Any], t: Any) -> list[Any]:
+    """Contributions of any differentiable function to its operands, None to whole numbers."""
+    slots = [i for i, x in enumerate(operands) if has_derivative(x)]
+
+    def of_chosen(*chosen: Any) -> Any:
+        full = list(operands)
+        for i, x in zip(slots, chosen, strict=True):
+            full[i] = x
+        return function(*full)
+
+    _, back = vjp_of(of_chosen, *[operands[i] for i in slots])
+    bars: list[Any] = [None] * len(operands)
+    for i, bar in zip(slots, back(t), strict=True):
+        bars[i] = bar
+    return bars
+
+
+def has_derivative(x: Any) -> bool:
+    """Whether `x` is a number or array of floating or complex dtype."""
+    spec = describe(x)
+    return spec is not None and not isinstance(spec, tuple) and is_inexact(spec.dtype)
+
+
+def params_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Static parameters as a key for a cache: equal only if of equal type and value."""
+    return tuple((k, type(params[k]).__name__, params[k]) for k in sorted(params))

@@ -1,0 +1,46 @@
+"""Traced: primitives in graphs, where their bodies and rules are lines like any other.
+
+A primitive is a function of arrays with a rule beside it.  On a traced operand the function is run
+once, with tensors, and what it does is written down; the rule is noted with it (`custom_call`,
+_engine/control_flow/custom.py), batched with it, and asked in every derivative.  So a graph with
+primitives is fused and compiled as one without.  A function that cannot be traced (it calls another
+library, branches on a value, writes to its operands) is called back when the graph runs.
+
+    written    a call of a primitive in a graph; NotImplemented where it has to be called back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.control_flow.primitive_calls import PrimitiveCall, PrimitiveFunction
+from wengert._engine.core import pytree
+from wengert._engine.core.recording import no_grad
+from wengert.errors import TraceError, at, user_line
+
+
+def written(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """A call of a primitive in a graph, as lines; NotImplemented where it has to be called back.
+
+    Raises
+    ------
+    TraceError
+        It cannot be traced, and was registered with ``callback=False``.
+    """
+    leaves, structure = pytree.flatten(tuple(args))
+    if op.callback or len(leaves) != len(args):
+        return NotImplemented
+    try:
+        if op.discrete:
+            with no_grad():
+                return op.function(*args, **params)
+        return PrimitiveCall(PrimitiveFunction(op, params), (), leaves, structure).written(leaves)
+    except Exception as error:
+        if op.callback is False:
+            raise TraceError(
+                f"{op.name} was registered with callback=False, and cannot be traced: {error}. "
+                "Write it in NumPy's functions without branches on values, or let it be called "
+                f"back (callback=True){at(user_line())}."
+            ) from error
+        return NotImplemented

@@ -1,0 +1,196 @@
+"""Attention: each position takes a weighted mean of what others offer.
+
+    scaled_dot_product_attention    softmax(q k.T / sqrt(width)) v, with masks
+    permitted, causal, masked       which pairs may meet
+    shares                          how much each position takes
+
+A mask is a choice: what is not permitted has the weight 0 and receives no gradient.  A position
+that may look at nothing takes zeros, and has zero gradients; in a softmax of nothing but minus
+infinity it would be NaN.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import Dim, spelled
+from wengert._engine.core.tracing import size_value
+from wengert.errors import DtypeError, ShapeError, at, user_line
+from wengert.numpy import arange
+
+from .activations import softmax
+from .dropouts import dropout
+
+
+class Mask(NamedTuple):
+    """Which pairs of positions may meet.
+
+    allowed : booleans that broadcast to the scores, or None for all
+    added : what is added to the scores, or None
+    anyone : for each position whether it may look at something, or None if each may
+    """
+
+    allowed: Any
+    added: Any
+    anyone: Any
+
+
+def permitted(mask: Any, what: str) -> tuple[Any, Any]:
+    """A mask, boolean or added to the scores, as booleans and what is added; either may be None.
+
+    Raises
+    ------
+    DtypeError
+        It has neither booleans nor floating-point numbers.
+    """
+    if mask is None:
+        return None, None
+    if not is_traced(mask) and not hasattr(mask, "node"):
+        mask = np.asarray(mask)
+    kind = dtype_of(mask).kind
+    if kind == "b":
+        return mask, None
+    if kind != "f":
+        raise DtypeError(
+            f"{what}: a mask of {dtype_of(mask)}. Give booleans, or floating-point numbers that "
+            f"are added to the scores{at(user_line())}."
+        )
+    values = value_of(mask)
+    blocked = np.isneginf(values)
+    if isinstance(blocked, np.ndarray) and not blocked.any():
+        return None, mask
+    return ~blocked, np.where(blocked, 0.0, mask)
+
+
+def causal(rows: Any, columns: Any) -> Any:
+    """Booleans (rows, columns): position i may look at 0 to i."""
+    return np.reshape(arange(columns), (1, -1)) <= np.reshape(arange(rows), (-1, 1))
+
+
+def combined(one: Any, other: Any) -> Any:
+    """Both of two masks of booleans, of which either may be None."""
+    if one is None or other is None:
+        return other if one is None else one
+    return np.logical_and(one, other)
+
+
+def masked(allowed: Any, added: Any = None) -> Mask:
+    """A mask of booleans, and what is added to the scores."""
+    if allowed is None:
+        return Mask(None, added, None)
+    allowed = value_of(allowed)
+    anyone = np.any(allowed, axis=-1, keepdims=True)
+    if isinstance(anyone, np.ndarray | np.bool_) and np.all(anyone):
+        anyone = None
+    return Mask(allowed, added, anyone)
+
+
+def shares(scores: Any, mask: Mask) -> Any:
+    """The softmax of scores along the last axis, among those that are permitted."""
+    if mask.added is not None:
+        scores = scores + mask.added
+    if mask.allowed is None:
+        return softmax(scores, -1)
+    if mask.anyone is None:
+        return softmax(np.where(mask.allowed, scores, -np.inf), -1)
+    nothing = np.where(mask.anyone, -np.inf, 0.0).astype(dtype_of(scores))
+    weights = softmax(np.where(mask.allowed, scores, nothing), -1)
+    return np.where(mask.anyone, weights, 0.0)
+
+
+def _scale(width: Any) -> Any:
+    return 1.0 / np.sqrt(size_value(width)) if isinstance(width, Dim) else 1.0 / sqrt(max(width, 1))
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Any = None,
+    enable_gqa: bool = False,
+    rng: Any = None,
+) -> Any:
+    """softmax(query key.T / sqrt(width)) value.
+
+    Parameters
+    ----------
+    query : array or Tensor, shape (..., targets, width)
+    key : array or Tensor, shape (..., sources, width)
+    value : array or Tensor, shape (..., sources, length)
+    attn_mask : array of bool or float, optional
+        Broadcasts to (..., targets, sources). Booleans: True where a target may look at a source.
+        Numbers are added to the scores (derivatives pass); -inf forbids.
+    dropout_p : float, default 0
+        Probability of dropping a weight; it is dropped whenever it is given, so give 0 in
+        evaluation.
+    is_causal : bool, default False
+        Target i may look at sources 0 to i, beside what `attn_mask` permits.
+    scale : float, optional
+        In the place of 1 / sqrt(width).
+    enable_gqa : bool, default False
+        Whether `query` has several heads, on axis -3, for each one of `key` and `value`.
+    rng : int, numpy.random.Generator or wengert.random.Stream, optional
+        For dropout; in a graph a `Stream`.
+
+    Returns
+    -------
+    array or Tensor, shape (..., targets, length)
+
+    Raises
+    ------
+    ShapeError
+        Widths or numbers of sources differ.
+    DtypeError
+        A mask of whole numbers.
+
+    Notes
+    -----
+    A target that may look at nothing gets zeros, with zero gradients. The scores of all pairs are
+    held at once: targets times sources for each row of the batch.
+
+    References
+    ----------
+    .. [1] A. Vaswani et al., "Attention is all you need", NeurIPS 2017, arXiv:1706.03762.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn.functional import scaled_dot_product_attention
+    >>> x = np.eye(3)
+    >>> scaled_dot_product_attention(x, x, x, is_causal=True, scale=0.0).round(2)
+    array([[1.  , 0.  , 0.  ],
+           [0.5 , 0.5 , 0.  ],
+           [0.33, 0.33, 0.33]])
+    """
+    what = "scaled_dot_product_attention"
+    q, k, v = shape_of(query), shape_of(key), shape_of(value)
+    if min(len(q), len(k), len(v)) < 2 or q[-1] != k[-1] or k[-2] != v[-2]:
+        raise ShapeError(
+            f"{what}: a query of shape {spelled(q)}, a key of {spelled(k)}, a value of "
+            f"{spelled(v)}. They are (..., targets, width), (..., sources, width) and (..., "
+            f"sources, length){at(user_line())}."
+        )
+    if enable_gqa and q[-3] != k[-3]:
+        if q[-3] % k[-3] or k[-3] != v[-3]:
+            raise ShapeError(
+                f"{what}: {q[-3]} heads of queries for {k[-3]} of keys and {v[-3]} of values. "
+                f"Each of these serves as many of the first{at(user_line())}."
+            )
+        key, value = (np.repeat(x, q[-3] // k[-3], axis=-3) for x in (key, value))
+    allowed, added = permitted(attn_mask, what)
+    if is_causal:
+        allowed = combined(causal(q[-2], k[-2]), allowed)
+    scores = np.matmul(
+        query * (_scale(q[-1]) if scale is None else scale), np.swapaxes(key, -1, -2)
+    )
+    weights = shares(scores, masked(allowed, added))
+    if dropout_p:
+        weights = dropout(weights, dropout_p, True, rng)
+    return np.matmul(weights, value)

@@ -1,0 +1,391 @@
+"""Losses of classes, and of yes and no, as plain functions.
+
+    of classes        cross_entropy (from logits), nll_loss (from log-probabilities)
+    of yes and no     binary_cross_entropy_with_logits, binary_cross_entropy (from probabilities),
+                      sigmoid_focal_loss, dice_loss
+
+They start from logits (any real numbers) where they can: from probabilities, what has underflowed
+to 0 cannot be told apart any more.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
+from wengert._engine.ops.indexing import getitem
+from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from wengert.numpy import indices
+
+from .activations import log_softmax, sigmoid, softplus
+from .regression_losses import reduced, same_shape
+
+
+def cross_entropy(
+    logits: Any,
+    target: Any,
+    reduction: str = "mean",
+    axis: int = -1,
+    weight: Any = None,
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+) -> Any:
+    """Minus the logarithm of the probability that softmax(logits) gives to the target.
+
+    Parameters
+    ----------
+    logits : array or Tensor
+        One number for each class along `axis`; any real numbers.
+    target : array of int, or array or Tensor of float
+        The class of each sample, in the shape of the logits without `axis`; or a probability for
+        each class, in the shape of the logits.
+    reduction : {"mean", "sum", "none"}
+        The mean is over samples.
+    axis : int, default -1
+        Where the classes are. (PyTorch has them on axis 1; for matrices that is the same.)
+    weight : array or Tensor, shape (classes,), optional
+        How much each class counts. The mean over classes given as integers is divided by the sum
+        of what the samples count.
+    ignore_index : int, optional
+        Samples of this class (-100, say) count nothing, and the mean is over the others. None are
+        ignored by default; PyTorch's default is -100.
+    label_smoothing : float, default 0.0
+        The share of the target, from 0 to 1, that is spread evenly over all classes.
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not fit together.
+    ArgumentError
+        A class that does not exist.
+
+    Notes
+    -----
+    The gradient by the logits is softmax(logits) - target, exactly and without overflow, because
+    `log_softmax` is one operation. A mean over no sample is not a number.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.nn.functional import cross_entropy
+    >>> logits, target = np.array([[0.0, 0.0]]), np.array([1])
+    >>> round(float(cross_entropy(logits, target)), 6)  # log 2
+    0.693147
+    >>> wg.grad(cross_entropy)(logits, target)
+    array([[ 0.5, -0.5]])
+    """
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ArgumentError(
+            f"cross_entropy: label_smoothing={label_smoothing} is no share from 0 to 1"
+            f"{at(user_line())}."
+        )
+    _check_axis(shape_of(logits), axis, "cross_entropy")
+    return _of_classes(
+        log_softmax(logits, axis),
+        target,
+        reduction,
+        axis,
+        weight,
+        ignore_index,
+        label_smoothing,
+        "cross_entropy",
+    )
+
+
+def nll_loss(
+    log_probabilities: Any,
+    target: Any,
+    reduction: str = "mean",
+    axis: int = -1,
+    weight: Any = None,
+    ignore_index: int | None = None,
+) -> Any:
+    """Minus the given log-probability of the target.
+
+    Parameters and errors are those of `cross_entropy`, with log-probabilities (from
+    `log_softmax`) in the place of logits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn.functional import nll_loss
+    >>> round(float(nll_loss(np.log([[0.25, 0.75]]), np.array([0]))), 6)  # log 4
+    1.386294
+    """
+    return _of_classes(
+        log_probabilities, target, reduction, axis, weight, ignore_index, 0.0, "nll_loss"
+    )
+
+
+def _of_classes(
+    logs: Any,
+    target: Any,
+    reduction: str,
+    axis: int,
+    weight: Any,
+    ignore_index: int | None,
+    smoothing: float,
+    what: str,
+) -> Any:
+    shape = shape_of(logs)
+    _check_axis(shape, axis, what)
+    axis = axis % len(shape)
+    given = (shape[axis],) if weight is None else shape_of(weight)
+    if len(given) != 1 or (given[0] != shape[axis] and not is_symbolic((*given, shape[axis]))):
+        raise ShapeError(
+            f"{what}: weights of shape {spelled(shape_of(weight))} for {shape[axis]} classes. Give "
+            f"one for each{at(user_line())}."
+        )
+    classes = value_of(target) if is_traced(target) else np.asarray(value_of(target))
+    if classes.dtype.kind in "iu":
+        return _named(logs, classes, reduction, axis, weight, ignore_index, smoothing, what)
+    if classes.dtype.kind != "f":
+        raise DtypeError(
+            f"{what}: a target of {classes.dtype}. Give classes as integers or probabilities as "
+            f"floats{at(user_line())}."
+        )
+    same_shape(logs, target, what)
+    if ignore_index is not None:
+        raise ArgumentError(
+            f"{what}: ignore_index={ignore_index} with probabilities for a target, which name no "
+            f"class. Leave the samples out, or give classes as integers{at(user_line())}."
+        )
+    if smoothing:
+        target = target * (1.0 - smoothing) + smoothing / shape[axis]
+    share = target if weight is None else target * _along(weight, axis, len(shape))
+    return reduced(-np.sum(_times(share, logs), axis=axis), reduction)
+
+
+def _check_axis(shape: tuple[Any, ...], axis: int, what: str) -> None:
+    if not -len(shape) <= axis < len(shape):
+        raise ShapeError(
+            f"{what}: logits of shape {spelled(shape)} have no axis {axis} of classes"
+            f"{at(user_line())}."
+        )
+
+
+def _named(
+    logs: Any,
+    classes: Any,
+    reduction: str,
+    axis: int,
+    weight: Any,
+    ignore_index: int | None,
+    smoothing: float,
+    what: str,
+) -> Any:
+    """The loss of targets that are classes by number."""
+    shape = shape_of(logs)
+    rest = shape[:axis] + shape[axis + 1 :]
+    if shape_of(classes) != rest:
+        raise ShapeError(
+            f"{what}: logits of shape {spelled(shape)} with classes on axis {axis} need one "
+            f"class for each sample, shape {spelled(rest)}, but the target has shape "
+            f"{spelled(shape_of(classes))}. Give "
+            f"axis=, or one probability for each class as floats{at(user_line())}."
+        )
+    kept = None if ignore_index is None else classes != ignore_index
+    if kept is not None:
+        classes = np.where(kept, classes, np.zeros_like(classes))
+    index = _index_of(classes, shape, axis, what)
+    read = getitem.read if is_traced(classes) else operator.getitem
+    counts = None if weight is None else say(read(weight, (index[axis],)), what, "classes")
+    advice = "Renumber them, or name one to leave out, ignore_index={}"
+    losses = -say(read(logs, index), what, "classes", advice)
+    if counts is not None:
+        losses = losses * counts
+    if smoothing:
+        share = 1.0 if weight is None else _along(weight, axis, len(shape))
+        spread = -np.sum(_times(share, logs) if weight is not None else logs, axis=axis)
+        losses = (1.0 - smoothing) * losses + (smoothing / shape[axis]) * spread
+    if kept is not None:
+        losses = np.where(kept, losses, 0.0)
+        counts = np.where(kept, 1.0 if counts is None else counts, 0.0)
+    if reduction == "mean" and counts is not None:
+        return np.sum(losses) / np.sum(counts).astype(losses.dtype)
+    return reduced(losses, reduction)
+
+
+def _along(weight: Any, axis: int, ndim: int) -> Any:
+    """Weights of classes, laid along their axis."""
+    return np.reshape(weight, (-1,) + (1,) * (ndim - axis - 1))
+
+
+def _times(share: Any, logs: Any) -> Any:
+    """What has no share contributes 0 whatever its logarithm is, also if that is -inf."""
+    impossible = (value_of(share) == 0) & np.isneginf(value_of(logs))
+    return share * np.where(impossible, 0.0, logs)
+
+
+def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tuple[Any, ...]:
+    """The index that picks, for each sample, the entry of its class."""
+    count = shape[axis]
+    make = indices if is_symbolic(classes.shape) else np.indices
+    index: list[Any] = list(make(classes.shape, sparse=True))
+    if is_traced(classes):  # one that does not exist is an error when the graph runs
+        index.insert(axis, places(classes, count))
+        return tuple(index)
+    if classes.size and (classes.min() < 0 or classes.max() >= count):
+        outside = classes.min() if classes.min() < 0 else classes.max()
+        raise ArgumentError(
+            f"{what}: the target names classes from {classes.min()} to {classes.max()}, but there "
+            f"are {count}, numbered from 0. Renumber them, or name one to leave out, "
+            f"ignore_index={outside}{at(user_line())}."
+        )
+    index.insert(axis, classes)
+    return tuple(index)
+
+
+# ---- yes and no --------------------------------------------------------------------------------
+
+
+def binary_cross_entropy_with_logits(
+    logits: Any,
+    target: Any,
+    reduction: str = "mean",
+    weight: Any = None,
+    pos_weight: Any = None,
+) -> Any:
+    """Minus the logarithm of the probability that sigmoid(logits) gives to the target.
+
+    Parameters
+    ----------
+    logits : array or Tensor
+        Any real numbers.
+    target : array or Tensor
+        0, 1, or a probability between them; the shape of the logits.
+    reduction : {"mean", "sum", "none"}
+        The mean is over all elements, whatever their weights.
+    weight : array or Tensor, optional
+        How much each element counts; broadcasts to the shape of the logits.
+    pos_weight : array or Tensor, optional
+        How much a yes counts against a no; broadcasts likewise.
+
+    Notes
+    -----
+    Computed as y softplus(-x) + (1 - y) softplus(x), which keeps all digits of small losses; the
+    gradient is sigmoid(x) - y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn.functional import binary_cross_entropy_with_logits
+    >>> loss = binary_cross_entropy_with_logits(np.array([50.0]), np.array([1.0]))
+    >>> round(float(loss) * 1e22, 6)  # e**-50
+    1.92875
+    """
+    same_shape(logits, target, "binary_cross_entropy_with_logits")
+    yes = target if pos_weight is None else target * pos_weight
+    losses = yes * softplus(-logits) + (1.0 - target) * softplus(logits)
+    return reduced(_weighted(losses, weight, "binary_cross_entropy_with_logits"), reduction)
+
+
+def _weighted(losses: Any, weight: Any, what: str) -> Any:
+    if weight is None:
+        return losses
+    product = np.where(value_of(weight) == 0, 0.0, losses * weight)
+    if shape_of(product) != shape_of(losses):
+        raise ShapeError(
+            f"{what}: weights of shape {spelled(shape_of(weight))} for losses of shape "
+            f"{spelled(shape_of(losses))}. Give what broadcasts to that{at(user_line())}."
+        )
+    return product
+
+
+def binary_cross_entropy(
+    probabilities: Any, target: Any, reduction: str = "mean", weight: Any = None
+) -> Any:
+    """Minus the logarithm of the probability given to the target.
+
+    Parameters
+    ----------
+    probabilities : array or Tensor
+        From 0 to 1. Prefer `binary_cross_entropy_with_logits`: 1 - 1e-17 is 1.
+    target : array or Tensor
+        0, 1, or a probability between them; the same shape.
+    reduction : {"mean", "sum", "none"}
+    weight : array or Tensor, optional
+        How much each element counts.
+
+    Notes
+    -----
+    0 log 0 is 0; what was called impossible and happened costs inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn.functional import binary_cross_entropy
+    >>> loss = binary_cross_entropy(np.array([1.0, 0.5]), np.array([1.0, 0.0]), "sum")
+    >>> round(float(loss), 6)  # 0 + log 2
+    0.693147
+    """
+    same_shape(probabilities, target, "binary_cross_entropy")
+    p, y = value_of(probabilities), value_of(target)
+    # The point where 0 log 0 is taken to be 0 is replaced before the logarithm and not after, so
+    # that no derivative meets the infinity.
+    yes = np.log(np.where((y == 0) & (p == 0), 1.0, probabilities))
+    no = np.log1p(-np.where((y == 1) & (p == 1), 0.0, probabilities))
+    losses = -(target * yes + (1.0 - target) * no)
+    return reduced(_weighted(losses, weight, "binary_cross_entropy"), reduction)
+
+
+def sigmoid_focal_loss(
+    logits: Any,
+    target: Any,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    reduction: str = "mean",
+) -> Any:
+    """Binary cross entropy, times a power of the probability given to the wrong answer.
+
+    What is already right counts little, so that many easy samples do not hide few hard ones.
+
+    Parameters
+    ----------
+    logits : array or Tensor
+    target : array or Tensor
+        0 or 1; the same shape.
+    alpha : float, default 0.25
+        How much a yes counts, and a no 1 - alpha; a negative number lets both count 1.
+    gamma : float, default 2.0
+        The power.
+    reduction : {"mean", "sum", "none"}
+
+    References
+    ----------
+    .. [1] T.-Y. Lin et al., "Focal loss for dense object detection", arXiv:1708.02002.
+    """
+    same_shape(logits, target, "sigmoid_focal_loss")
+    losses = target * softplus(-logits) + (1.0 - target) * softplus(logits)
+    wrong = target * sigmoid(-logits) + (1.0 - target) * sigmoid(logits)
+    losses = losses * wrong**gamma
+    if alpha >= 0:
+        losses = losses * (alpha * target + (1.0 - alpha) * (1.0 - target))
+    return reduced(losses, reduction)
+
+
+def dice_loss(probabilities: Any, target: Any, reduction: str = "mean", eps: float = 1.0) -> Any:
+    """1 - 2 |A and B| / (|A| + |B|) for each sample, of sets given by probabilities.
+
+    Parameters
+    ----------
+    probabilities, target : array or Tensor, shape (samples, ...)
+        From 0 to 1.
+    reduction : {"mean", "sum", "none"}
+    eps : float, default 1.0
+        Added above and below the line, so that two empty sets agree.
+
+    References
+    ----------
+    .. [1] F. Milletari, N. Navab and S.-A. Ahmadi, "V-Net", 3DV 2016, arXiv:1606.04797.
+    """
+    same_shape(probabilities, target, "dice_loss")
+    axis = tuple(range(1, len(shape_of(probabilities))))
+    both = np.sum(probabilities * target, axis=axis)
+    either = np.sum(probabilities, axis=axis) + np.sum(target, axis=axis)
+    return reduced(1.0 - (2.0 * both + eps) / (either + eps), reduction)

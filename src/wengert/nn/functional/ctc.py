@@ -1,0 +1,318 @@
+"""Connectionist temporal classification: sequences that are not aligned with their labels.
+
+A network says for each step the log-probabilities of the labels and of a *blank*.  An alignment is
+one symbol for each step; what it spells is read by merging repeated symbols, then dropping blanks.
+The loss is minus the logarithm of the probability of all alignments that spell the target, summed
+by the forward recursion of Graves et al. as one `wengert.scan`, in the space of logarithms.
+
+    ctc_loss    the loss; CTCLoss, as a module
+    Spelled     targets with blanks between, and the lengths, checked
+    log_sum     log(e**a + e**b + e**c), right where some or all are minus infinity
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.grad import stop_gradient
+from wengert._engine.control_flow import scan
+from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
+from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
+from wengert.numpy import arange, full
+
+from ..module import Module
+from .regression_losses import REDUCTIONS, reduced
+
+_WHAT = "ctc_loss"
+
+
+class Spelled(NamedTuple):
+    """Targets with blanks between.
+
+    labels : (batch, 2 * longest + 1); blank, first, blank, second, ..., blank
+    skips : of the same shape; whether the blank before may be left out
+    steps : (batch,); of the log-probabilities
+    lengths : (batch,); of the targets
+    """
+
+    labels: Any
+    skips: Any
+    steps: Any
+    lengths: Any
+
+
+def log_sum(*terms: Any) -> Any:
+    """The logarithm of a sum of exponentials, of arrays of one shape.
+
+    Where all are minus infinity so is the result, and its derivatives are 0.
+    """
+    top = terms[0]
+    for x in terms[1:]:
+        top = np.maximum(top, x)
+    top = stop_gradient(top)  # the result does not depend on it
+    top = np.where(np.isneginf(top), 0.0, top)
+    total = np.exp(terms[0] - top)
+    for x in terms[1:]:
+        total = total + np.exp(x - top)
+    some = value_of(total) > 0
+    return np.where(some, np.log(np.where(some, total, 1.0)) + top, -np.inf)
+
+
+def ctc_loss(
+    log_probs: Any,
+    targets: Any,
+    input_lengths: Any,
+    target_lengths: Any,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:
+    """Minus the log-probability that a sequence spells its target, in whatever alignment.
+
+    Parameters
+    ----------
+    log_probs : array or Tensor, shape (steps, batch, classes) or (steps, classes)
+        Logarithms of probabilities: of `log_softmax` along the last axis.
+    targets : array of int, shape (batch, longest), (longest,) or (sum of target_lengths,)
+        Classes; the last form has the targets one after the other. What is behind the end of a
+        target is not looked at.
+    input_lengths, target_lengths : array of int, shape (batch,), or int
+        Of each sequence how many steps and how many labels it has.
+    blank : int, default 0
+        The class that stands for no label.
+    reduction : {"mean", "sum", "none"}
+        The mean divides each loss by the length of its target (at least 1) first, as PyTorch's.
+    zero_infinity : bool, default False
+        Whether a target that cannot be spelled, because there are too few steps, costs 0 in the
+        place of infinity.
+
+    Returns
+    -------
+    Tensor or number; shape (batch,) or () with ``reduction="none"``
+
+    Raises
+    ------
+    ShapeError, DtypeError, ArgumentError
+        Shapes, lengths or classes do not fit.
+    TraceError
+        Targets one after the other in a graph that does not know their lengths.
+
+    Notes
+    -----
+    The derivative by `log_probs` is that of the formula, minus the probability of each class at
+    each step given the target. (PyTorch's rule adds the softmax to it; behind a `log_softmax`, as
+    it has to be used, both are the same.) A loss that is infinite has the derivative 0. Time and
+    memory are steps * batch * (2 * longest + 1); derivatives of any order pass.
+
+    References
+    ----------
+    .. [1] A. Graves, S. Fernández, F. Gomez, J. Schmidhuber, "Connectionist temporal
+       classification", ICML 2006, section 4.1.
+
+    Examples
+    --------
+    Two steps that are each "a" or blank with probability one half spell "a" in three of four ways.
+
+    >>> import numpy as np
+    >>> from wengert.nn.functional import ctc_loss
+    >>> log_probs = np.log(np.full((2, 1, 2), 0.5))
+    >>> round(float(np.exp(-ctc_loss(log_probs, [[1]], [2], [1], reduction="sum"))), 6)
+    0.75
+    """
+    shape = shape_of(log_probs)
+    if len(shape) not in (2, 3) or dtype_of(log_probs).kind != "f":
+        raise ShapeError(
+            f"{_WHAT}: log_probs of shape {spelled(shape)} and dtype {dtype_of(log_probs)}. They "
+            "are floating-point numbers, (steps, batch, classes) or (steps, classes)"
+            f"{at(user_line())}."
+        )
+    single = len(shape) == 2
+    if single:
+        log_probs, shape = np.expand_dims(log_probs, 1), (shape[0], 1, shape[1])
+    found = _spelled(targets, input_lengths, target_lengths, blank, shape)
+    losses = _losses(log_probs, found)
+    if zero_infinity:
+        losses = np.where(np.isposinf(value_of(losses)), 0.0, losses)
+    if single:
+        losses = losses[0]
+    if reduction == "mean":
+        share = np.maximum(found.lengths, 1).astype(dtype_of(losses))
+        losses = losses / (share[0] if single else share)
+    return reduced(losses, reduction)
+
+
+def _losses(log_probs: Any, found: Spelled) -> Any:
+    """The forward recursion; (batch,)."""
+    steps, batch = shape_of(log_probs)[:2]
+    width = shape_of(found.labels)[1]
+    index = np.broadcast_to(np.expand_dims(found.labels, 0), (steps, batch, width))
+    symbols = say(np.take_along_axis(log_probs, index, axis=2), _WHAT, "classes")
+    never = full((batch, width), -np.inf, dtype_of(log_probs))
+    # Before the first step nothing is spelled: as if a blank in front of the first had been read.
+    start = np.where(arange(width) == 0, 0.0, never)
+
+    def advance(before: Any, row: Any) -> tuple[Any, None]:
+        symbol, k = row
+        one = np.concatenate([never[:, :1], before[:, :-1]], axis=1)
+        two = np.concatenate([never[:, :2], before[:, :-2]], axis=1)
+        after = log_sum(before, one, np.where(found.skips, two, -np.inf)) + symbol
+        return np.where(np.expand_dims(k < found.steps, 1), after, before), None
+
+    last, _ = scan(advance, start, (symbols, arange(steps)))
+    ends = np.expand_dims(2 * found.lengths, 1)
+    by_blank = np.take_along_axis(last, ends, axis=1)[:, 0]
+    by_label = np.take_along_axis(last, np.maximum(ends - 1, 0), axis=1)[:, 0]
+    by_label = np.where(found.lengths > 0, by_label, -np.inf)
+    return -log_sum(by_blank, by_label)
+
+
+def _spelled(targets: Any, steps: Any, lengths: Any, blank: int, shape: Any) -> Spelled:
+    """Targets with blanks between, and lengths, checked as far as they are known."""
+    most, batch, classes = shape
+    if isinstance(classes, int) and not 0 <= blank < classes:
+        raise ArgumentError(
+            f"{_WHAT}: blank={blank}, but there are {classes} classes, numbered from 0"
+            f"{at(user_line())}."
+        )
+    targets, steps, lengths = (
+        _whole(x, name)
+        for x, name in (
+            (targets, "targets"),
+            (steps, "input_lengths"),
+            (lengths, "target_lengths"),
+        )
+    )
+    steps, lengths = (_each(x, batch) for x in (steps, lengths))
+    targets = _in_rows(targets, lengths, batch)
+    longest = shape_of(targets)[1]
+    _check_lengths(steps, most, "input_lengths", "steps")
+    _check_lengths(lengths, longest, "target_lengths", "labels")
+    inside = arange(longest) < np.expand_dims(lengths, 1)
+    _check_classes(targets, inside, classes, blank)
+    if is_traced(targets):  # one that does not exist is an error when the graph runs
+        targets = places(targets, classes)
+    targets = np.where(inside, targets, blank)
+    before = np.concatenate([full((batch, 1), blank), targets[:, :-1]], axis=1)[:, :longest]
+    labels = _between(blank, targets, batch, longest)
+    skips = _between(False, targets != before, batch, longest)
+    return Spelled(labels, skips, steps, lengths)
+
+
+def _between(fill: Any, x: Any, batch: Any, longest: Any) -> Any:
+    """Columns with a value before each and behind the last."""
+    pairs = np.stack([full((batch, longest), fill), x], axis=2)
+    pairs = np.reshape(pairs, (batch, 2 * longest))
+    return np.concatenate([pairs, full((batch, 1), fill)], axis=1)
+
+
+def _whole(x: Any, name: str) -> Any:
+    """Whole numbers as an array."""
+    x = x if is_traced(x) else np.asarray(value_of(x))
+    if dtype_of(x).kind not in "iu" and not (isinstance(x, np.ndarray) and x.size == 0):
+        raise DtypeError(
+            f"{_WHAT}: {name} of {dtype_of(x)}. They are whole numbers{at(user_line())}."
+        )
+    return x.astype(np.int64)
+
+
+def _each(lengths: Any, batch: Any) -> Any:
+    """One length for each sequence."""
+    if shape_of(lengths) == ():
+        lengths = np.reshape(lengths, (1,))
+    if shape_of(lengths) != (batch,):
+        raise ShapeError(
+            f"{_WHAT}: lengths of shape {spelled(shape_of(lengths))} for {batch} sequences. Give "
+            f"one for each{at(user_line())}."
+        )
+    return lengths
+
+
+def _in_rows(targets: Any, lengths: Any, batch: Any) -> Any:
+    """Targets as (batch, longest)."""
+    shape = shape_of(targets)
+    if len(shape) == 2 and shape[0] == batch:
+        return targets
+    if len(shape) == 1 and batch == 1:
+        return np.expand_dims(targets, 0)
+    if len(shape) == 1 and is_traced(lengths):
+        raise TraceError(
+            f"{_WHAT}: targets one after the other in a graph, which does not know their lengths. "
+            f"Give them as (batch, longest), padded{at(user_line())}."
+        )
+    if len(shape) != 1 or shape[0] != np.sum(lengths):
+        raise ShapeError(
+            f"{_WHAT}: targets of shape {spelled(shape)} for {batch} sequences. They are (batch, "
+            f"longest), or one after the other, as many as target_lengths add up to"
+            f"{at(user_line())}."
+        )
+    starts = np.cumsum(lengths) - lengths
+    index = starts[:, None] + np.arange(max(lengths, default=0))
+    return targets[np.minimum(index, shape[0] - 1)] if shape[0] else np.zeros((batch, 0), np.int64)
+
+
+def _check_lengths(lengths: Any, most: Any, name: str, of: str) -> None:
+    if is_traced(lengths) or not isinstance(most, int) or not lengths.size:
+        return
+    if lengths.min() < 0 or lengths.max() > most:
+        raise ArgumentError(
+            f"{_WHAT}: {name} from {lengths.min()} to {lengths.max()}, but there are {most} {of}. "
+            f"They are from 0 to {most}{at(user_line())}."
+        )
+
+
+def _check_classes(targets: Any, inside: Any, classes: Any, blank: int) -> None:
+    if is_traced(targets) or is_traced(inside) or is_symbolic((classes,)):
+        return
+    used = targets[inside]
+    if used.size and (used.min() < 0 or used.max() >= classes or np.any(used == blank)):
+        raise ArgumentError(
+            f"{_WHAT}: targets with classes from {used.min()} to {used.max()}. There are "
+            f"{classes}, numbered from 0, of which {blank} is the blank and stands in no target"
+            f"{at(user_line())}."
+        )
+
+
+class CTCLoss(Module):
+    """`functional.ctc_loss` as a module.
+
+    Parameters
+    ----------
+    blank : int, default 0
+        The class that stands for no label.
+    reduction : {"mean", "sum", "none"}
+    zero_infinity : bool, default False
+        Whether a target that cannot be spelled costs 0 in the place of infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> log_probs = np.log(np.full((5, 2, 3), 1 / 3))  # steps, batch, classes
+    >>> loss = nn.CTCLoss(reduction="sum")(log_probs, [[1, 2], [2, 0]], [5, 4], [2, 1])
+    >>> round(float(loss), 6)
+    4.029577
+    """
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        if reduction not in REDUCTIONS:
+            raise ArgumentError(
+                f"reduction={reduction!r} is not one of {REDUCTIONS}. Choose one{at(user_line())}."
+            )
+        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
+        """The loss of log-probabilities (steps, batch, classes) for targets (batch, longest)."""
+        return ctc_loss(
+            log_probs, targets, input_lengths, target_lengths,
+            self.blank, self.reduction, self.zero_infinity,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The blank and the reduction."""
+        return f"blank={self.blank}, reduction={self.reduction!r}"

@@ -1,0 +1,144 @@
+"""Dropping: elements set to zero at random, in training.
+
+    dropout                  each element
+    dropout1d, 2d, 3d        whole channels
+    alpha_dropout            each element, to what selu has far below zero
+
+In a graph random numbers come from a `wengert.random.Stream`, whose position the graph itself moves
+along, so that each run drops others.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of, value_of
+from wengert._engine.core.symbolic.dim import spelled
+from wengert.errors import ArgumentError, ShapeError, TraceError, at, user_line
+from wengert.random import Stream
+
+from ..module_tracing import is_traced_call
+from .activations import SELU_ALPHA, SELU_SCALE
+
+
+def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
+    """Zero elements with probability p, and scale the others by 1 / (1 - p).
+
+    The scaling ("inverted dropout") keeps the expectation, so that nothing is left to do in
+    evaluation.
+
+    Parameters
+    ----------
+    x : array or Tensor
+    p : float, default 0.5
+        From 0 to 1; 1 gives zeros.
+    training : bool, default True
+        False returns `x` as it is.
+    rng : int, numpy.random.Generator or wengert.random.Stream, optional
+        In a graph a `Stream`, so that each run drops others.
+
+    Raises
+    ------
+    ArgumentError
+        p is not a probability.
+    TraceError
+        A graph is being built, of which every run would drop the same elements.
+
+    References
+    ----------
+    .. [1] N. Srivastava et al., "Dropout", J. Machine Learning Research 15, 1929-1958, 2014.
+    """
+    return _dropped(x, p, training, rng, shape_of(x), "dropout")
+
+
+def _dropped(x: Any, p: float, training: bool, rng: Any, shape: Any, what: str) -> Any:
+    probability(p, what)
+    if not training or p == 0.0:
+        return x
+    kept = _kept(x, p, rng, shape, what)
+    return np.where(kept, x * (1.0 / (1.0 - p) if p < 1.0 else 0.0), 0.0)
+
+
+def probability(p: float, what: str) -> None:
+    """Refuse what is no probability."""
+    if not isinstance(p, int | float | np.number) or not 0.0 <= p <= 1.0:
+        raise ArgumentError(
+            f"{what} with p={p!r}: it is the probability of dropping an element. Choose it from 0 "
+            f"to 1{at(user_line())}."
+        )
+
+
+def _kept(x: Any, p: float, rng: Any, shape: Any, what: str) -> Any:
+    """Which elements of that shape are not dropped."""
+    if isinstance(rng, Stream):
+        return value_of(rng.uniform(shape)) >= p
+    if is_traced_call((x,)):
+        raise TraceError(
+            f"{what} in training while a graph is built: every run would drop the same elements. "
+            "Give it a stream of random numbers, rng=wengert.random.Stream(seed), or evaluate, "
+            f"model.eval(){at(user_line())}."
+        )
+    return np.random.default_rng(rng).random(shape) >= p
+
+
+# ---- whole channels ----------------------------------------------------------------------------
+
+
+def _by_channel(x: Any, p: float, training: bool, rng: Any, space: int, what: str) -> Any:
+    shape = shape_of(x)
+    if len(shape) not in (space + 1, space + 2):
+        raise ShapeError(
+            f"{what} was given shape {spelled(shape)}: it takes (batch, channels) and {space} axes "
+            f"more, or that without batch{at(user_line())}."
+        )
+    channels = (*shape[: len(shape) - space], *(1,) * space)
+    return _dropped(x, p, training, rng, channels, what)
+
+
+def dropout1d(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
+    """`dropout` of whole channels, of (batch, channels, length) or (channels, length).
+
+    Neighbouring elements tell the same, so dropping single ones would change little.
+
+    References
+    ----------
+    .. [1] J. Tompson et al., "Efficient object localization using convolutional networks",
+       CVPR 2015, arXiv:1411.4280.
+    """
+    return _by_channel(x, p, training, rng, 1, "dropout1d")
+
+
+def dropout2d(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
+    """`dropout1d` of (batch, channels, height, width) or (channels, height, width)."""
+    return _by_channel(x, p, training, rng, 2, "dropout2d")
+
+
+def dropout3d(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
+    """`dropout1d` of (batch, channels, depth, height, width), or without batch."""
+    return _by_channel(x, p, training, rng, 3, "dropout3d")
+
+
+# ---- beside selu -------------------------------------------------------------------------------
+
+
+def alpha_dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
+    """Elements set to what selu has at -inf, so that mean 0 and variance 1 stay what they are.
+
+    Parameters and errors are those of `dropout`.
+
+    References
+    ----------
+    .. [1] G. Klambauer et al., "Self-normalizing neural networks", arXiv:1706.02515, section 2.
+    """
+    probability(p, "alpha_dropout")
+    if not training or p == 0.0:
+        return x
+    if p == 1.0:
+        return x * 0.0
+    kept = _kept(x, p, rng, shape_of(x), "alpha_dropout")
+    low = -SELU_ALPHA * SELU_SCALE
+    scale = 1.0 / sqrt((1.0 - p) * (1.0 + p * low * low))
+    return np.where(kept, x * scale, low * scale) - p * low * scale

@@ -1,0 +1,372 @@
+"""Losses that ask for a margin, as plain functions; distances and likenesses of vectors.
+
+    of a score and a sign       hinge_loss, squared_hinge_loss, soft_margin_loss,
+                                hinge_embedding_loss
+    of a score for each class   multi_margin_loss, multilabel_margin_loss,
+                                multilabel_soft_margin_loss
+    of two or three together    margin_ranking_loss, cosine_embedding_loss, triplet_margin_loss
+    of vectors                  cosine_similarity, pairwise_distance
+
+Where a margin is just kept the derivative is 0, relu's at its kink.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.ops.elementwise.exponential import log_sigmoid, softplus
+from wengert._engine.ops.elementwise.selection import relu
+from wengert._engine.ops.indexing import getitem
+from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from wengert.numpy import arange
+
+from .regression_losses import reduced, same_shape
+
+
+def _signs(target: Any, what: str) -> None:
+    """Refuse targets other than 1 and -1."""
+    if is_traced(target):
+        return
+    y = np.asarray(value_of(target))
+    if y.size and not np.all(np.abs(y) == 1):
+        raise ArgumentError(
+            f"{what}: the target holds {y[np.abs(y) != 1].flat[0]}, but it says yes by 1 and no by "
+            f"-1. Recode it, 2 * y - 1{at(user_line())}."
+        )
+
+
+# ---- a score and a sign ------------------------------------------------------------------------
+
+
+def hinge_loss(prediction: Any, target: Any, reduction: str = "mean", margin: float = 1.0) -> Any:
+    """max(0, margin - y x): 0 for scores on the right side by a margin.
+
+    Parameters
+    ----------
+    prediction : array or Tensor
+        Scores.
+    target : array or Tensor
+        1 or -1; the same shape.
+    reduction : {"mean", "sum", "none"}
+    margin : float, default 1.0
+
+    Raises
+    ------
+    ShapeError
+        The shapes differ.
+    ArgumentError
+        A target that is neither 1 nor -1.
+    """
+    same_shape(prediction, target, "hinge_loss")
+    _signs(target, "hinge_loss")
+    return reduced(relu(margin - target * prediction), reduction)
+
+
+def squared_hinge_loss(
+    prediction: Any, target: Any, reduction: str = "mean", margin: float = 1.0
+) -> Any:
+    """The square of `hinge_loss`, element by element. Parameters and errors are the same."""
+    same_shape(prediction, target, "squared_hinge_loss")
+    _signs(target, "squared_hinge_loss")
+    return reduced(np.square(relu(margin - target * prediction)), reduction)
+
+
+def soft_margin_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
+    """log(1 + exp(-y x)), without overflow. Parameters and errors are those of `hinge_loss`."""
+    same_shape(prediction, target, "soft_margin_loss")
+    _signs(target, "soft_margin_loss")
+    return reduced(softplus(-(target * prediction)), reduction)
+
+
+def hinge_embedding_loss(
+    prediction: Any, target: Any, margin: float = 1.0, reduction: str = "mean"
+) -> Any:
+    """A distance x where y is 1, and max(0, margin - x) where it is -1.
+
+    Parameters
+    ----------
+    prediction : array or Tensor
+        Distances.
+    target : array or Tensor
+        1 for what belongs together, -1 for what does not; the same shape.
+    margin : float, default 1.0
+    reduction : {"mean", "sum", "none"}
+    """
+    same_shape(prediction, target, "hinge_embedding_loss")
+    _signs(target, "hinge_embedding_loss")
+    together = value_of(target) == 1
+    return reduced(np.where(together, prediction, relu(margin - prediction)), reduction)
+
+
+# ---- a score for each class --------------------------------------------------------------------
+
+
+def _rows(prediction: Any, what: str) -> tuple[Any, ...]:
+    shape = shape_of(prediction)
+    if len(shape) not in (1, 2):
+        raise ShapeError(
+            f"{what}: scores of shape {spelled(shape)}, not (samples, classes) or (classes,)"
+            f"{at(user_line())}."
+        )
+    return shape
+
+
+def multi_margin_loss(
+    prediction: Any,
+    target: Any,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Any = None,
+    reduction: str = "mean",
+) -> Any:
+    """The mean over wrong classes i of max(0, margin - x[y] + x[i])**p, times (n - 1) / n.
+
+    Parameters
+    ----------
+    prediction : array or Tensor, shape (samples, n) or (n,)
+        Scores.
+    target : array of int, shape (samples,) or ()
+        The class of each sample.
+    p : {1, 2}, default 1
+    margin : float, default 1.0
+    weight : array or Tensor, shape (n,), optional
+        How much each class counts.
+    reduction : {"mean", "sum", "none"}
+
+    Raises
+    ------
+    ShapeError
+        The shapes do not fit.
+    ArgumentError
+        A class that does not exist, or another power.
+    """
+    shape = _rows(prediction, "multi_margin_loss")
+    if p not in (1, 2):
+        raise ArgumentError(f"multi_margin_loss: p={p} is neither 1 nor 2{at(user_line())}.")
+    chosen = _chosen(target, shape, "multi_margin_loss")
+    right = np.sum(np.where(chosen, prediction, 0.0), axis=-1, keepdims=True)
+    terms = relu(margin - right + prediction)
+    terms = np.where(chosen, 0.0, terms if p == 1 else np.square(terms))
+    if weight is not None:
+        terms = terms * np.sum(np.where(chosen, weight, 0.0), axis=-1, keepdims=True)
+    return reduced(np.sum(terms, axis=-1) * (1.0 / shape[-1]), reduction)
+
+
+def _chosen(target: Any, shape: tuple[Any, ...], what: str) -> Any:
+    """For each class of each sample whether it is the target."""
+    y = value_of(target) if is_traced(target) else np.asarray(value_of(target))
+    if y.dtype.kind not in "iu":
+        raise DtypeError(
+            f"{what}: a target of {y.dtype}. Give classes as integers{at(user_line())}."
+        )
+    if shape_of(y) != shape[:-1]:
+        raise ShapeError(
+            f"{what}: scores of shape {spelled(shape)} need targets of shape "
+            f"{spelled(shape[:-1])}, not {spelled(shape_of(y))}{at(user_line())}."
+        )
+    count = shape[-1]
+    if not is_traced(y) and y.size and (y.min() < 0 or y.max() >= count):
+        raise ArgumentError(
+            f"{what}: the target names classes from {y.min()} to {y.max()}, but there are {count}, "
+            f"numbered from 0. Renumber them{at(user_line())}."
+        )
+    return np.expand_dims(_known(y, count, what), -1) == np.arange(count)
+
+
+def _known(classes: Any, count: Any, what: str) -> Any:
+    """The same classes; in a graph one that does not exist is an error when it runs."""
+    if not is_traced(classes):
+        return classes
+    return say(getitem.read(arange(count), places(classes, count)), what, "classes")
+
+
+def multilabel_margin_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
+    """The sum over right classes j and wrong ones i of max(0, 1 - x[j] + x[i]), divided by n.
+
+    Parameters
+    ----------
+    prediction : array or Tensor, shape (samples, n) or (n,)
+        Scores.
+    target : array of int, the same shape
+        In each row the right classes, then -1 and anything.
+    reduction : {"mean", "sum", "none"}
+    """
+    shape = _rows(prediction, "multilabel_margin_loss")
+    same_shape(prediction, target, "multilabel_margin_loss")
+    y = np.asarray(value_of(target)) if not is_traced(target) else value_of(target)
+    before = np.cumsum(y < 0, axis=-1) == 0  # those before the first -1
+    if not is_traced(y) and np.any(before & (y >= shape[-1])):
+        raise ArgumentError(
+            f"multilabel_margin_loss: the target names class {y[before].max()}, but there are "
+            f"{shape[-1]}, numbered from 0{at(user_line())}."
+        )
+    known = _known(np.where(before, y, 0), shape[-1], "multilabel_margin_loss")
+    named = np.expand_dims(np.where(before, known, -1), -1) == np.arange(shape[-1])
+    right = np.any(named, axis=-2)
+    pairs = np.expand_dims(right, -1) & ~np.expand_dims(right, -2)
+    differences = 1.0 - np.expand_dims(prediction, -1) + np.expand_dims(prediction, -2)
+    terms = np.where(pairs, relu(differences), 0.0)
+    return reduced(np.sum(terms, axis=(-2, -1)) * (1.0 / shape[-1]), reduction)
+
+
+def multilabel_soft_margin_loss(
+    prediction: Any, target: Any, weight: Any = None, reduction: str = "mean"
+) -> Any:
+    """The mean over classes of the binary cross entropy of logits.
+
+    Parameters
+    ----------
+    prediction : array or Tensor, shape (..., n)
+        Logits.
+    target : array or Tensor, the same shape
+        1 for the classes that are right, 0 for the others.
+    weight : array or Tensor, shape (n,), optional
+    reduction : {"mean", "sum", "none"}
+    """
+    same_shape(prediction, target, "multilabel_soft_margin_loss")
+    terms = -(target * log_sigmoid(prediction) + (1.0 - target) * log_sigmoid(-prediction))
+    if weight is not None:
+        terms = terms * weight
+    return reduced(np.mean(terms, axis=-1), reduction)
+
+
+# ---- two or three together ---------------------------------------------------------------------
+
+
+def margin_ranking_loss(
+    x1: Any, x2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
+) -> Any:
+    """max(0, margin - y (x1 - x2)): which of two scores should be the larger.
+
+    Parameters
+    ----------
+    x1, x2 : array or Tensor
+        Scores, of the same shape.
+    target : array or Tensor
+        1 where x1 should be the larger, -1 where x2 should.
+    margin : float, default 0.0
+    reduction : {"mean", "sum", "none"}
+    """
+    same_shape(x1, x2, "margin_ranking_loss")
+    same_shape(x1, target, "margin_ranking_loss")
+    _signs(target, "margin_ranking_loss")
+    return reduced(relu(margin - target * (x1 - x2)), reduction)
+
+
+def cosine_embedding_loss(
+    x1: Any, x2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
+) -> Any:
+    """1 - cos(x1, x2) where y is 1, and max(0, cos(x1, x2) - margin) where it is -1.
+
+    Parameters
+    ----------
+    x1, x2 : array or Tensor, shape (samples, n) or (n,)
+    target : array or Tensor, shape (samples,) or ()
+        1 for what belongs together, -1 for what does not.
+    margin : float, default 0.0
+        From -1 to 1.
+    reduction : {"mean", "sum", "none"}
+    """
+    same_shape(x1, x2, "cosine_embedding_loss")
+    _signs(target, "cosine_embedding_loss")
+    if shape_of(target) != shape_of(x1)[:-1]:
+        raise ShapeError(
+            f"cosine_embedding_loss: vectors of shape {spelled(shape_of(x1))} need targets of "
+            f"shape {spelled(shape_of(x1)[:-1])}, not {spelled(shape_of(target))}{at(user_line())}."
+        )
+    # PyTorch's: the square root of squared lengths, each with a little added.
+    little = 1e-12
+    product = np.sum(x1 * x2, axis=-1)
+    squares = (np.sum(x1 * x1, axis=-1) + little) * (np.sum(x2 * x2, axis=-1) + little)
+    cosine = product / np.sqrt(squares)
+    together = value_of(target) == 1
+    return reduced(np.where(together, 1.0 - cosine, relu(cosine - margin)), reduction)
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Any:
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm of a difference.
+
+    Parameters
+    ----------
+    anchor, positive, negative : array or Tensor, shape (..., n)
+        Of the same shape.
+    margin : float, default 1.0
+    p : float, default 2.0
+    eps : float, default 1e-6
+        Added to each difference.
+    swap : bool, default False
+        Whether d(positive, negative) is taken where it is the smaller.
+    reduction : {"mean", "sum", "none"}
+
+    References
+    ----------
+    .. [1] V. Balntas et al., "Learning local feature descriptors with triplets and shallow
+       convolutional neural networks", BMVC 2016.
+    """
+    same_shape(anchor, positive, "triplet_margin_loss")
+    same_shape(anchor, negative, "triplet_margin_loss")
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = np.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced(relu(near - far + margin), reduction)
+
+
+# ---- vectors -----------------------------------------------------------------------------------
+
+
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False
+) -> Any:
+    """The p-norm of x1 - x2 + eps along the last axis.
+
+    Parameters
+    ----------
+    x1, x2 : array or Tensor, shape (..., n)
+    p : float, default 2.0
+    eps : float, default 1e-6
+        So that the derivative exists where they are equal.
+    keepdims : bool, default False
+    """
+    return np.linalg.norm(x1 - x2 + eps, ord=p, axis=-1, keepdims=keepdims)
+
+
+def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any:
+    """The cosine of the angle between vectors along an axis.
+
+    Parameters
+    ----------
+    x1, x2 : array or Tensor
+        Broadcast to one shape, also along the axis: a vector of one number has that many times.
+    axis : int, default 1
+        Of the shape that both have together.
+    eps : float, default 1e-8
+        The least length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn import functional as F
+    >>> float(F.cosine_similarity(np.ones(4), np.ones(1), axis=0))
+    1.0
+    """
+    shapes = shape_of(x1), shape_of(x2)
+    if shapes[0] != shapes[1]:
+        x1, x2 = np.broadcast_arrays(x1, x2)
+    one = np.maximum(np.linalg.norm(x1, axis=axis), eps)
+    two = np.maximum(np.linalg.norm(x2, axis=axis), eps)
+    return np.sum(x1 * x2, axis=axis) / (one * two)

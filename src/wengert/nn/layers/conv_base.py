@@ -1,0 +1,188 @@
+"""What layers of convolutions over any number of axes have in common.
+
+    Convolution              what Conv1d, Conv2d, Conv3d (convolution.py) are
+    TransposedConvolution    what ConvTranspose1d, ConvTranspose2d, ConvTranspose3d are
+
+Options are checked when a layer is made, shapes when it is called; what it computes is in
+convolve.py.
+"""
+
+from __future__ import annotations
+
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.symbolic.dim import spelled
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from .. import init
+from ..functional.conv_nd import convolve, transposed
+from ..functional.window_options import AXES, Option, pads, per_axis
+from ..module import Module
+from ..parameter import Parameter
+
+_MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+class Convolution(Module):
+    """What all of them have in common; `axes` is how many they are moved over."""
+
+    axes: int
+    is_transposed = False
+    padding: Any
+    output_padding: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Option,
+        stride: Option = 1,
+        padding: Any = 0,
+        dilation: Option = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
+        channels = in_channels, out_channels
+        axes, name = self.axes, type(self).__name__
+        self.in_channels, self.out_channels = channels
+        self.kernel_size = per_axis(kernel_size, axes, "kernel_size")
+        self.stride = per_axis(stride, axes, "stride")
+        self.dilation = per_axis(dilation, axes, "dilation")
+        self.padding = (
+            padding if isinstance(padding, str) else per_axis(padding, axes, "padding", 0)
+        )
+        self._pads = pads(padding, self.kernel_size, self.stride, self.dilation)
+        if groups < 1 or any(n % groups or n < 1 for n in channels):
+            raise ArgumentError(
+                f"{name}: in_channels={channels[0]} and out_channels={channels[1]} cannot both be "
+                f"parted into groups={groups}. Choose numbers that groups divides{at(user_line())}."
+            )
+        if padding_mode not in _MODES:
+            raise ArgumentError(
+                f"{name}: padding_mode={padding_mode!r} is not one of {', '.join(_MODES)}. "
+                f"Choose one{at(user_line())}."
+            )
+        self.groups, self.padding_mode = int(groups), padding_mode
+        first, second = reversed(channels) if not self.is_transposed else channels
+        shape = (first, second // groups, *self.kernel_size)
+        rng = np.random.default_rng(rng)
+        bound = 1.0 / sqrt(prod(shape[1:]))  # kaiming_uniform with a = sqrt(5)
+        self.weight = Parameter(init.uniform(shape, bound, rng, dtype))
+        start = init.uniform((channels[1],), bound, rng, dtype) if bias else None
+        self.bias = None if start is None else Parameter(start)
+
+    def _checked(self, x: Any) -> None:
+        shape = shape_of(x)
+        if len(shape) not in (self.axes + 1, self.axes + 2) or (
+            shape[-1 - self.axes] != self.in_channels
+        ):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}: it takes (samples, "
+                f"{self.in_channels}, {AXES[self.axes]}), or one sample without the first axis. "
+                f"Reshape the input, or change the layer{at(user_line())}."
+            )
+
+    def forward(self, x: Any) -> Any:
+        """The cross-correlation of x with the weight, plus the bias."""
+        self._checked(x)
+        given: Any = self.padding
+        if self.padding_mode != "zeros":
+            mode: Any = _MODES[self.padding_mode]
+            before: Any = [(0, 0)] * (len(shape_of(x)) - self.axes)
+            x = np.pad(x, [*before, *self._pads], mode=mode)
+            given = 0
+        return convolve(
+            *(x, self.weight, self.bias, self.stride, given, self.dilation, self.groups),
+            *(self.axes, repr(self)),
+        )
+
+    def extra_repr(self) -> str:
+        """Sizes, and options that are not what they are by default."""
+        parts = [f"{self.in_channels}, {self.out_channels}"]
+        parts += [f"kernel_size={self.kernel_size}, stride={self.stride}"]
+        if isinstance(self.padding, str) or any(self.padding):
+            parts.append(f"padding={self.padding}")
+        if any(d != 1 for d in self.dilation):
+            parts.append(f"dilation={self.dilation}")
+        if any(self.output_padding):
+            parts.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
+        return ", ".join(parts)
+
+
+class TransposedConvolution(Convolution):
+    """What transposed convolutions have in common."""
+
+    is_transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Option,
+        stride: Option = 1,
+        padding: Any = 0,
+        output_padding: Option = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Option = 1,
+        padding_mode: str = "zeros",
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
+        if padding_mode != "zeros":
+            raise ArgumentError(
+                f"{type(self).__name__}: padding_mode={padding_mode!r}: a transposed convolution "
+                f'only knows "zeros". Leave it out{at(user_line())}.'
+            )
+        if isinstance(padding, str):
+            raise ArgumentError(
+                f"{type(self).__name__}: padding={padding!r}: a transposed convolution takes "
+                f"numbers. Give how much is cut off on each side{at(user_line())}."
+            )
+        self.output_padding = per_axis(output_padding, self.axes, "output_padding", 0)
+        given = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
+        super().__init__(*given, padding_mode, rng, dtype)
+
+    def forward(self, x: Any, output_size: Any = None) -> Any:
+        """The transposed convolution of x with the weight, plus the bias.
+
+        Of the lengths that a stride leaves open `output_size` chooses one for each axis.
+        """
+        self._checked(x)
+        more = self.output_padding
+        if output_size is not None:
+            more = self._more(shape_of(x)[-self.axes :], tuple(output_size)[-self.axes :])
+        return transposed(
+            *(x, self.weight, self.bias, self.stride, self.padding, more, self.groups),
+            *(self.dilation, self.axes, repr(self)),
+        )
+
+    def _more(self, lengths: Any, wanted: Any) -> tuple[int, ...]:
+        sizes = zip(
+            *(lengths, self.kernel_size, self.stride, self.dilation, self._pads), strict=True
+        )
+        least = [(n - 1) * s + d * (k - 1) + 1 - 2 * p for n, k, s, d, (p, _) in sizes]
+        more = tuple([w - n for w, n in zip(wanted, least, strict=False)])
+        if len(more) != self.axes or any(
+            not 0 <= m < s for m, s in zip(more, self.stride, strict=True)
+        ):
+            most = tuple([n + s - 1 for n, s in zip(least, self.stride, strict=True)])
+            raise ArgumentError(
+                f"{self!r}: output_size={wanted}: of an input of {spelled(tuple(lengths))} the "
+                f"result can have from {spelled(tuple(least))} to {spelled(most)} elements. "
+                f"Choose among these{at(user_line())}."
+            )
+        return more

@@ -1,0 +1,72 @@
+"""Layers that drop at random in training and do nothing in evaluation: Dropout and its kin.
+
+What they compute is in dropping.py.  In a compiled step give them a `wengert.random.Stream`: a
+generator would be asked once, while the step is traced, and every run would drop the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.random import Stream
+
+from ..functional import dropouts
+from ..module import Module
+
+
+class Dropout(Module):
+    """`functional.dropout` in training; nothing in evaluation.
+
+    Parameters
+    ----------
+    p : float, default 0.5
+        Probability of dropping an element.
+    rng : int, numpy.random.Generator or wengert.random.Stream, optional
+        In a graph a `Stream`, so that each run drops others.
+
+    Notes
+    -----
+    Where the random numbers stand is not in `state_dict`, as in PyTorch. Checkpoints of `nn.fit`
+    have it; else keep the stream's own ``state_dict()``.
+    """
+
+    function: Any = staticmethod(dropouts.dropout)
+
+    def __init__(self, p: float = 0.5, rng: Any = None) -> None:
+        dropouts.probability(p, type(self).__name__)
+        self.p = p
+        self.rng = rng if isinstance(rng, Stream) else np.random.default_rng(rng)
+
+    def forward(self, x: Any) -> Any:
+        """x, in training with elements dropped and the others scaled."""
+        return type(self).function(x, self.p, self.training, self.rng)
+
+    def extra_repr(self) -> str:
+        """The probability."""
+        return f"p={self.p}"
+
+
+class Dropout1d(Dropout):
+    """`functional.dropout1d`: whole channels of (batch, channels, length). As `Dropout`."""
+
+    function = staticmethod(dropouts.dropout1d)
+
+
+class Dropout2d(Dropout):
+    """`functional.dropout2d`: whole channels of (batch, channels, height, width)."""
+
+    function = staticmethod(dropouts.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """`functional.dropout3d`: whole channels of (batch, channels, depth, height, width)."""
+
+    function = staticmethod(dropouts.dropout3d)
+
+
+class AlphaDropout(Dropout):
+    """`functional.alpha_dropout`, which goes with `SELU`."""
+
+    function = staticmethod(dropouts.alpha_dropout)

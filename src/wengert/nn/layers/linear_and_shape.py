@@ -1,0 +1,330 @@
+"""Layers that know nothing but shapes and products: the ones that all models are built of.
+
+    with parameters     Linear Bilinear
+    of shapes           Flatten Unflatten Identity
+    of sizes            Upsample PixelShuffle PixelUnshuffle
+
+What they compute is in functional.py and resampling.py.  Others stand beside: activation_layers.py,
+norm_layers.py, dropouts.py, embedding.py, loss_layers.py, containers.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.symbolic.dim import spelled
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from .. import functional as F
+from .. import init
+from ..check_sizes import counted
+from ..module import Module
+from ..parameter import Parameter
+from .dropout import Dropout as Dropout
+
+
+class Linear(Module):
+    """``y = x @ weight.T + bias``, PyTorch's layout and its initial values.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Lengths of the last axis of x and of y.
+    bias : bool, default True
+    rng : int or numpy.random.Generator, optional
+        Source of the initial values.
+    dtype : dtype, default float64
+
+    Attributes
+    ----------
+    weight : Parameter, shape (out_features, in_features)
+    bias : Parameter, shape (out_features,), or None
+
+    Notes
+    -----
+    Weight and bias start uniform between -1/sqrt(in_features) and 1/sqrt(in_features), which is
+    `init.kaiming_uniform` with a gain of 1/sqrt(3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> layer = nn.Linear(3, 2, rng=0)
+    >>> layer
+    Linear(in_features=3, out_features=2, bias=True)
+    >>> layer(np.ones((5, 3))).shape
+    (5, 2)
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
+        counted(self, in_features=in_features, out_features=out_features)
+        rng = np.random.default_rng(rng)
+        bound = 1.0 / sqrt(max(1, in_features))
+        self.in_features, self.out_features = in_features, out_features
+        shape = (out_features, in_features)
+        self.weight = Parameter(init.kaiming_uniform(shape, rng, dtype, gain=sqrt(1.0 / 3.0)))
+        self.bias = Parameter(init.uniform((out_features,), bound, rng, dtype)) if bias else None
+
+    def forward(self, x: Any) -> Any:
+        """``x @ weight.T + bias``."""
+        if shape_of(x)[-1:] != (self.in_features,):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape_of(x))}: its last axis must have length "
+                f"{self.in_features}. Reshape the input, or change the layer{at(user_line())}."
+            )
+        return F.linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Bilinear(Module):
+    """``y[o] = x1 @ weight[o] @ x2 + bias[o]``.
+
+    Parameters
+    ----------
+    in1_features, in2_features, out_features : int
+        Lengths of the last axes of x1, of x2 and of y.
+    bias : bool, default True
+    rng : int or numpy.random.Generator, optional
+    dtype : dtype, default float64
+
+    Attributes
+    ----------
+    weight : Parameter, shape (out_features, in1_features, in2_features)
+    bias : Parameter, shape (out_features,), or None
+
+    Notes
+    -----
+    Both start uniform between -1/sqrt(in1_features) and 1/sqrt(in1_features).
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
+        counted(self, in1_features=in1_features, in2_features=in2_features)
+        counted(self, out_features=out_features)
+        rng = np.random.default_rng(rng)
+        bound = 1.0 / sqrt(max(1, in1_features))
+        self.in1_features, self.in2_features = in1_features, in2_features
+        self.out_features = out_features
+        shape = (out_features, in1_features, in2_features)
+        self.weight = Parameter(init.uniform(shape, bound, rng, dtype))
+        self.bias = Parameter(init.uniform((out_features,), bound, rng, dtype)) if bias else None
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """The products of all pairs, weighted."""
+        one, two = shape_of(x1), shape_of(x2)
+        if one[-1:] != (self.in1_features,) or two[-1:] != (self.in2_features,):
+            raise ShapeError(
+                f"{self!r} was given shapes {spelled(one)} and {spelled(two)}: their last axes "
+                f"must have lengths {self.in1_features} and {self.in2_features}{at(user_line())}."
+            )
+        return F.bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+class Identity(Module):
+    """What it is given: a place for a layer that is not there.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Of the layer that it stands for; not used.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def forward(self, x: Any) -> Any:
+        """x."""
+        return x
+
+
+class Flatten(Module):
+    """Neighbouring axes become one, by default all but the first.
+
+    Parameters
+    ----------
+    start_axis, end_axis : int, default 1 and -1
+        The first and the last of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> nn.Flatten()(np.ones((2, 3, 4))).shape, nn.Flatten(0, 1)(np.ones((2, 3, 4))).shape
+    ((2, 12), (6, 4))
+    """
+
+    def __init__(self, start_axis: int = 1, end_axis: int = -1) -> None:
+        self.start_axis, self.end_axis = start_axis, end_axis
+
+    def forward(self, x: Any) -> Any:
+        """x with these axes as one."""
+        shape = shape_of(x)
+        if len(shape) == 1 and (self.start_axis, self.end_axis) == (1, -1):
+            return np.reshape(x, (shape[0], 1))
+        first, last = self._axis(self.start_axis, shape), self._axis(self.end_axis, shape)
+        if first > last:
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}: axis {first} is after axis {last}"
+                f"{at(user_line())}."
+            )
+        return np.reshape(x, (*shape[:first], prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+    def _axis(self, axis: int, shape: tuple[Any, ...]) -> int:
+        if not -len(shape) <= axis < len(shape):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}, which has no axis {axis}"
+                f"{at(user_line())}."
+            )
+        return axis % len(shape)
+
+    def extra_repr(self) -> str:
+        """The axes."""
+        return f"start_axis={self.start_axis}, end_axis={self.end_axis}"
+
+
+class Unflatten(Module):
+    """One axis becomes several.
+
+    Parameters
+    ----------
+    axis : int
+    sizes : sequence of int
+        Their lengths; one may be -1, whatever is left.
+    """
+
+    def __init__(self, axis: int, sizes: Sequence[int]) -> None:
+        self.axis, self.sizes = axis, tuple(sizes)
+
+    def forward(self, x: Any) -> Any:
+        """x with that axis as several."""
+        shape = shape_of(x)
+        axis = self.axis if self.axis >= 0 else len(shape) + self.axis
+        if not 0 <= axis < len(shape):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}, which has no axis {self.axis}"
+                f"{at(user_line())}."
+            )
+        known = prod(n for n in self.sizes if n != -1)
+        n = shape[axis]
+        if isinstance(n, int) and (n % known if -1 in self.sizes else n != known):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}: an axis of length {n} cannot have "
+                f"lengths {self.sizes}. Change them{at(user_line())}."
+            )
+        sizes = [n // known if k == -1 else k for k in self.sizes]
+        return np.reshape(x, (*shape[:axis], *sizes, *shape[axis + 1 :]))
+
+    def extra_repr(self) -> str:
+        """Axis and lengths."""
+        return f"axis={self.axis}, sizes={self.sizes}"
+
+
+class Upsample(Module):
+    """`functional.interpolate` as a module: more (or fewer) points along the axes of space.
+
+    Parameters
+    ----------
+    size : int or sequence of int, optional
+        How many points in the end, or
+    scale_factor : float or sequence of float, optional
+        how many times as many.
+    mode : {"nearest", "linear", "bilinear", "trilinear"}
+    align_corners : bool, default False
+        Whether the first and last points stay where they are.
+    """
+
+    def __init__(
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool = False,
+    ) -> None:
+        if (size is None) == (scale_factor is None):
+            raise ArgumentError(
+                f"Upsample(size={size}, scale_factor={scale_factor}): give one of them"
+                f"{at(user_line())}."
+            )
+        self.size, self.scale_factor = size, scale_factor
+        self.mode, self.align_corners = mode, align_corners
+
+    def forward(self, x: Any) -> Any:
+        """x with other numbers of points."""
+        return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
+
+    def extra_repr(self) -> str:
+        """Sizes and mode."""
+        sizes = f"size={self.size}" if self.size else f"scale_factor={self.scale_factor}"
+        return f"{sizes}, mode={self.mode!r}"
+
+
+class PixelShuffle(Module):
+    """`functional.pixel_shuffle` as a module: channels laid out as points.
+
+    Parameters
+    ----------
+    upscale_factor : int
+    """
+
+    def __init__(self, upscale_factor: int) -> None:
+        self.upscale_factor = upscale_factor
+
+    def forward(self, x: Any) -> Any:
+        """(..., c r r, h, w) as (..., c, h r, w r)."""
+        return F.pixel_shuffle(x, self.upscale_factor)
+
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """`functional.pixel_unshuffle` as a module: the way back from `PixelShuffle`.
+
+    Parameters
+    ----------
+    downscale_factor : int
+    """
+
+    def __init__(self, downscale_factor: int) -> None:
+        self.downscale_factor = downscale_factor
+
+    def forward(self, x: Any) -> Any:
+        """(..., c, h r, w r) as (..., c r r, h, w)."""
+        return F.pixel_unshuffle(x, self.downscale_factor)
+
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"downscale_factor={self.downscale_factor}"

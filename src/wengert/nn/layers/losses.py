@@ -1,0 +1,286 @@
+"""Losses as layers: the functions of losses.py, class_losses.py and margin_losses.py with options.
+
+    of numbers     MSELoss (MSE) L1Loss SmoothL1Loss HuberLoss GaussianNLLLoss PoissonNLLLoss
+                   KLDivLoss
+    of classes     CrossEntropyLoss NLLLoss BCEWithLogitsLoss BCELoss SigmoidFocalLoss DiceLoss
+    of margins     HingeLoss SquaredHingeLoss SoftMarginLoss HingeEmbeddingLoss MultiMarginLoss
+                   MultiLabelMarginLoss MultiLabelSoftMarginLoss MarginRankingLoss
+                   CosineEmbeddingLoss TripletMarginLoss; CosineSimilarity, PairwiseDistance
+
+Each is called with the prediction (or predictions) first and the target last.  Options other than
+`reduction` are given by name.  Weights are buffers: they are saved with the model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from wengert.errors import ArgumentError, at, user_line
+
+from ..functional import classification_losses, margin_losses, regression_losses
+from ..functional.regression_losses import REDUCTIONS
+from ..module import Module
+from ..parameter import Buffer
+
+
+class _Loss(Module):
+    """A loss: `function` called with what it is given, the reduction and `options` by name."""
+
+    function: ClassVar[Any]
+    options: ClassVar[dict[str, Any]] = {}
+    reductions: ClassVar[tuple[str, ...]] = REDUCTIONS
+
+    def __init__(self, reduction: str = "mean", **options: Any) -> None:
+        if not isinstance(reduction, str) or reduction not in self.reductions:
+            raise ArgumentError(
+                f"{type(self).__name__}: reduction={reduction!r} is not one of {self.reductions}. "
+                f"Choose one; give other options by name{at(user_line())}."
+            )
+        unknown = sorted(options.keys() - self.options.keys())
+        if unknown:
+            raise ArgumentError(
+                f"{type(self).__name__} has no options {unknown}. It has "
+                f"{['reduction', *self.options]}{at(user_line())}."
+            )
+        self.reduction = reduction
+        for name, default in self.options.items():
+            value = options.get(name, default)
+            if name in ("weight", "pos_weight") and value is not None:
+                value = Buffer(value)
+            setattr(self, name, value)
+
+    def forward(self, *args: Any) -> Any:
+        """The loss of the prediction (first) for the target (last)."""
+        options = {name: getattr(self, name) for name in self.options}
+        return type(self).function(*args, reduction=self.reduction, **options)
+
+    def extra_repr(self) -> str:
+        """The reduction, and options that are not the usual ones."""
+        given = {n: getattr(self, n) for n in self.options}
+        changed = [
+            f"{n}={'...' if isinstance(v, Buffer) else repr(v)}"
+            for n, v in given.items()
+            if isinstance(v, Buffer) or v != self.options[n]
+        ]
+        return ", ".join([f"reduction={self.reduction!r}", *changed])
+
+
+# ---- of numbers --------------------------------------------------------------------------------
+
+
+class MSELoss(_Loss):
+    """`functional.mse_loss`: the mean squared difference."""
+
+    function = staticmethod(regression_losses.mse_loss)
+
+
+MSE = MSELoss
+
+
+class L1Loss(_Loss):
+    """`functional.l1_loss`: the mean absolute difference."""
+
+    function = staticmethod(regression_losses.l1_loss)
+
+
+class SmoothL1Loss(_Loss):
+    """`functional.smooth_l1_loss`: squared below ``beta``, absolute beyond."""
+
+    function = staticmethod(regression_losses.smooth_l1_loss)
+    options: ClassVar[dict[str, Any]] = {"beta": 1.0}
+
+
+class HuberLoss(_Loss):
+    """`functional.huber_loss`: squared up to ``delta``, absolute beyond."""
+
+    function = staticmethod(regression_losses.huber_loss)
+    options: ClassVar[dict[str, Any]] = {"delta": 1.0}
+
+
+class GaussianNLLLoss(_Loss):
+    """`functional.gaussian_nll_loss`: called with mean, target and variance."""
+
+    function = staticmethod(regression_losses.gaussian_nll_loss)
+    options: ClassVar[dict[str, Any]] = {"full": False, "eps": 1e-6}
+
+
+class PoissonNLLLoss(_Loss):
+    """`functional.poisson_nll_loss`: of counts, by the logarithm of the rate."""
+
+    function = staticmethod(regression_losses.poisson_nll_loss)
+    options: ClassVar[dict[str, Any]] = {"log_input": True, "full": False, "eps": 1e-8}
+
+
+class KLDivLoss(_Loss):
+    """`functional.kl_div`: of log-probabilities for probabilities."""
+
+    function = staticmethod(regression_losses.kl_div)
+    options: ClassVar[dict[str, Any]] = {"log_target": False}
+    reductions = (*REDUCTIONS, "batchmean")
+
+
+# ---- of classes --------------------------------------------------------------------------------
+
+
+class CrossEntropyLoss(_Loss):
+    """`functional.cross_entropy`: from logits.
+
+    Options: ``axis``, ``weight``, ``ignore_index``, ``label_smoothing``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> loss_fn = nn.CrossEntropyLoss()
+    >>> round(float(loss_fn(np.array([[0.0, 0.0]]), np.array([0]))), 6)  # log 2
+    0.693147
+    """
+
+    function = staticmethod(classification_losses.cross_entropy)
+    options: ClassVar[dict[str, Any]] = {
+        "axis": -1,
+        "weight": None,
+        "ignore_index": None,
+        "label_smoothing": 0.0,
+    }
+
+
+class NLLLoss(_Loss):
+    """`functional.nll_loss`: from log-probabilities."""
+
+    function = staticmethod(classification_losses.nll_loss)
+    options: ClassVar[dict[str, Any]] = {"axis": -1, "weight": None, "ignore_index": None}
+
+
+class BCEWithLogitsLoss(_Loss):
+    """`functional.binary_cross_entropy_with_logits`: from logits."""
+
+    function = staticmethod(classification_losses.binary_cross_entropy_with_logits)
+    options: ClassVar[dict[str, Any]] = {"weight": None, "pos_weight": None}
+
+
+class BCELoss(_Loss):
+    """`functional.binary_cross_entropy`: from probabilities."""
+
+    function = staticmethod(classification_losses.binary_cross_entropy)
+    options: ClassVar[dict[str, Any]] = {"weight": None}
+
+
+class SigmoidFocalLoss(_Loss):
+    """`functional.sigmoid_focal_loss`: from logits, easy ones counting little."""
+
+    function = staticmethod(classification_losses.sigmoid_focal_loss)
+    options: ClassVar[dict[str, Any]] = {"alpha": 0.25, "gamma": 2.0}
+
+
+class DiceLoss(_Loss):
+    """`functional.dice_loss`: of sets given by probabilities."""
+
+    function = staticmethod(classification_losses.dice_loss)
+    options: ClassVar[dict[str, Any]] = {"eps": 1.0}
+
+
+# ---- of margins --------------------------------------------------------------------------------
+
+
+class HingeLoss(_Loss):
+    """`functional.hinge_loss`: of scores, for 1 and -1."""
+
+    function = staticmethod(margin_losses.hinge_loss)
+    options: ClassVar[dict[str, Any]] = {"margin": 1.0}
+
+
+class SquaredHingeLoss(_Loss):
+    """`functional.squared_hinge_loss`: of scores, for 1 and -1."""
+
+    function = staticmethod(margin_losses.squared_hinge_loss)
+    options: ClassVar[dict[str, Any]] = {"margin": 1.0}
+
+
+class SoftMarginLoss(_Loss):
+    """`functional.soft_margin_loss`: of scores, for 1 and -1."""
+
+    function = staticmethod(margin_losses.soft_margin_loss)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """`functional.hinge_embedding_loss`: of distances, for 1 and -1."""
+
+    function = staticmethod(margin_losses.hinge_embedding_loss)
+    options: ClassVar[dict[str, Any]] = {"margin": 1.0}
+
+
+class MultiMarginLoss(_Loss):
+    """`functional.multi_margin_loss`: of scores, for a class."""
+
+    function = staticmethod(margin_losses.multi_margin_loss)
+    options: ClassVar[dict[str, Any]] = {"p": 1, "margin": 1.0, "weight": None}
+
+
+class MultiLabelMarginLoss(_Loss):
+    """`functional.multilabel_margin_loss`: of scores, for some classes."""
+
+    function = staticmethod(margin_losses.multilabel_margin_loss)
+
+
+class MultiLabelSoftMarginLoss(_Loss):
+    """`functional.multilabel_soft_margin_loss`: of logits, for some classes."""
+
+    function = staticmethod(margin_losses.multilabel_soft_margin_loss)
+    options: ClassVar[dict[str, Any]] = {"weight": None}
+
+
+class MarginRankingLoss(_Loss):
+    """`functional.margin_ranking_loss`: called with two scores and 1 or -1."""
+
+    function = staticmethod(margin_losses.margin_ranking_loss)
+    options: ClassVar[dict[str, Any]] = {"margin": 0.0}
+
+
+class CosineEmbeddingLoss(_Loss):
+    """`functional.cosine_embedding_loss`: called with two vectors and 1 or -1."""
+
+    function = staticmethod(margin_losses.cosine_embedding_loss)
+    options: ClassVar[dict[str, Any]] = {"margin": 0.0}
+
+
+class TripletMarginLoss(_Loss):
+    """`functional.triplet_margin_loss`: called with anchor, positive and negative."""
+
+    function = staticmethod(margin_losses.triplet_margin_loss)
+    options: ClassVar[dict[str, Any]] = {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False}
+
+
+class CosineSimilarity(Module):
+    """`functional.cosine_similarity` as a module.
+
+    Parameters
+    ----------
+    axis : int, default 1
+    eps : float, default 1e-8
+    """
+
+    def __init__(self, axis: int = 1, eps: float = 1e-8) -> None:
+        self.axis, self.eps = axis, eps
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """The cosine of the angle between vectors along the axis."""
+        return margin_losses.cosine_similarity(x1, x2, self.axis, self.eps)
+
+
+class PairwiseDistance(Module):
+    """`functional.pairwise_distance` as a module.
+
+    Parameters
+    ----------
+    p : float, default 2.0
+    eps : float, default 1e-6
+    keepdims : bool, default False
+    """
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> None:
+        self.p, self.eps, self.keepdims = p, eps, keepdims
+
+    def forward(self, x1: Any, x2: Any) -> Any:
+        """The p-norm of the difference along the last axis."""
+        return margin_losses.pairwise_distance(x1, x2, self.p, self.eps, self.keepdims)

@@ -1,0 +1,288 @@
+"""MultiheadAttention: attention of several heads side by side, with projections.
+
+Names of parameters, their shapes and what the masks mean are PyTorch's.  Heads are an axis beside
+the others, in the projections' own layout: products by index letters take it as it lies, so nothing
+is transposed.  What may look at what is decided in attention.py.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.symbolic.dim import spelled
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+from wengert.numpy import zeros
+from wengert.random import Stream
+
+from .. import functional as F
+from .. import init
+from ..functional.attention import Mask, causal, combined, masked, permitted, shares
+from ..module import Module
+from ..parameter import Parameter
+from .linear_and_shape import Linear
+
+
+class MultiheadAttention(Module):
+    """Attention of several heads, each on its own projection of queries, keys and values.
+
+    Parameters
+    ----------
+    embed_dim : int
+        Length of the last axis of queries and results.
+    num_heads : int
+        Each has embed_dim / num_heads of it.
+    dropout : float, default 0
+        Probability of dropping a weight, in training.
+    bias : bool, default True
+    add_bias_kv : bool, default False
+        One more key and value, which are learnt, for all sequences.
+    add_zero_attn : bool, default False
+        One more key and value, which are zero.
+    kdim, vdim : int, optional
+        Length of the last axis of keys and values, if not embed_dim.
+    batch_first : bool, default False
+        Whether sequences are (batch, steps, ...) in the place of (steps, batch, ...).
+    rng : int or numpy.random.Generator, optional
+        Source of the initial values, and of what is dropped.
+    dtype : dtype, default float64
+
+    Attributes
+    ----------
+    in_proj_weight : Parameter, shape (3 * embed_dim, embed_dim)
+        For queries, keys and values; with other lengths of keys or values in its place
+        q_proj_weight, k_proj_weight and v_proj_weight.
+    in_proj_bias : Parameter, shape (3 * embed_dim,), or None
+    out_proj : Linear
+
+    References
+    ----------
+    .. [1] A. Vaswani et al., "Attention is all you need", NeurIPS 2017, arXiv:1706.03762.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> layer = nn.MultiheadAttention(8, 2, batch_first=True, rng=0)
+    >>> x = np.ones((3, 5, 8))
+    >>> output, weights = layer(x, x, x)
+    >>> output.shape, weights.shape
+    ((3, 5, 8), (3, 5, 5))
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
+        if num_heads < 1 or embed_dim < 1 or embed_dim % num_heads:
+            raise ArgumentError(
+                f"MultiheadAttention({embed_dim}, {num_heads}): embed_dim is divided among the "
+                f"heads. Choose a multiple of their number{at(user_line())}."
+            )
+        rng = np.random.default_rng(rng)
+        self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
+        self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
+        self.batch_first, self.add_zero_attn = batch_first, add_zero_attn
+        e = embed_dim
+        if self.kdim == self.vdim == e:
+            self.in_proj_weight = Parameter(init.xavier_uniform((3 * e, e), rng, dtype))
+        else:
+            widths = {"q": e, "k": self.kdim, "v": self.vdim}
+            for name, width in widths.items():
+                start = Parameter(init.xavier_uniform((e, width), rng, dtype))
+                setattr(self, f"{name}_proj_weight", start)
+        self.in_proj_bias = Parameter(np.zeros(3 * e, dtype)) if bias else None
+        self.out_proj = Linear(e, e, bias, rng, dtype)
+        if bias:
+            self.out_proj.bias = Parameter(np.zeros(e, dtype))
+        if add_bias_kv:
+            for name in ("bias_k", "bias_v"):
+                learnt = init.normal((1, 1, e), sqrt(1.0 / e), rng, dtype)
+                setattr(self, name, Parameter(learnt))
+        self.rng = Stream(int(rng.integers(2**63))) if dropout else None
+
+    def forward(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        key_padding_mask: Any = None,
+        need_weights: bool = True,
+        attn_mask: Any = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Any, Any]:
+        """Attend.
+
+        Parameters
+        ----------
+        query : array or Tensor, shape (targets, batch, embed_dim)
+            Or (batch, targets, embed_dim) with `batch_first`, or (targets, embed_dim).
+        key, value : array or Tensor, shapes (sources, batch, kdim) and (sources, batch, vdim)
+        key_padding_mask : array of bool or float, shape (batch, sources), optional
+            True for sources that nobody may look at; or numbers added to the scores.
+        need_weights : bool, default True
+            Whether to return the weights too.
+        attn_mask : array of bool or float, optional
+            Shape (targets, sources) or (batch * heads, targets, sources). True where a target may
+            *not* look, as in PyTorch (in `scaled_dot_product_attention` it is where it may); or
+            numbers added to the scores.
+        average_attn_weights : bool, default True
+            Whether the weights are averaged over heads.
+        is_causal : bool, default False
+            Target i may look at sources 0 to i; no `attn_mask` is needed for it.
+
+        Returns
+        -------
+        output, in the layout of the query
+        weights, shape (batch, targets, sources) or (batch, heads, targets, sources), or None
+
+        Raises
+        ------
+        ShapeError, DtypeError
+            Shapes do not fit; a mask of whole numbers.
+        """
+        given = [query, key, value]
+        single = len(shape_of(query)) == 2
+        same = key is query and value is query
+        self._check(*map(shape_of, given))
+        axis = 0 if self.batch_first else 1
+        if single:
+            query = np.expand_dims(query, axis)
+            key, value = (query, query) if same else (np.expand_dims(x, axis) for x in given[1:])
+        elif not self.batch_first:
+            axis = 1
+        q, k, v = self._projected(query, key, value, same)
+        k, v, more = self._extended(k, v)
+        words = ("blhd", "bshd") if self.batch_first else ("lbhd", "sbhd")
+        width = self.embed_dim // self.num_heads
+        scores = np.einsum(f"{words[0]},{words[1]}->bhls", q * (1.0 / sqrt(width)), k)
+        mask = self._mask(key_padding_mask, attn_mask, is_causal, shape_of(scores), more, single)
+        weights = shares(scores, mask)
+        if self.dropout:
+            weights = F.dropout(weights, self.dropout, self.training, self.rng)
+        out = np.einsum(f"bhls,{words[1]}->{words[0]}", weights, v)
+        out = self.out_proj(np.reshape(out, (*shape_of(out)[:2], self.embed_dim)))
+        if single:
+            out = np.squeeze(out, axis)
+        if not need_weights:
+            return out, None
+        weights = np.mean(weights, axis=1) if average_attn_weights else weights
+        return out, np.squeeze(weights, 0) if single else weights
+
+    def _check(self, *shapes: tuple[Any, ...]) -> None:
+        q, k, v = shapes
+        steps = 1 if self.batch_first and len(q) == 3 else 0
+        wanted = (self.embed_dim, self.kdim, self.vdim)
+        fits = len(q) in (2, 3) and len(q) == len(k) == len(v)
+        fits = fits and tuple(s[-1] for s in shapes) == wanted and k[:-1] == v[:-1]
+        if not fits or (len(q) == 3 and q[1 - steps] != k[1 - steps]):
+            order = "(batch, steps, width)" if self.batch_first else "(steps, batch, width)"
+            raise ShapeError(
+                f"{self!r} was given a query of shape {spelled(q)}, a key of {spelled(k)} and a "
+                f"value of {spelled(v)}. They are {order}, or (steps, width), of widths {wanted}; "
+                f"key and value have the same steps{at(user_line())}."
+            )
+
+    def _projected(self, query: Any, key: Any, value: Any, same: bool) -> list[Any]:
+        """Queries, keys and values by head; one product if all are the same."""
+        e, bias = self.embed_dim, self.in_proj_bias
+        if same and hasattr(self, "in_proj_weight"):
+            both = self._by_head(F.linear(query, self.in_proj_weight, bias), 3)
+            return [both[..., i, :, :] for i in range(3)]
+        if hasattr(self, "in_proj_weight"):
+            weights = [self.in_proj_weight[i * e : (i + 1) * e] for i in range(3)]
+        else:
+            weights = [getattr(self, f"{name}_proj_weight") for name in "qkv"]
+        biases = [None if bias is None else bias[i * e : (i + 1) * e] for i in range(3)]
+        pairs = zip((query, key, value), weights, biases, strict=True)
+        return [self._by_head(F.linear(x, w, b), 1)[..., 0, :, :] for x, w, b in pairs]
+
+    def _by_head(self, x: Any, parts: int) -> Any:
+        heads = (parts, self.num_heads, self.embed_dim // self.num_heads)
+        return np.reshape(x, (*shape_of(x)[:-1], *heads))
+
+    def _extended(self, k: Any, v: Any) -> tuple[Any, Any, int]:
+        """Keys and values with those that are learnt, and zero; and how many these are."""
+        axis, more = (1 if self.batch_first else 0), 0
+        shape = list(shape_of(k))
+        shape[axis] = 1
+        if hasattr(self, "bias_k"):
+            learnt = [
+                np.broadcast_to(self._by_head(x, 1)[..., 0, :, :], tuple(shape))
+                for x in (getattr(self, name) for name in ("bias_k", "bias_v"))
+            ]
+            k, v = (np.concatenate(pair, axis=axis) for pair in zip((k, v), learnt, strict=True))
+            more += 1
+        if self.add_zero_attn:
+            nothing = zeros(tuple(shape), dtype_of(k))
+            k, v = (np.concatenate((x, nothing), axis=axis) for x in (k, v))
+            more += 1
+        return k, v, more
+
+    def _mask(
+        self, padding: Any, mask: Any, is_causal: bool, shape: Any, more: int, single: bool
+    ) -> Mask:
+        """All masks as one; what has been added to the keys may be looked at by all."""
+        batch, heads, rows, columns = shape
+        columns = columns - more
+        allowed = causal(rows, columns) if is_causal else None
+        added = None
+        wanted = (columns,) if single else (batch, columns)
+        for name, given, shapes in (
+            ("key_padding_mask", padding, (wanted,)),
+            ("attn_mask", mask, ((rows, columns), (batch * heads, rows, columns))),
+        ):
+            if given is None:
+                continue
+            if shape_of(given) not in shapes:
+                raise ShapeError(
+                    f"MultiheadAttention: a {name} of shape {spelled(shape_of(given))}. It is "
+                    f"{' or '.join(map(spelled, shapes))} here{at(user_line())}."
+                )
+            here, plus = permitted(given, "MultiheadAttention")
+            if plus is None:
+                here = np.logical_not(here)
+            there = [None if x is None else self._spread(x, name, shape) for x in (here, plus)]
+            allowed = combined(allowed, there[0])
+            if there[1] is not None:
+                added = there[1] if added is None else added + there[1]
+        if more:
+            allowed, added = (_wider(x, more) for x in (allowed, added))
+        return masked(allowed, added)
+
+    def _spread(self, x: Any, name: str, shape: Any) -> Any:
+        """A mask in the axes of the scores: batch, heads, targets, sources."""
+        batch, heads = shape[:2]
+        if name == "key_padding_mask":
+            return np.reshape(x, (-1, 1, 1, shape_of(x)[-1]))
+        own = shape_of(x)
+        return x if len(own) == 2 else np.reshape(x, (batch, heads, *own[1:]))
+
+    def extra_repr(self) -> str:
+        """Sizes."""
+        text = f"{self.embed_dim}, {self.num_heads}"
+        if (self.kdim, self.vdim) != (self.embed_dim, self.embed_dim):
+            text += f", kdim={self.kdim}, vdim={self.vdim}"
+        return text + (", batch_first=True" if self.batch_first else "")
+
+
+def _wider(x: Any, more: int) -> Any:
+    """A mask for more sources, which nothing forbids."""
+    if x is None:
+        return None
+    edge = np.ones if dtype_of(x).kind == "b" else np.zeros
+    return np.concatenate((x, edge((*shape_of(x)[:-1], more), dtype_of(x))), axis=-1)

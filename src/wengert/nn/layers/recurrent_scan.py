@@ -1,0 +1,242 @@
+"""Recurrence: sequences through layers, in several of them and in both directions.
+
+Each layer is one `wengert.scan`: what the inputs contribute to all steps is one matrix product
+before the loop, and the loop does what depends on the state.  On known values it runs step by step;
+in compiled code it is one native loop.
+
+Sequences of different lengths lie side by side, padded; ``lengths=`` says where each ends.  That
+means what PyTorch's packed sequences mean, by choices (`np.where`) in the place of packing: a state
+stays what it is where its sequence has ended, the backward direction begins where it ends, outputs
+behind the end are zero, and nothing there has an influence or receives a gradient.
+
+    swept        one layer in one direction
+    Recurrent    what RNN, GRU and LSTM (recurrent.py) share
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.control_flow import scan
+from wengert._engine.core.handle import dtype_of, is_traced, shape_of, value_of
+from wengert._engine.core.symbolic.dim import is_symbolic, spelled
+from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from wengert.numpy import arange, zeros
+from wengert.random import Stream
+
+from .. import functional as F
+from ..check_sizes import counted
+from ..module import Module
+from .recurrent_cells import GATES, step_of, uniform_weights
+
+State = tuple[Any, ...]
+
+
+def swept(
+    kind: str,
+    x: Any,
+    state: State,
+    weights: Sequence[Any],
+    alive: Any = None,
+    reverse: bool = False,
+) -> tuple[Any, State]:
+    """One layer in one direction.
+
+    Parameters
+    ----------
+    kind : {"tanh", "relu", "gru", "lstm"}
+    x : array or Tensor, shape (steps, ..., inputs)
+    state : tuple of array or Tensor
+        What it begins with, (..., hidden) each: h, and c of an LSTM.
+    weights : (weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
+        Biases, and the projection of an LSTM, may be None.
+    alive : array of bool, shape (steps, ..., 1), optional
+        Which steps belong to a sequence.
+    reverse : bool
+        Whether to begin at the end.
+
+    Returns
+    -------
+    outputs, shape (steps, ..., hidden), and the last state
+    """
+    into, weight, bias_ih, bias_hh, projection = weights
+    step = step_of(kind)
+    if kind != "gru" and bias_ih is not None:
+        # Where biases only add up they go into the loop: outside, that is a pass over all.
+        bias_ih, bias_hh = None, bias_ih + bias_hh
+
+    def advance(before: State, row: Any) -> tuple[State, Any]:
+        z, here = row
+        after = step(z, before, weight, bias_hh)
+        if projection is not None:
+            after = (F.linear(after[0], projection), *after[1:])
+        if here is None:
+            return after, after[0]
+        given = np.where(here, after[0], 0.0)
+        return tuple(np.where(here, a, b) for a, b in zip(after, before, strict=True)), given
+
+    last, outputs = scan(advance, state, (F.linear(x, into, bias_ih), alive), reverse=reverse)
+    return outputs, last
+
+
+class Recurrent(Module):
+    """What RNN, GRU and LSTM share: parameters of all layers, shapes, lengths, directions."""
+
+    kind = ""
+    proj_size = 0
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        rng: Any = None,
+        dtype: Any = float,
+    ) -> None:
+        counted(self, 1, num_layers=num_layers, hidden_size=hidden_size)
+        counted(self, input_size=input_size)
+        if not 0.0 <= dropout <= 1.0:
+            raise ArgumentError(
+                f"{type(self).__name__} with dropout={dropout}: it is the probability of dropping "
+                f"an element between layers. Choose it from 0 to 1{at(user_line())}."
+            )
+        rng = np.random.default_rng(rng)
+        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, dropout
+        self.bidirectional = bidirectional
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else self._width * self._directions
+            for suffix in self._suffixes(layer):
+                self._begin(suffix, width, rng, dtype)
+        self.rng = Stream(int(rng.integers(2**63))) if dropout else None
+
+    @property
+    def _directions(self) -> int:
+        return 1 + bool(self.bidirectional)
+
+    @property
+    def _width(self) -> int:
+        """The length of the last axis of what one direction gives."""
+        return self.proj_size or self.hidden_size
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"l{layer}", f"l{layer}_reverse"][: self._directions]
+
+    def _begin(self, suffix: str, width: int, rng: Any, dtype: Any) -> None:
+        rows = GATES[self.kind] * self.hidden_size
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (rows, width),
+            "weight_hh": (rows, self._width),
+        }
+        if self.bias:
+            shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+        for name, shape in shapes.items():
+            setattr(self, f"{name}_{suffix}", uniform_weights(shape, self.hidden_size, rng, dtype))
+
+    def _weights(self, suffix: str) -> list[Any]:
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+        return [getattr(self, f"{name}_{suffix}", None) for name in names]
+
+    def _run(self, x: Any, hx: State | None, lengths: Any) -> tuple[Any, State]:
+        """What the layers give, and their last states, each (layers * directions, ...)."""
+        x = self._by_steps(x)
+        alive = None if lengths is None else self._alive(lengths, shape_of(x))
+        if alive is not None:
+            x = np.where(alive, x, 0.0)
+        states = self._states(x, hx)
+        ends: list[State] = []
+        for layer in range(self.num_layers):
+            found = []
+            for k, suffix in enumerate(self._suffixes(layer)):
+                state = tuple(s[layer * self._directions + k] for s in states)
+                given, end = swept(self.kind, x, state, self._weights(suffix), alive, k == 1)
+                found.append(given)
+                ends.append(end)
+            x = found[0] if len(found) == 1 else np.concatenate(found, axis=-1)
+            if self.dropout and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, self.training, self.rng)
+        if self.batch_first and len(shape_of(x)) == 3:
+            x = np.swapaxes(x, 0, 1)
+        return x, tuple(np.stack(column) for column in zip(*ends, strict=True))
+
+    def _by_steps(self, x: Any) -> Any:
+        """The input with the steps in front."""
+        shape = shape_of(x)
+        if len(shape) not in (2, 3) or shape[-1] != self.input_size:
+            order = "(batch, steps" if self.batch_first else "(steps, batch"
+            raise ShapeError(
+                f"{self!r} was given an input of shape {spelled(shape)}. It takes {order}, "
+                f"{self.input_size}), or (steps, {self.input_size}) without a batch"
+                f"{at(user_line())}."
+            )
+        return np.swapaxes(x, 0, 1) if self.batch_first and len(shape) == 3 else x
+
+    def _alive(self, lengths: Any, shape: tuple[Any, ...]) -> Any:
+        """Which steps belong to a sequence, (steps, ..., 1)."""
+        steps, batch = shape[0], shape[1:-1]
+        if not is_traced(lengths):
+            lengths = np.asarray(value_of(lengths))
+        if dtype_of(lengths).kind not in "iu":
+            raise DtypeError(
+                f"{type(self).__name__} was given lengths of {dtype_of(lengths)}. They are whole "
+                f"numbers, of each sequence how many steps it has{at(user_line())}."
+            )
+        if shape_of(lengths) != batch:
+            raise ShapeError(
+                f"{type(self).__name__} was given lengths of shape {spelled(shape_of(lengths))} "
+                f"for an input with {spelled(batch)} sequences. Give one length for each sequence"
+                f"{at(user_line())}."
+            )
+        known = isinstance(lengths, np.ndarray) and lengths.size and not is_symbolic((steps,))
+        if known and (lengths.min() < 0 or lengths.max() > steps):
+            raise ArgumentError(
+                f"{type(self).__name__} was given lengths from {lengths.min()} to "
+                f"{lengths.max()} for an input of {steps} steps. A length is a number of steps, "
+                f"from 0 to {steps}{at(user_line())}."
+            )
+        ends = np.expand_dims(lengths, (0, -1))
+        return np.reshape(arange(steps), (-1, *[1] * (len(batch) + 1))) < ends
+
+    def _states(self, x: Any, hx: State | None) -> State:
+        """The states that all layers begin with, checked."""
+        batch = shape_of(x)[1:-1]
+        rows = self.num_layers * self._directions
+        wanted = [(rows, *batch, self._width)]
+        if self.kind == "lstm":
+            wanted.append((rows, *batch, self.hidden_size))
+        dtype = np.result_type(dtype_of(x), dtype_of(self._weights("l0")[0]))
+        if hx is None:
+            return tuple(zeros(shape, dtype) for shape in wanted)
+        given = [shape_of(s) for s in hx]
+        if given != wanted:
+            raise ShapeError(
+                f"{self!r} was given a state of shape {' and '.join(map(spelled, given))} for an "
+                f"input of {spelled(batch)} sequences. It begins with "
+                f"{' and '.join(map(spelled, wanted))}: layers and directions in front"
+                f"{at(user_line())}."
+            )
+        return tuple(s.astype(dtype) if dtype_of(s) != dtype else s for s in hx)
+
+    def extra_repr(self) -> str:
+        """Sizes, and what differs from the defaults."""
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        defaults = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+        }
+        mine = {name: getattr(self, name) for name in defaults}
+        parts += [f"{name}={mine[name]}" for name, x in defaults.items() if mine[name] != x]
+        return ", ".join(parts)

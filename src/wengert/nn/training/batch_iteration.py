@@ -1,0 +1,132 @@
+"""Batches: what `fit` is given as data, as something to go through again and again.
+
+Source     batches of one epoch after the other; it knows where it stands
+sizes      how many samples a batch has
+split      inputs and target of a batch
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, shape_of
+from wengert._engine.core.pytree import flatten
+from wengert.data import DataLoader, Dataset
+from wengert.errors import ArgumentError, StructureError, at, user_line
+
+
+class Source:
+    """Data as batches.
+
+    Parameters
+    ----------
+    data : DataLoader, Dataset, arrays, or any iterable of batches
+        Arrays and datasets are put into a loader.
+    batch_size, shuffle, rng
+        Of that loader.
+    what : str
+        What it is for, in messages.
+    """
+
+    def __init__(self, data: Any, batch_size: int, shuffle: bool, rng: Any, what: str) -> None:
+        from_arrays = isinstance(data, np.ndarray | Handle | Dataset | dict) or (
+            isinstance(data, tuple) and all(isinstance(a, np.ndarray | Handle) for a in data)
+        )
+        if from_arrays:
+            data = DataLoader(data, batch_size, shuffle=shuffle, rng=rng)
+        if not hasattr(data, "__iter__"):
+            raise StructureError(
+                f"fit: the {what} are a {type(data).__name__}. Give a DataLoader, arrays (x, y), a "
+                f"Dataset, or a list of batches{at(user_line())}."
+            )
+        self.data, self.what = data, what
+        self.done = 0  # batches of this epoch
+        if self._length() == 0:
+            raise self.empty()
+
+    def _length(self) -> int | None:
+        try:
+            return len(self.data)
+        except TypeError:
+            return None
+
+    def __len__(self) -> int:
+        return self._length() or 0
+
+    def empty(self) -> ArgumentError:
+        """The error for data without a batch."""
+        full = getattr(self.data, "drop_last", False)
+        why = "it has fewer samples than a batch (drop_last=True)" if full else "it has no samples"
+        if not isinstance(self.data, DataLoader):
+            why = "nothing comes out of it; an iterator can be gone through only once"
+        return ArgumentError(
+            f"fit: the {self.what} have no batches: {why}. Give data with at least one batch in "
+            f"every epoch{at(user_line())}."
+        )
+
+    def batches(self) -> Iterator[Any]:
+        """The batches of this epoch that are still to come."""
+        skipped = 0 if hasattr(self.data, "load_state_dict") else self.done
+        for batch in self.data:
+            if skipped:
+                skipped -= 1
+                continue
+            self.done += 1
+            yield batch
+        if not self.done:
+            raise self.empty()
+
+    def end(self) -> None:
+        """The epoch is over."""
+        self.done = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it stands."""
+        loader = self.data.state_dict() if hasattr(self.data, "load_state_dict") else None
+        return {"done": self.done, "loader": loader}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Stand where another one stood."""
+        has_state = hasattr(self.data, "load_state_dict")
+        if has_state != (state["loader"] is not None):
+            raise StructureError(
+                f"fit(resume=...): the checkpoint is of other {self.what}: one is a loader, one is "
+                f"none. Go on with the same data{at(user_line())}."
+            )
+        self.done = int(state["done"])
+        if has_state:
+            self.data.load_state_dict(state["loader"])
+
+
+def size_of(batch: Any) -> int:
+    """How many samples a batch has: the first length of its first array; 1 if it has none."""
+    for leaf in batch if type(batch) is tuple else flatten(batch)[0]:
+        if type(leaf) is np.ndarray and leaf.ndim:  # as a rule
+            return len(leaf)
+        break
+    for leaf in flatten(batch)[0]:
+        shape = shape_of(leaf) if isinstance(leaf, np.ndarray | np.generic | Handle) else ()
+        if shape:
+            return int(shape[0])
+    return 1
+
+
+def split(batch: Any) -> tuple[tuple[Any, ...], Any]:
+    """The inputs of a batch, and its target.
+
+    Raises
+    ------
+    StructureError
+        It is not made of fields.
+    """
+    if not isinstance(batch, tuple | list) or len(batch) < 2:
+        have = f"{len(batch)} fields" if isinstance(batch, tuple | list) else type(batch).__name__
+        raise StructureError(
+            f"fit: a batch is inputs and a target, (x, y), and this one is {have}. Give such "
+            f"batches, or say what the loss of yours is: objective=f(model, batch)"
+            f"{at(user_line())}."
+        )
+    return tuple(batch[:-1]), batch[-1]

@@ -1,0 +1,256 @@
+"""Steps: one step of a training, as it is or compiled.
+
+Objective    the loss of a batch, with the prediction and figures beside it
+Steps        value, gradient, clipping, update and average, in one compiled call; or, where
+             gradients are gathered over several batches, one call for each and one at the end
+detached     what a step gave, without history; plain, number: as plain values
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, shape_of, value_of
+from wengert._engine.core.recording import no_grad
+from wengert._engine.core.validation import spelled
+from wengert._engine.jit import jit
+from wengert.errors import ArgumentError, NotScalarError, StructureError, TraceError, at, user_line
+from wengert.optim import EMA, Optimizer, clip_grad_norm_, clip_grad_value_
+
+from ..module import Module
+from .batch_iteration import split
+
+Batch = Any
+Outcome = tuple[Any, Any, dict[str, Any]]  # loss, prediction or (), figures
+
+
+class Objective:
+    """The loss of a batch.
+
+    Parameters
+    ----------
+    model : Module
+    loss : callable or None
+        Of a prediction and a target.
+    objective : callable or None
+        Of the model and a batch, in the place of a loss.
+    keeps_prediction : bool
+        Whether somebody wants to see predictions.
+    """
+
+    def __init__(self, model: Module, loss: Any, objective: Any, keeps_prediction: bool) -> None:
+        if (loss is None) == (objective is None):
+            raise ArgumentError(
+                "fit: give a loss of predictions and targets, or an objective of the model and a "
+                f"batch, and not both{at(user_line())}."
+            )
+        chosen = objective if loss is None else loss
+        if not callable(chosen):
+            raise ArgumentError(
+                f"fit: {spelled(chosen)} is no loss. Give a function of predictions and targets, "
+                f"such as nn.CrossEntropyLoss(){at(user_line())}."
+            )
+        self.model, self.loss, self.objective = model, loss, objective
+        self.keeps_prediction = keeps_prediction
+
+    def __call__(self, batch: Batch) -> Outcome:
+        """Loss, prediction and figures of a batch."""
+        prediction: Any = ()
+        figures: Mapping[str, Any] = {}
+        if self.objective is not None:
+            loss = self.objective(self.model, batch)
+            if isinstance(loss, tuple) and len(loss) == 2:
+                loss, figures = loss
+        else:
+            inputs, target = split(batch)
+            prediction = self.model(*inputs)
+            loss = self.loss(prediction, target)
+        if not isinstance(loss, Handle):
+            raise StructureError(
+                "fit: the loss does not depend on the parameters of the model. Compute it from "
+                f"what the model returns{at(user_line())}."
+            )
+        if shape_of(loss) != ():
+            raise NotScalarError(
+                f"fit: the loss of a batch has shape {shape_of(loss)}; it is one number. Take its "
+                f'mean: reduction="mean"{at(user_line())}.'
+            )
+        return loss, prediction if self.keeps_prediction else (), dict(figures)
+
+
+class Steps:
+    """Steps of a training.
+
+    Parameters
+    ----------
+    objective : Objective
+    optimizer : Optimizer
+    compiles : bool
+    clip_norm, clip_value : float or None
+    ema : EMA or None
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        optimizer: Optimizer,
+        compiles: bool,
+        clip_norm: float | None,
+        clip_value: float | None,
+        ema: EMA | None,
+    ) -> None:
+        self.objective, self.optimizer, self.ema = objective, optimizer, ema
+        self.clip_norm, self.clip_value = clip_norm, clip_value
+        self.compiles = compiles
+        self.searches = "closure" in inspect.signature(optimizer.step).parameters
+        if self.searches and (clip_norm is not None or clip_value is not None):
+            raise ArgumentError(
+                f"fit(clip_norm, clip_value) with {type(optimizer).__name__}, which searches along "
+                f"a line and needs gradients as they are. Leave them out{at(user_line())}."
+            )
+        known = {id(p): p for p in optimizer.parameters()}
+        known |= {id(p): p for p in objective.model.parameters()}
+        self._owners = list(known.values())
+        self._updates: dict[Any, Callable[..., Any]] = {}
+        self._step = self._decorated(self.whole)
+        self._gather = self._decorated(self.part)
+        self._look = self._decorated(self._looked)
+
+    def _decorated(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        return jit(function) if self.compiles else function
+
+    # ---- one batch, one step ---------------------------------------------------------------------
+
+    def whole(self, batch: Batch) -> Outcome:
+        """Value, gradient and update, uncompiled."""
+        if self.searches:
+            return self._searched(lambda: self.part(batch, np.float64(1.0)))
+        self._forget()
+        loss, prediction, figures = self.objective(batch)
+        loss.backward()
+        self._apply()
+        return detached((loss, prediction, figures))
+
+    def _apply(self) -> None:
+        trained = self.optimizer.parameters()
+        if self.clip_value is not None:
+            clip_grad_value_(trained, self.clip_value)
+        if self.clip_norm is not None:
+            clip_grad_norm_(trained, self.clip_norm)
+        self.optimizer.step()
+        self._forget()  # so that a compiled step has not to give gradients back
+        if self.ema is not None:
+            self.ema.update()
+
+    def _forget(self) -> None:
+        """Let no parameter have a gradient."""
+        for p in self._owners:
+            p.grad = None
+
+    def _searched(self, value: Callable[[], Outcome]) -> Outcome:
+        """A step of an optimiser that looks at several points, each a value and a gradient."""
+        seen: list[Outcome] = []
+
+        def closure() -> Any:
+            self._forget()
+            seen.append(value())
+            return seen[-1][0]
+
+        self.optimizer.step(closure)  # type: ignore[call-arg]
+        self._forget()
+        if self.ema is not None:
+            self.ema.update()
+        return seen[0]
+
+    def step(self, batch: Batch) -> Outcome:
+        """One step on one batch."""
+        if self.searches:
+            return self._searched(lambda: self.gather(batch, 1))
+        return self._told(self._step, batch)
+
+    # ---- several batches, one step ---------------------------------------------------------------
+
+    def part(self, batch: Batch, weight: Any) -> Outcome:
+        """Value and gradient, uncompiled."""
+        loss, prediction, figures = self.objective(batch)
+        (loss * weight.astype(loss.dtype)).backward()
+        return detached((loss, prediction, figures))
+
+    def gather(self, batch: Batch, weight: int) -> Outcome:
+        """Add the gradient of a batch, by its weight, to what has been gathered."""
+        return self._told(self._gather, batch, np.float64(weight))
+
+    def forget(self) -> None:
+        """Let go of what has been gathered."""
+        self._forget()
+
+    def release(self, weight: int, plainly: bool = False) -> None:
+        """Take a step by what has been gathered, over its weight; uncompiled if asked."""
+        having = [p for p in self._owners if p.grad is not None]
+        key = tuple(map(id, having))
+
+        def update(gradients: list[Any], share: Any) -> None:
+            self._forget()  # so that a graph knows which parameters have none
+            for p, g in zip(having, gradients, strict=True):
+                p.grad = g * share.astype(g.real.dtype)
+            self._apply()
+
+        if not plainly and key not in self._updates:
+            self._updates[key] = self._decorated(update)
+        gradients = [np.array(value_of(p.grad)) for p in having]
+        self._forget()
+        (update if plainly else self._updates[key])(gradients, np.float64(1.0 / weight))
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    @no_grad()
+    def _looked(self, batch: Batch) -> Outcome:
+        return detached(self.objective(batch))
+
+    def look(self, batch: Batch) -> Outcome:
+        """Loss, prediction and figures of a batch; nothing is learnt."""
+        return self._told(self._look, batch)
+
+    def _told(self, function: Callable[..., Any], batch: Batch, *more: Any) -> Outcome:
+        """Call a compiled function; what fails in it is said as it would be uncompiled."""
+        try:
+            return function(batch, *more)
+        except IndexError as error:  # native code knows the index, and not what it was for
+            with no_grad():
+                self.objective(batch)
+            raise error
+        except TraceError as error:
+            error.add_note("fit compiles its steps; with compile=False they run as they are.")
+            raise
+
+
+def detached(outcome: Outcome) -> Outcome:
+    """The same without history."""
+    loss, prediction, figures = outcome
+    return _cut(loss), _cut(prediction), {name: _cut(v) for name, v in figures.items()}
+
+
+def _cut(x: Any) -> Any:
+    if isinstance(x, tuple | list):
+        return type(x)(map(_cut, x))
+    if isinstance(x, Mapping):
+        return {key: _cut(inner) for key, inner in x.items()}
+    return x.detach() if isinstance(x, Handle) else x  # type: ignore[attr-defined]
+
+
+def plain(x: Any) -> Any:
+    """Tensors in containers as arrays."""
+    if isinstance(x, tuple | list):
+        return tuple(map(plain, x))
+    if isinstance(x, Mapping):
+        return {key: plain(inner) for key, inner in x.items()}
+    return np.asarray(value_of(x))
+
+
+def number(x: Any) -> float:
+    """A number of Python's."""
+    return float(np.asarray(value_of(x)))

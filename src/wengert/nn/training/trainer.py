@@ -1,0 +1,293 @@
+"""Run: a training as it goes on; `fit` makes one.
+
+    Run    the loop over epochs and batches, and everything that callbacks may look at
+
+The order within an epoch: batches (each: a step, `on_step_end`, perhaps a checkpoint), validation,
+the line of the history, `on_epoch_end`, checkpoints.  So what a callback remembers of an epoch is
+in the checkpoint of that epoch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import NotFiniteError, StructureError, at, user_line
+from wengert.optim import Optimizer
+
+from ..module import Module
+from ..progress import Progress
+from .batch_iteration import Source, size_of
+from .callbacks import Callback
+from .checkpoints import Checkpoint
+from .evaluation import figures_of, measured, modes
+from .history import History
+from .keyboard_interrupt import Interrupts
+from .metrics import Mean, Metric
+from .nan_report import Replay
+from .train_step import Steps
+from .training_state import captured, put_back
+
+_NOTICE = "interrupted: the training ends after this step (Ctrl-C again stops it at once)"
+
+
+class Run:
+    """A training as it goes on.
+
+    Attributes
+    ----------
+    model, optimizer
+    epoch : int
+        The one that goes on, from 1; after `on_epoch_end`, the one that is over.
+    epochs : int
+        How many there are to be.
+    step : int
+        Steps taken.
+    figures : dict
+        Of the last step, or at the end of an epoch of that epoch.
+    history : History
+    is_finished : bool
+        Whether all epochs are over, or somebody has stopped it; not so after Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        source: Source,
+        epochs: int,
+        validation: Source | None,
+        metrics: Mapping[str, Metric],
+        callbacks: Sequence[Callback],
+        checkpoint: Checkpoint | None,
+        accumulate: int,
+        progress: bool,
+        check_finite: bool,
+        more: Mapping[str, Any],
+    ) -> None:
+        self.model: Module = steps.objective.model
+        self.optimizer: Optimizer = steps.optimizer
+        self.steps, self.source, self.epochs = steps, source, epochs
+        self.validation, self.metrics, self.callbacks = validation, metrics, list(callbacks)
+        self.checkpoint, self.accumulate, self.more = checkpoint, accumulate, more
+        self.history = History()
+        self.epoch = self.step = 0
+        self.figures: dict[str, Any] = {}
+        self.stopped = ""
+        self.is_finished = self.is_resumed = False
+        self._over = 0  # epochs that are over
+        self._mean, self._group = Mean(), Mean()
+        self._parts = self._weight = 0  # of the step that is being gathered
+        self._replay = Replay(self._captured, self._put_back) if check_finite else None
+        self._shows, self._samples = progress, 0
+        self._interrupts = Interrupts(_NOTICE)
+
+    # ---- for callbacks ---------------------------------------------------------------------------
+
+    @property
+    def is_last(self) -> bool:
+        """Whether there is no epoch after this one."""
+        return self.epoch >= self.epochs or bool(self.stopped)
+
+    def stop(self, why: str) -> None:
+        """End the training after this step; `History.stopped` will say why."""
+        self.stopped = self.stopped or str(why)
+
+    def call(self, point: str, *more: Any) -> None:
+        """Tell all callbacks that a point is reached."""
+        for callback in self.callbacks:
+            getattr(callback, point)(self, *more)
+
+    # ---- going on --------------------------------------------------------------------------------
+
+    def train(self) -> History:
+        """All epochs that are still to come."""
+        length = len(self.source)
+        self._counts = int(length > 0)  # where it is not known, epochs are counted
+        left = (self.epochs - self._over) * (length or 1) - self.source.done * self._counts
+        self._progress = Progress(max(1, left), "training")
+        with self._interrupts, self._progress if self._shows else nullcontext():
+            try:
+                with modes(self.model):
+                    if not self.model.training:
+                        self.model.train()
+                    self.call("on_train_begin")
+                    while self._over < self.epochs and not self.stopped:
+                        self._epoch()
+                self.is_finished = self.stopped != "interrupted"
+                self.history.stopped = self.stopped or "done"
+            finally:
+                self.steps.forget()
+                self.call("on_train_end")
+        return self.history
+
+    def _epoch(self) -> None:
+        began = time.perf_counter()
+        self.epoch = self._over + 1
+        if not self.source.done:
+            self._mean = Mean()
+            self.call("on_epoch_begin")
+        for batch in self.source.batches():
+            self._batch(batch)
+            if self.stopped:
+                if self.checkpoint is not None:
+                    self.checkpoint.save(self)
+                return
+        if self._parts:
+            self._release()
+        self._finish(began)
+
+    def _finish(self, began: float) -> None:
+        """What comes after the last batch of an epoch."""
+        figures: dict[str, Any] = {"epoch": self.epoch, **self._mean.result()}
+        if self.validation is not None:
+            self.call("on_validation_begin")
+            ema = self.steps.ema
+            with ema.applied() if ema is not None else nullcontext():
+                found = measured(self.steps, self.validation, self.metrics)
+            figures |= {f"validation {name}": value for name, value in found.items()}
+            self.figures = figures
+            self.call("on_validation_end")
+        figures |= {"lr": self._rate(), "seconds": time.perf_counter() - began}
+        self.figures = figures
+        self.history.add(figures)
+        self.source.end()
+        self._over, self._mean = self.epoch, Mean()
+        if self._shows and not self._counts:
+            told = {n: v for n, v in figures.items() if n not in ("epoch", "seconds")}
+            self._progress.update(1, **told)
+        self.call("on_epoch_end")
+        if self._interrupts.asked:
+            self.stop("interrupted")
+        if self.checkpoint is not None:
+            self.checkpoint.after_epoch(self)
+        if self._replay is not None:
+            self._replay.forget()
+
+    def _batch(self, batch: Any) -> None:
+        weight = size_of(batch)
+        whole = self.accumulate == 1
+        if self._replay is not None:
+            if whole:
+                self._replay.before(True, self.steps.whole, batch)
+            else:
+                self._replay.before(not self._parts, self.steps.part, batch, np.float64(weight))
+        outcome = self.steps.step(batch) if whole else self.steps.gather(batch, weight)
+        found = figures_of(outcome, batch, self.metrics)
+        if self._replay is not None and not np.isfinite(found["loss"]):
+            raise self._culprit(found["loss"])
+        self._mean.add(found, weight)
+        if whole:
+            self._stepped(found)
+        else:
+            self._group.add(found, weight)
+            self._parts += 1
+            self._weight += weight
+            if self._parts == self.accumulate:
+                self._release()
+        if self._shows:
+            self._samples += weight
+            speed = f"{self._samples / max(self._progress.elapsed, 1e-9):.3g} samples/s"
+            self._progress.update(self._counts, **self._mean.result(), lr=self._rate(), at=speed)
+
+    def _release(self) -> None:
+        """A step by what has been gathered."""
+        if self._replay is not None:
+            self._replay.before(False, self.steps.release, self._weight, True)
+        self.steps.release(self._weight)
+        found = self._group.result()
+        self._group, self._parts, self._weight = Mean(), 0, 0
+        self._stepped(found)
+
+    def _stepped(self, found: dict[str, float]) -> None:
+        """What comes after a step: its figures are taken down, callbacks told."""
+        self.step += 1
+        rate = self._rate()
+        found["lr"] = rate
+        self.figures = found
+        self.history.steps["loss"].append(found["loss"])
+        self.history.steps["lr"].append(rate)
+        for callback in self.callbacks:
+            callback.on_step_end(self)
+        if self._interrupts.asked:
+            self.stop("interrupted")
+        if self.checkpoint is not None and not self.stopped:
+            self.checkpoint.after_step(self)
+
+    def _rate(self) -> float:
+        return float(self.optimizer.lr)
+
+    def _culprit(self, loss: float) -> NotFiniteError:
+        """The error for a loss that is not finite."""
+        assert self._replay is not None
+        where = f"step {self.step + 1} (epoch {self.epoch})"
+        found = self._replay.find(bool(np.isinf(loss)))
+        if not found:
+            found = (
+                "Run again one step after the other, uncompiled, it was finite: look at sums in "
+                "float32 that cancel, or use float64"
+            )
+        return NotFiniteError(
+            f"fit: the loss of {where} is {loss}. {found} The model has the values from before "
+            "that step. A smaller rate, clip_norm=, or data without NaN and infinities may help"
+            f"{at(user_line())}."
+        )
+
+    # ---- saving ----------------------------------------------------------------------------------
+
+    def _captured(self) -> dict[str, Any]:
+        return captured(self.model, self.optimizer, self.steps.ema, self.more)
+
+    def _put_back(self, state: Mapping[str, Any]) -> None:
+        self.steps.forget()
+        put_back(state, self.model, self.optimizer, self.steps.ema, self.more)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that decides how it goes on."""
+        history = self.history.to_dict()
+        history["steps"] = {name: np.array(v, float) for name, v in history["steps"].items()}
+        return {
+            **self._captured(),
+            "epoch": self._over,
+            "step": self.step,
+            "source": self.source.state_dict(),
+            "sums": self._mean.sums,
+            "history": history,
+            "callbacks": [[type(c).__name__, c.state_dict()] for c in self.callbacks],
+            "best": None if self.checkpoint is None else self.checkpoint.best,
+            "stopped": "" if self.stopped == "interrupted" else self.stopped,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where another run stood.
+
+        Raises
+        ------
+        StructureError, ShapeError
+            It was one of another model, other data or other callbacks.
+        """
+        names = [name for name, _ in state["callbacks"]]
+        mine = [type(c).__name__ for c in self.callbacks]
+        if names != mine:
+            raise StructureError(
+                f"fit(resume=...): the checkpoint was made with the callbacks {names}, and these "
+                f"are {mine}. Go on with the same ones{at(user_line())}."
+            )
+        self._put_back(state)
+        self.source.load_state_dict(state["source"])
+        self._over = self.epoch = int(state["epoch"])
+        self.step = int(state["step"])
+        self._mean = Mean(state["sums"])
+        told = state["history"]
+        steps = {name: values.tolist() for name, values in told["steps"].items()}
+        self.history = History.from_dict({**told, "steps": steps})
+        for callback, (_, kept) in zip(self.callbacks, state["callbacks"], strict=True):
+            if kept is not None:
+                callback.load_state_dict(kept)
+        if self.checkpoint is not None:
+            self.checkpoint.best = state["best"]
+        self.stopped = str(state["stopped"])
+        self.is_resumed = True

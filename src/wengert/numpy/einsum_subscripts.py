@@ -1,0 +1,158 @@
+"""Subscripts of einsum: from what the user writes to one string of letters for each operand.
+
+    parse       arrays and letters
+    diagonals   a letter that repeats within an operand
+    view_of     a letter for each axis, and no sum: what is written to the result is in the operand
+
+All forms of NumPy's: a string with or without an arrow, sublists of whole numbers, an ellipsis in
+any place, spaces.  What cannot be read here is given to NumPy, whose complaint says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from string import ascii_letters, ascii_lowercase, ascii_uppercase
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import apply
+from wengert._engine.core.handle import is_traced, link, shape_of, value_of
+from wengert._engine.core.symbolic.dim import Dim, spelled
+from wengert._engine.ops import shapes
+from wengert._engine.ops.creation import positions
+from wengert._engine.ops.indexing import getitem
+from wengert._engine.ops.indexing.template import Hole
+from wengert.errors import ShapeError, at, user_line
+
+_LETTERS = ascii_uppercase + ascii_lowercase  # in the order of the alphabet, as sublists sort
+_DOTS = "..."
+
+
+def parse(operands: Sequence[Any]) -> tuple[list[Any], list[str], str]:
+    """The arrays, the letters of each, and the letters of the result; no ellipsis is left.
+
+    Raises
+    ------
+    ShapeError
+        The subscripts do not fit the operands.
+    """
+    arrays, words, out = _forms(operands)
+    try:
+        return arrays, *_without_dots(arrays, words, out)
+    except ValueError as error:
+        raise _refused(operands, arrays, error) from error
+
+
+def _forms(operands: Sequence[Any]) -> tuple[list[Any], list[str], str | None]:
+    """The two ways to call: `einsum("ij,jk", a, b)` and `einsum(a, [0, 1], b, [1, 2])`."""
+    first = operands[0]
+    if isinstance(first, str):
+        text = first.replace(" ", "")
+        left, arrow, right = text.partition("->")
+        return list(operands[1:]), left.split(","), right if arrow else None
+    pairs = len(operands) // 2
+    arrays = list(operands[: 2 * pairs : 2])
+    words = [_word(labels) for labels in operands[1 : 2 * pairs : 2]]
+    return arrays, words, _word(operands[-1]) if len(operands) % 2 else None
+
+
+def _word(labels: Any) -> str:
+    try:
+        return "".join(_DOTS if c is Ellipsis else _LETTERS[int(c)] for c in labels)
+    except (TypeError, IndexError, ValueError) as error:
+        raise ShapeError(
+            f"einsum: {labels!r} is not a list of labels. Labels are whole numbers from 0 to 51, "
+            f"and at most one Ellipsis{at(user_line())}."
+        ) from error
+
+
+def _without_dots(
+    arrays: Sequence[Any], words: Sequence[str], out: str | None
+) -> tuple[list[str], str]:
+    free = [c for c in ascii_letters if c not in "".join(words)]
+    ndims = [len(shape_of(x)) for x in arrays]
+    spans = [n - len(w.replace(_DOTS, "")) for n, w in zip(ndims, words, strict=True)]
+    if any(s < 0 or (s > 0 and _DOTS not in w) for s, w in zip(spans, words, strict=True)):
+        raise ValueError("the number of letters is not the number of axes")
+    dots = "".join(free[: max(spans, default=0)])
+    full = [w.replace(_DOTS, dots[len(dots) - s :]) for w, s in zip(words, spans, strict=True)]
+    if out is None:
+        every = "".join(words).replace(_DOTS, "")
+        out = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1))
+    elif _DOTS in out:
+        out = out.replace(_DOTS, dots)
+    elif dots:
+        raise ValueError("axes of the ellipsis are missing in the result")
+    if not all(c.isascii() and c.isalpha() for c in out + "".join(full)):
+        raise ValueError("only letters, commas, one arrow and the ellipsis have a meaning")
+    if len(set(out)) < len(out) or not set(out) <= set("".join(full)):
+        raise ValueError("a letter of the result repeats, or stands in no operand")
+    return full, out
+
+
+def _refused(operands: Sequence[Any], arrays: Sequence[Any], error: Exception) -> ShapeError:
+    shapes = ", ".join(spelled(shape_of(x)) for x in arrays)
+    try:
+        if not any(map(is_traced, arrays)):
+            plain: list[Any] = [
+                x if isinstance(x, str | list | tuple) else value_of(x) for x in operands
+            ]
+            np.einsum(*plain)
+        why = str(error)
+    except (ValueError, TypeError) as complaint:
+        why = str(complaint)
+    subscripts = repr(operands[0]) if isinstance(operands[0], str) else "sublists"
+    return ShapeError(
+        f"einsum with {subscripts} of shapes {shapes}: {why.rstrip('.')}. Give each axis of each "
+        f"operand a letter, or '...' for the rest{at(user_line())}."
+    )
+
+
+def diagonals(x: Any, word: str, take: Callable[..., Any]) -> tuple[Any, str]:
+    """The diagonal of every letter that repeats, by `take(x, axis1=i, axis2=j)`; its letters."""
+    for c in dict.fromkeys(word):
+        while word.count(c) > 1:
+            i = word.index(c)
+            j = word.index(c, i + 1)
+            if x.shape[i] != x.shape[j]:
+                raise ShapeError(
+                    f"einsum: the letter {c!r} repeats in an operand of shape {x.shape}, where its "
+                    f"axes differ in length. Give them letters of their own{at(user_line())}."
+                )
+            x = take(x, axis1=i, axis2=j)
+            word = word[:i] + word[i + 1 : j] + word[j + 1 :] + c
+    return x, word
+
+
+def view_of(x: Any, word: str, result: str) -> Any:
+    """The view of an operand that has those letters: diagonals, and axes in another order."""
+    x, word = diagonals(x, word, _diagonal)
+    return shapes.transpose(x, axes=tuple([word.index(c) for c in result]))
+
+
+def _diagonal(x: Any, axis1: int, axis2: int) -> Any:
+    """The diagonal of two axes as a new last one: unlike `np.diagonal`, it may be written to."""
+    where = {"offset": 0, "axis1": axis1, "axis2": axis2}
+
+    def take(base: Any) -> Any:
+        return apply(shapes.diagonal, (base,), where)
+
+    out = take(x)
+    link(out, x, take, lambda base, view: _with_diagonal(base, view, axis1, axis2), shares=True)
+    return out
+
+
+def _with_diagonal(base: Any, view: Any, axis1: int, axis2: int) -> Any:
+    """`base` with that diagonal of two axes."""
+    n, ndim = base.shape[axis1], base.ndim
+    axes = (*[k for k in range(ndim) if k not in (axis1, axis2)], axis1, axis2)
+    turned = base if axes == tuple(range(ndim)) else shapes.transpose(base, axes=axes)
+    if isinstance(n, Dim):
+        places = positions(n), positions(n)
+        new = getitem.replaced(turned, view, (Ellipsis, Hole(0), Hole(1)), places)
+    else:  # every so many elements of the rows, one after the other
+        flat = shapes.reshape(turned, shape=(*turned.shape[:-2], n * n))
+        flat = getitem.replaced(flat, view, (Ellipsis, slice(None, None, n + 1)), ())
+        new = shapes.reshape(flat, shape=turned.shape)
+    return new if turned is base else shapes.transpose(new, axes=shapes.inverse_order(axes))

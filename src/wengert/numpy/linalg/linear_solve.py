@@ -1,0 +1,215 @@
+"""Equations, inverses and determinants, under the names of `numpy.linalg`.
+
+Each is an operation of _engine/ops/linalg/linear_solve.py, with NumPy's arguments read here; lstsq,
+tensorsolve and tensorinv are composed of them.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.ops import shapes
+from wengert._engine.ops.linalg import determinants, linear_solve
+from wengert._engine.ops.linalg.results import SlogdetResult
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
+from wengert.errors import MatrixError, ShapeError, at, user_line
+
+
+@counterpart(np.linalg.solve)
+def solve(a: Any, b: Any) -> Any:
+    """The solution x of ``a @ x = b``, as ``numpy.linalg.solve``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+    b : array_like of shape (n,) or (..., n, k)
+        One vector if it has one axis; else matrices, earlier axes broadcast.
+
+    Raises
+    ------
+    MatrixError
+        A matrix is singular, or not square.
+
+    Notes
+    -----
+    The gradient costs one more factorization, of the transpose.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> a, b = np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([2.0, 9.0])
+    >>> wg.grad(lambda b: np.sum(np.linalg.solve(a, b)))(b)
+    array([0.375, 0.25 ])
+    """
+    return linear_solve.solve(as_array(a), as_array(b))
+
+
+@counterpart(np.linalg.inv)
+def inv(a: Any) -> Any:
+    """The inverse, as ``numpy.linalg.inv``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+
+    Raises
+    ------
+    MatrixError
+        A matrix is singular, or not square.
+    """
+    return linear_solve.inv(as_array(a))
+
+
+@counterpart(np.linalg.det)
+def det(a: Any) -> Any:
+    """The determinant, as ``numpy.linalg.det``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+
+    Notes
+    -----
+    The derivative is the matrix of cofactors, right for singular matrices too, of every order.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(np.linalg.det)(np.array([[1.0, 2.0], [2.0, 4.0]])).round(12)
+    array([[ 4., -2.],
+           [-2.,  1.]])
+    """
+    return determinants.det(as_array(a))
+
+
+@counterpart(np.linalg.slogdet)
+def slogdet(a: Any) -> SlogdetResult:
+    """Sign and logarithm of the determinant, as ``numpy.linalg.slogdet``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+
+    Returns
+    -------
+    SlogdetResult
+        ``sign`` and ``logabsdet``; at a singular matrix the derivative is refused, unless nothing
+        asks for it.
+    """
+    return SlogdetResult(*determinants.slogdet(as_array(a)))
+
+
+@counterpart(np.linalg.pinv)
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = "default") -> Any:
+    """The pseudoinverse, as ``numpy.linalg.pinv``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., m, n)
+    rcond, rtol : float or array of float, optional
+        Singular values below this part of the largest count as zero.
+    hermitian : bool
+
+    Notes
+    -----
+    The derivative is that among matrices of the same rank; the pseudoinverse jumps where the rank
+    changes.
+    """
+    a = as_array(a)
+    if rcond is None and rtol is None:
+        rcond = max(a.shape[-2:]) * np.finfo(a.dtype).eps
+    elif rcond is None and not isinstance(rtol, str):
+        rcond = rtol
+    return linear_solve.pinv(a, rtol=rcond, hermitian=hermitian)
+
+
+@counterpart(np.linalg.lstsq)
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
+    """The x that makes ``|b - a @ x|`` least, as ``numpy.linalg.lstsq``.
+
+    Parameters
+    ----------
+    a : array_like of shape (m, n)
+    b : array_like of shape (m,) or (m, k)
+    rcond : float, optional
+        Singular values below this part of the largest count as zero.
+
+    Returns
+    -------
+    x : Tensor
+        The shortest where there are several.
+    residuals : Tensor
+        The least squares for each column of b; empty if the rank is not n, or m <= n.
+    rank : int
+    s : Tensor
+        The singular values of `a`.
+    """
+    a, b = as_array(a), as_array(b)
+    if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
+        raise MatrixError(
+            f"lstsq of shapes {a.shape} and {b.shape}: a has to be a matrix, and b a vector or "
+            f"matrix with as many rows{at(user_line())}."
+        )
+    m, n = a.shape
+    eps = float(np.finfo(a.dtype if a.dtype.kind in "fc" else float).eps)
+    cutoff = eps * max(m, n) if rcond is None else eps if rcond == -1 else rcond
+    x = linear_solve.pinv(a, rtol=cutoff) @ b
+    s = np.linalg.svd(a, compute_uv=False)
+    values = value_of(s)
+    rank = np.sum(values > cutoff * np.max(values, initial=0.0)).astype(np.intc)  # NumPy's type
+    rest = b - a @ x
+    # In a graph the rank is not known, and taken to be full.
+    if (is_traced(rank) or rank == n) and m > n:
+        residuals = np.sum(np.abs(rest) ** 2, axis=0, keepdims=b.ndim == 1)
+    else:
+        residuals = np.empty(0, s.dtype)
+    return x, residuals, rank, s
+
+
+@counterpart(np.linalg.tensorsolve)
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """The x with ``tensordot(a, x, x.ndim) == b``, as ``numpy.linalg.tensorsolve``.
+
+    Parameters
+    ----------
+    a : array_like
+        With as many elements in the axes of `b` as in those of x.
+    b : array_like
+    axes : sequence of int, optional
+        Axes of `a` to be moved to the end first.
+    """
+    a, b = as_array(a), as_array(b)
+    if axes is not None:
+        kept = [i for i in range(a.ndim) if i not in axes]
+        a = shapes.transpose(a, axes=(*kept, *axes))
+    shape = a.shape[-(a.ndim - b.ndim) :]  # as NumPy has it: all of them where b has as many
+    n = prod(shape)
+    if a.size != n * n or b.size != n:
+        raise MatrixError(
+            f"tensorsolve of shapes {a.shape} and {b.shape}: the axes of x, {shape}, and those of "
+            f"b do not make a square matrix{at(user_line())}."
+        )
+    flat = linear_solve.solve(shapes.reshape(a, shape=(n, n)), shapes.reshape(b, shape=(n,)))
+    return shapes.reshape(flat, shape=shape)
+
+
+@counterpart(np.linalg.tensorinv)
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of ``x -> tensordot(a, x, ind)``, as ``numpy.linalg.tensorinv``.
+
+    Parameters
+    ----------
+    a : array_like
+    ind : int, default 2
+        How many first axes belong to the result.
+    """
+    a = as_array(a)
+    if ind <= 0:
+        raise ShapeError(f"tensorinv with ind={ind}: at least one axis is needed{at(user_line())}.")
+    front, back = a.shape[:ind], a.shape[ind:]
+    square = shapes.reshape(a, shape=(prod(front), prod(back)))
+    return shapes.reshape(linear_solve.inv(square), shape=back + front)

@@ -1,0 +1,233 @@
+"""Sorting, searching, distinct elements.
+
+Values are sorted by a gather at positions that are whole numbers: the derivative of an element
+goes where the element went. Equal elements keep the order that NumPy's algorithm gave them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops import casts, sorting
+from wengert._engine.ops.shapes import reshape
+from wengert._engine.tensor.numpy_dispatch import as_array, counterpart
+from wengert._engine.tensor.operand_conversion import needed
+from wengert.errors import DtypeError, at, user_line
+
+__all__ = [
+    "sort",
+    "argsort",
+    "partition",
+    "argpartition",
+    "lexsort",
+    "sort_complex",
+    "searchsorted",
+    "digitize",
+    "nonzero",
+    "flatnonzero",
+    "argwhere",
+    "unique",
+    "unique_values",
+    "unique_counts",
+    "unique_inverse",
+    "unique_all",
+]
+
+
+def _line(a: Any, axis: int | None) -> tuple[Any, int]:
+    """The array and axis to sort along; flattened where axis is None."""
+    a = as_array(a)
+    return (reshape(a, shape=(-1,)), 0) if axis is None else (a, axis)
+
+
+def _kind(kind: Any, order: Any, stable: Any) -> Any:
+    if order is not None:
+        raise DtypeError(f"order={order!r} names fields, which a tensor has not{at(user_line())}.")
+    if stable is not None:
+        if kind is not None:
+            raise ValueError("`kind` and `stable` parameters can't be provided at the same time.")
+        return "stable" if stable else None
+    return kind
+
+
+@counterpart(np.sort)
+def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
+    """A sorted copy, as ``numpy.sort``.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.sort(x)[0])(np.array([3.0, 1.0, 2.0]))
+    array([0., 1., 0.])
+    """
+    a, axis = _line(a, axis)
+    positions = np.argsort(value_of(a), axis=axis, kind=_kind(kind, order, stable))
+    return sorting.gather_along(a, positions, axis=axis, unique=True)
+
+
+@counterpart(np.argsort)
+def argsort(
+    a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
+) -> Any:
+    """The positions that sort, as ``numpy.argsort``; whole numbers, no derivative."""
+    a, axis = _line(a, axis)
+    return sorting.argsort(a, axis=axis, kind=_kind(kind, order, stable))
+
+
+def _whole(kth: Any) -> Any:
+    kth = value_of(kth)
+    return tuple(kth) if isinstance(kth, list | np.ndarray) and np.ndim(kth) else kth
+
+
+@counterpart(np.partition)
+def partition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Any:
+    """A copy with the kth element in its sorted place, as ``numpy.partition``."""
+    _kind(None, order, None)
+    a, axis = _line(a, axis)
+    positions = np.argpartition(value_of(a), _whole(kth), axis=axis)
+    return sorting.gather_along(a, positions, axis=axis, unique=True)
+
+
+@counterpart(np.argpartition)
+def argpartition(
+    a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None
+) -> Any:
+    """Positions with the kth element in its sorted place, as ``numpy.argpartition``."""
+    _kind(None, order, None)
+    a, axis = _line(a, axis)
+    return sorting.argpartition(a, kth=_whole(kth), axis=axis)
+
+
+@counterpart(np.lexsort)
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The positions that sort by several keys, the last first, as ``numpy.lexsort``."""
+    return sorting.lexsort(*[as_array(k) for k in keys], axis=axis)
+
+
+@counterpart(np.sort_complex)
+def sort_complex(a: Any) -> Any:
+    """Sorted by real part, then imaginary part, as complex numbers."""
+    a = sort(a, -1)
+    if a.dtype.kind == "c":
+        return a
+    # NumPy's: single precision for small integers only.
+    return casts.astype(a, "F" if a.dtype.char in "bhBH" else "G" if a.dtype.char == "g" else "D")
+
+
+# ---- searching ---------------------------------------------------------------------------------
+
+
+@counterpart(np.searchsorted)
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+    """Where elements have to be put in, as ``numpy.searchsorted``; no derivative."""
+    operands = (as_array(a), as_array(v), *(() if sorter is None else (sorter,)))
+    return sorting.searchsorted(*operands, side=side)
+
+
+@counterpart(np.digitize)
+def digitize(x: Any, bins: Any, right: bool = False) -> Any:
+    """The number of the bin of each element, as ``numpy.digitize``; no derivative."""
+    return sorting.digitize(as_array(x), as_array(bins), right=right)
+
+
+_MANY = "how many elements there are"
+_CHOOSE = "Choose with np.where(mask, x, 0), which keeps the shape; count with np.count_nonzero"
+
+
+@counterpart(np.nonzero)
+def nonzero(a: Any) -> Any:
+    """The positions of elements that are not zero, as ``numpy.nonzero``; no derivative."""
+    needed(a, "np.nonzero", _MANY, _CHOOSE)
+    return sorting.nonzero(as_array(a))
+
+
+@counterpart(np.flatnonzero)
+def flatnonzero(a: Any) -> Any:
+    """Positions in the flattened array of what is not zero, as ``numpy.flatnonzero``."""
+    needed(a, "np.flatnonzero", _MANY, _CHOOSE)
+    return nonzero(reshape(as_array(a), shape=(-1,)))[0]
+
+
+@counterpart(np.argwhere)
+def argwhere(a: Any) -> Any:
+    """Positions of what is not zero, one row each, as ``numpy.argwhere``."""
+    needed(a, "np.argwhere", _MANY, _CHOOSE)
+    return np.stack(nonzero(a), axis=1)
+
+
+# ---- distinct elements -------------------------------------------------------------------------
+
+
+@counterpart(np.unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    **_: Any,
+) -> Any:
+    """The distinct elements in order, as ``numpy.unique``.
+
+    Notes
+    -----
+    The derivative of a distinct element goes to its first occurrence; positions and numbers of
+    occurrence have none.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda x: np.unique(x)[0])(np.array([2.0, 1.0, 1.0]))
+    array([0., 1., 0.])
+    """
+    needed(ar, "np.unique", "how many there are", "Sort them, np.sort(x), and compare neighbours")
+    ar = as_array(ar)
+    index, inverse, counts = sorting.unique_positions(ar, axis=axis, equal_nan=equal_nan)
+    if axis is None:
+        values = reshape(ar, shape=(-1,))[index]
+    else:
+        values = ar[tuple(index if k == axis % ar.ndim else slice(None) for k in range(ar.ndim))]
+    wanted = zip(
+        (return_index, return_inverse, return_counts), (index, inverse, counts), strict=True
+    )
+    more = [part for flag, part in wanted if flag]
+    return (values, *more) if more else values
+
+
+# NumPy's own named tuples, which have no public name.
+Counts = type(np.unique_counts(np.empty(0)))
+Inverse = type(np.unique_inverse(np.empty(0)))
+All = type(np.unique_all(np.empty(0)))
+
+
+@counterpart(np.unique_values)
+def unique_values(x: Any) -> Any:
+    """The distinct elements, as ``numpy.unique_values``: of some dtypes not in order."""
+    ordered = unique(x, equal_nan=False)
+    places = np.argsort(np.argsort(np.unique_values(value_of(x)), kind="stable"))
+    return ordered if np.array_equal(places, np.arange(places.size)) else ordered[places]
+
+
+@counterpart(np.unique_counts)
+def unique_counts(x: Any) -> Any:
+    """The distinct elements and how often each occurs, as a pair."""
+    return Counts(*unique(x, return_counts=True, equal_nan=False))
+
+
+@counterpart(np.unique_inverse)
+def unique_inverse(x: Any) -> Any:
+    """The distinct elements and which of them each element is, as a pair."""
+    return Inverse(*unique(x, return_inverse=True, equal_nan=False))
+
+
+@counterpart(np.unique_all)
+def unique_all(x: Any) -> Any:
+    """Distinct elements, first positions, which each is, how often each occurs."""
+    return All(*unique(x, True, True, True, equal_nan=False))

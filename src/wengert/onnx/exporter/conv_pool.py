@@ -1,0 +1,110 @@
+"""Windows: convolution, transposed convolution, pooling.
+
+ONNX lists padding as all that stands before, then all that stands after; its windows need exactly
+two axes in front, so that others are merged into them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.node import Node
+
+from .elementwise import cast_all
+from .graph_writer import Writer
+from .registry import exports, refused
+from .shape_ops import reshaped
+
+
+def _pads(padding: Sequence[Any]) -> list[int]:
+    """What stands before all axes, then what stands after them."""
+    return [low for low, _ in padding] + [high for _, high in padding]
+
+
+@exports("convolution")
+def _convolution(w: Writer, node: Node, *names: str) -> Any:
+    x, kernel = cast_all(w, node, names, node.spec.dtype)
+    p = node.params
+    if any(n < 0 for n in _pads(p["padding"])):
+        raise refused(node, "with negative padding has no counterpart in ONNX")
+    return w.op(
+        "Conv",
+        x,
+        kernel,
+        strides=list(p["stride"]),
+        pads=_pads(p["padding"]),
+        dilations=list(p["dilation"]),
+        group=p["groups"],
+        kernel_shape=list(node.inputs[1].spec.shape[2:]),
+    )
+
+
+@exports("convolution_input")
+def _transposed(w: Writer, node: Node, *names: str) -> Any:
+    y, kernel = cast_all(w, node, names, node.spec.dtype)
+    p, taps = node.params, node.inputs[1].spec.shape[2:]
+    places = node.inputs[0].spec.shape[2:]
+    more = []
+    for n, size, s, (low, high), k, d in zip(
+        places, p["size"], p["stride"], p["padding"], taps, p["dilation"], strict=True
+    ):
+        more.append(size - ((n - 1) * s + d * (k - 1) + 1 - low - high))
+    if any(not isinstance(m, int) or m < 0 for m in more) or min(_pads(p["padding"])) < 0:
+        raise refused(node, f"to the size {p['size']} has no counterpart in ONNX")
+    return w.op(
+        "ConvTranspose",
+        y,
+        kernel,
+        strides=list(p["stride"]),
+        pads=_pads(p["padding"]),
+        dilations=list(p["dilation"]),
+        group=p["groups"],
+        kernel_shape=list(taps),
+        output_padding=more,
+    )
+
+
+def _as_samples(w: Writer, node: Node, x: str, axes: int) -> tuple[str, bool]:
+    """The array with two axes before those of the windows, as ONNX wants it."""
+    shape = node.inputs[0].spec.shape
+    if len(shape) == axes + 2:
+        return x, False
+    lead = prod(shape[: len(shape) - axes])
+    return reshaped(w, x, (1, lead, *shape[len(shape) - axes :])), True
+
+
+@exports("max_pool")
+def _max_pool(w: Writer, node: Node, x: str) -> Any:
+    p = node.params
+    x, moved = _as_samples(w, node, x, len(p["window"]))
+    out = w.op(
+        "MaxPool",
+        x,
+        kernel_shape=list(p["window"]),
+        strides=list(p["stride"]),
+        pads=_pads(p["padding"]),
+        dilations=list(p["dilation"]),
+    )
+    return reshaped(w, out, node.spec.shape) if moved else out
+
+
+@exports("sum_pool")
+def _sum_pool(w: Writer, node: Node, x: str) -> Any:
+    p, dtype = node.params, node.spec.dtype
+    if dtype.kind != "f":
+        raise refused(node, "of whole numbers has no counterpart in ONNX")
+    x, moved = _as_samples(w, node, x, len(p["window"]))
+    out = w.op(
+        "AveragePool",
+        x,
+        kernel_shape=list(p["window"]),
+        strides=list(p["stride"]),
+        pads=_pads(p["padding"]),
+        count_include_pad=1,
+    )
+    out = w.op("Mul", out, w.constant(np.asarray(prod(p["window"]), dtype)))
+    return reshaped(w, out, node.spec.shape) if moved else out

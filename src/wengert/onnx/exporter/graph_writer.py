@@ -1,0 +1,220 @@
+"""Writer: the lines of a graph on their way to nodes of ONNX.
+
+One for the graph, and one for each body of a loop in it, whose lines see what stands outside by
+its name, as ONNX has it.  Constants and lengths of axes belong to the outermost writer, so that
+each is written once.
+
+    Writer     nodes, names and constants so far
+    Outside    what the outermost writer has: inputs, initialisers, lengths
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.dim import Dim, Quotient
+from wengert._engine.core.tracing import SIZE
+from wengert.errors import BackendError, at, user_line
+
+from ..onnx_library import code_of, onnx
+from .registry import refused, writer_of
+from .scalar_language import Lanes, by_body
+
+
+class Outside:
+    """What stands outside of all bodies."""
+
+    def __init__(self, opset: int) -> None:
+        self.opset = opset
+        self.names: set[str] = set()
+        self.initialisers: dict[str, Any] = {}  # name -> array
+        self.constants: dict[Any, str] = {}
+        # Of a name: the input and the axis whose length is factor * size + offset.
+        self.sizes: dict[str, tuple[str, int, int, int]] = {}
+        self.lengths: dict[Any, str] = {}
+
+    def fresh(self, wish: str) -> str:
+        """A name that nothing has yet."""
+        wish = re.sub(r"[^\w.\-/]", "_", wish) or "value"
+        name, k = wish, 1
+        while name in self.names:
+            name, k = f"{wish}_{k}", k + 1
+        self.names.add(name)
+        return name
+
+
+class Writer:
+    """The nodes of a graph, or of a body.
+
+    Parameters
+    ----------
+    outside : Outside
+    parent : Writer, optional
+        Of the body's loop.
+    """
+
+    def __init__(self, outside: Outside, parent: Writer | None = None) -> None:
+        self.outside = outside
+        self.parent = parent
+        self.nodes: list[Any] = []
+        self.names: dict[Node, Any] = {}
+        self.line: Node | None = None
+
+    @property
+    def top(self) -> Writer:
+        """The outermost writer."""
+        return self if self.parent is None else self.parent.top
+
+    # ---- nodes ---------------------------------------------------------------------------------
+
+    def op(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+        """Write a node; the name of its result, or a tuple of names.
+
+        An input "" stands for one that is left out; an attribute None too.
+        """
+        named = {k: v for k, v in attributes.items() if v is not None}
+        wish = kind if self.line is None or self.line.name is None else str(self.line.name)
+        results = [self.outside.fresh(wish) for _ in range(outputs)]
+        made = onnx().helper.make_node(kind, list(inputs), results, **named)
+        if self.line is not None and self.line.where:
+            made.doc_string = self.line.where
+        self.nodes.append(made)
+        return results[0] if outputs == 1 else tuple(results)
+
+    def constant(self, value: Any, dtype: Any = None) -> str:
+        """The name of a constant, each of which is written once."""
+        array = np.ascontiguousarray(np.asarray(value, dtype)).reshape(np.shape(value))
+        code_of(array.dtype)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        name = self.outside.constants.get(key)
+        if name is None:
+            name = self.outside.constants[key] = self.outside.fresh("constant")
+            self.outside.initialisers[name] = array
+        return name
+
+    def ints(self, values: Iterable[Any]) -> str:
+        """A list of whole numbers as a constant."""
+        return self.constant(np.array(list(values), np.int64))
+
+    def cast(self, name: str, have: Any, want: Any) -> str:
+        """The same values in another dtype."""
+        if np.dtype(have) == np.dtype(want):
+            return name
+        if name in self.outside.initialisers and np.ndim(self.outside.initialisers[name]) == 0:
+            return self.constant(self.outside.initialisers[name].astype(want))
+        return str(self.op("Cast", name, to=code_of(want)))
+
+    # ---- lengths -------------------------------------------------------------------------------
+
+    def length(self, length: Any) -> str:
+        """A length as an array of one number."""
+        if not isinstance(length, Dim):
+            return self.ints([length])
+        known = self.outside.lengths
+        if length not in known:
+            known[length] = self.top._computed(length)
+        return known[length]
+
+    def shape(self, shape: Sequence[Any]) -> str:
+        """A shape as a list of whole numbers."""
+        if not any(isinstance(n, Dim) for n in shape):
+            return self.ints(shape)
+        parts: list[str] = []
+        run: list[int] = []
+        for n in shape:
+            if isinstance(n, Dim):
+                parts += [self.ints(run)] * bool(run) + [self.length(n)]
+                run = []
+            else:
+                run.append(n)
+        parts += [self.ints(run)] * bool(run)
+        return parts[0] if len(parts) == 1 else str(self.op("Concat", *parts, axis=0))
+
+    def _computed(self, length: Dim) -> str:
+        terms = []
+        for product, factor in length.terms.items():
+            term: Any = None if factor == 1 and product else self.ints([factor])
+            for atom, power in product:
+                one = self._quotient(atom) if isinstance(atom, Quotient) else self._size(atom)
+                for _ in range(power):
+                    term = one if term is None else self.op("Mul", term, one)
+            terms.append(term)
+        total: Any = terms[0]
+        for term in terms[1:]:
+            total = self.op("Add", total, term)
+        return str(total)
+
+    def _quotient(self, atom: Quotient) -> str:
+        return str(self.op("Div", self.length(atom.above), self.length(atom.below)))
+
+    def _size(self, name: str) -> str:
+        if name not in self.outside.sizes:
+            raise BackendError(
+                f"onnx.export: the size {name} is not the length of an axis of an input, so that a "
+                f"file could not find it. Give an input an axis of length {name!r}"
+                f"{at(user_line())}."
+            )
+        source, axis, factor, offset = self.outside.sizes[name]
+        whole = self.op("Shape", source, start=axis, end=axis + 1)
+        if offset:
+            whole = self.op("Sub", whole, self.ints([offset]))
+        if factor != 1:
+            whole = self.op("Div", whole, self.ints([factor]))
+        return str(whole)
+
+    # ---- lines ---------------------------------------------------------------------------------
+
+    def name_of(self, node: Node) -> Any:
+        """What a line is called here, or outside."""
+        if node in self.names:
+            return self.names[node]
+        if self.parent is not None:
+            return self.parent.name_of(node)
+        raise KeyError(node)
+
+    def write(self, graph: Graph) -> None:
+        """Write the lines of a graph that have no name yet."""
+        before = self.line
+        for node in graph.nodes:
+            if node not in self.names:
+                self.line = node
+                self.names[node] = self._written(node)
+        self.line = before
+
+    def _written(self, node: Node) -> Any:
+        if node.op is CONSTANT:
+            return self.constant(node.value)
+        if node.op is SIZE:
+            return self.op("Squeeze", self.length(node.params["size"]), self.ints([0]))
+        if isinstance(node.op, Leaf) and node.op is not PART:
+            raise refused(node, "is fed from outside, and is no input of this graph")
+        if node.op is PART:
+            return self.name_of(node.inputs[0])[node.params["index"]]
+        names = [self.name_of(a) for a in node.inputs]
+        ours = lookup(node.op.name) is node.op
+        function = writer_of(node.op.name) if ours else None
+        _check_complex(node)
+        if function is not None:
+            return function(self, node, *names)
+        if node.op.kind == "elementwise":
+            return by_body(self, node, names)
+        raise refused(node, "has no counterpart in ONNX")
+
+    def lanes(self) -> Lanes:
+        """The scalar language, written as nodes here."""
+        return Lanes(self)
+
+
+def _check_complex(node: Node) -> None:
+    specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)
+    for spec in (*specs, *[a.spec for a in node.inputs]):
+        if getattr(spec, "dtype", np.dtype(float)).kind == "c":
+            raise refused(node, "is of complex numbers, which the operators of ONNX do not take")

@@ -1,0 +1,196 @@
+"""Windows: convolution, transposed convolution, pooling.
+
+What is to be added around an array is said by numbers, or by `auto_pad`, which keeps lengths the
+same (up to the stride), the odd one after (SAME_UPPER) or before (SAME_LOWER).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.op import lookup
+
+from .node_view import Reading
+from .registry import imports
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def _options(n: Reading, axes: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return tuple(n.get("strides") or [1] * axes), tuple(n.get("dilations") or [1] * axes)
+
+
+def _padding(n: Reading, lengths: Any, kernel: Any, stride: Any, dilation: Any) -> Pairs:
+    axes = len(kernel)
+    how = n.get("auto_pad", "NOTSET")
+    if how in ("NOTSET", ""):
+        pads = n.get("pads") or [0] * (2 * axes)
+        return tuple((pads[k], pads[axes + k]) for k in range(axes))
+    if how == "VALID":
+        return ((0, 0),) * axes
+    pairs = []
+    for m, k, s, d in zip(lengths, kernel, stride, dilation, strict=True):
+        if not isinstance(m, int):
+            raise n.refused(f"with auto_pad={how!r} needs the lengths of its axes as numbers")
+        total = max((-(-m // s) - 1) * s + d * (k - 1) + 1 - m, 0)
+        small, large = total // 2, total - total // 2
+        pairs.append((small, large) if how == "SAME_UPPER" else (large, small))
+    return tuple(pairs)
+
+
+@imports("Conv", grows=True)
+def _conv(n: Reading, x: Any, w: Any, bias: Any = None) -> Any:
+    kernel = tuple(w.shape[2:])
+    stride, dilation = _options(n, len(kernel))
+    y = lookup("convolution")(
+        x,
+        w,
+        stride=stride,
+        padding=_padding(n, x.shape[2:], kernel, stride, dilation),
+        dilation=dilation,
+        groups=n.get("group", 1),
+    )
+    return _biased(y, bias, len(kernel))
+
+
+def _biased(y: Any, bias: Any, axes: int) -> Any:
+    return y if bias is None else y + np.reshape(bias, (-1, *[1] * axes))
+
+
+@imports("ConvTranspose", grows=True)
+def _transposed(n: Reading, x: Any, w: Any, bias: Any = None) -> Any:
+    kernel, axes = tuple(w.shape[2:]), len(w.shape) - 2
+    stride, dilation = _options(n, axes)
+    more = n.get("output_padding") or [0] * axes
+    full = [
+        (m - 1) * s + d * (k - 1) + 1 + e
+        for m, s, d, k, e in zip(x.shape[2:], stride, dilation, kernel, more, strict=True)
+    ]
+    wanted, how = n.get("output_shape"), n.get("auto_pad", "NOTSET")
+    if wanted is None and how in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = [m * s for m, s in zip(x.shape[2:], stride, strict=True)]
+    if wanted is not None:
+        cut = [f - m for f, m in zip(full, wanted[-axes:], strict=True)]
+        # Here, unlike in Conv, SAME_UPPER cuts more off before, and every other way off after.
+        upper = how == "SAME_UPPER"
+        padding = tuple((c // 2, c - c // 2) if upper else (c - c // 2, c // 2) for c in cut)
+    else:
+        padding = _padding(n, x.shape[2:], kernel, stride, dilation)
+    size = tuple(f - low - high for f, (low, high) in zip(full, padding, strict=True))
+    inner = tuple(
+        (max(low, 0), max(high - e, 0)) for (low, high), e in zip(padding, more, strict=True)
+    )
+    if any(e > high and e for (_, high), e in zip(padding, more, strict=True)) or any(
+        c < 0 for pair in padding for c in pair
+    ):
+        return _biased(_placed(n, x, w, full, padding, stride, dilation), bias, axes)
+    options = {"stride": stride, "dilation": dilation, "groups": n.get("group", 1)}
+    y = lookup("convolution_input")(x, w, size=size, padding=inner, **options)
+    return _biased(y, bias, axes)
+
+
+def _placed(
+    n: Reading, x: Any, w: Any, full: Any, padding: Pairs, stride: Any, dilation: Any
+) -> Any:
+    """The whole result, zeros where no window reaches, and what is wanted of it."""
+    none = ((0, 0),) * len(full)
+    reach = tuple(
+        (m - 1) * s + d * (k - 1) + 1
+        for m, s, d, k in zip(x.shape[2:], stride, dilation, w.shape[2:], strict=True)
+    )
+    options = {"stride": stride, "dilation": dilation, "groups": n.get("group", 1)}
+    y = lookup("convolution_input")(x, w, size=reach, padding=none, **options)
+    index, width = [slice(None)] * 2, [(0, 0)] * 2
+    for f, r, (low, high) in zip(full, reach, padding, strict=True):
+        width.append((max(-low, 0), f - r + max(-high, 0)))
+        index.append(slice(max(low, 0), f + max(-low, 0) + max(-high, 0) - max(high, 0)))
+    return np.pad(y, width)[tuple(index)]
+
+
+def _rounded_up(n: Reading, x: Any, frame: Any) -> Pairs:
+    """Padding with what a last window that is not full reaches beyond the end."""
+    kernel, stride, padding, dilation = frame
+    if not n.get("ceil_mode", 0):
+        return tuple(padding)
+    pairs = []
+    for m, k, s, (low, high), d in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True):
+        span = m + low + high - (d * (k - 1) + 1)
+        count = -(-span // s) + 1
+        if (count - 1) * s >= m + low:  # a window must begin inside
+            count -= 1
+        pairs.append((low, high + max((count - 1) * s - span, 0)))
+    return tuple(pairs)
+
+
+def _frame(n: Reading, x: Any) -> tuple[Any, Any, Pairs, Any]:
+    kernel = tuple(n.get("kernel_shape"))
+    stride, dilation = _options(n, len(kernel))
+    return kernel, stride, _padding(n, x.shape[2:], kernel, stride, dilation), dilation
+
+
+@imports("MaxPool", grows=True)
+def _max_pool(n: Reading, x: Any) -> Any:
+    kernel, stride, _, dilation = frame = _frame(n, x)
+    options = {
+        "window": kernel,
+        "stride": stride,
+        "padding": _rounded_up(n, x, frame),
+        "dilation": dilation,
+    }
+    y = lookup("max_pool")(x, **options)
+    if len(n.outputs) < 2:
+        return y
+    n.only("storage_order", 0)
+    indices = lookup("max_pool_indices")(x, **options)
+    rows = prod(x.shape[:2])
+    each = prod(x.shape[2:])
+    return y, indices + (np.arange(rows) * each).reshape(*x.shape[:2], *[1] * len(kernel))
+
+
+def sums(n: Reading, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+    """Sums over windows; of windows with gaps by a convolution with ones, channel by channel."""
+    if all(d == 1 for d in dilation):
+        return lookup("sum_pool")(x, window=kernel, stride=stride, padding=padding)
+    channels = x.shape[1]
+    n.need((channels, *kernel), x.dtype)
+    return lookup("convolution")(
+        x,
+        np.ones((channels, 1, *kernel), x.dtype),
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        groups=channels,
+    )
+
+
+@imports("AveragePool", grows=True)
+def _average_pool(n: Reading, x: Any) -> Any:
+    kernel, stride, padding, dilation = frame = _frame(n, x)
+    wide = _rounded_up(n, x, frame)
+    total = sums(n, x, kernel, stride, wide, dilation)
+    if wide == padding and (n.get("count_include_pad", 0) or not any(map(any, padding))):
+        return total / prod(kernel)
+    n.need([m + sum(p) for m, p in zip(x.shape[2:], wide, strict=True)], x.dtype)
+    ones = np.ones((1, 1, *x.shape[2:]), x.dtype)
+    if n.get("count_include_pad", 0):
+        ones = np.pad(ones, [(0, 0), (0, 0), *padding], constant_values=1)
+        wide = tuple((0, b - a) for (_, a), (_, b) in zip(padding, wide, strict=True))
+    return total / sums(n, ones, kernel, stride, wide, dilation)
+
+
+@imports("LpPool", grows=True)
+def _lp_pool(n: Reading, x: Any) -> Any:
+    kernel, stride, _, dilation = frame = _frame(n, x)
+    p = n.get("p", 2)
+    total = sums(n, np.abs(x) ** p, kernel, stride, _rounded_up(n, x, frame), dilation)
+    return total ** (1.0 / p)
+
+
+@imports("GlobalAveragePool", "GlobalMaxPool")
+def _global(n: Reading, x: Any) -> Any:
+    axes = tuple(range(2, len(x.shape)))
+    reduce = np.mean if n.kind == "GlobalAveragePool" else np.max
+    return reduce(x, axis=axes, keepdims=True)

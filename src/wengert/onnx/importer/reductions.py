@@ -1,0 +1,142 @@
+"""Reductions: over axes, from an attribute or, in later versions, from an input.
+
+Without axes all are meant, or none if the node says that this is to do nothing.  Running sums and
+the softmax, which keep the shape, are here too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.op import lookup
+
+from .node_view import Reading
+from .registry import imports
+
+
+def _sum_of(f: Any) -> Any:
+    return lambda x, **k: np.sum(f(x), **k)
+
+
+def _log_sum_exp(x: Any, axis: Any, keepdims: bool) -> Any:
+    return lookup("logsumexp")(x, axis=axis, keepdims=keepdims)
+
+
+def _norm2(x: Any, axis: Any, keepdims: bool) -> Any:
+    if x.dtype.kind != "f":
+        return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims)).astype(x.dtype)
+    return lookup("norm2")(x, axis=axis, keepdims=keepdims)
+
+
+_REDUCTIONS = {
+    "ReduceSum": np.sum,
+    "ReduceMean": np.mean,
+    "ReduceProd": np.prod,
+    "ReduceL1": _sum_of(np.abs),
+    "ReduceL2": _norm2,
+    "ReduceSumSquare": _sum_of(np.square),
+    "ReduceLogSum": lambda x, **k: np.log(np.sum(x, **k)),
+    "ReduceLogSumExp": _log_sum_exp,
+}
+
+
+def _axes(n: Reading, x: Any, given: Any) -> Any:
+    """The axes; None if nothing is to be done."""
+    axes = n.axes(given, len(x.shape))
+    if axes:
+        return tuple(axes)
+    return None if n.get("noop_with_empty_axes", 0) else tuple(range(len(x.shape)))
+
+
+@imports(*_REDUCTIONS, static=(1,))
+def _reduced(n: Reading, x: Any, given: Any = None) -> Any:
+    axes = _axes(n, x, given)
+    keep = bool(n.get("keepdims", 1))
+    # Of no axes, ReduceSumSquare is still the square, and ReduceSum what it was given.
+    axes = () if axes is None else axes
+    out = _REDUCTIONS[n.kind](x, axis=axes, keepdims=keep)
+    return out if out.dtype == x.dtype else out.astype(x.dtype)
+
+
+@imports("ReduceMax", "ReduceMin", static=(1,))
+def _extreme(n: Reading, x: Any, given: Any = None) -> Any:
+    axes = _axes(n, x, given)
+    if axes is None:
+        return x
+    keep, largest = bool(n.get("keepdims", 1)), n.kind == "ReduceMax"
+    if x.dtype.kind == "b":
+        return (np.any if largest else np.all)(x, axis=axes, keepdims=keep)
+    if any(x.shape[a] == 0 for a in axes):
+        ends = np.finfo(x.dtype) if x.dtype.kind == "f" else np.iinfo(x.dtype)
+        fill = ends.min if largest else ends.max
+        if x.dtype.kind == "f":
+            fill = -np.inf if largest else np.inf
+        return np.max(x, axis=axes, keepdims=keep, initial=fill)
+    return (np.max if largest else np.min)(x, axis=axes, keepdims=keep)
+
+
+@imports("ArgMax", "ArgMin")
+def _position(n: Reading, x: Any) -> Any:
+    axis = n.get("axis", 0) % len(x.shape)
+    keep = bool(n.get("keepdims", 1))
+    find = np.argmax if n.kind == "ArgMax" else np.argmin
+    if not n.get("select_last_index", 0):
+        return find(x, axis=axis, keepdims=keep)
+    return x.shape[axis] - 1 - find(np.flip(x, axis), axis=axis, keepdims=keep)
+
+
+@imports("CumSum", "CumProd", static=(1,))
+def _running(n: Reading, x: Any, given: Any) -> Any:
+    axis = int(n.number(given, "axis")) % len(x.shape)
+    back = bool(n.get("reverse", 0))
+    total, neutral = (np.cumsum, 0) if n.kind == "CumSum" else (np.cumprod, 1)
+    x = np.flip(x, axis) if back else x
+    out = total(x, axis=axis, dtype=x.dtype)
+    if n.get("exclusive", 0):
+        first = [slice(None)] * len(x.shape)
+        rest = list(first)
+        first[axis], rest[axis] = slice(0, 1), slice(None, -1)
+        start = np.zeros_like(out[tuple(first)]) + np.asarray(neutral, x.dtype)
+        out = np.concatenate([start, out[tuple(rest)]], axis=axis)
+    return np.flip(out, axis) if back else out
+
+
+@imports("Softmax", "LogSoftmax")
+def _softmax(n: Reading, x: Any) -> Any:
+    name = "softmax" if n.kind == "Softmax" else "log_softmax"
+    return lookup(name)(x, axis=n.get("axis", -1) % len(x.shape))
+
+
+@imports("Hardmax")
+def _hardmax(n: Reading, x: Any) -> Any:
+    axis = n.get("axis", -1) % len(x.shape)
+    best = np.argmax(x, axis=axis, keepdims=True)
+    shape = [1] * len(x.shape)
+    shape[axis] = x.shape[axis]
+    places = np.arange(x.shape[axis]).reshape(shape)
+    return np.equal(best, places).astype(x.dtype)
+
+
+@imports("LpNormalization")
+def _lp(n: Reading, x: Any) -> Any:
+    axis, p = n.get("axis", -1) % len(x.shape), n.get("p", 2)
+    if p == 1:
+        size = np.sum(np.abs(x), axis=axis, keepdims=True)
+    else:
+        size = lookup("norm2")(x, axis=axis, keepdims=True)
+    return np.where(np.equal(size, 0), 0, x / np.where(np.equal(size, 0), 1, size)).astype(x.dtype)
+
+
+@imports("TopK", static=(1,))
+def _largest(n: Reading, x: Any, count: Any) -> Any:
+    """Of equal elements the first comes first, and what is not asked to be in order is, too."""
+    axis, k = n.get("axis", -1) % len(x.shape), n.whole(count, "number of elements")[0]
+    if n.get("largest", 1):
+        key = -x if x.dtype.kind == "f" else np.invert(x)
+    else:
+        key = x
+    order = np.argsort(key, axis=axis, kind="stable")
+    order = order[(slice(None),) * axis + (slice(0, k),)]
+    return np.take_along_axis(x, order, axis), order

@@ -1,0 +1,186 @@
+"""Shapes: arrangement of elements; lengths as values.
+
+A Shape is a list of lengths, some of which may have names; what is computed from it stays one, and
+so a Reshape knows its result for all sizes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.symbolic.dim import Dim
+from wengert.numpy import full
+
+from .node_view import Reading, listed
+from .registry import imports
+
+_FAR = 2**31 - 1  # the largest bound of 32 bits, which stands for the end
+
+
+@imports("Shape")
+def _shape(n: Reading, x: Any) -> Any:
+    return listed(x.shape[slice(n.get("start", 0), n.get("end"))])
+
+
+@imports("Size")
+def _size(n: Reading, x: Any) -> Any:
+    total: Any = 1
+    for length in x.shape:
+        total = total * length
+    return listed([total]).reshape(())
+
+
+@imports("Reshape", lengths=True, static=(1,))
+def _reshape(n: Reading, x: Any, shape: Any) -> Any:
+    wanted = n.whole(shape, "shape")
+    if not n.get("allowzero", 0):
+        wanted = [x.shape[k] if type(m) is int and m == 0 else m for k, m in enumerate(wanted)]
+    return np.reshape(x, tuple(wanted))
+
+
+@imports("Transpose")
+def _transpose(n: Reading, x: Any) -> Any:
+    order = n.get("perm")
+    return np.transpose(x, None if order is None else tuple(order))
+
+
+@imports("Squeeze", lengths=True, static=(1,))
+def _squeeze(n: Reading, x: Any, axes: Any = None) -> Any:
+    found = n.axes(axes, len(x.shape))
+    if axes is None and n.get("axes") is None:
+        found = [k for k, m in enumerate(x.shape) if type(m) is int and m == 1]
+    return np.squeeze(x, tuple(found)) if found else x
+
+
+@imports("Unsqueeze", lengths=True, static=(1,))
+def _unsqueeze(n: Reading, x: Any, axes: Any = None) -> Any:
+    given = n.get("axes") if axes is None else n.whole(axes, "axes")
+    return np.expand_dims(x, tuple(a % (len(x.shape) + len(given)) for a in given))
+
+
+@imports("Flatten")
+def _flatten(n: Reading, x: Any) -> Any:
+    ndim = len(x.shape)
+    axis = n.get("axis", 1)
+    axis = axis + ndim if axis < 0 else axis
+    first: Any = 1
+    rest: Any = 1
+    for k, m in enumerate(x.shape):
+        first, rest = (first * m, rest) if k < axis else (first, rest * m)
+    return np.reshape(x, (first, rest))
+
+
+@imports("Concat", lengths=True)
+def _concat(n: Reading, *xs: Any) -> Any:
+    return np.concatenate(xs, axis=n.get("axis"))
+
+
+@imports("Split", static=(1,))
+def _split(n: Reading, x: Any, sizes: Any = None) -> Any:
+    axis = n.get("axis", 0) % len(x.shape)
+    given = n.get("split") if sizes is None else n.whole(sizes, "sizes")
+    if given is None:
+        count = n.get("num_outputs") or len(n.outputs)
+        each = -(-x.shape[axis] // count)
+        given = [each] * (count - 1)
+        given.append(x.shape[axis] - each * (count - 1))
+    parts, start = [], 0
+    for size in given:
+        index = [slice(None)] * len(x.shape)
+        index[axis] = slice(start, start + size)
+        parts.append(x[tuple(index)])
+        start = start + size
+    return tuple(parts)
+
+
+@imports("Expand", static=(1,), grows=True)
+def _expand(n: Reading, x: Any, shape: Any) -> Any:
+    wanted = n.whole(shape, "shape")
+    have = (1,) * (len(wanted) - len(x.shape)) + tuple(x.shape)
+    wanted = [1] * (len(have) - len(wanted)) + wanted
+    final = tuple(h if type(m) is int and m == 1 else m for h, m in zip(have, wanted, strict=True))
+    if isinstance(x, np.ndarray) and any(isinstance(m, Dim) for m in final):
+        return full(final, np.zeros((), x.dtype), x.dtype) + x
+    return np.broadcast_to(x, final)
+
+
+@imports("Tile", static=(1,), grows=True)
+def _tile(n: Reading, x: Any, counts: Any) -> Any:
+    return np.tile(x, tuple(n.whole(counts, "repeats")))
+
+
+@imports("Slice", lengths=True, static=(1, 2, 3, 4))
+def _slice(n: Reading, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    first, last = n.whole(starts, "starts"), n.whole(ends, "ends")
+    where = list(range(len(first))) if axes is None else n.whole(axes, "axes")
+    by = [1] * len(first) if steps is None else n.whole(steps, "steps")
+    index = [slice(None)] * len(x.shape)
+    for a, b, axis, step in zip(first, last, where, by, strict=True):
+        index[axis] = _bounded(a, b, step, x.shape[axis])
+    return x[tuple(index)]
+
+
+def _bounded(a: Any, b: Any, step: int, length: Any) -> slice:
+    """A slice whose bounds beyond the ends, which ONNX writes as large numbers, are left out."""
+    if step > 0:
+        last = None if not isinstance(b, Dim) and b >= _FAR else b
+        return slice(a, last, None if step == 1 else step)
+    low = -length if type(length) is int else -_FAR
+    last = None if not isinstance(b, Dim) and b < low else b
+    return slice(None if not isinstance(a, Dim) and a >= _FAR else a, last, step)
+
+
+@imports("DepthToSpace")
+def _depth_to_space(n: Reading, x: Any) -> Any:
+    size = n.get("blocksize")
+    b, c, h, w = x.shape
+    n.only("mode", "DCR", "CRD")
+    if n.get("mode", "DCR") == "DCR":
+        apart = np.reshape(x, (b, size, size, c // size**2, h, w))
+        moved = np.transpose(apart, (0, 3, 4, 1, 5, 2))
+    else:
+        apart = np.reshape(x, (b, c // size**2, size, size, h, w))
+        moved = np.transpose(apart, (0, 1, 4, 2, 5, 3))
+    return np.reshape(moved, (b, c // size**2, h * size, w * size))
+
+
+@imports("SpaceToDepth")
+def _space_to_depth(n: Reading, x: Any) -> Any:
+    size = n.get("blocksize")
+    b, c, h, w = x.shape
+    apart = np.reshape(x, (b, c, h // size, size, w // size, size))
+    n.only("mode", "DCR", "CRD")
+    front = (3, 5, 1) if n.get("mode", "DCR") == "DCR" else (1, 3, 5)
+    moved = np.transpose(apart, (0, *front, 2, 4))
+    return np.reshape(moved, (b, c * size**2, h // size, w // size))
+
+
+@imports("Pad", static=(1, 2, 3), grows=True)
+def _pad(n: Reading, x: Any, pads: Any, value: Any = None, axes: Any = None) -> Any:
+    mode = n.get("mode", "constant")
+    amounts = n.whole(pads, "pads")
+    ndim, half = len(x.shape), len(amounts) // 2
+    where = range(ndim) if axes is None else [a % ndim for a in n.whole(axes, "axes")]
+    width = [(0, 0)] * ndim
+    for k, axis in enumerate(where):
+        width[axis] = (amounts[k], amounts[half + k])
+    for axis, (low, high) in enumerate(width):
+        if low < 0 or high < 0:
+            index = [slice(None)] * ndim
+            index[axis] = slice(max(-low, 0), x.shape[axis] - max(-high, 0))
+            x = x[tuple(index)]
+    width = [(max(low, 0), max(high, 0)) for low, high in width]
+    if mode == "constant":
+        fill = 0 if value is None else n.number(value, "value")
+        n.need([m + low + high for m, (low, high) in zip(x.shape, width, strict=True)], x.dtype)
+        return np.pad(x, width, constant_values=fill)
+    n.only("mode", "constant", "reflect", "edge", "wrap")
+    return np.pad(x, width, mode=mode)
+
+
+@imports("Trilu", static=(1,))
+def _trilu(n: Reading, x: Any, k: Any = None) -> Any:
+    offset = 0 if k is None else int(n.number(k, "diagonal"))
+    return (np.triu if n.get("upper", 1) else np.tril)(x, offset)

@@ -1,0 +1,76 @@
+"""Library: the onnx package, which is imported when a file is written or read, and not before.
+
+It is imported here and nowhere else, so that everything else of `wengert.onnx` can be imported,
+read and documented on a machine that does not have it.
+
+    onnx          the package, or an error that says how to install it
+    code_of       the number that ONNX has for a dtype
+    dtype_of      the dtype of such a number
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from wengert.errors import DtypeError, at, user_line
+
+# ONNX's numbers of element types (TensorProto.DataType), which never change.
+_CODES = {
+    "float32": 1,
+    "uint8": 2,
+    "int8": 3,
+    "uint16": 4,
+    "int16": 5,
+    "int32": 6,
+    "int64": 7,
+    "bool": 9,
+    "float16": 10,
+    "float64": 11,
+    "uint32": 12,
+    "uint64": 13,
+    "complex64": 14,
+    "complex128": 15,
+}
+_DTYPES = {code: np.dtype(name) for name, code in _CODES.items()}
+
+
+def onnx() -> Any:
+    """The onnx package.
+
+    Raises
+    ------
+    ImportError
+        It is not installed.
+    """
+    try:
+        return import_module("onnx")
+    except ImportError as error:
+        raise ImportError(
+            "wengert.onnx needs the packages onnx and, to run files, onnxruntime. Install the "
+            "extra: pip install 'wengert[onnx]'."
+        ) from error
+
+
+def code_of(dtype: Any) -> int:
+    """The number that ONNX has for a dtype.
+
+    Raises
+    ------
+    DtypeError
+        It has none.
+    """
+    try:
+        return _CODES[np.dtype(dtype).name]
+    except KeyError:
+        raise DtypeError(
+            f"ONNX has no elements of dtype {dtype}. Cast to one of {', '.join(_CODES)}"
+            f"{at(user_line())}."
+        ) from None
+
+
+def dtype_of(code: int) -> np.dtype[Any] | None:
+    """The dtype of a number of ONNX; None where NumPy has none (bfloat16, strings)."""
+    return _DTYPES.get(code)

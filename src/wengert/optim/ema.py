@@ -1,0 +1,164 @@
+"""Averaging: a slowly moving mean of the parameters, often better than the last of them.
+
+    a <- decay a + (1 - decay) p        after each step of the optimiser
+
+`EMA` keeps the means as variables, so `update` can stand in a compiled step; `applied` puts them in
+the place of the parameters for as long as something is measured with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.core.recording import no_grad, session
+from wengert._engine.graphs.inputs import variable
+from wengert.errors import ArgumentError, ShapeError, StructureError, at, user_line
+
+from .state import as_like, write
+
+__all__ = ["EMA"]
+
+
+class EMA:
+    """Exponential moving averages of parameters.
+
+    Parameters
+    ----------
+    parameters : iterable of Tensor
+        Their values now are where the averages begin.
+    decay : float, default 0.999
+        How much of the average is kept at each update, from 0 to before 1.
+    warmup : bool, default False
+        Keep less at first, ``min(decay, (1 + n) / (10 + n))`` at update n, so that the beginning is
+        soon forgotten.
+
+    Raises
+    ------
+    ArgumentError
+        No parameters, something that is no tensor, or a decay outside its range.
+
+    References
+    ----------
+    .. [1] B. T. Polyak and A. B. Juditsky, "Acceleration of stochastic approximation by
+       averaging", SIAM J. Control Optim. 30 (1992) 838-855, doi:10.1137/0330046.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert import optim
+    >>> p = wg.tensor([0.0], requires_grad=True)
+    >>> average = optim.EMA([p], decay=0.5)
+    >>> for value in (4.0, 8.0):
+    ...     p.data = np.array([value])
+    ...     average.update()
+    >>> with average.applied():
+    ...     print(p.numpy())
+    [5.]
+    >>> p.numpy()
+    array([8.])
+    """
+
+    def __init__(
+        self, parameters: Iterable[Any], decay: float = 0.999, warmup: bool = False
+    ) -> None:
+        given: list[Any] = [parameters] if isinstance(parameters, Handle) else list(parameters)
+        self.parameters = given
+        if not self.parameters:
+            raise ArgumentError(
+                f"EMA was given no parameters. Pass model.parameters(){at(user_line())}."
+            )
+        for p in self.parameters:
+            if not isinstance(p, Handle):
+                raise ArgumentError(
+                    f"EMA was given a {type(p).__name__} as a parameter. Pass model.parameters()"
+                    f"{at(user_line())}."
+                )
+        if not 0 <= decay < 1:
+            raise ArgumentError(
+                f"EMA(decay={decay}): from 0 to before 1. Change it{at(user_line())}."
+            )
+        self.decay, self.warmup = float(decay), bool(warmup)
+        self.averages = [_held(value_of(p)) for p in self.parameters]
+        self.count = _held(0)
+
+    @no_grad()
+    def update(self) -> None:
+        """Move the averages towards the parameters as they are now."""
+        keep: Any = self.decay
+        if self.warmup:
+            n = value_of(self.count)
+            keep = np.minimum(self.decay, (1.0 + n) / (10.0 + n))
+        for average, p in zip(self.averages, self.parameters, strict=True):
+            a = value_of(average)
+            share = as_like(1.0 - keep, a.real) if self.warmup else 1.0 - keep
+            write(average, a + share * (value_of(p) - a))
+        write(self.count, value_of(self.count) + 1)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """A block in which the parameters have their averages for values."""
+        if session() is not None:
+            raise StructureError(
+                "EMA.applied() while a graph is built: it changes values, which a graph has none "
+                f"of. Put the compiled call into the block{at(user_line())}."
+            )
+        before = [np.array(value_of(p)) for p in self.parameters]
+        try:
+            self.copy_to()
+            yield
+        finally:
+            for p, value in zip(self.parameters, before, strict=True):
+                p.data = value
+
+    def copy_to(self) -> None:
+        """Give the parameters their averages for good."""
+        for p, average in zip(self.parameters, self.averages, strict=True):
+            p.data = np.array(value_of(average))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Averages by position, and how often they were updated."""
+        averages = [np.array(value_of(a)) for a in self.averages]
+        return {"averages": averages, "count": int(value_of(self.count))}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from averages that were saved.
+
+        Raises
+        ------
+        StructureError
+            They are of another number of parameters. Nothing was changed.
+        ShapeError
+            A shape does not match. Nothing was changed.
+        """
+        averages = list(state["averages"])
+        if len(averages) != len(self.averages):
+            raise StructureError(
+                f"EMA.load_state_dict: the state is of {len(averages)} parameters, this is of "
+                f"{len(self.averages)}. Load the state of the same model{at(user_line())}."
+            )
+        for number, (mine, other) in enumerate(zip(self.averages, averages, strict=True)):
+            if np.shape(other) != mine.shape:
+                raise ShapeError(
+                    f"EMA.load_state_dict: parameter {number} has shape {np.shape(other)} in the "
+                    f"state and {mine.shape} here. Load the state of the same model"
+                    f"{at(user_line())}."
+                )
+        with no_grad():
+            for mine, other in zip(self.averages, averages, strict=True):
+                write(mine, np.asarray(other))
+            write(self.count, np.asarray(int(state["count"])))
+
+    def __repr__(self) -> str:
+        count = int(value_of(self.count))
+        more = ", warmup=True" if self.warmup else ""
+        number = len(self.parameters)
+        return f"EMA(decay={self.decay}{more}, {number} parameters, {count} updates)"
+
+
+def _held(value: Any) -> Any:
+    return variable(np.array(value), "average", differentiable=False)

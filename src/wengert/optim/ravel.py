@@ -1,0 +1,143 @@
+"""Raveled: functions of containers of arrays as functions of one vector, and back.
+
+SciPy's methods know vectors.  A program that takes its arguments apart itself is one compiled
+function of a vector; its gradient is a vector, its Hessian a matrix, without assembly outside.
+
+    Raveled     a container's shape: vector <-> container, functions, bounds
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import value_of
+from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+
+Vector = np.ndarray[Any, Any]
+
+
+class Raveled:
+    """What a container of arrays looks like as a vector: dicts in the order of their keys.
+
+    Parameters
+    ----------
+    x : container of arrays
+        Real numbers, in any nesting; whole numbers become float64.
+    what : str
+        Who asks, for messages.
+
+    Raises
+    ------
+    DtypeError
+        An array of complex numbers, texts or objects.
+    ArgumentError
+        No numbers at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shape = Raveled({"a": np.zeros((2, 2)), "b": 1.0}, "f")
+    >>> shape.vector({"a": np.eye(2), "b": 5.0})
+    array([1., 0., 0., 1., 5.])
+    >>> shape.container(np.arange(5.0))["a"]
+    array([[0., 1.],
+           [2., 3.]])
+    """
+
+    def __init__(self, x: Any, what: str) -> None:
+        leaves, self.structure = pytree.flatten(x)
+        self._order = pytree.insertion_order(x)
+        leaves = [leaves[k] for k in self._order]
+        arrays = [np.asarray(value_of(leaf)) for leaf in leaves]
+        for array in arrays:
+            if array.dtype.kind not in "fiub":
+                raise DtypeError(
+                    f"{what}: x0 contains {array.dtype}, which is no real number. Pass real "
+                    f"arrays; give a complex one as its two parts{at(user_line())}."
+                )
+        self.shapes = [array.shape for array in arrays]
+        self.dtypes = [a.dtype if a.dtype.kind == "f" else np.dtype(float) for a in arrays]
+        self.sizes = [array.size for array in arrays]
+        if not any(self.sizes):
+            raise ArgumentError(
+                f"{what}: x0 contains no numbers. Pass what is to be found{at(user_line())}."
+            )
+
+    def _key(self) -> Any:
+        return self.structure, tuple(self._order), tuple(self.shapes), tuple(self.dtypes)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Raveled) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def vector(self, x: Any) -> Vector:
+        """The numbers of a container of this shape, as float64."""
+        leaves = pytree.flatten(x)[0]
+        return np.concatenate([np.ravel(value_of(leaves[k])).astype(float) for k in self._order])
+
+    def container(self, v: Any) -> Any:
+        """The container of a vector; recorded and traced vectors as well."""
+        leaves: list[Any] = [None] * len(self._order)
+        begin = 0
+        for k, shape, dtype, size in zip(
+            self._order, self.shapes, self.dtypes, self.sizes, strict=True
+        ):
+            leaf = np.reshape(v[begin : begin + size], shape) if shape else v[begin]
+            leaves[k] = leaf if leaf.dtype == dtype else leaf.astype(dtype)
+            begin += size
+        return pytree.unflatten(self.structure, leaves)
+
+    def of_vectors(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of such containers as one of vectors."""
+
+        def flat(v: Any, *args: Any) -> Any:
+            return fun(self.container(v), *args)
+
+        flat.__name__ = getattr(fun, "__name__", "fun")
+        return flat
+
+    def bounds(self, given: Any, what: str) -> tuple[Vector, Vector]:
+        """Lower and upper bounds of each number, from two containers or numbers."""
+        if not (isinstance(given, tuple | list) and len(given) == 2):
+            raise ArgumentError(
+                f"{what}: bounds are a pair (lower, upper), each a number, or numbers and arrays "
+                f"in the structure of x0. A {type(given).__name__} was given{at(user_line())}."
+            )
+        low, high = (self._bound(b, side, what) for b, side in zip(given, (-1, 1), strict=True))
+        if np.any(low > high):
+            raise ArgumentError(
+                f"{what}: {np.sum(low > high)} lower bounds are above their upper ones. Exchange "
+                f"them{at(user_line())}."
+            )
+        return low, high
+
+    def _bound(self, bound: Any, side: int, what: str) -> Vector:
+        if bound is None:
+            bound = side * math.inf
+        leaves, structure = pytree.flatten(bound)
+        if len(leaves) == 1 and leaves[0] is bound and np.ndim(bound) == 0:
+            leaves = leaves * len(self.shapes)
+        elif structure == self.structure:
+            leaves = [leaves[k] for k in self._order]
+        else:
+            raise ArgumentError(
+                f"{what}: bounds have the structure {structure}, x0 has {self.structure}. Give "
+                f"one number, or the structure of x0{at(user_line())}."
+            )
+        try:
+            wide = [
+                np.broadcast_to(side * math.inf if leaf is None else np.asarray(leaf, float), shape)
+                for leaf, shape in zip(leaves, self.shapes, strict=True)
+            ]
+        except ValueError as error:
+            raise ShapeError(
+                f"{what}: a bound does not fit x0: {error}{at(user_line())}."
+            ) from None
+        return np.concatenate([np.ravel(b) for b in wide])

@@ -1,0 +1,231 @@
+"""Explicit: continuous distributions as a map of uniform numbers; derivatives by parameters pass.
+
+    uniform                                    between two numbers
+    normal, lognormal, halfnormal              from the inverse of the distribution function
+    exponential, gumbel, weibull_min, pareto,  from one exponential number
+    rayleigh
+    laplace, logistic, cauchy                  symmetric ones, equally fine in both tails
+    triangular, truncated_normal               between two ends
+
+Each number is made of one word of 64 bits (of 32 for float32) that belongs to its place alone, so a
+draw can be split among processors.  Where a distribution has tails, the word is a sign and the
+probability beyond the number (`tails`), which is as fine around 0 as floating-point numbers are:
+normal numbers reach 9 deviations (6 for float32), and none is ever infinite.
+
+L. Devroye, Non-Uniform Random Variate Generation (1986), chapter 2, has the maps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.special is loaded when it is first used
+
+from wengert._engine.ops.random import bits as ops
+
+from .keys import as_key, as_shape
+from .parameter_shapes import as_floating, parameter, parameters
+
+__all__ = [
+    "uniform",
+    "normal",
+    "lognormal",
+    "halfnormal",
+    "exponential",
+    "gumbel",
+    "weibull_min",
+    "pareto",
+    "rayleigh",
+    "laplace",
+    "logistic",
+    "cauchy",
+    "triangular",
+    "truncated_normal",
+]
+
+
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = "float64", minval: Any = 0.0, maxval: Any = 1.0
+) -> Any:
+    """Numbers from `minval` to before `maxval`, each equally likely.
+
+    Parameters
+    ----------
+    key : array_like or Tensor
+        uint64[2].
+    shape : int or tuple of int
+    dtype : float64 or float32
+    minval, maxval : float, array_like or Tensor
+        They broadcast to the shape; derivatives by them pass.
+
+    Returns
+    -------
+    ndarray or Tensor
+        A tensor if the key or a bound is one.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> root = wg.random.key(0)
+    >>> float(wg.grad(lambda high: wg.random.uniform(root, maxval=high))(2.0)) == float(
+    ...     wg.random.uniform(root))
+    True
+    """
+    kind, lengths = as_floating(dtype), as_shape(shape)
+    unit = ops.uniform(as_key(key), number=0, shape=lengths, dtype=kind)
+    if type(minval) in (int, float) and type(maxval) in (int, float) and (minval, maxval) == (0, 1):
+        return unit
+    low, high = (parameter(x, kind, lengths) for x in (minval, maxval))
+    return low + (high - low) * unit
+
+
+def tails(key: Any, shape: tuple[Any, ...], dtype: np.dtype[Any]) -> Any:
+    """For each number the side of the middle it is on, and the probability beyond it, as one."""
+    return ops.tail(as_key(key), number=0, shape=shape, dtype=dtype)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Numbers of the standard normal distribution.
+
+    Parameters
+    ----------
+    key : array_like or Tensor
+        uint64[2].
+    shape : int or tuple of int
+    dtype : float64 or float32
+
+    Returns
+    -------
+    ndarray or Tensor
+
+    Notes
+    -----
+    ``mean + deviation * normal(key, shape)`` has derivatives by mean and deviation.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> x = wg.random.normal(wg.random.key(0), (10000,))
+    >>> float(np.mean(x)).__abs__() < 0.05, abs(float(np.std(x)) - 1) < 0.05
+    (True, True)
+    """
+    return ops.normal_of_tail(tails(key, as_shape(shape), as_floating(dtype)))
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = "float64") -> Any:
+    """Numbers whose logarithm is normal with deviation `sigma`."""
+    kind, lengths, (sigma,) = parameters(shape, dtype, sigma)
+    return np.exp(sigma * normal(key, lengths, kind))
+
+
+def halfnormal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Absolute values of normal numbers."""
+    return np.abs(normal(key, shape, dtype))
+
+
+# ---- from one exponential number ---------------------------------------------------------------
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Numbers of the exponential distribution of rate 1; never 0."""
+    tail = tails(key, as_shape(shape), as_floating(dtype))
+    beyond = np.abs(tail)
+    return -np.where(tail < 0, np.log(beyond), np.log1p(-beyond))
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Numbers of the Gumbel distribution: of a largest one of many."""
+    return -np.log(exponential(key, shape, dtype))
+
+
+def weibull_min(
+    key: Any, scale: Any = 1.0, concentration: Any = 1.0, shape: Any = None, dtype: Any = "float64"
+) -> Any:
+    """Numbers of the Weibull distribution: scale E^(1/concentration), E exponential."""
+    kind, lengths, (scale, power) = parameters(shape, dtype, scale, concentration)
+    return scale * exponential(key, lengths, kind) ** (1.0 / power)
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = "float64") -> Any:
+    """Numbers of the Pareto distribution from 1 on: exp(E / b), E exponential."""
+    kind, lengths, (b,) = parameters(shape, dtype, b)
+    return np.exp(exponential(key, lengths, kind) / b)
+
+
+def rayleigh(key: Any, scale: Any = 1.0, shape: Any = None, dtype: Any = "float64") -> Any:
+    """Numbers of the Rayleigh distribution: scale sqrt(2 E), E exponential."""
+    kind, lengths, (scale,) = parameters(shape, dtype, scale)
+    return scale * np.sqrt(2.0 * exponential(key, lengths, kind))
+
+
+# ---- symmetric ---------------------------------------------------------------------------------
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Numbers of the Laplace distribution: exponential ones with a sign."""
+    tail = tails(key, as_shape(shape), as_floating(dtype))
+    return np.copysign(np.log(2.0 * np.abs(tail)), tail)
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Numbers of the logistic distribution: log(u / (1 - u)), u uniform."""
+    tail = tails(key, as_shape(shape), as_floating(dtype))
+    beyond = np.abs(tail)
+    return np.copysign(np.log1p(-beyond) - np.log(beyond), tail)
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Numbers of the Cauchy distribution."""
+    tail = tails(key, as_shape(shape), as_floating(dtype))
+    return np.copysign(1.0 / np.tan(np.pi * np.abs(tail)), tail)
+
+
+# ---- between two ends --------------------------------------------------------------------------
+
+
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = "float64"
+) -> Any:
+    """Numbers from `left` to `right` whose density rises to `mode` and falls, both in a line."""
+    kind, lengths, (left, mode, right) = parameters(shape, dtype, left, mode, right)
+    unit = uniform(key, lengths, kind)
+    whole, first, last = right - left, mode - left, right - mode
+    rising = unit * whole < first
+    up = left + np.sqrt(np.where(rising, unit, 0.0) * whole * first)
+    down = right - np.sqrt(np.where(rising, 0.0, 1.0 - unit) * whole * last)
+    return np.where(rising, up, down)
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = "float64"
+) -> Any:
+    """Normal numbers between two; derivatives by both pass.
+
+    Parameters
+    ----------
+    key : array_like or Tensor
+    lower, upper : float, array_like or Tensor
+        In deviations; infinite ones are no bounds.
+    shape : int or tuple of int, optional
+        By default that of the bounds.
+    dtype : float64 or float32
+
+    Returns
+    -------
+    ndarray or Tensor
+
+    Notes
+    -----
+    The quantile of a uniform number, computed in logarithms on the side where the probability is
+    small, so that it is right also for bounds where the distribution function rounds to 0 or 1.
+    """
+    kind, lengths, (lower, upper) = parameters(shape, dtype, lower, upper)
+    unit = uniform(key, lengths, kind)
+    unit = np.maximum(unit, kind.type(2.0**-54 if kind.itemsize == 8 else 2.0**-25))
+    turned = lower > 0.0  # the upper tail is as fine as the lower one, seen from the other side
+    low, high = np.where(turned, -upper, lower), np.where(turned, -lower, upper)
+    log_cdf = scipy.special.log_ndtr
+    inside = np.logaddexp(np.log1p(-unit) + log_cdf(low), np.log(unit) + log_cdf(high))
+    found = scipy.special.ndtri_exp(inside)
+    return np.clip(np.where(turned, -found, found), lower, upper)

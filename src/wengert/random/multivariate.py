@@ -1,0 +1,96 @@
+"""Vectors: draws whose elements belong together.
+
+multivariate_normal     by a factor of its covariance; derivatives by mean and covariance pass
+orthogonal              rotations and reflections, all equally likely
+ball                    points of a ball, all equally likely
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.tensor.numpy_dispatch import as_array, broadcast_shapes
+from wengert.errors import ArgumentError, at, user_line
+
+from .gamma_von_mises import generalized_normal
+from .inverse_transform import exponential, normal
+from .keys import as_shape, split
+from .parameter_shapes import as_floating
+
+__all__ = ["multivariate_normal", "orthogonal", "ball"]
+
+
+def multivariate_normal(
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = "float64",
+    method: str = "cholesky",
+) -> Any:
+    """Vectors of the normal distribution; derivatives by mean and covariance pass.
+
+    Parameters
+    ----------
+    key : array_like or Tensor
+    mean : array_like or Tensor
+        (..., n).
+    cov : array_like or Tensor
+        (..., n, n), symmetric, positive definite.
+    shape : int or tuple of int, optional
+        Of the result without its last axis, of length n; by default that of mean and covariance
+        without theirs.
+    dtype : float64 or float32
+    method : {"cholesky", "eigh"}
+        By which factor of the covariance. Of "eigh" it may be singular, but not be differentiated
+        there.
+
+    Returns
+    -------
+    ndarray or Tensor
+    """
+    kind = as_floating(dtype)
+    mean, cov = as_array(mean).astype(kind), as_array(cov).astype(kind)
+    count = shape_of(mean)[-1]
+    batch = broadcast_shapes(shape_of(mean)[:-1], shape_of(cov)[:-2])
+    lengths = batch if shape is None else as_shape(shape)
+    if method == "cholesky":
+        factor = np.linalg.cholesky(cov)
+    elif method == "eigh":
+        values, axes = np.linalg.eigh(cov)
+        factor = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
+    else:
+        raise ArgumentError(f"method={method!r}: cholesky or eigh{at(user_line())}.")
+    unit = normal(key, (*lengths, count), kind)
+    return mean + np.matmul(factor, unit[..., None])[..., 0]
+
+
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Orthogonal matrices, (*shape, n, n), all equally likely.
+
+    Notes
+    -----
+    The factor Q of normal matrices, with the signs that make R positive: F. Mezzadri, Notices of
+    the AMS 54 (2007) 592-604.
+    """
+    q, r = np.linalg.qr(normal(key, (*as_shape(shape), n, n), dtype))
+    signs = np.where(np.diagonal(r, axis1=-2, axis2=-1) < 0.0, -1.0, 1.0)
+    return q * signs[..., None, :].astype(as_floating(dtype))
+
+
+def ball(key: Any, d: int, p: float = 2.0, shape: Any = (), dtype: Any = "float64") -> Any:
+    """Points of the unit ball of the p-norm, (*shape, d), all equally likely.
+
+    Notes
+    -----
+    F. Barthe, O. Guedon, S. Mendelson, A. Naor, Annals of Probability 33 (2005) 480-513.
+    """
+    first, second = split(key)
+    lengths = as_shape(shape)
+    point = generalized_normal(first, p, (*lengths, d), dtype)
+    rest = exponential(second, lengths, dtype)
+    norm = (np.sum(np.abs(point) ** p, axis=-1) + rest) ** (1.0 / p)
+    return point / norm[..., None]

@@ -1,0 +1,196 @@
+"""Rejection: samplers that propose and accept, one for each distribution of whole numbers.
+
+    poisson_counts     W. Hormann, Insurance: Mathematics and Economics 12 (1993) 39-45 (PTRS)
+    binomial_counts    W. Hormann, J. of Statistical Computation and Simulation 46 (1993) (BTRS)
+    below              D. Lemire, ACM TOMACS 29 (2019): whole numbers, exactly equally likely
+
+Small counts are found by going up the distribution function from 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy  # scipy.special is loaded when it is first used
+
+from wengert._engine.core.dispatch import Example
+from wengert._engine.core.op import register
+
+from .keys import as_key
+from .parameter_shapes import filled
+from .rejection_loop import Proposal, Trials, open_unit
+
+__all__ = ["poisson_counts", "binomial_counts", "below"]
+
+_MOST = 2.0**62  # counts up to which whole numbers of 64 bits hold all there are
+
+
+# ---- counts ------------------------------------------------------------------------------------
+
+
+def _climb(unit: Any, first: Any, ratio: Any, *given: Any) -> Any:
+    """The first count at which the distribution function is above `unit`.
+
+    `first` is the probability of 0, ``ratio(k, *given)`` that of k divided by that of k - 1.
+    """
+    count = np.zeros(unit.size)
+    left, term = np.array(unit), np.array(first)
+    going = np.flatnonzero(left > term)
+    k = 0
+    while going.size and k < 1000:  # rounding may leave a little of 1 over
+        k += 1
+        left[going] -= term[going]
+        term[going] *= ratio(k, *[x[going] for x in given])
+        count[going] = k
+        going = going[(left[going] > term[going]) & (term[going] > 0.0)]
+    return count
+
+
+def _prepare_poisson(rate: Any) -> tuple[Any, ...]:
+    return (rate >= 0.0) & (rate < _MOST), rate
+
+
+def _propose_poisson(words: Any, rate: Any) -> Proposal:
+    values, accepted = np.empty(rate.size), np.ones(rate.size, bool)
+    unit, height = open_unit(words[0]), open_unit(words[1])
+    few = rate < 10.0
+    low = rate[few]
+    values[few] = _climb(unit[few], np.exp(-low), lambda k, r: r / k, low)
+    many = ~few
+    if many.any():
+        values[many], accepted[many] = _transformed_poisson(unit[many], height[many], rate[many])
+    return values, accepted
+
+
+def _transformed_poisson(unit: Any, height: Any, rate: Any) -> Proposal:
+    b = 0.931 + 2.53 * np.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    u = unit - 0.5
+    us = 0.5 - np.abs(u)
+    k = np.floor((2.0 * a / us + b) * u + rate + 0.43)
+    inside = (us >= 0.07) & (height <= 0.9277 - 3.6224 / (b - 2.0))
+    out = (k < 0.0) | ((us < 0.013) & (height > us))
+    bound = k * np.log(rate) - rate - scipy.special.gammaln(np.maximum(k, 0.0) + 1.0)
+    scale = (1.1239 + 1.1328 / (b - 3.4)) / (a / (us * us) + b)
+    return k, inside | (~out & (np.log(height * scale) <= bound))
+
+
+poisson_counts = register(
+    Trials(
+        "random_poisson",
+        _propose_poisson,
+        _prepare_poisson,
+        "A count of the Poisson distribution, for each rate; -1 where the rate is none.",
+    )
+)
+
+
+def _prepare_binomial(n: Any, p: Any) -> tuple[Any, ...]:
+    valid = (n >= 0.0) & (n < _MOST) & (n == np.floor(n)) & (p >= 0.0) & (p <= 1.0)
+    return valid, n, p
+
+
+def _propose_binomial(words: Any, n: Any, p: Any) -> Proposal:
+    values, accepted = np.empty(n.size), np.ones(n.size, bool)
+    unit, height = open_unit(words[0]), open_unit(words[1])
+    turned = p > 0.5
+    p = np.where(turned, 1.0 - p, p)
+    few = n * p < 10.0
+    odds, top = p[few] / (1.0 - p[few]), n[few]
+    none = np.exp(top * np.log1p(-p[few]))
+    values[few] = np.minimum(
+        _climb(unit[few], none, lambda k, m, o: (m - k + 1.0) / k * o, top, odds), top
+    )
+    many = ~few
+    if many.any():
+        found = _transformed_binomial(unit[many], height[many], n[many], p[many])
+        values[many], accepted[many] = found
+    return np.where(turned, n - values, values), accepted
+
+
+def _transformed_binomial(unit: Any, height: Any, n: Any, p: Any) -> Proposal:
+    spread = np.sqrt(n * p * (1.0 - p))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    u = unit - 0.5
+    us = 0.5 - np.abs(u)
+    k = np.floor((2.0 * a / us + b) * u + n * p + 0.5)
+    inside = (us >= 0.07) & (height <= 0.92 - 4.2 / b)
+    out = (k < 0.0) | (k > n)
+    middle, k_in = np.floor((n + 1.0) * p), np.clip(k, 0.0, n)
+    log_factorial = lambda m: scipy.special.gammaln(m + 1.0)  # noqa: E731
+    bound = log_factorial(middle) + log_factorial(n - middle)
+    bound += (k - middle) * np.log(p / (1.0 - p)) - log_factorial(k_in) - log_factorial(n - k_in)
+    scale = (2.83 + 5.1 / b) * spread / (a / (us * us) + b)
+    return k, ~out & (inside | (np.log(height * scale) <= bound))
+
+
+binomial_counts = register(
+    Trials(
+        "random_binomial",
+        _propose_binomial,
+        _prepare_binomial,
+        "How many of n attempts succeed, each with probability p; -1 where they are none.",
+    )
+)
+
+
+# ---- whole numbers -----------------------------------------------------------------------------
+
+
+def _prepare_below(low: Any, span: Any) -> tuple[Any, ...]:
+    width = span.view(np.uint64)
+    some = np.maximum(width, np.uint64(1))
+    return width > 0, low, width, (np.uint64(0) - some) % some
+
+
+def _propose_below(words: Any, low: Any, width: Any, least: Any) -> Proposal:
+    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    a, b, c, d = words[0] & mask, words[0] >> half, width & mask, width >> half
+    carried = b * c + ((a * c) >> half)
+    middle = a * d + (carried & mask)
+    high = b * d + (carried >> half) + (middle >> half)
+    return low + high.view(np.int64), words[0] * width >= least
+
+
+_below = register(
+    Trials(
+        "random_below",
+        _propose_below,
+        _prepare_below,
+        "A whole number from low on, of which there are so many; 0 where there are none.",
+        invalid=0,
+    )
+)
+
+
+def below(key: Any, low: Any, span: Any, shape: tuple[Any, ...]) -> Any:
+    """Whole numbers from `low` on, of which there are `span`, each equally likely."""
+    dtype = np.dtype(np.int64)
+    return _below(as_key(key), filled(low, shape), filled(span, shape), dtype=dtype)
+
+
+# ---- examples ----------------------------------------------------------------------------------
+
+
+def _key(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.integers(0, 1 << 63, (*shape, 2)).astype(np.uint64)
+
+
+@poisson_counts.examples
+def _(rng: np.random.Generator) -> Iterator[Example]:
+    yield (_key(rng), np.array([0.0, 0.3, 9.0, 11.0, 1e4])), {"dtype": np.dtype(int)}
+
+
+@binomial_counts.examples
+def _(rng: np.random.Generator) -> Iterator[Example]:
+    n, p = np.array([0.0, 3.0, 60.0, 1e4, 5.0]), np.array([0.5, 0.2, 0.7, 0.001, 1.0])
+    yield (_key(rng), n, p), {"dtype": np.dtype(int)}
+
+
+@_below.examples
+def _(rng: np.random.Generator) -> Iterator[Example]:
+    low, span = np.array([-3, 0, 5]), np.array([7, 1 << 62, 1])
+    yield (_key(rng), low, span), {"dtype": np.dtype(int)}

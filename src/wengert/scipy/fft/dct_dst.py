@@ -1,0 +1,286 @@
+"""Cosine and sine transforms of the types 1 to 4, along one axis or several.
+
+    fft.dct, fft.dst    the operations; `transposed` for the transpose of the matrix
+    dct idct dst idst dctn idctn dstn idstn
+
+An inverse is a transform of the partner type (2 and 3 are partners, 1 and 4 their own) with NumPy's
+opposite norm, and so, but for factors at the ends, is a transpose.  With `orthogonalize` the
+matrix of a partner is the transpose as it is; without, of type 1 the two ends and of types 2 and 3
+one end, the first of cosines and the last of sines, count half as much as the others.
+
+G. Strang, "The discrete cosine transform", SIAM Review 41 (1999), 135-147.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import scipy.fft
+
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.constraints import require_at_least
+from wengert._engine.kinds.batching import along
+from wengert._engine.kinds.linear_map import linear
+from wengert._engine.ops.fft import SWAPPED, resized
+from wengert._engine.tensor.operand_conversion import length
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from ..dispatch import counterpart, floating
+from .dct_by_fft import composition
+
+__all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn"]
+
+PARTNERS = {1: 1, 2: 3, 3: 2, 4: 4}
+
+
+# ---- the operations ----------------------------------------------------------------------------
+
+
+def _matrix(kind, type, n, norm, orthogonalize):
+    """The matrix of a transform, by its definition."""
+    k, j = np.arange(n)[:, None] + 0.0, np.arange(n)[None, :] + 0.0
+    ends = np.ones(n)
+    if kind == "dct":
+        size = n - 1 if type == 1 else n
+        if type == 1:
+            ends[[0, -1]] = 0.5
+        ends[0] = 0.5 if type == 3 else ends[0]
+        angle = {1: k * j, 2: k * (j + 0.5), 3: (k + 0.5) * j, 4: (k + 0.5) * (j + 0.5)}[type]
+        matrix = 2 * np.cos(np.pi * angle / size) * ends
+    else:
+        size = n + 1 if type == 1 else n
+        ends[-1] = 0.5 if type == 3 else 1.0
+        angle = {
+            1: (k + 1) * (j + 1),
+            2: (k + 1) * (j + 0.5),
+            3: (k + 0.5) * (j + 1),
+            4: (k + 0.5) * (j + 0.5),
+        }[type]
+        matrix = 2 * np.sin(np.pi * angle / size) * ends
+    if orthogonalize:
+        place = 0 if kind == "dct" else -1
+        if type == 1 and kind == "dct":
+            matrix[:, [0, -1]] *= np.sqrt(2)
+            matrix[[0, -1]] /= np.sqrt(2)
+        if type == 2:
+            matrix[place] /= np.sqrt(2)
+        if type == 3:
+            matrix[:, place] *= np.sqrt(2)
+    return matrix * {"backward": 1.0, "ortho": (2 * size) ** -0.5, "forward": 0.5 / size}[norm]
+
+
+def _oracle(kind):
+    def by_matrix(x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
+        matrix = _matrix(kind, type, n, norm, orthogonalize)
+        whole = resized(np.asarray(x), n, axis)
+        y = np.tensordot(matrix.T if transposed else matrix, whole, (1, axis))
+        return resized(np.moveaxis(y, 0, axis), keep, axis)
+
+    return by_matrix
+
+
+def _run(kind, x, type, n, axis, norm, orthogonalize, keep, transposed):
+    if np.iscomplexobj(x):  # SciPy forgets orthogonalize there
+        parts = (np.ascontiguousarray(x.real), np.ascontiguousarray(x.imag))
+        real, imag = (
+            _run(kind, p, type, n, axis, norm, orthogonalize, keep, transposed) for p in parts
+        )
+        return real + 1j * imag
+    theirs = getattr(scipy.fft, kind)
+    if not transposed:
+        return resized(theirs(x, type, n, axis, norm, orthogonalize=orthogonalize), keep, axis)
+    partner = PARTNERS[type]
+    x = resized(x, n, axis)
+    if orthogonalize or type == 4 or (kind, type) == ("dst", 1):
+        return resized(theirs(x, partner, n, axis, norm, orthogonalize=orthogonalize), keep, axis)
+    shape = tuple(n if k == axis % x.ndim else 1 for k in range(x.ndim))
+    ends = np.ones(n, np.finfo(x.dtype).dtype if x.dtype.kind in "fc" else float)
+    ends[0 if kind == "dct" else -1] = 0.5
+    if type == 1:
+        ends[-1] = 0.5
+    ends = ends.reshape(shape)
+    y = theirs(x if type == 3 else x / ends, partner, n, axis, norm, orthogonalize=False)
+    return resized(y if type == 2 else y * ends, keep, axis)
+
+
+@linear(name="fft.dct", oracle=_oracle("dct"))
+def cosines(x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
+    """The cosine transform of a type along an axis, or the transpose of that map."""
+    return _run("dct", x, type, n, axis, norm, orthogonalize, keep, transposed)
+
+
+@linear(name="fft.dst", oracle=_oracle("dst"))
+def sines(x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
+    """The sine transform of a type along an axis, or the transpose of that map."""
+    return _run("dst", x, type, n, axis, norm, orthogonalize, keep, transposed)
+
+
+def _state(op: Any) -> None:
+    @op.transpose
+    def back(t, x, *, type, n, axis, norm, orthogonalize, keep, transposed=False):
+        options = {"type": type, "n": n, "norm": norm, "orthogonalize": orthogonalize}
+        return op(t, axis=axis, keep=x.shape[axis], transposed=not transposed, **options)
+
+    @op.spec
+    def spec(x: Spec, *, type: int, n: Any, axis: int, keep: Any, **_: Any) -> Spec:
+        if not -x.ndim <= axis < x.ndim:
+            raise np.exceptions.AxisError(axis, x.ndim)
+        least = 2 if type == 1 and op is cosines else 1
+        require_at_least(n, least, f"a transform of {n} numbers")
+        k = axis % x.ndim
+        dtype = scipy.fft.dct(np.ones(2, x.dtype)).dtype
+        return Spec((*x.shape[:k], keep, *x.shape[k + 1 :]), dtype)
+
+    along(op)
+
+    @op.examples
+    def examples(rng):
+        for type in PARTNERS:
+            n, rest = 3 + type % 2, {"type": type, "axis": -1}
+            yield (
+                (rng.normal(size=3),),
+                {**rest, "n": n, "keep": n, "norm": "forward", "orthogonalize": False},
+            )
+        x = rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3))
+        for type in (1, 3):
+            options = {"type": type, "n": 2, "axis": 0, "norm": "ortho", "keep": 2}
+            yield (x,), {**options, "orthogonalize": True, "transposed": type == 3}
+
+
+for _op in (cosines, sines):
+    _state(_op)
+cosines.compose(composition("dct"))
+sines.compose(composition("dst"))
+
+
+# ---- as users call it --------------------------------------------------------------------------
+
+
+def _transform(
+    op: Any, x: Any, type: int, n: Any, axis: int, norm: Any, orthogonalize: Any, inverse: bool
+) -> Any:
+    x = floating(x)
+    norm = "backward" if norm is None else norm
+    if type not in PARTNERS or norm not in SWAPPED:
+        raise ArgumentError(
+            f"a transform of type {type!r} with norm={norm!r}: types are 1 to 4, norms 'backward', "
+            f"'ortho' and 'forward'{at(user_line())}."
+        )
+    axis = operator.index(axis)
+    if not -x.ndim <= axis < x.ndim:
+        raise np.exceptions.AxisError(axis, x.ndim)
+    n = x.shape[axis] if n is None else length(n)
+    least = 2 if type == 1 and op is cosines else 1
+    if type_is_int(n) and n < least:
+        raise ShapeError(
+            f"a transform of type {type} of {n} numbers: it needs {least} at least. Say n=, the "
+            f"length to fill up to with zeros{at(user_line())}."
+        )
+    if inverse:
+        type, norm = PARTNERS[type], SWAPPED[norm]
+    ends = norm == "ortho" if orthogonalize is None else bool(orthogonalize)
+    if x.dtype.kind == "c":
+        ends = norm == "ortho"  # as SciPy does, whatever is asked for
+    return op(x, type=type, n=n, axis=axis, norm=norm, orthogonalize=ends, keep=n)
+
+
+def type_is_int(n: Any) -> bool:
+    """Whether a length is a number, and no size with a name."""
+    return isinstance(n, int)
+
+
+def _one(name: str, op: Any, inverse: bool, what: str) -> Any:
+    """The function of that name along one axis."""
+
+    def transform(
+        x: Any,
+        type: int = 2,
+        n: Any = None,
+        axis: int = -1,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        orthogonalize: Any = None,
+    ) -> Any:
+        return _transform(op, x, type, n, axis, norm, orthogonalize, inverse)
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"""{what} along one axis, as ``scipy.fft.{name}``.
+
+    Parameters
+    ----------
+    x : array_like
+    type : {{1, 2, 3, 4}}, default 2
+    n : int, optional
+        The length to crop or to fill up with zeros to.
+    axis : int, default -1
+    norm : {{"backward", "ortho", "forward"}}, optional
+    overwrite_x, workers
+        Of no effect on tensors.
+    orthogonalize : bool, optional
+        Whether the matrix is orthogonal up to a factor; by default with "ortho". Of complex
+        numbers with "ortho" only, as SciPy has it.
+
+    Notes
+    -----
+    Linear; its derivatives are transforms of the partner type. *Cost.* O(n log n).
+    """
+    return counterpart(getattr(scipy.fft, name))(transform)
+
+
+def _many(name: str, op: Any, inverse: bool, what: str) -> Any:
+    """The function of that name along several axes."""
+
+    def transform(
+        x: Any,
+        type: int = 2,
+        s: Any = None,
+        axes: Any = None,
+        norm: Any = None,
+        overwrite_x: bool = False,
+        workers: Any = None,
+        *,
+        orthogonalize: Any = None,
+    ) -> Any:
+        x = floating(x)
+        lengths = [s] if s is not None and np.ndim(s) == 0 else s
+        if axes is None:
+            axes = range(-(x.ndim if lengths is None else len(lengths)), 0)
+        chosen = [axes] if np.ndim(axes) == 0 else list(axes)
+        lengths = [-1] * len(chosen) if lengths is None else list(lengths)
+        if len(lengths) != len(chosen):
+            raise ShapeError(
+                f"{name} with {len(lengths)} lengths along {len(chosen)} axes: give one for each"
+                f"{at(user_line())}."
+            )
+        for n, axis in zip(lengths, chosen, strict=True):
+            n = None if n == -1 else n
+            x = _transform(op, x, type, n, axis, norm, orthogonalize, inverse)
+        return x
+
+    transform.__name__ = transform.__qualname__ = name
+    transform.__doc__ = f"""{what} along several axes, or all, as ``scipy.fft.{name}``.
+
+    Parameters
+    ----------
+    x, type, norm, orthogonalize
+        As along one axis.
+    s : sequence of int, optional
+        Lengths along the axes.
+    axes : sequence of int, optional
+    overwrite_x, workers
+        Of no effect on tensors.
+    """
+    return counterpart(getattr(scipy.fft, name))(transform)
+
+
+dct = _one("dct", cosines, False, "The cosine transform")
+idct = _one("idct", cosines, True, "The inverse cosine transform")
+dst = _one("dst", sines, False, "The sine transform")
+idst = _one("idst", sines, True, "The inverse sine transform")
+dctn = _many("dctn", cosines, False, "The cosine transform")
+idctn = _many("idctn", cosines, True, "The inverse cosine transform")
+dstn = _many("dstn", sines, False, "The sine transform")
+idstn = _many("idstn", sines, True, "The inverse sine transform")

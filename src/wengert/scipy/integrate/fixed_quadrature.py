@@ -1,0 +1,67 @@
+"""Integrals of functions by a fixed rule: fixed_quad, and the weights of Newton and Cotes.
+
+The points and weights of Gauss and Legendre are constants, so the integral of a function is a sum
+of its values, and differentiates as such: by the ends of the interval, and by what the function
+takes from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.integrate
+import scipy.special
+
+from wengert._engine.core.handle import is_traced, value_of
+from wengert.errors import ArgumentError, at, user_line
+
+newton_cotes = scipy.integrate.newton_cotes  # constants
+
+
+def fixed_quad(
+    func: Callable[..., Any], a: Any, b: Any, args: tuple[Any, ...] = (), n: int = 5
+) -> tuple[Any, None]:
+    """The integral of a function by Gauss and Legendre's rule, as ``scipy.integrate.fixed_quad``.
+
+    Parameters
+    ----------
+    func : callable
+        Takes an array of n points (and `args`), and returns its values there, along the last axis.
+    a, b : float or Tensor
+        The ends.
+    args : tuple
+    n : int, default 5
+        The rule is exact for polynomials of degree 2 n - 1.
+
+    Returns
+    -------
+    float or Tensor, None
+
+    Raises
+    ------
+    ArgumentError
+        An end is infinite.
+
+    Notes
+    -----
+    Differentiable by `a` and `b` and by all that `func` uses. DLMF 3.5(v).
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.integrate import fixed_quad
+    >>> by_end = wg.grad(lambda b: fixed_quad(lambda x: x**3, 0.0, b)[0])
+    >>> float(by_end(2.0).round(12))
+    8.0
+    """
+    for end in (a, b):
+        if not is_traced(end) and np.any(np.isinf(value_of(end))):
+            raise ArgumentError(
+                f"fixed_quad from {value_of(a)} to {value_of(b)}: the ends have to be finite. "
+                f"Substitute a variable that runs through a finite interval{at(user_line())}."
+            )
+    points, weights = scipy.special.roots_legendre(n)
+    values = func((b - a) * (np.real(points) + 1) / 2.0 + a, *args)
+    return (b - a) / 2.0 * np.sum(weights * values, axis=-1), None

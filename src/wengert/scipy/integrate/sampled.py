@@ -1,0 +1,307 @@
+"""Integrals of samples: trapezia, parabolas, Romberg's extrapolation.
+
+    trapezoid, cumulative_trapezoid     straight lines between the samples
+    simpson, cumulative_simpson         parabolas through three of them
+    romb                                2^k + 1 samples at even steps, extrapolated
+
+Each is linear in the samples `y` and rational in the steps, and differentiates by both.  Where two
+samples stand at one place, what would be divided by their distance counts as 0, as in SciPy; so
+does its derivative there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import integrate as scipys
+
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.ops import casts
+from wengert._engine.tensor.numpy_dispatch import as_array, spread
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+from wengert.numpy import cumulative as numpys
+
+from ..dispatch import counterpart, floating, known_length, zero_if_zero
+
+__all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "trapezoid"]
+
+
+def _lines(y: Any, axis: int) -> Any:
+    """`y` with the axis of the samples behind all others."""
+    y = as_array(y)
+    if not -y.ndim <= axis < y.ndim:
+        raise np.exceptions.AxisError(axis, y.ndim)
+    return y if axis in (-1, y.ndim - 1) else np.moveaxis(y, axis, -1)
+
+
+def _back(lines: Any, axis: int, ndim: int) -> Any:
+    return lines if axis in (-1, ndim - 1) else np.moveaxis(lines, -1, axis)
+
+
+def _steps(x: Any, y: Any, axis: int, what: str) -> Any:
+    """The steps between the places `x`, which are one line for all, or shaped like `y`."""
+    x = floating(x)
+    if x.ndim != 1 and x.ndim != y.ndim:
+        raise ShapeError(
+            f"{what}: places of shape {x.shape} for samples of shape {y.shape}. Give one line, or "
+            f"as many places as samples{at(user_line())}."
+        )
+    x = x if x.ndim == 1 else _lines(x, axis)
+    if x.shape[-1] != shape_of(y)[axis]:
+        raise ShapeError(
+            f"{what}: {x.shape[-1]} places for {shape_of(y)[axis]} samples along axis {axis}. Give "
+            f"one for each{at(user_line())}."
+        )
+    return x[..., 1:] - x[..., :-1]
+
+
+@counterpart(scipys.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral by trapezia, as ``scipy.integrate.trapezoid``; by `y`, `x` and `dx`."""
+    return numpys.trapezoid(floating(y), x, dx, axis)
+
+
+@counterpart(scipys.cumulative_trapezoid)
+def cumulative_trapezoid(
+    y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
+) -> Any:
+    """Running integrals by trapezia, as ``scipy.integrate.cumulative_trapezoid``.
+
+    Parameters
+    ----------
+    y : array_like
+    x : array_like, optional
+        Where the samples stand: one line, or shaped like `y`.
+    dx : float or Tensor, default 1.0
+        The step, where `x` is not given.
+    axis : int, default -1
+    initial : {None, 0}
+        0 puts a 0 in front, so that the result is as long as `y`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.integrate import cumulative_trapezoid
+    >>> wg.grad(lambda y: cumulative_trapezoid(y)[1])(np.ones(4))
+    array([0.5, 1. , 0.5, 0. ])
+    """
+    y = as_array(y)
+    lines = _lines(y, axis)
+    step = dx if x is None else _steps(x, y, axis, "cumulative_trapezoid")
+    running = np.cumsum(step * (lines[..., 1:] + lines[..., :-1]) / 2.0, axis=-1)
+    if initial is not None:
+        if initial != 0:
+            raise ArgumentError(
+                f"cumulative_trapezoid with initial={initial!r}: it is None or 0. Add it to the "
+                f"result{at(user_line())}."
+            )
+        running = _led(np.zeros((), running.dtype), running)
+    return _back(running, axis, y.ndim)
+
+
+def _led(first: Any, lines: Any) -> Any:
+    """`lines` with a number in front of each."""
+    front = spread(first, (*lines.shape[:-1], 1))
+    return np.concatenate([front, lines], axis=-1)
+
+
+# ---- parabolas ---------------------------------------------------------------------------------
+
+
+@counterpart(scipys.simpson)
+def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral by parabolas, as ``scipy.integrate.simpson``.
+
+    Parameters
+    ----------
+    y : array_like
+        An odd number of samples is taken in pairs of steps; of an even number the last step has
+        the integral of the parabola through the last three samples (K. V. Cartwright, "Simpson's
+        rule cumulative integration with MS Excel and irregularly-spaced data", 2017).
+    x : array_like, optional
+        Where they stand.
+    dx : float or Tensor, default 1.0
+    axis : int, default -1
+
+    Notes
+    -----
+    Differentiable by `y`, `x` and `dx`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.integrate import simpson
+    >>> wg.grad(lambda y: simpson(y, dx=3.0))(np.ones(5))
+    array([1., 4., 2., 4., 1.])
+    """
+    y = as_array(y)
+    lines = _lines(y, axis)
+    n = known_length(lines.shape[-1], "simpson")
+    steps = None if x is None else _steps(x, y, axis, "simpson")
+    if steps is not None:
+        steps = casts.astype(steps, float) if steps.dtype != np.float64 else steps
+    if n % 2 == 1:
+        return _pairs(lines, steps, dx, n)
+    if n == 0:
+        raise ShapeError(f"simpson of no samples: it needs at least one{at(user_line())}.")
+    if n == 2:
+        last = dx if steps is None else steps[..., -1]
+        return 0.5 * last * (lines[..., -1] + lines[..., -2])
+    h0 = h1 = np.float64(1.0) * dx
+    if steps is not None:
+        h0, h1 = steps[..., -2], steps[..., -1]
+    return _pairs(lines, steps, dx, n - 1) + _last_step(lines, h0, h1)
+
+
+def _pairs(lines: Any, steps: Any, dx: Any, n: int) -> Any:
+    """The integral over the first n - 1 steps, two by two."""
+    left, middle, right = (lines[..., k : n - 2 + k : 2] for k in range(3))
+    if steps is None:
+        return np.sum(left + 4.0 * middle + right, axis=-1) * (dx / 3.0)
+    h0, h1 = steps[..., 0 : n - 1 : 2], steps[..., 1 : n - 1 : 2]
+    both = h0 + h1
+    inner = both * zero_if_zero(both, h0 * h1)
+    ends = left * (2.0 - zero_if_zero(h1, h0)) + right * (2.0 - zero_if_zero(h0, h1))
+    return np.sum(both / 6.0 * (ends + middle * inner), axis=-1)
+
+
+def _last_step(lines: Any, h0: Any, h1: Any) -> Any:
+    """The integral over the last step, h1, of the parabola through the last three samples."""
+    both = 6 * (h0 + h1)
+    last = zero_if_zero(h1 * (2 * h1 + 3 * h0), both)
+    before = zero_if_zero(h1 * (h1 + 3 * h0), 6 * h0)
+    first = zero_if_zero(h1**3, h0 * both)
+    return last * lines[..., -1] + before * lines[..., -2] - first * lines[..., -3]
+
+
+@counterpart(scipys.cumulative_simpson)
+def cumulative_simpson(
+    y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
+) -> Any:
+    """Running integrals by parabolas, as ``scipy.integrate.cumulative_simpson``.
+
+    Parameters
+    ----------
+    y : array_like
+        Of fewer than three samples trapezia are taken.
+    x : array_like, optional
+        Where they stand, rising.
+    dx : array_like, default 1.0
+        One step, or shaped like `y` with length one along the axis.
+    axis : int, default -1
+    initial : array_like, optional
+        Put in front, and added to all; shaped like `dx`.
+
+    Notes
+    -----
+    Differentiable by `y`, `x`, `dx` and `initial`. The even steps have the integral of the parabola
+    through their ends and the sample after, the odd ones, and the last, through the one before.
+    """
+    y = floating(y)
+    lines = _lines(y, axis)
+    n = known_length(lines.shape[-1], "cumulative_simpson")
+    if n < 3:
+        running = _lines(cumulative_trapezoid(y, x, dx, axis), axis)
+    else:
+        if x is None:
+            h = floating(dx)
+            h = h if h.ndim == 0 else _one_along(h, y, axis, "dx")
+            h = spread(h, (*lines.shape[:-1], n - 1))
+        else:
+            h = _rising(_steps(x, y, axis, "cumulative_simpson"))
+        running = np.cumsum(_by_steps(lines, h, even=x is None), axis=-1)
+    if initial is not None:
+        start = floating(initial)
+        start = start if start.ndim == 0 else _one_along(start, y, axis, "initial")
+        running = _led(start, running + start)
+    return _back(running, axis, y.ndim)
+
+
+def _one_along(x: Any, y: Any, axis: int, name: str) -> Any:
+    if x.shape != tuple(1 if k == axis % y.ndim else m for k, m in enumerate(y.shape)):
+        raise ShapeError(
+            f"cumulative_simpson: {name} of shape {x.shape} for samples of shape {y.shape}. Give a "
+            f"number, or the shape of the samples with length 1 along axis {axis}{at(user_line())}."
+        )
+    return _lines(x, axis)
+
+
+def _rising(steps: Any) -> Any:
+    if not is_traced(steps) and np.any(value_of(steps) <= 0):
+        raise ArgumentError(
+            f"cumulative_simpson: the places x have to rise. Sort them, and the samples with them"
+            f"{at(user_line())}."
+        )
+    return steps
+
+
+def _by_steps(lines: Any, h: Any, even: bool) -> Any:
+    """The integral over each step."""
+    n = lines.shape[-1]
+    one = _over_first(lines, h, even)
+    other = _over_first(lines[..., ::-1], h[..., ::-1], even)[..., ::-1]
+    paired = np.stack(
+        [one[..., : 2 * ((n - 1) // 2) : 2], other[..., : 2 * ((n - 1) // 2) : 2]], axis=-1
+    )
+    merged = paired.reshape((*lines.shape[:-1], 2 * ((n - 1) // 2)))
+    return merged if n % 2 == 1 else np.concatenate([merged, other[..., -1:]], axis=-1)
+
+
+def _over_first(lines: Any, h: Any, even: bool) -> Any:
+    """The integral of each three samples' parabola over the first of their two steps."""
+    left, middle, right = lines[..., :-2], lines[..., 1:-1], lines[..., 2:]
+    h0, h1 = h[..., :-1], h[..., 1:]
+    if even:
+        return h0 / 12.0 * (5.0 * left + 8.0 * middle - right)
+    share = h0 / (h0 + h1)
+    bent = share * h0 / h1
+    return h0 / 6.0 * ((3.0 - share) * left + (3.0 + bent + share) * middle - bent * right)
+
+
+# ---- extrapolation -----------------------------------------------------------------------------
+
+
+@counterpart(scipys.romb)
+def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
+    """The integral by Romberg's extrapolation, as ``scipy.integrate.romb``.
+
+    Parameters
+    ----------
+    y : array_like
+        2^k + 1 samples.
+    dx : float or Tensor, default 1.0
+    axis : int, default -1
+    show : bool
+        The table is printed of plain arrays only.
+
+    Raises
+    ------
+    ShapeError
+        Another number of samples.
+
+    Notes
+    -----
+    A sum with fixed weights, so differentiable by `y` and `dx`. DLMF 3.5(ii).
+    """
+    lines = _lines(y, axis)
+    n = known_length(lines.shape[-1], "romb")
+    if n < 2 or (n - 1) & (n - 2):
+        raise ShapeError(
+            f"romb of {n} samples: it needs one more than a power of two, 2, 3, 5, 9 ... Use "
+            f"simpson{at(user_line())}."
+        )
+    if show:
+        raise ArgumentError(
+            f"romb of a tensor with show: the table is of plain numbers. Leave it out, or pass "
+            f"y.detach().numpy(){at(user_line())}."
+        )
+    h, step = (n - 1) * (np.float64(1.0) * dx), n - 1
+    row = [(lines[..., 0] + lines[..., -1]) / 2.0 * h]
+    while step > 1:
+        halves = np.sum(lines[..., step // 2 :: step], axis=-1)
+        new = [0.5 * (row[0] + h * halves)]
+        for k, old in enumerate(row):
+            new.append(new[k] + (new[k] - old) / (4 ** (k + 1) - 1))
+        row, step, h = new, step // 2, h / 2.0
+    return row[-1]

@@ -1,0 +1,163 @@
+"""interp1d: between values on a line, the classic of SciPy, by its many names.
+
+linear                                  straight lines
+nearest, nearest-up, previous, next     steps: linear in the values, of slope 0 by the points
+zero, slinear, quadratic, cubic, int    splines of that degree (bsplines.py)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.interpolate
+
+from wengert._engine.core.handle import is_traced, possibly, value_of
+from wengert._engine.ops.elementwise.selection import where as choose
+from wengert._engine.tensor.numpy_dispatch import as_tensor, spread
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from ..dispatch import floating, holds_tensors, known_length
+from .bspline import make_interp_spline
+from .ppoly import deep, pieces, placed, taken
+
+__all__ = ["interp1d"]
+
+STEPS = ("nearest", "nearest-up", "previous", "next")
+DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
+
+
+class interp1d:
+    """Interpolation on a line, as ``scipy.interpolate.interp1d``.
+
+    Parameters
+    ----------
+    x : array_like of shape (n,)
+        In any order, unless `assume_sorted`.
+    y : array_like
+        Values, n along `axis`.
+    kind : str or int, default "linear"
+        "linear", "nearest", "nearest-up", "previous", "next", or a spline: "zero", "slinear",
+        "quadratic", "cubic", or its degree.
+    axis : int, default -1
+    copy : bool
+        Of no effect on tensors, which are never written to.
+    bounds_error : bool, optional
+        Whether a point beyond the ends is an error; by default it is, unless it is extrapolated.
+        In a graph, where points are not known, it gets the fill value.
+    fill_value : array_like, pair of them, or "extrapolate"
+        What is beyond the ends, or below and above them; NaN by default.
+    assume_sorted : bool, default False
+
+    Notes
+    -----
+    Differentiable by `y`, `x`, the points and the fill values. At a place the slope is that of the
+    interval on its right, at the last one of the last. Steps have slope 0 by points and places.
+    """
+
+    def __init__(
+        self,
+        x: Any,
+        y: Any,
+        kind: Any = "linear",
+        axis: int = -1,
+        copy: bool = True,
+        bounds_error: bool | None = None,
+        fill_value: Any = np.nan,
+        assume_sorted: bool = False,
+    ) -> None:
+        self._theirs: Any = None
+        if not holds_tensors([x, y, fill_value]):
+            self._theirs = scipy.interpolate.interp1d(
+                x, y, kind, axis, copy, bounds_error, fill_value, assume_sorted
+            )
+        x, y = floating(x), floating(y)
+        if x.ndim != 1 or y.ndim == 0 or x.shape[0] != y.shape[axis]:
+            raise ShapeError(
+                f"interp1d: places of shape {x.shape} for values of shape {y.shape} along axis "
+                f"{axis}. Give a line, one place for each value{at(user_line())}."
+            )
+        degree: Any = DEGREES.get(kind, kind) if isinstance(kind, str) else kind
+        if isinstance(degree, str) and degree not in ("linear", *STEPS):
+            raise ArgumentError(
+                f"interp1d with kind={kind!r}: it is 'linear', {', '.join(map(repr, STEPS))}, "
+                f"{', '.join(map(repr, DEGREES))}, or a degree{at(user_line())}."
+            )
+        self.axis = axis % y.ndim
+        y = np.moveaxis(y, self.axis, 0)
+        if not assume_sorted:
+            order = np.argsort(value_of(x), kind="stable")
+            x, y = taken(x, order), taken(y, order)
+        self.x, self._y, self._kind = x, y, degree
+        known_length(x.shape[0], "interp1d")
+        self._beyond = self._fill(fill_value, bounds_error)
+        self._spline = None
+        if not isinstance(degree, str):
+            self._spline = make_interp_spline(as_tensor(x), y, degree)
+
+    def _fill(self, fill_value: Any, bounds_error: bool | None) -> Any:
+        """What is below and above the ends; None where that is extrapolated."""
+        if not isinstance(fill_value, str):
+            self._raises = True if bounds_error is None else bool(bounds_error)
+            pair = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+            return [floating(v) for v in pair]
+        if fill_value != "extrapolate" or bounds_error:
+            raise ArgumentError(
+                f"interp1d with fill_value={fill_value!r} and bounds_error={bounds_error}: either "
+                f"extrapolate, or raise an error beyond the ends{at(user_line())}."
+            )
+        self._raises = False
+        ends: dict[Any, Any] = {"previous": (np.nan, self._y[-1]), "next": (self._y[0], np.nan)}
+        return ends.get(self._kind)
+
+    def __call__(self, x: Any) -> Any:
+        """The value at points.
+
+        Raises
+        ------
+        ArgumentError
+            A point is beyond the ends, and `bounds_error` holds.
+        """
+        if self._theirs is not None and not holds_tensors(x):
+            return self._theirs(x)
+        points = floating(x)
+        rest = self._y.ndim - 1
+        values = self._values(points, rest)
+        if self._beyond is not None:
+            where, ends = value_of(points), value_of(self.x)
+            for fill, beyond in zip(self._beyond, (where < ends[0], where > ends[-1]), strict=True):
+                values = self._filled(values, points, beyond, fill, rest)
+        return as_tensor(placed(values, points.ndim, self.axis))
+
+    def _filled(self, values: Any, points: Any, beyond: Any, fill: Any, rest: int) -> Any:
+        if not possibly(beyond):
+            return values
+        if self._raises and not is_traced(beyond):
+            raise ArgumentError(
+                f"interp1d at {value_of(points)}, from {value_of(self.x)[0]} to "
+                f"{value_of(self.x)[-1]}: a point is beyond the ends. Pass bounds_error=False for "
+                f"NaN there, or fill_value='extrapolate'{at(user_line())}."
+            )
+        return choose(deep(beyond, rest), spread(fill, self._y.shape[1:]), values)
+
+    def _values(self, points: Any, rest: int) -> Any:
+        """The values, extrapolated."""
+        n, kind = self.x.shape[0], self._kind
+        if self._spline is not None:
+            return self._spline(points)
+        if kind in STEPS or n == 1:
+            return taken(self._y, self._step(value_of(points), value_of(self.x), n))
+        index = pieces(self.x, points)
+        start, value = taken(self.x, index), taken(self._y, index)
+        length, rise = taken(self.x, index + 1) - start, taken(self._y, index + 1) - value
+        return value + deep(points - start, rest) * (rise / deep(length, rest))
+
+    def _step(self, points: Any, x: Any, n: int) -> Any:
+        """The place whose value holds at each point."""
+        if self._kind in ("nearest", "nearest-up"):
+            middles = x[1:] / 2.0 + x[:-1] / 2.0
+            side: Any = "left" if self._kind == "nearest" else "right"
+            return np.searchsorted(middles, points, side=side)
+        if self._kind == "next":
+            return np.minimum(np.searchsorted(x, points, side="left"), n - 1)
+        return np.maximum(np.searchsorted(x, points, side="right") - 1, 0)

@@ -1,0 +1,283 @@
+"""Values on a grid of any number of axes: RegularGridInterpolator and interpn.
+
+A point lies in one cell of the grid, which is a choice; what is computed from the cell is
+arithmetic, so the value differentiates by the values, by the points, and by the grid.
+
+    linear              products of straight lines
+    nearest             a step: linear in the values, of slope 0 by points and grid
+    slinear, cubic,     products of splines of degree 1, 3, 5 (bsplines.py); their coefficients are
+    quintic             found axis by axis
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.interpolate
+
+from wengert._engine.core.handle import is_traced, possibly, value_of
+from wengert._engine.ops.elementwise.selection import where as choose
+from wengert._engine.tensor.numpy_dispatch import as_array, as_tensor
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from ..dispatch import counterpart, floating, holds_tensors
+from .bspline import intervals, make_interp_spline, unit_values
+from .ppoly import deep, double, pieces, taken
+
+__all__ = ["RegularGridInterpolator", "interpn"]
+
+DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}
+
+
+class RegularGridInterpolator:
+    """Interpolation on a grid, as ``scipy.interpolate.RegularGridInterpolator``.
+
+    Parameters
+    ----------
+    points : sequence of array_like
+        For each axis of the grid its places, rising or falling.
+    values : array_like
+        Shape of the grid, and further axes behind.
+    method : {"linear", "nearest", "slinear", "cubic", "quintic"}, default "linear"
+        "pchip" is for plain arrays only.
+    bounds_error : bool, default True
+        Whether a point outside is an error; in a graph, where points are not known, it gets the
+        fill value.
+    fill_value : float or None, default NaN
+        What is outside; None extrapolates.
+
+    Notes
+    -----
+    Differentiable by `values`, `points`, and where it is evaluated. On a face between two cells
+    the slope across is that of the upper one. The spline methods solve for their coefficients
+    exactly, where SciPy iterates: values agree to its tolerance.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.interpolate import RegularGridInterpolator
+    >>> grid, z = (np.array([0.0, 1.0]), np.array([0.0, 2.0])), np.array([[0.0, 1.0], [2.0, 7.0]])
+    >>> height = lambda p: RegularGridInterpolator(grid, z)(p)[0]
+    >>> wg.grad(height)(np.array([0.5, 1.0]))
+    array([4. , 1.5])
+    """
+
+    def __init__(
+        self,
+        points: Sequence[Any],
+        values: Any,
+        method: str = "linear",
+        bounds_error: bool = True,
+        fill_value: Any = np.nan,
+        *,
+        solver: Any = None,
+        solver_args: Any = None,
+    ) -> None:
+        self._theirs: Any = None
+        points = tuple(points)
+        if not holds_tensors([points, values, fill_value]):
+            self._theirs = scipy.interpolate.RegularGridInterpolator(
+                points,
+                values,
+                method,
+                bounds_error,
+                fill_value,
+                solver=solver,
+                solver_args=solver_args,
+            )
+        values = floating(values)
+        self.method, self.bounds_error, self.fill_value = method, bounds_error, fill_value
+        grid = []
+        if len(points) > values.ndim:
+            raise ShapeError(
+                f"a grid of {len(points)} axes with values of shape {values.shape}: the values "
+                f"have those axes first{at(user_line())}."
+            )
+        for k, p in enumerate(points):
+            p, values = _rising(double(p), values, k)
+            grid.append(p)
+        self.grid, self.values = tuple(grid), values
+        self._coefficients: dict[str, Any] = {}
+
+    def __call__(self, xi: Any, method: str | None = None, *, nu: Any = None) -> Any:
+        """The value at points.
+
+        Parameters
+        ----------
+        xi : array_like of shape (..., ndim), or tuple of arrays that broadcast
+        method : str, optional
+            In place of that of the interpolator.
+        nu : sequence of int, optional
+            Orders of derivatives along the axes, of the spline methods.
+
+        Raises
+        ------
+        ArgumentError
+            A point is outside, and `bounds_error` holds; no such method.
+        """
+        if self._theirs is not None and not holds_tensors(xi):
+            return self._theirs(xi, method, nu=nu)
+        method = self.method if method is None else method
+        if method not in ("linear", "nearest", *DEGREES) or (
+            nu is not None and method not in DEGREES
+        ):
+            raise ArgumentError(
+                f"a grid with method={method!r}{'' if nu is None else ' and nu'}: of tensors it is "
+                f"'linear', 'nearest', 'slinear', 'cubic' or 'quintic'; nu= is for the last three"
+                f"{at(user_line())}."
+            )
+        ndim = len(self.grid)
+        xi = _coordinates(xi, ndim)
+        lead = xi.shape[:-1]
+        columns = [xi[..., k].reshape((-1,)) for k in range(ndim)]
+        beyond = self._outside(columns)
+        if method == "linear":
+            values = self._linear(columns)
+        elif method == "nearest":
+            values = self._nearest(columns)
+        else:
+            values = self._by_splines(columns, method, nu)
+        rest = self.values.ndim - ndim
+        filled = self.fill_value is not None and (is_traced(beyond) or not self.bounds_error)
+        if filled and possibly(beyond):
+            values = choose(deep(beyond, rest), self.fill_value, values)
+        undefined = _any([np.isnan(value_of(c)) for c in columns])
+        if possibly(undefined):
+            values = choose(deep(undefined, rest), np.nan, values)
+        return as_tensor(values.reshape((*lead, *self.values.shape[ndim:])))
+
+    def _outside(self, columns: list[Any]) -> Any:
+        """Whether each point is outside.
+
+        Raises
+        ------
+        ArgumentError
+            One is, and that is an error.
+        """
+        found = []
+        for k, (p, c) in enumerate(zip(map(value_of, self.grid), columns, strict=True)):
+            where = value_of(c)
+            beyond = (where < p[0]) | (where > p[-1])
+            if self.bounds_error and not is_traced(beyond) and np.any(beyond | np.isnan(where)):
+                raise ArgumentError(
+                    f"a point is outside of the grid along axis {k}, which goes from {p[0]} to "
+                    f"{p[-1]}. Pass bounds_error=False for the fill value there, and "
+                    f"fill_value=None to extrapolate{at(user_line())}."
+                )
+            found.append(beyond)
+        return _any(found)
+
+    def _cells(self, columns: list[Any]) -> Any:
+        """Along each axis the cell of each point, and how far in it the point is, from 0 to 1."""
+        for p, c in zip(self.grid, columns, strict=True):
+            if p.shape[0] == 1:
+                yield np.zeros(c.shape, int), None
+                continue
+            i = pieces(p, c)
+            start = taken(p, i)
+            yield i, (c - start) / (taken(p, i + 1) - start)
+
+    def _linear(self, columns: list[Any]) -> Any:
+        sides = []
+        for i, share in self._cells(columns):
+            sides.append([(i, None)] if share is None else [(i, 1.0 - share), (i + 1, share)])
+        rest = self.values.ndim - len(sides)
+        total: Any = None
+        for corner in itertools.product(*sides):
+            term = self._at([i for i, _ in corner])
+            for _, weight in corner:
+                term = term if weight is None else term * deep(weight, rest)
+            total = term if total is None else total + term
+        return total
+
+    def _nearest(self, columns: list[Any]) -> Any:
+        chosen = []
+        for i, share in self._cells(columns):
+            chosen.append(i if share is None else np.where(value_of(share) <= 0.5, i, i + 1))
+        return self._at(chosen)
+
+    def _at(self, indices: list[Any]) -> Any:
+        values = as_tensor(self.values) if any(map(is_traced, indices)) else self.values
+        return values[tuple(indices)]
+
+    def _by_splines(self, columns: list[Any], method: str, nu: Any) -> Any:
+        k, ndim = DEGREES[method], len(self.grid)
+        orders = [0] * ndim if nu is None else [int(order) for order in nu]
+        if method not in self._coefficients:
+            c, knots = self.values, []
+            for axis, p in enumerate(self.grid):
+                spline = make_interp_spline(as_tensor(p), c, k, axis=axis)
+                knots.append(spline.t)
+                c = np.moveaxis(spline.c, 0, axis)
+            self._coefficients[method] = c, knots
+        c, knots = self._coefficients[method]
+        index, weights = [], []
+        for axis, (t, x, order) in enumerate(zip(knots, columns, orders, strict=True)):
+            first = intervals(t, k, x) - k
+            shape = tuple(-1 if d == axis else 1 for d in range(ndim))
+            index.append(deep(first, ndim) + np.arange(k + 1).reshape(shape))
+            weights.append(unit_values(t, x, k, order))
+        block = (as_tensor(c) if any(map(is_traced, index)) else c)[tuple(index)]
+        for w in weights:  # one axis of the block after the other
+            block = np.sum(block * deep(w, block.ndim - 2), axis=1)
+        return block
+
+
+def _any(conditions: list[Any]) -> Any:
+    total = conditions[0]
+    for one in conditions[1:]:
+        total = total | one
+    return total
+
+
+def _rising(p: Any, values: Any, axis: int) -> tuple[Any, Any]:
+    """The places along an axis, rising, and the values in that order."""
+    if p.ndim != 1 or p.shape[0] != values.shape[axis]:
+        raise ShapeError(
+            f"a grid with {p.shape} places along axis {axis} and values of shape {values.shape}: "
+            f"give a line of one place for each value{at(user_line())}."
+        )
+    steps = np.diff(value_of(p)) if not is_traced(p) else np.ones(1)
+    if np.all(steps > 0):
+        return p, values
+    if np.all(steps < 0):
+        return p[::-1], np.flip(values, axis)
+    raise ArgumentError(
+        f"a grid whose places along axis {axis} neither rise nor fall. Sort them, and the values "
+        f"with them{at(user_line())}."
+    )
+
+
+def _coordinates(xi: Any, ndim: int) -> Any:
+    """Points with their coordinates in the last axis."""
+    if isinstance(xi, tuple):
+        parts = np.broadcast_arrays(*[double(part) for part in xi])
+        xi = np.stack(parts, axis=-1)
+    else:
+        xi = double(as_array(xi))
+        xi = xi.reshape((-1, ndim)) if xi.ndim == 1 else xi
+    if xi.shape[-1] != ndim:
+        raise ShapeError(
+            f"points of shape {xi.shape} in a grid of {ndim} axes: the last axis has their "
+            f"coordinates{at(user_line())}."
+        )
+    return xi
+
+
+@counterpart(scipy.interpolate.interpn)
+def interpn(
+    points: Sequence[Any],
+    values: Any,
+    xi: Any,
+    method: str = "linear",
+    bounds_error: bool = True,
+    fill_value: Any = np.nan,
+) -> Any:
+    """Interpolation on a grid, as ``scipy.interpolate.interpn``; see `RegularGridInterpolator`.
+
+    "pchip" and "splinef2d" are for plain arrays only.
+    """
+    return RegularGridInterpolator(points, values, method, bounds_error, fill_value)(xi)

@@ -1,0 +1,327 @@
+"""Orthogonal factors under SciPy's names: Cholesky, QR, singular values, polar, bases of spaces.
+
+    cholesky, qr, svd, svdvals, polar, orthogonal_procrustes
+    orth, null_space      operations: a basis of the range, and of what is mapped to zero
+
+Most is in _engine/ops/linalg/factorizations.py, _engine/ops/linalg/eigen_svd.py and
+_engine/ops/linalg/polar_decomposition.py.  A basis of a space is free to turn within the space; its
+derivative is the one that does not turn it.  So functions of the space, such as the projector, have
+the right derivative, also where singular values are equal.  The rank is taken as constant (G. H.
+Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973), 413-432).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.symbolic.dim import is_symbolic
+from wengert._engine.ops.linalg import factorizations
+from wengert._engine.ops.linalg.check import accepted
+from wengert._engine.ops.linalg.linear_solve import adjoint, pinv
+from wengert._engine.ops.linalg.linear_solve import hermitian as hermitian_part
+from wengert._engine.ops.linalg.polar_decomposition import nuclear_norm, polar_factor
+from wengert.errors import ArgumentError, TraceError, at, user_line
+from wengert.numpy import linalg as names
+
+from ..dispatch import counterpart, floating
+from .register import entry, square
+
+__all__ = [
+    *("cholesky", "qr", "svd", "svdvals", "polar", "orthogonal_procrustes"),
+    *("orth", "null_space"),
+]
+
+FINITE = "Look for NaN or infinity in it"
+
+
+# ---- spaces ------------------------------------------------------------------------------------
+
+
+def _check(basis: Any, like: Any) -> Any:
+    return basis.astype(like.dtype, copy=False)
+
+
+def _range_by_qr(a: Any, *, rcond: Any = None) -> Any:
+    found = scipy.linalg.orth(a, rcond)
+    q = scipy.linalg.qr(a, pivoting=True, mode="economic")[0][:, : found.shape[1]]
+    return q @ (adjoint(q) @ found)  # the same space, if it is the range
+
+
+@entry(FINITE, "2", oracle=_range_by_qr)
+def range_basis(a, *, rcond=None):
+    """An orthonormal basis of the range, as many columns as the rank."""
+    return _check(scipy.linalg.orth(a, rcond), a)
+
+
+@range_basis.compose
+def _(a, *, rcond=None):
+    if is_symbolic(a.shape) or 0 in a.shape or a.dtype.kind not in "fc":
+        return NotImplemented
+    u, s, _ = np.linalg.svd(a, full_matrices=False)
+    return _of_full_rank(u, s, a, rcond)
+
+
+def _of_full_rank(basis: Any, s: Any, a: Any, rcond: Any) -> Any:
+    """A basis, if no singular value counts as zero: in a graph the rank is taken to be full."""
+    return accepted(basis, s > np.max(s, axis=-1, keepdims=True) * _cutoff(a, rcond))
+
+
+@range_basis.define_vjp
+def _range_basis_vjp(t, out, a, *, rcond=None):
+    rest = t - out @ (adjoint(out) @ t)
+    return (rest @ adjoint(out) @ adjoint(pinv(a, rtol=_cutoff(a, rcond))),)
+
+
+@range_basis.define_jvp
+def _range_basis_jvp(dots, out, a, *, rcond=None):
+    moved = dots[0] @ (pinv(a, rtol=_cutoff(a, rcond)) @ out)
+    return moved - out @ (adjoint(out) @ moved)
+
+
+def _cutoff(a: Any, rcond: Any) -> Any:
+    """SciPy's, from the lengths of the matrix; of lengths that are not known, one for many."""
+    size = 100 if is_symbolic(a.shape) else max(a.shape[-2:])
+    return float(np.finfo(a.dtype).eps) * size if rcond is None else rcond
+
+
+def _kernel_by_qr(a: Any, *, rcond: Any = None) -> Any:
+    found = scipy.linalg.null_space(a, rcond=rcond)
+    q = scipy.linalg.qr(adjoint(a), pivoting=True)[0][:, a.shape[1] - found.shape[1] :]
+    return q @ (adjoint(q) @ found)
+
+
+@entry(FINITE, "2", oracle=_kernel_by_qr)
+def kernel_basis(a, *, rcond=None):
+    """An orthonormal basis of what is mapped to zero."""
+    return _check(scipy.linalg.null_space(a, rcond=rcond), a)
+
+
+@kernel_basis.compose
+def _(a, *, rcond=None):
+    if is_symbolic(a.shape) or 0 in a.shape or a.dtype.kind not in "fc":
+        return NotImplemented
+    _, s, vh = np.linalg.svd(a)
+    return _of_full_rank(adjoint(vh[..., min(a.shape[-2:]) :, :]), s, a, rcond)
+
+
+@kernel_basis.define_vjp
+def _kernel_basis_vjp(t, out, a, *, rcond=None):
+    return (-(adjoint(pinv(a, rtol=_cutoff(a, rcond))) @ t @ adjoint(out)),)
+
+
+@kernel_basis.define_jvp
+def _kernel_basis_jvp(dots, out, a, *, rcond=None):
+    return -(pinv(a, rtol=_cutoff(a, rcond)) @ (dots[0] @ out))
+
+
+def _on_a_line(rng: Any) -> Any:
+    """One column or row: there the basis is free in its sign only, which does not jump."""
+    return 1.0 + rng.uniform(size=3)
+
+
+@range_basis.examples
+def _(rng):
+    yield (_on_a_line(rng)[:, None],), {}
+
+
+@kernel_basis.examples
+def _(rng):
+    yield (_on_a_line(rng)[None, :2],), {}
+
+
+def _basis(op: Any, A: Any, rcond: Any, name: str) -> Any:
+    a = floating(A)
+    if a.ndim != 2 and not is_traced(a):
+        ranks = np.linalg.matrix_rank(value_of(a))
+        if np.any(ranks != ranks.flat[0]):
+            raise ArgumentError(
+                f"{name} of matrices of different rank: their bases have different lengths. Take "
+                f"them one by one{at(user_line())}."
+            )
+    return op(a) if rcond is None else op(a, rcond=float(rcond))
+
+
+@counterpart(scipy.linalg.orth)
+def orth(A: Any, rcond: Any = None) -> Any:
+    """An orthonormal basis of the range, as ``scipy.linalg.orth``.
+
+    Parameters
+    ----------
+    A : array_like of shape (..., m, n)
+    rcond : float, optional
+        Singular values below this part of the largest count as zero.
+
+    Notes
+    -----
+    The derivative does not turn the basis within the range, and takes the rank as constant. In a
+    graph the rank is taken to be full.
+    """
+    return _basis(range_basis, A, rcond, "orth")
+
+
+@counterpart(scipy.linalg.null_space)
+def null_space(A: Any, rcond: Any = None, **kwargs: Any) -> Any:
+    """An orthonormal basis of what is mapped to zero, as ``scipy.linalg.null_space``.
+
+    Parameters
+    ----------
+    A : array_like of shape (..., m, n)
+    rcond : float, optional
+        Singular values below this part of the largest count as zero.
+
+    Notes
+    -----
+    The derivative does not turn the basis within its space, and takes the rank as constant. In a
+    graph the rank is taken to be full.
+    """
+    return _basis(kernel_basis, A, rcond, "null_space")
+
+
+# ---- factors -----------------------------------------------------------------------------------
+
+
+@counterpart(scipy.linalg.cholesky)
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The triangular factor of a positive definite matrix, as ``scipy.linalg.cholesky``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., n, n)
+        Hermitian; one triangle is read, and the gradient is Hermitian.
+    lower : bool, default False
+
+    Raises
+    ------
+    MatrixError
+        A matrix is not positive definite, or not square.
+    """
+    return factorizations.cholesky(square(a, "cholesky"), upper=not lower)
+
+
+@counterpart(scipy.linalg.qr)
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """Orthonormal columns and an upper triangle, as ``scipy.linalg.qr``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., m, n)
+    overwrite_a, lwork, check_finite
+        Taken for SciPy's sake.
+    mode : {"full", "r", "economic"}
+    pivoting : bool, default False
+        Also return an order of columns, without derivative, such that R has a falling diagonal.
+
+    Notes
+    -----
+    The first min(m, n) columns, in that order, have to be independent for a derivative; see
+    `wengert.numpy.linalg.qr`.
+    """
+    a = floating(a)
+    modes = {"full": "complete", "r": "r", "economic": "reduced"}
+    if mode not in modes:
+        raise ArgumentError(
+            f"qr of a tensor with mode={mode!r}: it is one of {sorted(modes)}{at(user_line())}."
+        )
+    order: Any = None
+    if pivoting:
+        if is_traced(a) or a.ndim != 2:
+            raise TraceError(
+                f"qr with pivoting of {a.shape} in a graph or a batch: which columns change places "
+                f"depends on values. Choose the order before{at(user_line())}."
+            )
+        order = scipy.linalg.qr(value_of(a), mode="r", pivoting=True)[1]
+        a = a[:, order]
+    found = names.qr(a, modes[mode])
+    if mode == "r":
+        if a.shape[-2] > a.shape[-1]:
+            zeros = np.zeros((*a.shape[:-2], a.shape[-2] - a.shape[-1], a.shape[-1]), a.dtype)
+            found = np.concatenate([found, zeros], axis=-2)
+        return (found,) if order is None else (found, order)
+    return tuple(found) if order is None else (*found, order)
+
+
+@counterpart(scipy.linalg.svd)
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """The singular value decomposition, as ``scipy.linalg.svd``; see `wengert.numpy.linalg.svd`."""
+    found = names.svd(floating(a), full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+@counterpart(scipy.linalg.svdvals)
+def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The singular values, falling, as ``scipy.linalg.svdvals``."""
+    return names.svdvals(floating(a))
+
+
+@counterpart(scipy.linalg.polar)
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """The product of a unitary and a semidefinite matrix, as ``scipy.linalg.polar``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., m, n)
+    side : {"right", "left"}
+        a = u @ p, or a = p @ u.
+
+    Returns
+    -------
+    u : Tensor of shape (..., m, n)
+    p : Tensor of shape (..., n, n) or (..., m, m)
+
+    Raises
+    ------
+    MatrixError
+        A derivative is asked for, and `a` has not full rank.
+
+    Notes
+    -----
+    The derivative solves a Sylvester equation with p, so equal singular values do not matter.
+    """
+    if side not in ("right", "left"):
+        raise ArgumentError(f"side={side!r} is neither 'right' nor 'left'{at(user_line())}.")
+    a = floating(a)
+    u = polar_factor(a)
+    return u, hermitian_part(adjoint(u) @ a if side == "right" else a @ adjoint(u))
+
+
+@counterpart(scipy.linalg.orthogonal_procrustes)
+def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[Any, Any]:
+    """The orthogonal R that makes ``|A @ R - B|`` least, as ``scipy.linalg.orthogonal_procrustes``.
+
+    Parameters
+    ----------
+    A, B : array_like of shape (m, n)
+
+    Returns
+    -------
+    R : Tensor of shape (n, n)
+    scale : Tensor
+        The sum of the singular values of ``adjoint(A) @ B``.
+
+    Raises
+    ------
+    MatrixError
+        A derivative of R is asked for, and ``adjoint(A) @ B`` is singular.
+    """
+    across = adjoint(floating(A)) @ floating(B)
+    return polar_factor(across), nuclear_norm(across)

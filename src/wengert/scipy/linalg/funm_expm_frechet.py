@@ -1,0 +1,255 @@
+"""Any function of a matrix, the sensitivity of the exponential, balance, angles of spaces.
+
+    funm               by the recurrence of Parlett in the complex Schur form
+    expm_cond          how much expm moves when its matrix does
+    matrix_balance     rows and columns made of equal size by powers of two
+    subspace_angles    between the ranges of two matrices
+
+(G. H. Golub and C. F. Van Loan, Matrix Computations, 1996, algorithm 11.1.1; A. V. Knyazev and
+M. E. Argentati, "Principal angles between subspaces in an A-based scalar product", SIAM J. Sci.
+Comput. 23 (2002), 2009-2041.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.ops import casts
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.check import accepted
+from wengert._engine.ops.linalg.eigen_svd import expm as exponential
+from wengert._engine.ops.linalg.linear_solve import adjoint
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from ..dispatch import counterpart, floating, known_length
+from .decompositions import orth
+from .matrix_functions import derivative
+from .register import entry, square
+from .schur import schur
+
+__all__ = ["expm_cond", "funm", "matrix_balance", "subspace_angles"]
+
+
+# ---- functions ---------------------------------------------------------------------------------
+
+
+@counterpart(scipy.linalg.funm)
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """A function of a square matrix, as ``scipy.linalg.funm``.
+
+    Parameters
+    ----------
+    A : array_like of shape (..., n, n)
+    func : callable
+        Takes an array of eigenvalues, complex, and returns as many numbers.  It may be any
+        differentiable function of NumPy's, and may depend on other tensors.
+    disp : bool
+        Only True, with which the result alone is returned.
+
+    Returns
+    -------
+    Tensor of shape (..., n, n)
+        Real where A is and the imaginary parts vanish but for rounding, as SciPy has it; a graph,
+        which does not know values, takes it to be real, and refuses to run where it is not.
+
+    Raises
+    ------
+    MatrixError
+        A derivative is asked for, and two eigenvalues are equal.
+    ArgumentError
+        disp is False.
+
+    Notes
+    -----
+    Where eigenvalues are close to each other digits are lost, as SciPy's. expm, logm, sqrtm and
+    `fractional_matrix_power` do not lose them. *Cost.* n**3, and n steps of a graph.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> f = lambda a: wg.scipy.linalg.funm(a, lambda w: w * w)[0, 1]
+    >>> wg.grad(f)(np.array([[1.0, 2.0], [0.5, 3.0]])).round(6)
+    array([[2., 4.],
+           [0., 2.]])
+    """
+    if not disp:
+        raise ArgumentError(f"funm of a tensor with disp=False: no error is told{at(user_line())}.")
+    a = square(A, "funm")
+    n = known_length(a.shape[-1], "funm")
+    t, z = schur(a, "complex")
+    i = np.arange(n)
+    w = t[..., i, i]
+    values = casts.astype(floating(func(w)), w.dtype)
+    f = values[..., None] * np.eye(n)
+    for p in range(1, n):
+        rows, columns = i[:-p], i[p:]
+        gap = w[..., columns] - w[..., rows]
+        total = t[..., rows, columns] * (values[..., columns] - values[..., rows])
+        if p > 1:
+            inner = rows[:, None] + np.arange(1, p)
+            r, c = rows[:, None], columns[:, None]
+            total = total + np.sum(
+                t[..., r, inner] * f[..., inner, c] - f[..., r, inner] * t[..., inner, c], axis=-1
+            )
+        equal = value_of(gap) == 0
+        line = where(equal, total, total / where(equal, 1.0, gap))
+        f = _with_diagonal(f, line, p)
+    out = z @ f @ adjoint(z)
+    return _real_if_close(out, a)
+
+
+def _with_diagonal(f: Any, line: Any, p: int) -> Any:
+    """`f` with numbers on the diagonal p above the main one, where it is zero."""
+    n = f.shape[-1]
+    zeros = np.zeros((*line.shape[:-1], p), line.dtype)
+    spread = np.concatenate([line, zeros], axis=-1)
+    return f + spread[..., None] * np.eye(n, k=p)
+
+
+def _real_if_close(x: Any, a: Any) -> Any:
+    if a.dtype.kind == "c":
+        return x
+    size = 1e6 if x.dtype == np.complex128 else 1e3
+    near = np.abs(np.imag(value_of(x))) <= size * np.finfo(x.dtype).eps
+    if is_traced(x):
+        why = "the function of a real matrix is complex; make the matrix complex first"
+        return accepted(np.real(x), near, why=why)
+    while isinstance(near, Handle):
+        near = value_of(near)
+    return np.real(x) if np.all(near) else x
+
+
+@counterpart(scipy.linalg.expm_cond)
+def expm_cond(A: Any, check_finite: bool = True) -> Any:
+    """The relative condition number of the exponential, as ``scipy.linalg.expm_cond``.
+
+    Parameters
+    ----------
+    A : array_like of shape (..., n, n)
+
+    Notes
+    -----
+    The largest singular value of the derivative, a matrix of n**2 rows, times sizes. *Cost.* n**5
+    for its entries, n**6 for the value.
+    """
+    a = square(A, "expm_cond")
+    n = known_length(a.shape[-1], "expm_cond")
+    units = np.eye(n * n, dtype=a.dtype).reshape((n * n, n, n))
+    many = np.broadcast_to(a[..., None, :, :], (*a.shape[:-2], n * n, n, n))
+    directions = np.broadcast_to(units, many.shape)
+    slopes = derivative(exponential, many, directions)
+    k = slopes.reshape((*a.shape[:-2], n * n, n * n))
+    sizes = [np.linalg.norm(x, axis=(-2, -1)) for x in (a, exponential(a))]
+    return np.linalg.norm(k, 2, axis=(-2, -1)) * sizes[0] / sizes[1]
+
+
+# ---- balance -----------------------------------------------------------------------------------
+
+
+def _balance_oracle(a: Any, *, permute: bool, scale: bool) -> Any:
+    """From the transformation as one matrix."""
+    t = scipy.linalg.matrix_balance(a, permute, scale)[1]
+    return t.sum(axis=0), np.argmax(t != 0, axis=0)
+
+
+@entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_balance_oracle)
+def balancing(a, *, permute, scale):
+    """The powers of two, and the order of rows and columns, that balance a matrix."""
+    _, (factors, order) = scipy.linalg.matrix_balance(a, permute, scale, separate=True)
+    return factors, order
+
+
+@balancing.examples
+def _(rng):
+    a = np.array([[1.0, 100.0, 0.0], [0.01, 2.0, 0.0], [3.0, 4.0, 5.0]])
+    yield (a,), {"permute": True, "scale": True}
+
+
+@counterpart(scipy.linalg.matrix_balance)
+def matrix_balance(
+    A: Any,
+    permute: bool = True,
+    scale: bool = True,
+    separate: bool = False,
+    overwrite_a: bool = False,
+) -> Any:
+    """A similar matrix with rows and columns of equal size, as ``scipy.linalg.matrix_balance``.
+
+    Parameters
+    ----------
+    A : array_like of shape (..., n, n)
+    permute, scale : bool, default True
+        What is done to it.
+    separate : bool, default False
+        Return the factors and the order in place of the transformation.
+    overwrite_a
+        Taken for SciPy's sake.
+
+    Returns
+    -------
+    B : Tensor of shape (..., n, n)
+    T : array of shape (..., n, n), or (scale, order)
+        Without derivative: powers of two, which jump.
+    """
+    a = square(A, "matrix_balance")
+    factors, order = balancing(value_of(a), permute=bool(permute), scale=bool(scale))
+    factors = casts.astype(factors, np.finfo(a.dtype).dtype)
+    moved = np.take_along_axis(a, order[..., :, None], axis=-2)
+    moved = np.take_along_axis(moved, order[..., None, :], axis=-1)
+    b = moved * factors[..., None, :] / factors[..., :, None]
+    if separate:
+        return b, (factors, order)
+    n = a.shape[-1]
+    whole = np.eye(n, dtype=np.finfo(a.dtype).dtype) * factors[..., None, :]
+    return b, np.take_along_axis(whole, np.argsort(order, axis=-1)[..., :, None], axis=-2)
+
+
+# ---- angles ------------------------------------------------------------------------------------
+
+
+@counterpart(scipy.linalg.subspace_angles)
+def subspace_angles(A: Any, B: Any) -> Any:
+    """The angles between the ranges of two matrices, falling, as ``scipy.linalg.subspace_angles``.
+
+    Parameters
+    ----------
+    A : array_like of shape (..., m, n)
+    B : array_like of shape (..., m, k)
+
+    Returns
+    -------
+    Tensor of shape (..., min(rank of A, rank of B))
+
+    Raises
+    ------
+    MatrixError
+        A derivative is asked for that does not exist: of an angle that is zero, a right one, or
+        equal to another.
+
+    Notes
+    -----
+    Angles below 45 degrees by their sines, others by their cosines.
+    """
+    a, b = floating(A), floating(B)
+    if a.shape[-2] != b.shape[-2]:
+        raise ShapeError(
+            f"subspace_angles of shapes {a.shape} and {b.shape}: they need the same number of "
+            f"rows{at(user_line())}."
+        )
+    first, second = orth(a), orth(b)
+    if first.shape[-1] < second.shape[-1]:
+        first, second = second, first
+    across = adjoint(first) @ second
+    cosines = np.linalg.svd(across, compute_uv=False)
+    sines = np.linalg.svd(second - first @ across, compute_uv=False)[..., : second.shape[-1]]
+    cosines = cosines[..., ::-1]
+    small = value_of(cosines) ** 2 >= 0.5
+    # what is not used is put where arcsin and arccos have derivatives
+    by_sine = np.arcsin(np.clip(where(small, sines, 0.0), -1.0, 1.0))
+    by_cosine = np.arccos(np.clip(where(small, 0.0, cosines), -1.0, 1.0))
+    return where(small, by_sine, by_cosine)

@@ -1,0 +1,193 @@
+"""How functions of scipy.linalg become operations.
+
+    entry           registers one that runs a function of SciPy's, as "linalg.x"
+    as_operand      the spec of a result that is as one of the operands
+    square          an argument that has to be square matrices
+    real_or_complex, of_its_dtype    functions that may be complex although the matrix is real
+    power_into_range                 what brings matrices to where products of elements are numbers
+
+Most functions of scipy.linalg take one matrix.  The operations take batches: matrices stand in the
+last two axes, and earlier axes broadcast (`entry` loops over them).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from wengert._engine.core.handle import is_traced
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic import constraints
+from wengert._engine.kinds.batching import on_last_axes
+from wengert._engine.ops import casts
+from wengert._engine.ops.linalg.linear_solve import matrices
+from wengert.errors import MatrixError, at, user_line
+
+from ..dispatch import floating
+
+PREFIX = "linalg."
+
+
+def entry(hint: str, ranks: str, *, like: int | None = None, **options: Any) -> Any:
+    """Register the function below it, of single matrices, as an operation (a decorator).
+
+    Parameters
+    ----------
+    hint : str
+        What to do when the matrix is refused.
+    ranks : str
+        The number of axes that each operand has without a batch: "22" for two matrices.
+    like : int, optional
+        The operand, a matrix, that the result is like: the same shape and dtype. By default the
+        operation is run on an example to see.
+    **options
+        What `matrices` takes.
+    """
+    numbers = [int(c) for c in ranks]
+
+    def enter(run: Any) -> Any:
+        op = matrices(hint, name=PREFIX + run.__name__.strip("_"), **options)(
+            over(run, numbers, like)
+        )
+        if like is not None:
+            op.spec(as_operand(like, numbers))
+        if len(set(numbers)) == 1:
+            on_last_axes(op, numbers[0])
+        return op
+
+    return enter
+
+
+def over(run: Callable[..., Any], ranks: list[int], like: int | None = None) -> Any:
+    """A function of single matrices made one of batches, whose axes broadcast."""
+
+    @functools.wraps(run)
+    def each(*args: Any, **params: Any) -> Any:
+        arrays = [_behaved(np.asarray(a)) for a in args]
+        if any(a.ndim < rank for a, rank in zip(arrays, ranks, strict=False)):
+            shapes = ", ".join(str(a.shape) for a in arrays)
+            raise ValueError(f"operands of shape {shapes}, but {ranks} axes are needed")
+        pairs = list(zip(arrays, ranks, strict=False))
+        batch = np.broadcast_shapes(*[a.shape[: a.ndim - rank] for a, rank in pairs])
+        if not batch:
+            return run(*arrays, **params)
+        rows = [np.broadcast_to(a, batch + a.shape[a.ndim - rank :]) for a, rank in pairs]
+        if 0 in batch and like is not None:
+            return np.zeros(rows[like].shape, np.result_type(np.float32, *arrays))
+        if 0 in batch:
+            found = [run(*[_example(a.shape[len(batch) :], a.dtype) for a in rows], **params)]
+        else:
+            found = [run(*[a[i] for a in rows], **params) for i in np.ndindex(*batch)]
+        if isinstance(found[0], tuple):
+            return tuple(_stacked(list(parts), batch) for parts in zip(*found, strict=True))
+        return _stacked(found, batch)
+
+    return each
+
+
+def as_operand(k: int, ranks: list[int]) -> Callable[..., Any]:
+    """The rule that the result is as operand `k`, with the batch axes of all of them."""
+
+    def rule(*specs: Any, **params: Any) -> Any:
+        fronts = [len(s.shape) - rank for s, rank in zip(specs, ranks, strict=True)]
+        batch = constraints.broadcast(*[s.shape[:f] for s, f in zip(specs, fronts, strict=True)])
+        dtype = np.result_type(np.float32, *[s.dtype for s in specs])
+        return Spec((*batch, *specs[k].shape[fronts[k] :]), dtype)
+
+    return rule
+
+
+def _behaved(a: Any) -> Any:
+    """`a` aligned and in this machine's byte order: SciPy refuses others, or gives zeros."""
+    if a.dtype.isnative and a.flags.aligned:
+        return a
+    return a.astype(a.dtype.newbyteorder("="))
+
+
+def _example(shape: Any, dtype: Any) -> Any:
+    return np.eye(*shape, dtype=dtype) * 0.5 if len(shape) == 2 else np.ones(shape, dtype)
+
+
+def _stacked(found: list[Any], batch: Any) -> Any:
+    first = np.asarray(found[0])
+    if 0 in batch:
+        return np.empty(batch + first.shape, first.dtype)
+    return np.stack(found).reshape(batch + first.shape)
+
+
+# ---- operands -----------------------------------------------------------------------------
+
+
+def square(a: Any, name: str) -> Any:
+    """`a` as an operand, if its last two axes have the same length.
+
+    Raises
+    ------
+    MatrixError
+        They have not.
+    """
+    a = floating(a)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise MatrixError(
+            f"{name} of shape {a.shape}: it is not square. Give it matrices with as many rows as "
+            f"columns{at(user_line())}."
+        )
+    return a
+
+
+class ComplexResult(LinAlgError):
+    """A function of a real matrix is complex."""
+
+
+def real_or_complex(op: Any, a: Any, *others: Any) -> Any:
+    """A function of a matrix, complex where the value is, though the matrix may be real.
+
+    In a graph, where the dtype cannot depend on values, it is real for a real matrix, and running
+    it is refused where the value is not.
+    """
+    if is_traced(a) or a.dtype.kind == "c":
+        return op(a, *others)
+    try:
+        return op(a, *others)
+    except MatrixError as error:
+        if not isinstance(error.__context__, ComplexResult):
+            raise
+    return op(casts.astype(a, np.result_type(a.dtype, np.complex64)), *others)
+
+
+def of_its_dtype(found: Any, a: Any) -> Any:
+    """A value found for `a` in the dtype of `a`.
+
+    Raises
+    ------
+    ComplexResult
+        It is complex, and `a` is real. (One without negative eigenvalues has a real function, which
+        SciPy finds by way of complex numbers.)
+    LinAlgError
+        It is not finite.
+    """
+    if not np.all(np.isfinite(found)):
+        raise LinAlgError("the result is not finite")
+    if found.dtype.kind == "c" and a.dtype.kind != "c":
+        w = np.linalg.eigvals(a) if np.any(found.imag) else found.real
+        if np.any((w.imag == 0) & (w.real < 0) & np.any(found.imag)):
+            raise ComplexResult("the result is complex, and the matrix real")
+        found = found.real
+    return found.astype(a.dtype, copy=False)
+
+
+def power_into_range(*matrices: Any) -> float:
+    """The power of two that brings the largest element near 1; 1 where it is not far from there.
+
+    Of finite matrices in one dtype. What is not finite is left for the function to refuse.
+    """
+    largest = max((float(np.max(np.abs(m), initial=0.0)) for m in matrices), default=0.0)
+    exponent = int(np.frexp(largest)[1])
+    far = 50 if np.result_type(*matrices).char in "fFe" else 450
+    if largest == 0.0 or not np.isfinite(largest) or abs(exponent) <= far:
+        return 1.0
+    return float(np.ldexp(1.0, min(-exponent, 1023)))

@@ -1,0 +1,108 @@
+"""More of QR: the triangle first, and products with Q.
+
+    rq, qr_multiply     by the QR factorization
+
+RQ is QR of the adjoint with rows and columns turned around, signs included: LAPACK's reflections
+are the same then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from wengert._engine.ops.linalg.linear_solve import adjoint
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+from wengert.numpy import linalg as names
+
+from ..dispatch import counterpart, floating
+from .decompositions import qr
+
+__all__ = ["qr_multiply", "rq"]
+
+
+@counterpart(scipy.linalg.rq)
+def rq(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    check_finite: bool = True,
+) -> Any:
+    """An upper triangle times orthonormal rows, as ``scipy.linalg.rq``.
+
+    Parameters
+    ----------
+    a : array_like of shape (..., m, n)
+    overwrite_a, lwork, check_finite
+        Taken for SciPy's sake.
+    mode : {"full", "r", "economic"}
+
+    Returns
+    -------
+    R : Tensor of shape (..., m, n), or (..., m, k) with "economic", k = min(m, n)
+    Q : Tensor of shape (..., n, n) or (..., k, n); not with "r"
+
+    Raises
+    ------
+    MatrixError
+        A derivative is asked for, and the last min(m, n) rows are not independent.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> a = np.array([[2.0, 1.0], [0.0, 3.0]])
+    >>> wg.grad(lambda a: abs(wg.scipy.linalg.rq(a)[0][1, 1]))(a)
+    array([[0., 0.],
+           [0., 1.]])
+    """
+    modes = {"full": "complete", "r": "complete", "economic": "reduced"}
+    if mode not in modes:
+        raise ArgumentError(
+            f"rq of a tensor with mode={mode!r}: it is one of {sorted(modes)}{at(user_line())}."
+        )
+    turned = adjoint(floating(a)[..., ::-1, ::-1])
+    q, r = names.qr(turned, modes[mode])
+    r = adjoint(r)[..., ::-1, ::-1]
+    return r if mode == "r" else (r, adjoint(q)[..., ::-1, ::-1])
+
+
+@counterpart(scipy.linalg.qr_multiply)
+def qr_multiply(
+    a: Any,
+    c: Any,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:
+    """The product of a matrix with Q of `a`, and R, as ``scipy.linalg.qr_multiply``.
+
+    Parameters
+    ----------
+    a : array_like of shape (m, n)
+    c : array_like
+        A vector or a matrix that fits.
+    mode : {"right", "left"}
+        ``c @ Q``, or ``Q @ c``.
+    pivoting : bool, default False
+        As for `qr`.
+    conjugate : bool, default False
+        Whether it is the conjugate of Q that is multiplied with.
+    overwrite_a, overwrite_c
+        Taken for SciPy's sake.
+    """
+    if mode not in ("left", "right"):
+        raise ArgumentError(f"mode={mode!r} is neither 'left' nor 'right'{at(user_line())}.")
+    c = floating(c)
+    q, *rest = qr(a, mode="economic", pivoting=pivoting)
+    q = np.conjugate(q) if conjugate and q.dtype.kind == "c" else q
+    if c.shape[0 if mode == "left" or c.ndim == 1 else 1] != q.shape[1 if mode == "left" else 0]:
+        raise ShapeError(
+            f"qr_multiply of shapes {np.shape(a)} and {c.shape}: Q of shape {q.shape} does not "
+            f"fit on the {'left' if mode == 'left' else 'right'}{at(user_line())}."
+        )
+    return (q @ c if mode == "left" else c @ q), *rest

@@ -1,0 +1,200 @@
+"""How the unitary factor of Schur's form turns when the matrix moves.
+
+    schur_rotation    the operation: a linear equation with the form as its matrix, and its adjoint
+    nearly_upper      the part of a matrix where such a form has its elements
+
+a = z @ t @ adjoint(z), and w = adjoint(z) dz is skew.  Below the blocks of t on the diagonal
+c = adjoint(z) da z has to be w t - t w there, which is solved for w a column of blocks at a time.
+A block [[p, q], [r, s]] of two rows, a pair of conjugate eigenvalues, has equal elements on its
+diagonal (LAPACK's dlanv2); that these stay equal is the equation for the angle its columns turn by,
+of which the coefficient is -2 (q + r).  Where q = -r the block is a rotation times a number, and
+any turn of its columns serves: there is no derivative.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from numpy.linalg import LinAlgError
+
+from wengert._engine.core.handle import value_of
+from wengert._engine.ops.creation import positions
+from wengert._engine.ops.elementwise.selection import where
+from wengert._engine.ops.linalg.factorizations import triangle
+from wengert._engine.ops.linalg.linear_solve import adjoint
+
+from .register import entry
+
+__all__ = ["nearly_upper", "schur_rotation"]
+
+
+def nearly_upper(x: Any, t: Any) -> Any:
+    """The upper triangle of `x`, and what is below it within the blocks of `t`."""
+    upper = triangle(x, False)
+    if t.dtype.kind == "c":
+        return upper
+    i = positions(x.shape[-1])
+    beside = (i[:, None] == i + 1) & (value_of(t) != 0)
+    return upper + where(beside, x, 0.0)
+
+
+def _with_its_blocks(t: Any) -> Any:
+    """A form of what is nearly one: what is small below the diagonal belongs to no block."""
+    return nearly_upper(t, where(np.abs(value_of(t)) > 0.1, t, 0.0))
+
+
+def _blocks(t: Any) -> list[tuple[int, int]]:
+    """Where the blocks on the diagonal begin and end."""
+    n, found, start = t.shape[-1], [], 0
+    while start < n:
+        stop = start + (2 if start + 1 < n and t[start + 1, start] != 0 else 1)
+        found.append((start, stop))
+        start = stop
+    return found
+
+
+def _check_apart(t: Any, blocks: list[tuple[int, int]]) -> None:
+    """Refuse a form whose derivative does not exist, or has no digit."""
+    n = t.shape[-1]
+    limit = np.finfo(t.dtype).eps * n * np.abs(t).max(initial=0.0)
+    values: list[Any] = [np.linalg.eigvals(t[i:j, i:j]) for i, j in blocks]
+    for k, ((i, j), w) in enumerate(zip(blocks, values, strict=True)):
+        if j - i == 2 and abs(t[i, i + 1] + t[i + 1, i]) <= limit:
+            raise LinAlgError(
+                "a block of two rows is a rotation times a number, so that any turn of its two "
+                "columns serves"
+            )
+        for other in values[:k]:
+            if np.abs(w[:, None] - other).min() <= limit:
+                raise LinAlgError("two eigenvalues are equal, or nearly so")
+
+
+def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
+    """By the matrix of the map, from its values at unit matrices."""
+    n = t.shape[-1]
+    t = np.triu(t, -1)
+    places = list(zip(*np.tril_indices(n, -1), strict=True))
+    inside = [(i, j) for i, j in places if i == j + 1 and t[i, j] != 0]
+
+    def read(y: Any) -> Any:
+        return np.array([y[j, j] - y[i, i] if (i, j) in inside else y[i, j] for i, j in places])
+
+    def map_of(k: int) -> Any:
+        x = np.zeros((n, n))
+        x[places[k]] = 1.0
+        w = x - x.T
+        return read(w @ t - t @ w)
+
+    m = np.array([map_of(k) for k in range(len(places))]).T
+    out = np.zeros((n, n), np.result_type(t, c))
+    if not back:
+        for p, value in zip(places, np.linalg.solve(m, read(c)), strict=True):
+            out[p] = value
+        return out
+    found = np.linalg.solve(np.conj(m.T), np.array([c[p] for p in places]))
+    for (i, j), value in zip(places, found, strict=True):
+        if (i, j) in inside:
+            out[j, j], out[i, i] = out[j, j] + value, out[i, i] - value
+        else:
+            out[i, j] = value
+    return out
+
+
+@entry(
+    "Its eigenvalues have to be distinct, and without blocks that are rotations: use "
+    "output='complex' for those",
+    "22",
+    like=1,
+    prepare=lambda t, c: (_with_its_blocks(t), c),
+    oracle=_rotation_oracle,
+)
+def schur_rotation(t, c, *, back):
+    """The strictly lower x, such that w = x - adjoint(x) keeps Schur's form of t.
+
+    What w @ t - t @ w has below the blocks is what c has there; within a block of two rows the
+    difference of the two elements on the diagonal is that of c.  With `back`, the adjoint map of c.
+    """
+    dtype = np.result_type(t, c, np.float32)
+    if not t.size:
+        return c.astype(dtype, copy=False)
+    t, c = np.triu(t, -1).astype(dtype, copy=False), c.astype(dtype, copy=False)
+    blocks = _blocks(t)
+    _check_apart(t, blocks)
+    return (_back if back else _forth)(t, c, blocks)
+
+
+def _forth(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
+    x = np.zeros_like(c)
+    n, (solve,) = t.shape[-1], scipy.linalg.get_lapack_funcs(("trsyl",), (t,))
+    for i, j in blocks:
+        rest, own = slice(j, n), slice(i, j)
+        if j < n:
+            right = x[rest, :i] @ t[:i, own] - c[rest, own]
+            x[rest, own] = _solution(solve(t[rest, rest], t[own, own], right, isgn=-1))
+    for i, j in blocks:
+        if j - i == 2:
+            own = slice(i, j)
+            moved = x[own, :i] @ t[:i, own] - t[own, j:] @ x[j:, own] - c[own, own]
+            x[i + 1, i] = (moved[0, 0] - moved[1, 1]) / (2.0 * (t[i, i + 1] + t[i + 1, i]))
+    return x
+
+
+def _back(t: Any, c: Any, blocks: list[tuple[int, int]]) -> Any:
+    y = np.zeros_like(c)
+    n, (solve,) = t.shape[-1], scipy.linalg.get_lapack_funcs(("trsyl",), (t,))
+    turn = "C" if t.dtype.kind == "c" else "T"
+    for i, j in blocks:
+        if j - i == 2:
+            angle = c[i + 1, i] / (-2.0 * (t[i, i + 1] + t[i + 1, i]))
+            y[i, i], y[i + 1, i + 1] = angle, -angle
+    for i, j in reversed(blocks):
+        rest, own = slice(j, n), slice(i, j)
+        if j < n:
+            known = y[rest, rest] @ adjoint(t[own, rest]) - adjoint(t[own, rest]) @ y[own, own]
+            options = {"trana": turn, "tranb": turn, "isgn": -1}
+            found = solve(t[rest, rest], t[own, own], known - c[rest, own], **options)
+            y[rest, own] = _solution(found)
+    return y
+
+
+def _solution(found: Any) -> Any:
+    x, scale, info = found
+    if info:
+        raise LinAlgError("two eigenvalues are equal, or nearly so")
+    return x / scale
+
+
+@schur_rotation.define_vjp
+def _schur_rotation_vjp(g, out, t, c, *, back):
+    z = schur_rotation(t, g, back=not back)
+    x, y = (z, out) if back else (out, z)
+    w = adjoint(x) - x
+    return nearly_upper(y @ w - w @ y, t), triangle(z, True, strict=True) if back else z
+
+
+@schur_rotation.define_jvp
+def _schur_rotation_jvp(dots, out, t, c, *, back):
+    t_dot, right = dots
+    if t_dot is not None:
+        m = nearly_upper(t_dot, t)
+        if back:
+            moved = adjoint(m) @ out - out @ adjoint(m)
+            moved = moved - adjoint(moved)
+        else:
+            w = out - adjoint(out)
+            moved = m @ w - w @ m
+        right = moved if right is None else right + moved
+    return schur_rotation(t, right, back=back)
+
+
+@schur_rotation.examples
+def _(rng):
+    t = np.triu(rng.normal(size=(3, 3)), 1) + np.diag([1.0, -2.0, 4.0])
+    yield (t, rng.normal(size=(3, 3))), {"back": False}
+    yield (t, rng.normal(size=(3, 3))), {"back": True}
+    t = np.triu(rng.normal(size=(5, 5)), 1) + np.diag([1.0, 1.0, -2.0, 4.0, 4.0])
+    t[[0, 3], [1, 4]], t[[1, 4], [0, 3]] = [2.0, 0.7], [-0.5, -1.5]
+    yield (t, rng.normal(size=(5, 5))), {"back": False}
+    yield (t, rng.normal(size=(5, 5))), {"back": True}

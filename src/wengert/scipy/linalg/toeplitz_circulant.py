@@ -1,0 +1,357 @@
+"""Matrices made of a few numbers, and equations with them.
+
+    toeplitz_solve                                  operation (Levinson's recursion)
+    solve_toeplitz, matmul_toeplitz, solve_circulant
+    toeplitz, hankel, circulant, companion          made by indexing, so their gradients are sums
+    block_diag, khatri_rao, convolution_matrix
+
+Functions without anything to differentiate by (hadamard, hilbert, dft ...) are SciPy's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+
+from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.tensor.numpy_dispatch import as_array, spread
+from wengert.errors import ArgumentError, MatrixError, ShapeError, at, user_line
+
+from ..dispatch import counterpart, floating
+from .register import entry
+
+__all__ = [
+    *("toeplitz", "hankel", "circulant", "companion", "block_diag", "khatri_rao"),
+    *("convolution_matrix", "solve_toeplitz", "matmul_toeplitz", "solve_circulant"),
+    *("hadamard", "hilbert", "invhilbert", "pascal", "invpascal", "dft", "helmert"),
+]
+
+hadamard = scipy.linalg.hadamard
+hilbert = scipy.linalg.hilbert
+invhilbert = scipy.linalg.invhilbert
+pascal = scipy.linalg.pascal
+invpascal = scipy.linalg.invpascal
+dft = scipy.linalg.dft
+helmert = scipy.linalg.helmert
+
+
+def _conj(x: Any) -> Any:
+    return np.conjugate(x) if x.dtype.kind == "c" else x
+
+
+def _line(x: Any, name: str) -> Any:
+    x = floating(x)
+    if x.ndim != 1:
+        raise ShapeError(
+            f"{name} of shape {x.shape}: it is made of one line of numbers. Use vmap for "
+            f"several{at(user_line())}."
+        )
+    return x
+
+
+# ---- matrices ----------------------------------------------------------------------------------
+
+
+@counterpart(scipy.linalg.toeplitz)
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """The matrix with constant diagonals, as ``scipy.linalg.toeplitz``.
+
+    Parameters
+    ----------
+    c : array_like of shape (m,)
+        Its first column.
+    r : array_like of shape (n,), optional
+        Its first row, of which the first element does not count; by default the conjugate of `c`.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.grad(lambda c: wg.scipy.linalg.toeplitz(c).sum())(np.array([1.0, 2.0, 3.0]))
+    array([3., 4., 2.])
+    """
+    c = _line(c, "toeplitz")
+    r = _conj(c) if r is None else _line(r, "toeplitz")
+    m, n = c.shape[0], r.shape[0]
+    every = np.concatenate([c[::-1], r[1:]])
+    return every[(m - 1) - np.arange(m)[:, None] + np.arange(n)]
+
+
+@counterpart(scipy.linalg.hankel)
+def hankel(c: Any, r: Any = None) -> Any:
+    """The matrix with constant diagonals across, as ``scipy.linalg.hankel``.
+
+    Parameters
+    ----------
+    c : array_like of shape (m,)
+        Its first column.
+    r : array_like of shape (n,), optional
+        Its last row, of which the first element does not count; by default zeros.
+    """
+    c = _line(c, "hankel")
+    r = np.zeros(c.shape, c.dtype) if r is None else _line(r, "hankel")
+    every = np.concatenate([c, r[1:]])
+    return every[np.arange(c.shape[0])[:, None] + np.arange(r.shape[0])]
+
+
+@counterpart(scipy.linalg.circulant)
+def circulant(c: Any) -> Any:
+    """The matrix with a first column that moves around, as ``scipy.linalg.circulant``."""
+    c = floating(c)
+    n = c.shape[-1]
+    return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
+
+
+@counterpart(scipy.linalg.companion)
+def companion(a: Any) -> Any:
+    """The companion matrix of a polynomial, highest power first, as ``scipy.linalg.companion``."""
+    a = _line(a, "companion")
+    n = a.shape[0] - 1
+    if n < 1:
+        raise ShapeError(
+            f"companion of {n + 1} coefficients: give it two or more{at(user_line())}."
+        )
+    below = np.eye(n - 1, n, dtype=a.dtype)
+    return np.concatenate([(-a[1:] / a[0])[None, :], below], axis=0)
+
+
+@counterpart(scipy.linalg.convolution_matrix)
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+    """The matrix that convolves n numbers with `a`, as ``scipy.linalg.convolution_matrix``."""
+    a = _line(a, "convolution_matrix")
+    m = a.shape[0]
+    if mode not in ("full", "same", "valid"):
+        raise ArgumentError(f"mode={mode!r} is not 'full', 'same' or 'valid'{at(user_line())}.")
+    zeros = np.zeros(n - 1, a.dtype)
+    every = np.concatenate([zeros, a, zeros])
+    whole = every[np.arange(n + m - 1)[:, None] - np.arange(n) + n - 1]
+    if mode == "full":
+        return whole
+    length = max(m, n) if mode == "same" else max(m, n) - min(m, n) + 1
+    first = (n + m - 1 - length) // 2 if mode == "same" else min(m, n) - 1
+    return whole[first : first + length]
+
+
+@counterpart(scipy.linalg.block_diag)
+def block_diag(*arrs: Any) -> Any:
+    """Matrices along the diagonal of one, as ``scipy.linalg.block_diag``.
+
+    Parameters
+    ----------
+    *arrs : array_like
+        Matrices; a vector counts as a row. Earlier axes broadcast.
+    """
+    arrays: list[Any] = [as_array(x) for x in arrs]
+    blocks = [np.atleast_2d(x) for x in arrays]
+    if not blocks:
+        return np.zeros((1, 0))
+    batch = np.broadcast_shapes(*[b.shape[:-2] for b in blocks])
+    columns = sum(b.shape[-1] for b in blocks)
+    dtype = np.result_type(*[b.dtype for b in blocks])
+    rows, before = [], 0
+    for b in blocks:
+        height, width = b.shape[-2:]
+        b = np.broadcast_to(b, (*batch, height, width))
+        left = np.zeros((*batch, height, before), dtype)
+        right = np.zeros((*batch, height, columns - before - width), dtype)
+        rows.append(np.concatenate([left, b, right], axis=-1))
+        before += width
+    return np.concatenate(rows, axis=-2)
+
+
+@counterpart(scipy.linalg.khatri_rao)
+def khatri_rao(a: Any, b: Any) -> Any:
+    """The Kronecker products of the columns of two matrices, as ``scipy.linalg.khatri_rao``.
+
+    Parameters
+    ----------
+    a : array_like of shape (n, k)
+    b : array_like of shape (m, k)
+
+    Returns
+    -------
+    Tensor of shape (n * m, k)
+    """
+    a, b = floating(a), floating(b)
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[1]:
+        raise ShapeError(
+            f"khatri_rao of shapes {a.shape} and {b.shape}: both have to be matrices with as many "
+            f"columns{at(user_line())}."
+        )
+    return (a[:, None, :] * b[None, :, :]).reshape((-1, b.shape[1]))
+
+
+# ---- equations ---------------------------------------------------------------------------------
+
+
+def _toeplitz_oracle(c: Any, r: Any, b: Any) -> Any:
+    return np.linalg.solve(scipy.linalg.toeplitz(c, r), b)
+
+
+@entry(
+    "Use solve, which changes rows, if a leading part of it is singular",
+    "112",
+    like=2,
+    oracle=_toeplitz_oracle,
+)
+def toeplitz_solve(c, r, b):
+    """x with toeplitz(c, r) @ x = b; the first element of r does not count."""
+    found = scipy.linalg.solve_toeplitz((c, r), b)
+    return found.astype(np.result_type(c, r, b, np.float32), copy=False)
+
+
+def _diagonal_sums(x: Any, y: Any, n: Any) -> tuple[Any, Any]:
+    """The sums of ``x @ adjoint(y)`` along its diagonals: as gradients of first column and row."""
+    zero = spread(np.zeros((), x.dtype), (1, *x.shape[1:]))
+    padded = np.concatenate([x, zero], axis=0)
+    of_c = np.einsum("kjc,jc->k", padded[_shifted(n, 1)], _conj(y))
+    of_r = np.einsum("kjc,jc->k", padded[_shifted(n, -1)], _conj(y))
+    return of_c, of_r
+
+
+def _shifted(n: int, sign: int) -> Any:
+    """For each distance k and place j, j + sign k, or n where that is outside."""
+    where = np.arange(n) + sign * np.arange(n)[:, None]
+    return np.where((where >= 0) & (where < n), where, n)
+
+
+@toeplitz_solve.define_vjp
+def _toeplitz_solve_vjp(t, out, c, r, b):
+    first = np.concatenate([c[:1], r[1:]])
+    z = toeplitz_solve(_conj(first), _conj(c), t)
+    of_c, of_r = _diagonal_sums(z, out, c.shape[0])
+    return -of_c, -np.concatenate([np.zeros_like(of_r[:1]), of_r[1:]]), z
+
+
+@toeplitz_solve.define_jvp
+def _toeplitz_solve_jvp(dots, out, c, r, b):
+    c_dot, r_dot, right = dots
+    if c_dot is not None or r_dot is not None:
+        c_dot = np.zeros_like(c) if c_dot is None else c_dot
+        r_dot = np.zeros_like(r) if r_dot is None else r_dot
+        moved = toeplitz(c_dot, r_dot) @ out
+        right = -moved if right is None else right - moved
+    return toeplitz_solve(c, r, right)
+
+
+@toeplitz_solve.examples
+def _(rng):
+    c, r = rng.normal(size=3), rng.normal(size=3)
+    c[0] += 5.0
+    yield (c, r, rng.normal(size=(3, 2))), {}
+
+
+def _column_and_row(c_or_cr: Any, name: str) -> tuple[Any, Any]:
+    if isinstance(c_or_cr, tuple):
+        c, r = c_or_cr
+        return _line(c, name), _line(r, name)
+    c = _line(c_or_cr, name)
+    return c, _conj(c)
+
+
+@counterpart(scipy.linalg.solve_toeplitz)
+def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
+    """The solution of an equation with constant diagonals, as ``scipy.linalg.solve_toeplitz``.
+
+    Parameters
+    ----------
+    c_or_cr : array_like of shape (n,) or tuple of two
+        First column and first row, as for `toeplitz`.
+    b : array_like of shape (n,) or (n, ...)
+
+    Raises
+    ------
+    MatrixError
+        A leading part of the matrix is singular.
+
+    Notes
+    -----
+    Value and gradient cost n**2 for each vector.
+    """
+    c, r = _column_and_row(c_or_cr, "solve_toeplitz")
+    b = floating(b)
+    x = toeplitz_solve(c, r, b.reshape((b.shape[0], -1)))
+    return x.reshape(b.shape)
+
+
+@counterpart(scipy.linalg.matmul_toeplitz)
+def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
+    """A matrix with constant diagonals times `x`, as ``scipy.linalg.matmul_toeplitz``.
+
+    Parameters
+    ----------
+    c_or_cr : array_like of shape (m,) or tuple of two
+        First column and first row, as for `toeplitz`.
+    x : array_like of shape (n,) or (n, k)
+    check_finite, workers
+        Taken for SciPy's sake.
+
+    Notes
+    -----
+    By Fourier transforms, as SciPy's: n log(n) for each vector.
+    """
+    c, r = _column_and_row(c_or_cr, "matmul_toeplitz")
+    x = floating(x)
+    columns = x[:, None] if x.ndim == 1 else x
+    m, n = c.shape[0], r.shape[0]
+    around = np.concatenate([c, r[:0:-1]])
+    whole = [around.dtype.kind, x.dtype.kind].count("c")
+    forth, back = (np.fft.fft, np.fft.ifft) if whole else (np.fft.rfft, np.fft.irfft)
+    length = m + n - 1
+    product = forth(around, length)[:, None] * forth(columns, length, axis=0)
+    out = back(product, length, axis=0)[:m]
+    return out[:, 0] if x.ndim == 1 else out
+
+
+@counterpart(scipy.linalg.solve_circulant)
+def solve_circulant(
+    c: Any,
+    b: Any,
+    singular: str = "raise",
+    tol: Any = None,
+    caxis: int = -1,
+    baxis: int = 0,
+    outaxis: int = 0,
+) -> Any:
+    """The solution of ``circulant(c) @ x = b``, as ``scipy.linalg.solve_circulant``.
+
+    Parameters
+    ----------
+    c : array_like
+        First columns, along `caxis`.
+    b : array_like
+        Right-hand sides, along `baxis`.
+    singular : {"raise"}
+        "lstsq" is for plain arrays only.
+    caxis, baxis, outaxis : int
+        Which axes the vectors lie along; the others broadcast.
+
+    Raises
+    ------
+    MatrixError
+        A matrix is singular.
+
+    Notes
+    -----
+    By Fourier transforms: n log(n).
+    """
+    if singular != "raise":
+        raise ArgumentError(
+            f"solve_circulant of a tensor with singular={singular!r}: a solution of least squares "
+            f"jumps where the matrix is singular. Use 'raise', or lstsq{at(user_line())}."
+        )
+    c, b = np.moveaxis(floating(c), caxis, -1), np.moveaxis(floating(b), baxis, -1)
+    lines = np.fft.fft(c)
+    size = np.abs(value_of(lines))
+    if not isinstance(size, Handle):
+        limit = tol if tol is not None else size.max() * size.shape[-1] * np.finfo(size.dtype).eps
+        if np.any(size <= limit):
+            raise MatrixError(
+                f"solve_circulant of shape {c.shape}: a matrix is singular, or nearly so. Use "
+                f"lstsq with circulant(c){at(user_line())}."
+            )
+    x = np.fft.ifft(np.fft.fft(b) / lines)
+    if c.dtype.kind != "c" and b.dtype.kind != "c":
+        x = np.real(x)
+    return np.moveaxis(x, -1, outaxis)

@@ -1,0 +1,264 @@
+"""Distribution functions of SciPy's that are incomplete gamma and beta functions: DLMF 8.
+
+    chdtr chdtrc chdtri            the chi-square distribution
+    gdtr gdtrc gdtrix gdtria gdtrib    the gamma distribution, of rate a and shape b
+    pdtr pdtrc pdtri               Poisson's
+    fdtr fdtrc fdtri               F
+    btdtria btdtrib                parameters of the beta distribution
+
+The name ends with c for the complement, with i and what follows for an inverse: what has to be put
+there for a given probability.  All differentiate by their real arguments, inverses by the implicit
+function theorem; a count (k) is rounded down, so that it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from wengert._engine.kinds.elementwise import POSITIVE
+
+from .incomplete_beta import beta_density, betainc_orders
+from .incomplete_gamma import gamma_density, gammainc_order
+from .oracle_expression import Witness
+from .register import function
+
+__all__ = """
+    chdtr chdtrc chdtri gdtr gdtrc gdtrix gdtria gdtrib pdtr pdtrc pdtri
+    fdtr fdtrc fdtri btdtria btdtrib
+""".split()
+
+_SHARE = (0.0, 1.0)
+_COUNT = (0, 4)
+_SOME = (0.6, 3.0)
+_MIDDLE = (0.15, 0.85)
+
+
+def _entry(
+    name: str, operands: str, doc: str, oracle: Any, bounds: Sequence[tuple[float, float]]
+) -> Any:
+    """A distribution function; `bounds` are those of the examples, whole ones for counts."""
+    if isinstance(oracle, str):
+        oracle = Witness(operands, oracle)
+    domain = [_COUNT if isinstance(b[0], int) else _SHARE if b[1] < 1 else POSITIVE for b in bounds]
+    entry = function(
+        name, operands, domain=domain, oracle=oracle, singular=True, half=False, doc=doc
+    )
+
+    @entry.examples  # type: ignore[untyped-decorator]
+    def _(rng: Any) -> Any:
+        drawn = [
+            rng.integers(low, high + 1, size=2) if isinstance(low, int) else rng.uniform(low, high)
+            for low, high in bounds
+        ]
+        yield (*drawn[:-1], rng.uniform(*bounds[-1], size=2)), {}
+
+    return entry
+
+
+def _slope(a: Any, x: Any) -> Any:
+    """The slope of P(a, x)."""
+    return gamma_density(a, x, n=0, m=0)
+
+
+def _share(a: Any, b: Any, x: Any) -> Any:
+    """The slope of I_x(a, b)."""
+    return beta_density(a, b, x, j=0, k=0, m=0)
+
+
+# ---- chi-square ----------------------------------------------------------------------------------
+
+_CHI = "gammainc(v / 2, 0, x / 2, regularized=True)"
+chdtr = _entry("chdtr", "v x", "P(v/2, x/2), DLMF 8.2.4.", _CHI, [_SOME, _SOME])
+chdtrc = _entry("chdtrc", "v x", "Q(v/2, x/2), DLMF 8.2.4.", f"1 - {_CHI}", [_SOME, _SOME])
+chdtr.partials(
+    lambda t, out, v, x: 0.5 * t * gammainc_order(0.5 * v, 0.5 * x, n=1),
+    lambda t, out, v, x: 0.5 * t * _slope(0.5 * v, 0.5 * x),
+)
+chdtrc.partials(
+    lambda t, out, v, x: -0.5 * t * gammainc_order(0.5 * v, 0.5 * x, n=1),
+    lambda t, out, v, x: -0.5 * t * _slope(0.5 * v, 0.5 * x),
+)
+chdtri = _entry(
+    "chdtri",
+    "v p",
+    "The x at which Q(v/2, x/2) is p.",
+    lambda v, p: 2.0 * special.gammaincinv(0.5 * v, 1.0 - p),
+    [_SOME, _MIDDLE],
+)
+
+
+def _at_end(out: Any, moved: Any) -> Any:
+    """How an inverse moves with a parameter; at x = 0 it stays."""
+    return np.where(out == 0.0, 0.0, moved)
+
+
+chdtri.partials(
+    lambda t, out, v, p: _at_end(
+        out, -t * gammainc_order(0.5 * v, 0.5 * out, n=1) / _slope(0.5 * v, 0.5 * out)
+    ),
+    lambda t, out, v, p: -2.0 * t / _slope(0.5 * v, 0.5 * out),
+)
+
+# ---- gamma ---------------------------------------------------------------------------------------
+
+_GAMMA = "gammainc(b, 0, a * x, regularized=True)"
+gdtr = _entry("gdtr", "a b x", "P(b, a x), DLMF 8.2.4.", _GAMMA, [_SOME] * 3)
+gdtrc = _entry("gdtrc", "a b x", "Q(b, a x), DLMF 8.2.4.", f"1 - {_GAMMA}", [_SOME] * 3)
+for _op, _sign in ((gdtr, 1.0), (gdtrc, -1.0)):
+    _op.partials(
+        lambda t, out, a, b, x, s=_sign: s * t * (x * _slope(b, a * x)),
+        lambda t, out, a, b, x, s=_sign: s * t * gammainc_order(b, a * x, n=1),
+        lambda t, out, a, b, x, s=_sign: s * t * (a * _slope(b, a * x)),
+    )
+gdtrix = _entry(
+    "gdtrix",
+    "a b p",
+    "The x at which P(b, a x) is p.",
+    lambda a, b, p: special.gammaincinv(b, p) / a,
+    [_SOME, _SOME, _MIDDLE],
+)
+gdtrix.partials(
+    lambda t, out, a, b, p: -t * (out / a),
+    lambda t, out, a, b, p: _at_end(
+        out, -t * gammainc_order(b, a * out, n=1) / (a * _slope(b, a * out))
+    ),
+    lambda t, out, a, b, p: t / (a * _slope(b, a * out)),
+)
+gdtria = _entry(
+    "gdtria",
+    "p b x",
+    "The a at which P(b, a x) is p.",
+    lambda p, b, x: special.gammaincinv(b, p) / x,
+    [_MIDDLE, _SOME, _SOME],
+)
+gdtria.partials(
+    lambda t, out, p, b, x: t / (x * _slope(b, out * x)),
+    lambda t, out, p, b, x: _at_end(
+        out, -t * gammainc_order(b, out * x, n=1) / (x * _slope(b, out * x))
+    ),
+    lambda t, out, p, b, x: -t * (out / x),
+)
+gdtrib = _entry(
+    "gdtrib",
+    "a p x",
+    "The b at which P(b, a x) is p.",
+    lambda a, p, x: special.gdtrib(a, special.gdtr(a, special.gdtrib(a, p, x), x), x),
+    [_SOME, _MIDDLE, _SOME],
+)
+gdtrib.partials(
+    lambda t, out, a, p, x: -t * (x * _slope(out, a * x)) / gammainc_order(out, a * x, n=1),
+    lambda t, out, a, p, x: t / gammainc_order(out, a * x, n=1),
+    lambda t, out, a, p, x: -t * (a * _slope(out, a * x)) / gammainc_order(out, a * x, n=1),
+)
+
+# ---- Poisson -------------------------------------------------------------------------------------
+
+_POISSON = "gammainc(k + 1, m, inf, regularized=True)"
+pdtr = _entry("pdtr", "k m", "Q(floor(k) + 1, m), DLMF 8.2.4.", _POISSON, [(0, 4), _SOME])
+pdtrc = _entry("pdtrc", "k m", "P(floor(k) + 1, m).", f"1 - {_POISSON}", [(0, 4), _SOME])
+pdtr.partials(None, lambda t, out, k, m: -t * _slope(np.floor(k) + 1.0, m))
+pdtrc.partials(None, lambda t, out, k, m: t * _slope(np.floor(k) + 1.0, m))
+pdtri = _entry(
+    "pdtri",
+    "k y",
+    "The m at which pdtr(k, m) is y.",
+    lambda k, y: special.gammaincinv(k + 1.0, 1.0 - y),
+    [(0, 4), _MIDDLE],
+)
+pdtri.partials(None, lambda t, out, k, y: -t / _slope(np.floor(k) + 1.0, out))
+
+# ---- F -------------------------------------------------------------------------------------------
+
+
+def _parts(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any, Any]:
+    """By a, by b and by x of F, as they come from I_y(a/2, b/2), y = a x / (a x + b); and a x + b.
+
+    y and 1 - y change places where y is close to 1, as its complement would lose its digits.
+    """
+    s = a * x + b
+    low = a * x < b
+    y = np.where(low, a * x, b) / s
+    first, second = np.where(low, a, b) * 0.5, np.where(low, b, a) * 0.5
+    by_first = betainc_orders(first, second, y, j=1, k=0)
+    by_second = betainc_orders(first, second, y, j=0, k=1)
+    share = _share(first, second, y)
+    by_a = np.where(low, by_first, -by_second)
+    by_b = np.where(low, by_second, -by_first)
+    # y by a is b x / s^2, by b - a x / s^2, by x a b / s^2
+    return (
+        0.5 * by_a + share * (b * x / (s * s)),
+        0.5 * by_b - share * (a * x / (s * s)),
+        share * (a * b / (s * s)),
+        s,
+    )
+
+
+_F = "betainc(a / 2, b / 2, 0, a * x / (a * x + b), regularized=True)"
+fdtr = _entry("fdtr", "a b x", "I(a/2, b/2) of a x / (a x + b), DLMF 8.17.2.", _F, [_SOME] * 3)
+fdtrc = _entry("fdtrc", "a b x", "1 - fdtr(a, b, x).", f"1 - {_F}", [_SOME] * 3)
+for _op, _sign in ((fdtr, 1.0), (fdtrc, -1.0)):
+    _op.partials(
+        lambda t, out, a, b, x, s=_sign: s * t * _parts(a, b, x)[0],
+        lambda t, out, a, b, x, s=_sign: s * t * _parts(a, b, x)[1],
+        lambda t, out, a, b, x, s=_sign: s * t * _parts(a, b, x)[2],
+    )
+
+
+def _f_inverse(a: Any, b: Any, p: Any) -> Any:
+    y = special.betaincinv(0.5 * a, 0.5 * b, p)
+    return b * y / (a * (1.0 - y))
+
+
+def _moved(t: Any, out: Any, a: Any, b: Any, which: int) -> Any:
+    parts = _parts(a, b, out)
+    return _at_end(out, -t * parts[which] / parts[2])
+
+
+fdtri = _entry(
+    "fdtri", "a b p", "The x at which fdtr(a, b, x) is p.", _f_inverse, [_SOME, _SOME, _MIDDLE]
+)
+fdtri.partials(
+    lambda t, out, a, b, p: _moved(t, out, a, b, 0),
+    lambda t, out, a, b, p: _moved(t, out, a, b, 1),
+    lambda t, out, a, b, p: t / _parts(a, b, out)[2],
+)
+
+# ---- parameters of the beta distribution ---------------------------------------------------------
+
+
+def _of_a(out: Any, b: Any, x: Any) -> Any:
+    return betainc_orders(out, b, x, j=1, k=0)
+
+
+def _of_b(a: Any, out: Any, x: Any) -> Any:
+    return betainc_orders(a, out, x, j=0, k=1)
+
+
+btdtria = _entry(
+    "btdtria",
+    "p b x",
+    "The a at which I_x(a, b) is p.",
+    lambda p, b, x: special.btdtria(special.betainc(special.btdtria(p, b, x), b, x), b, x),
+    [_MIDDLE, _SOME, _MIDDLE],
+)
+btdtria.partials(
+    lambda t, out, p, b, x: t / _of_a(out, b, x),
+    lambda t, out, p, b, x: -t * _of_b(out, b, x) / _of_a(out, b, x),
+    lambda t, out, p, b, x: -t * _share(out, b, x) / _of_a(out, b, x),
+)
+btdtrib = _entry(
+    "btdtrib",
+    "a p x",
+    "The b at which I_x(a, b) is p.",
+    lambda a, p, x: special.btdtrib(a, special.betainc(a, special.btdtrib(a, p, x), x), x),
+    [_SOME, _MIDDLE, _MIDDLE],
+)
+btdtrib.partials(
+    lambda t, out, a, p, x: -t * _of_a(a, out, x) / _of_b(a, out, x),
+    lambda t, out, a, p, x: t / _of_b(a, out, x),
+    lambda t, out, a, p, x: -t * _share(a, out, x) / _of_b(a, out, x),
+)

@@ -1,0 +1,191 @@
+"""Logarithms times numbers, distances of distributions, losses: what is 0 where a logarithm is not.
+
+    xlogy, xlog1py         x log(y), x log(1 + y), and 0 for x = 0
+    entr, rel_entr, kl_div   -x log(x), x log(x / y), the same - x + y
+    huber, pseudo_huber    r^2 / 2 near 0, and as |r| far from it
+
+At x = 0 the value is 0 whatever y is, so the derivative by y is 0 there; that by x is the
+logarithm, -inf at y = 0 (docs/conventions.md, 3.4).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.op import lookup
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
+
+from .register import PREFIX, function
+
+__all__ = "xlogy xlog1py entr rel_entr kl_div huber pseudo_huber".split()
+
+
+def _ratio(x: Any, y: Any, t: Any) -> Any:
+    """t x / y, and 0 where both x and y are 0."""
+    none = np.logical_and(value_of(x) == 0, value_of(y) == 0)
+    where = lookup("where")
+    return where(none, 0.0, t * x / where(none, 1.0, y))
+
+
+xlogy = function(
+    "xlogy",
+    "x y",
+    domain=[REAL, POSITIVE],
+    oracle="x * log(y)",
+    complex_ok=True,
+    singular=True,
+    doc="x log(y), and 0 where x = 0; by x: log(y), by y: x / y.",
+)
+xlogy.partials(lambda t, out, x, y: t * np.log(y), lambda t, out, x, y: _ratio(x, y, t))
+
+xlog1py = function(
+    "xlog1py",
+    "x y",
+    domain=[REAL, (-1.0, np.inf)],
+    oracle="x * log1p(y)",
+    complex_ok=True,
+    singular=True,
+    doc="x log(1 + y), and 0 where x = 0; by x: log1p(y), by y: x / (1 + y).",
+)
+xlog1py.partials(lambda t, out, x, y: t * np.log1p(y), lambda t, out, x, y: _ratio(x, 1.0 + y, t))
+
+entr = function(
+    "entr",
+    "x",
+    domain=[POSITIVE],
+    oracle="-x * log(x)",
+    singular=True,
+    doc="-x log(x), 0 at 0 and -inf below; its derivative is -log(x) - 1, inf at 0.",
+)
+entr.partials(lambda t, out, x: -t * (np.log(x) + 1.0))
+
+
+@elementwise(
+    name=f"{PREFIX}log_ratio", domain=[POSITIVE, POSITIVE], oracle="log(x / y)", singular=True
+)
+def log_ratio(s: Any, x: Any, y: Any) -> Any:
+    """log(x / y), also where x / y is out of range; near 1 by the difference, which is exact."""
+    q = x / y
+    near = s.logical_and(s.less(0.5, q), s.less(q, 2.0))
+    within = s.logical_and(s.less(1e-4, q), s.less(q, 1e4))
+    close = s.log1p(s.where(near, x - y, 0.0) / s.where(near, y, 1.0))
+    apart = s.where(within, s.log(s.where(within, q, 1.0)), s.log(x) - s.log(y))
+    return s.where(near, close, apart)
+
+
+log_ratio.partials(lambda t, out, x, y: t / x, lambda t, out, x, y: -t / y)
+
+rel_entr = function(
+    "rel_entr",
+    "x y",
+    domain=[POSITIVE, POSITIVE],
+    oracle="x * log(x / y)",
+    singular=True,
+    doc="x log(x / y), and 0 at x = 0, y >= 0; by x: log(x / y) + 1, by y: -x / y.",
+)
+rel_entr.partials(
+    lambda t, out, x, y: t * (log_ratio(x, y) + 1.0), lambda t, out, x, y: -_ratio(x, y, t)
+)
+
+kl_div = function(
+    "kl_div",
+    "x y",
+    domain=[POSITIVE, POSITIVE],
+    oracle="x * log(x / y) - x + y",
+    singular=True,
+    doc="x log(x / y) - x + y, and y at x = 0; by x: log(x / y), by y: 1 - x / y.",
+)
+kl_div.partials(lambda t, out, x, y: t * log_ratio(x, y), lambda t, out, x, y: _less(x, y, t))
+
+
+def _less(x: Any, y: Any, t: Any) -> Any:
+    """t (1 - x / y), and t where both are 0; the difference is taken first where they are close."""
+    a, b = value_of(x), value_of(y)
+    none = np.logical_and(a == 0, b == 0)
+    close = np.logical_and(0.5 * b < a, a < 2.0 * b)
+    where = lookup("where")
+    below = where(none, 1.0, y)
+    return t * where(close, (y - x) / below, 1.0 - where(close, 0.0, x) / below)
+
+
+huber = function(
+    "huber",
+    "delta r",
+    domain=[POSITIVE, REAL],
+    oracle="r**2 / 2 if abs(r) <= delta else delta * (abs(r) - delta / 2)",
+    doc="r^2 / 2 where |r| <= delta, else delta (|r| - delta / 2): Huber's loss.",
+)
+
+
+def _huber_by_r(t: Any, out: Any, delta: Any, r: Any) -> Any:
+    where = lookup("where")
+    inside = np.abs(value_of(r)) <= value_of(delta)
+    return where(inside, t * r, where(value_of(r) < 0, -delta, delta) * t)
+
+
+def _huber_by_delta(t: Any, out: Any, delta: Any, r: Any) -> Any:
+    inside = np.abs(value_of(r)) <= value_of(delta)
+    return lookup("where")(inside, 0.0, t * (np.abs(r) - delta))
+
+
+huber.partials(_huber_by_delta, _huber_by_r)
+
+pseudo_huber = function(
+    "pseudo_huber",
+    "delta r",
+    domain=[POSITIVE, REAL],
+    oracle="delta**2 * (sqrt(1 + (r / delta)**2) - 1)",
+    singular=True,
+    doc="delta^2 (sqrt(1 + (r / delta)^2) - 1): Huber's loss, made smooth.",
+)
+
+
+def _pseudo_huber(delta: Any, r: Any) -> tuple[Any, Any, Any]:
+    """delta, r and hypot(delta, r); 1, 0 and 1 where both are 0."""
+    none = np.logical_and(value_of(delta) == 0, value_of(r) == 0)
+    where = lookup("where")
+    size = where(none, 1.0, delta)
+    return size, r, np.hypot(size, r)
+
+
+def _pseudo_by_delta(t: Any, out: Any, delta: Any, r: Any) -> Any:
+    size, r, length = _pseudo_huber(delta, r)
+    q = r / (size + length)
+    return t * (q * q * r * (r / length))
+
+
+def _third(t: Any, x: Any, delta: Any, r: Any) -> Any:
+    """t (x / hypot(delta, r))^3."""
+    q = x / np.hypot(delta, r)
+    return t * (q * q * q)
+
+
+@elementwise(
+    name=f"{PREFIX}pseudo_huber_slope",
+    domain=[POSITIVE, REAL],
+    oracle="r * delta / sqrt(r**2 + delta**2)",
+    singular=True,
+)
+def pseudo_huber_slope(s: Any, delta: Any, r: Any) -> Any:
+    """r delta / hypot(delta, r), the derivative of pseudo_huber by r; 0 where both are 0."""
+    a, b = s.abs(delta), s.abs(r)
+    large, small = s.max(a, b), s.min(a, b)
+    none = s.equal(large, 0.0)
+    q = small / s.where(none, 1.0, large)
+    return r * (delta / s.where(none, 1.0, large * s.sqrt(1.0 + q * q)))
+
+
+pseudo_huber_slope.partials(
+    lambda t, out, delta, r: _third(t, r, delta, r),
+    lambda t, out, delta, r: _third(t, delta, delta, r),
+)
+
+
+def _pseudo_by_r(t: Any, out: Any, delta: Any, r: Any) -> Any:
+    return t * pseudo_huber_slope(delta, r)
+
+
+pseudo_huber.partials(_pseudo_by_delta, _pseudo_by_r)

@@ -1,0 +1,175 @@
+"""Orthogonal polynomials on other intervals, and the constructors of them all: DLMF 18.1, 18.7.
+
+    eval_chebyc eval_chebys          on -2 to 2
+    eval_sh_legendre eval_sh_chebyt eval_sh_chebyu eval_sh_jacobi    on 0 to 1
+    assoc_laguerre                   Laguerre's, with the arguments in another order
+    legendre_p                       Legendre's of whole order, with its derivatives
+    diric                            Dirichlet's kernel
+    legendre chebyt chebyu ...       SciPy's own, which make polynomials of a whole order; what they
+                                     make takes tensors too
+
+Each is one of polynomials.py at another argument, and differentiates as that does.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from wengert._engine.core.handle import dtype_of
+from wengert._engine.tensor.numpy_dispatch import counterpart
+from wengert.errors import ArgumentError, at, user_line
+
+from .beta import binom
+from .orthogonal_polynomials import (
+    eval_chebyt,
+    eval_chebyu,
+    eval_gegenbauer,
+    eval_genlaguerre,
+    eval_jacobi,
+    eval_legendre,
+)
+
+_MAKERS = """
+    legendre chebyt chebyu chebyc chebys hermite hermitenorm laguerre sh_legendre sh_chebyt
+    sh_chebyu
+""".split()
+globals().update({name: getattr(scipy.special, name) for name in _MAKERS})
+
+__all__ = [
+    *"eval_chebyc eval_chebys eval_sh_legendre eval_sh_chebyt eval_sh_chebyu".split(),
+    *"eval_sh_jacobi assoc_laguerre diric".split(),
+    *_MAKERS,
+]
+
+
+def eval_chebyc(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial C, 2 T_n(x / 2), DLMF 18.1.3."""
+    return 2.0 * eval_chebyt(n, 0.5 * x)
+
+
+def eval_chebys(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial S, U_n(x / 2), DLMF 18.1.3."""
+    return eval_chebyu(n, 0.5 * x)
+
+
+def eval_sh_legendre(n: Any, x: Any) -> Any:
+    """Legendre's polynomial on 0 to 1, P_n(2 x - 1), DLMF 18.7.10."""
+    return eval_legendre(n, 2.0 * x - 1.0)
+
+
+def eval_sh_chebyt(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial of the first kind on 0 to 1, T_n(2 x - 1), DLMF 18.7.7."""
+    return eval_chebyt(n, 2.0 * x - 1.0)
+
+
+def eval_sh_chebyu(n: Any, x: Any) -> Any:
+    """Chebyshev's polynomial of the second kind on 0 to 1, U_n(2 x - 1), DLMF 18.7.8."""
+    return eval_chebyu(n, 2.0 * x - 1.0)
+
+
+def eval_sh_jacobi(n: Any, p: Any, q: Any, x: Any) -> Any:
+    """Jacobi's polynomial on 0 to 1 of leading coefficient 1, DLMF 18.1.2."""
+    return eval_jacobi(n, p - q, q - 1.0, 2.0 * x - 1.0) / binom(2.0 * n + p - 1.0, n)
+
+
+@counterpart(scipy.special.assoc_laguerre)
+def assoc_laguerre(x: Any, n: Any, k: Any = 0.0) -> Any:
+    """Laguerre's polynomial of order n and parameter k, as ``scipy.special.assoc_laguerre``.
+
+    Parameters
+    ----------
+    x, n, k : array or Tensor
+        All three have derivatives.
+
+    Returns
+    -------
+    array or Tensor
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.scipy.special import assoc_laguerre
+    >>> float(wg.grad(assoc_laguerre)(0.5, 1, 2.0))  # 1 + k - x
+    -1.0
+    """
+    return eval_genlaguerre(n, k, x)
+
+
+@counterpart(scipy.special.diric)
+def diric(x: Any, n: int) -> Any:
+    """Dirichlet's kernel, sin(n x / 2) / (n sin(x / 2)), as ``scipy.special.diric``.
+
+    Parameters
+    ----------
+    x : array or Tensor
+        Angles.
+    n : int
+        1 or more.
+
+    Returns
+    -------
+    array or Tensor
+
+    Raises
+    ------
+    ArgumentError
+        n is not a whole number of 1 or more.
+
+    Notes
+    -----
+    It is Chebyshev's polynomial U of order n - 1 at cos(x / 2), over n (DLMF 18.5.2), so nothing is
+    divided by 0 at multiples of 2 pi, at any order of derivative.
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.scipy.special import diric
+    >>> float(wg.grad(wg.grad(lambda x: diric(x, 3)))(0.0).round(12))  # -(n^2 - 1) / 12
+    -0.666666666667
+    """
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise ArgumentError(
+            f"diric of n={n!r}: it is a whole number of 1 or more{at(user_line())}."
+        )
+    return eval_chebyu(int(n) - 1, np.cos(0.5 * x)) / n
+
+
+if hasattr(scipy.special, "legendre_p"):  # SciPy 1.15
+    __all__ += ["legendre_p"]
+
+    @counterpart(scipy.special.legendre_p)
+    def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
+        """Legendre's polynomial of whole order n and its derivatives by z, DLMF 18.3.
+
+        Parameters
+        ----------
+        n : int or array of int
+            It has no derivative here; `eval_legendre` has one.
+        z : array or Tensor
+            Real.
+        diff_n : int
+            How many derivatives stand behind the value, along the first axis.
+
+        Returns
+        -------
+        array or Tensor
+            (diff_n + 1, ...), as SciPy's.
+
+        Examples
+        --------
+        >>> import wengert as wg
+        >>> from wengert.scipy.special import legendre_p
+        >>> float(wg.grad(lambda z: legendre_p(2, z)[0])(0.5))
+        1.5
+        """
+        rows = []
+        for k in range(diff_n + 1):
+            scale = float(prod(range(1, 2 * k, 2)))
+            lower = np.maximum(n - k, 0)
+            row = eval_gegenbauer(lower, k + 0.5, z) if k else eval_legendre(n, z)
+            rows.append(np.where(n >= k, scale * row, 0.0).astype(dtype_of(z)))
+        return np.stack(rows)

@@ -1,0 +1,233 @@
+"""Spherical functions: Bessel functions of half a whole order, harmonics, Legendre functions.
+
+    spherical_jn spherical_yn spherical_in spherical_kn    DLMF 10.47
+    sph_harm_y                                              DLMF 14.30
+    lpmv                                                    Ferrers' function, DLMF 14.3
+
+By the argument and the angles, for real ones; whole orders and degrees have no derivative.  The
+recurrences are those that hold at 0 and at the poles of the sphere too (DLMF 10.51.2, 14.10).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from wengert._engine.core.handle import dtype_of
+from wengert._engine.kinds.elementwise import UNIT
+from wengert._engine.tensor.numpy_dispatch import counterpart
+from wengert.errors import NotDifferentiableError, at, user_line
+
+from .derivative_families import family
+from .oracle_expression import Witness
+from .register import function
+from .traced_loops import is_element
+
+__all__ = ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn", "lpmv"]
+
+# ---- Bessel functions ----------------------------------------------------------------------------
+
+
+def _of_order(function: Any, n: Any, z: Any) -> Any:
+    """SciPy's function of a whole order; for elements its ufunc, reflected as it is in SciPy."""
+    n = n.astype(int)
+    if not is_element(z):
+        return function(n, z)
+    ufunc = getattr(scipy.special._ufuncs, f"_{function.__name__}")
+    found, odd = ufunc(n, np.abs(z)), (n % 2).astype(bool)
+    if function.__name__ in ("spherical_jn", "spherical_in"):
+        return np.where((z < 0) & odd, -found, found)
+    if function.__name__ == "spherical_yn":
+        return np.where((z < 0) & ~odd, -found, found)
+    return np.where(z < 0, ufunc(n, z + 0j).real, found)
+
+
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselj(n + 0.5, z)"))
+def bessel_j(n: Any, z: Any) -> Any:
+    """The spherical Bessel function j of whole order n, DLMF 10.47.3."""
+    return _of_order(scipy.special.spherical_jn, n, z)
+
+
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * bessely(n + 0.5, z)"))
+def bessel_y(n: Any, z: Any) -> Any:
+    """The spherical Bessel function y of whole order n, DLMF 10.47.4."""
+    return _of_order(scipy.special.spherical_yn, n, z)
+
+
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besseli(n + 0.5, z)"))
+def bessel_i(n: Any, z: Any) -> Any:
+    """The modified spherical Bessel function i of whole order n, DLMF 10.47.7."""
+    return _of_order(scipy.special.spherical_in, n, z)
+
+
+@family(native=True, oracle=Witness("n z", "sqrt(pi / (2 * z)) * besselk(n + 0.5, z)"))
+def bessel_k(n: Any, z: Any) -> Any:
+    """The modified spherical Bessel function k of whole order n, DLMF 10.47.9."""
+    return _of_order(scipy.special.spherical_kn, n, z)
+
+
+def _slope(f: Any, before: float, behind: float, n: Any, z: Any) -> Any:
+    """The mean of the neighbours with the weights n and n + 1; that of order -1 has none."""
+    lower, upper = f(np.maximum(n - 1, 0), z), f(n + 1, z)
+    return (before * n * lower + behind * (n + 1) * upper) / (2 * n + 1)
+
+
+for _op, _before, _behind in (
+    (bessel_j, 1.0, -1.0),
+    (bessel_y, 1.0, -1.0),
+    (bessel_i, 1.0, 1.0),
+    (bessel_k, -1.0, -1.0),
+):
+    _op.partials(
+        None,
+        lambda t, out, n, z, f=_op, p=_before, q=_behind: t * _slope(f, p, q, n, z),
+    )
+
+
+@bessel_j.examples
+@bessel_y.examples
+@bessel_i.examples
+@bessel_k.examples
+def _orders(rng: Any) -> Any:
+    yield (rng.integers(0, 4, size=2), rng.uniform(0.5, 4.0, size=2)), {}
+
+
+def _public(name: str, op: Any, before: float, behind: float) -> Any:
+    """SciPy's function of that name, for tensors too."""
+    theirs = getattr(scipy.special, name)
+
+    def ours(n: Any, z: Any, derivative: bool = False) -> Any:
+        if dtype_of(n).kind == "f":  # SciPy takes the whole part, so that the slope is of it too
+            n = np.trunc(n).astype(int)
+        return _slope(op, before, behind, n, z) if derivative else op(n, z)
+
+    ours.__name__ = name
+    ours.__doc__ = f"""{op.__doc__}
+
+    Parameters
+    ----------
+    n : int or array of int
+        Not negative; it has no derivative.
+    z : array or Tensor
+        Real.
+    derivative : bool
+        Whether the derivative by z is meant.
+
+    Returns
+    -------
+    array or Tensor
+
+    Examples
+    --------
+    >>> import wengert as wg
+    >>> from wengert.scipy.special import {name}
+    >>> slope = wg.grad(lambda z: {name}(1, z))(2.0)
+    >>> bool(abs(slope - {name}(1, 2.0, derivative=True)) < 1e-14)
+    True
+    """
+    return counterpart(theirs)(ours)
+
+
+spherical_jn = _public("spherical_jn", bessel_j, 1.0, -1.0)
+spherical_yn = _public("spherical_yn", bessel_y, 1.0, -1.0)
+spherical_in = _public("spherical_in", bessel_i, 1.0, 1.0)
+spherical_kn = _public("spherical_kn", bessel_k, -1.0, -1.0)
+
+# ---- harmonics -----------------------------------------------------------------------------------
+
+if hasattr(scipy.special, "sph_harm_y"):  # SciPy 1.15
+    __all__ += ["sph_harm_y"]
+
+    @family(oracle=Witness("n m theta", "re(spherharm(n, m, theta, 0))"))
+    def meridian(n: Any, m: Any, theta: Any) -> Any:
+        """The spherical harmonic along phi = 0, DLMF 14.30.1, where it is real."""
+        found = scipy.special.sph_harm_y(n.astype(int), m.astype(int), theta, 0.0)
+        return np.where(np.abs(m) > n, 0.0, found.real)
+
+    def _along(t: Any, out: Any, n: Any, m: Any, theta: Any) -> Any:
+        """By theta: the raising and the lowering operator, which hold at the poles.
+
+        Beyond the poles SciPy mirrors the values: they are of cos(theta) and of abs(sin(theta)).
+        """
+        up = np.sqrt(np.maximum((n - m) * (n + m + 1), 0) * 1.0) * meridian(n, m + 1, theta)
+        down = np.sqrt(np.maximum((n + m) * (n - m + 1), 0) * 1.0) * meridian(n, m - 1, theta)
+        return np.where(np.sin(theta) < 0.0, -0.5, 0.5) * t * (up - down)
+
+    meridian.partials(None, None, _along)
+
+    @meridian.examples
+    def _degrees(rng: Any) -> Any:
+        yield (np.array([2, 3]), np.array([1, -2]), rng.uniform(0.3, 2.5, size=2)), {}
+
+    @counterpart(scipy.special.sph_harm_y)
+    def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, *, diff_n: int = 0) -> Any:
+        """The spherical harmonic of degree n and order m, DLMF 14.30.1.
+
+        Parameters
+        ----------
+        n, m : int or array of int
+            Degree and order; they have no derivative.
+        theta, phi : array or Tensor
+            Polar and azimuthal angle, in radians.
+        diff_n : int
+            Of tensors 0: derivatives are taken by wengert.
+
+        Returns
+        -------
+        array or Tensor, complex
+
+        Raises
+        ------
+        NotDifferentiableError
+            diff_n is not 0.
+
+        Examples
+        --------
+        >>> import wengert as wg
+        >>> from wengert.scipy.special import sph_harm_y
+        >>> slope = wg.grad(lambda theta: sph_harm_y(1, 0, theta, 0.0).real)(1.2)
+        >>> float(slope.round(6))
+        -0.455397
+        """
+        if diff_n:
+            raise NotDifferentiableError(
+                "sph_harm_y of tensors gives no derivatives beside its value. Take them by "
+                f"wengert.grad or wengert.jacobian{at(user_line())}."
+            )
+        return meridian(n, m, theta) * np.exp(1j * m * phi)
+
+
+# ---- Legendre functions --------------------------------------------------------------------------
+
+lpmv = function(
+    "lpmv",
+    "m v x",
+    domain=[(0, 2), (0, 4), UNIT],
+    oracle=Witness("m v x", "re(legenp(v, m, x))"),
+    singular=True,
+    half=False,
+    doc="Ferrers' function P of order m and degree v, DLMF 14.3.1, on -1 < x < 1; by x.",
+)
+
+
+def _no_degree(t: Any, out: Any, m: Any, v: Any, x: Any) -> Any:
+    raise NotDifferentiableError(
+        "lpmv has a derivative by x only, and that by its order or degree was needed. Make them "
+        f"constants, or use eval_legendre, which has one by its degree{at(user_line())}."
+    )
+
+
+lpmv.partials(
+    _no_degree,
+    _no_degree,
+    lambda t, out, m, v, x: (
+        t * (((v + 1.0) * x * out - (v - m + 1.0) * lpmv(m, v + 1.0, x)) / (1.0 - x * x))
+    ),
+)
+
+
+@lpmv.examples
+def _ferrers(rng: Any) -> Any:
+    yield (np.array([0, 1, 2]), np.array([2, 3, 4]), rng.uniform(-0.8, 0.8, size=3)), {}

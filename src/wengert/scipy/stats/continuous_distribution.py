@@ -1,0 +1,387 @@
+"""Distributions: what all of one variable have in common, with SciPy's names and signatures.
+
+    Continuous    an entry states formulas of the standard form: `log_density(x, *shapes)` ...
+    (discrete.py  the same for whole numbers)
+    Frozen        a distribution with its parameters
+
+An entry is a subclass whose formulas are written in NumPy's and SciPy's functions, so that they
+differentiate by the point and by every parameter, in both modes, to any order, and are arrays' own
+values where no tensor is among the arguments.  What is the same for all is here:
+
+    location and scale     (x - loc) / scale, and the logarithm of the scale
+    the support            outside of it the density is 0, its logarithm -inf, and the derivative 0;
+                           formulas are never evaluated there, but at a point inside (`inner`)
+    parameters             where they are none the result is NaN
+
+A choice is made by `where`, which gives what was not chosen the derivative 0 (docs/conventions.md).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, dtype_of, shape_of, value_of
+from wengert._engine.tensor.numpy_dispatch import as_array, broadcast_shapes, values
+from wengert.errors import ArgumentError, DtypeError, NotDifferentiableError, at, user_line
+from wengert.random.keys import as_key, as_shape, key
+
+Formula = Callable[..., Any]
+
+
+class Distribution:
+    """What continuous and discrete distributions share: parameters, names, moments."""
+
+    ends: tuple[float, float] = (-np.inf, np.inf)
+    inner: float = 0.5
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        given = list(inspect.signature(self.log_density).parameters)
+        self.shapes = tuple(given[1:])
+        self.__doc__ = inspect.getdoc(type(self))
+
+    def log_density(self, x: Any, *shapes: Any) -> Any:
+        """The logarithm of the density of the standard form, inside the support."""
+        raise NotImplementedError
+
+    def valid(self, *shapes: Any) -> Any:
+        """Whether the parameters are some."""
+        return True
+
+    def support_of(self, *shapes: Any) -> tuple[Any, Any]:
+        """Both ends of the support of the standard form."""
+        return self.ends
+
+    def inside_of(self, *shapes: Any) -> Any:
+        """A point of the support, for where there is none."""
+        return self.inner
+
+    def formula(self, name: str) -> Formula:
+        """A formula of the entry.
+
+        Raises
+        ------
+        NotDifferentiableError
+            It has none of that name.
+        """
+        found: Formula | None = getattr(self, name, None)
+        if found is None:
+            raise NotDifferentiableError(
+                f"{self.name} has no {name.replace('standard_', '')} that differentiates. SciPy's "
+                f"own, scipy.stats.{self.name}, takes plain arrays{at(user_line())}."
+            )
+        return found
+
+    def parsed(
+        self, args: tuple[Any, ...], given: dict[str, Any], point: Any = None
+    ) -> tuple[list[Any], Any, Any]:
+        """Shapes, location and scale of a call, each a tensor or an array of real numbers.
+
+        Python's numbers take the precision of the point, so that a point of float32 has a density
+        of float32.
+        """
+        names = [*self.shapes, *self.last]
+        if len(args) > len(names) or set(given) - set(names):
+            raise ArgumentError(
+                f"{self.name} has the parameters {', '.join(names)}, and was given {len(args)} by "
+                f"place and {sorted(given)} by name{at(user_line())}."
+            )
+        found = dict(zip(names, args, strict=False))
+        twice = sorted(set(found) & set(given))
+        found |= given
+        missing = [n for n in self.shapes if n not in found]
+        if twice or missing:
+            what = f"{twice} are given twice" if twice else f"{missing} are missing"
+            raise ArgumentError(f"{self.name}: {what}{at(user_line())}.")
+        dtype = None if point is None else dtype_of(point)
+        number = dtype.type if dtype is not None and dtype.kind == "f" else float
+        values = [real(found[n], n) for n in self.shapes]
+        values += [real(found.get("loc", 0), "loc"), real(found.get("scale", 1), "scale")]
+        *shapes, loc, scale = [number(v) if type(v) in (int, float) else v for v in values]
+        return shapes, loc, scale
+
+    last: tuple[str, ...] = ("loc", "scale")
+
+    def freeze(self, *args: Any, **given: Any) -> Frozen:
+        """The distribution with these parameters."""
+        self.parsed(args, given)
+        return Frozen(self, args, given)
+
+    __call__ = freeze
+
+    @np.errstate(all="ignore")
+    def mean(self, *args: Any, **given: Any) -> Any:
+        """The mean."""
+        shapes, loc, scale = self.parsed(args, given)
+        return self._checked(loc + scale * self.formula("standard_mean")(*shapes), shapes, scale)
+
+    @np.errstate(all="ignore")
+    def var(self, *args: Any, **given: Any) -> Any:
+        """The variance."""
+        shapes, _, scale = self.parsed(args, given)
+        found = scale * scale * self.formula("standard_var")(*shapes)
+        return self._checked(found, shapes, scale)
+
+    @np.errstate(all="ignore")
+    def std(self, *args: Any, **given: Any) -> Any:
+        """The standard deviation."""
+        if not hasattr(self, "standard_std"):
+            return np.sqrt(self.var(*args, **given))
+        shapes, _, scale = self.parsed(args, given)
+        return self._checked(scale * self.formula("standard_std")(*shapes), shapes, scale)
+
+    @np.errstate(all="ignore")
+    def _checked(self, found: Any, shapes: list[Any], scale: Any) -> Any:
+        return np.where(np.logical_and(self.valid(*shapes), scale > 0), found, np.nan)[()]
+
+    @np.errstate(all="ignore")
+    def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **given: Any) -> Any:
+        """Random numbers; derivatives by the parameters pass where the distribution is continuous.
+
+        Parameters
+        ----------
+        *args, **given
+            Shapes, ``loc`` and ``scale``.
+        size : int or tuple of int, optional
+            By default the shape of the parameters.
+        random_state : key or int
+            A key (wengert.random.key), or a seed for one. The same gives the same numbers.
+        """
+        shapes, loc, scale = self.parsed(args, given)
+        if random_state is None:
+            raise ArgumentError(
+                f"{self.name}.rvs is a function of a key. Pass random_state=wengert.random.key(0)"
+                f"{at(user_line())}."
+            )
+        which = key(random_state) if isinstance(random_state, int) else as_key(random_state)
+        lengths = broadcast_shapes(*map(shape_of, [*shapes, loc, scale]))
+        if size is not None:
+            lengths = as_shape(size)
+        unit = self.formula("standard_draw")(which, lengths, *shapes)
+        if dtype_of(unit).kind != "f":
+            return unit + np.asarray(value_of(loc)).astype(np.int64)
+        return self._checked(loc + scale * unit, shapes, scale)
+
+    def __repr__(self) -> str:
+        return f"<distribution {self.name}({', '.join([*self.shapes, *self.last])})>"
+
+
+def real(x: Any, what: str) -> Any:
+    """An operand of a distribution, which has to be real."""
+    if isinstance(x, int | float) and not isinstance(x, bool):
+        return x
+    x = as_array(x)
+    if dtype_of(x).kind not in "biuf":
+        raise DtypeError(f"{what} is {dtype_of(x)}, and has to be real{at(user_line())}.")
+    return x
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """`x` where the condition holds, else `y`; a number where both are."""
+    return np.where(condition, x, y)
+
+
+class Frozen:
+    """A distribution with its parameters: ``norm(0, 2).logpdf(x)``."""
+
+    def __init__(self, dist: Distribution, args: tuple[Any, ...], given: dict[str, Any]) -> None:
+        self.dist, self.args, self.kwds = dist, args, given
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.dist, name)
+        if name in ("mean", "var", "std", "entropy", "median", "support"):
+            return lambda: method(*self.args, **self.kwds)
+        if name == "rvs":
+            return lambda size=None, random_state=None: method(
+                *self.args, size=size, random_state=random_state, **self.kwds
+            )
+        return lambda x: method(x, *self.args, **self.kwds)
+
+    def __repr__(self) -> str:
+        given = [*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwds.items())]
+        return f"<{self.dist.name}({', '.join(given)})>"
+
+
+class Continuous(Distribution):
+    """A continuous distribution, of which an entry states formulas.
+
+    log_density                  and what else is known of the standard form:
+    lower, upper                 the distribution function and its complement
+    log_lower, log_upper         their logarithms
+    quantile, upper_quantile     their inverses
+    standard_mean, standard_var, standard_entropy, standard_draw
+    """
+
+    at_low = True  # whether the formula holds at the lower end
+    at_high = True
+
+    @np.errstate(all="ignore")
+    def logpdf(self, x: Any, *args: Any, **given: Any) -> Any:
+        """The logarithm of the density."""
+        x = real(x, "x")
+        shapes, loc, scale = self.parsed(args, given, x)
+        z = (x - loc) / scale
+        low, high = self.support_of(*shapes)
+        above = z >= low if self.at_low else z > low
+        below = z <= high if self.at_high else z < high
+        inside = np.logical_and(np.logical_and(above, below), np.isfinite(values(z)))
+        out = self.log_density(chosen(inside, z, self.inside_of(*shapes)), *shapes)
+        out = chosen(inside, out - np.log(scale), -np.inf)
+        return self._finished(out, z, shapes, scale)
+
+    def pdf(self, x: Any, *args: Any, **given: Any) -> Any:
+        """The density."""
+        with np.errstate(all="ignore"):
+            return exp_of(self.logpdf(x, *args, **given))
+
+    def cdf(self, x: Any, *args: Any, **given: Any) -> Any:
+        """The distribution function: the probability of less."""
+        return self._part(x, args, given, ("lower", "upper"), 0.0, 1.0)
+
+    def sf(self, x: Any, *args: Any, **given: Any) -> Any:
+        """The probability of more."""
+        return self._part(x, args, given, ("upper", "lower"), 1.0, 0.0)
+
+    def logcdf(self, x: Any, *args: Any, **given: Any) -> Any:
+        """The logarithm of the distribution function."""
+        return self._part(x, args, given, ("log_lower", "log_upper"), -np.inf, 0.0)
+
+    def logsf(self, x: Any, *args: Any, **given: Any) -> Any:
+        """The logarithm of the probability of more."""
+        return self._part(x, args, given, ("log_upper", "log_lower"), 0.0, -np.inf)
+
+    @np.errstate(all="ignore")
+    def _part(
+        self, x: Any, args: Any, given: Any, names: tuple[str, str], before: float, behind: float
+    ) -> Any:
+        x = real(x, "x")
+        shapes, loc, scale = self.parsed(args, given, x)
+        z = (x - loc) / scale
+        low, high = self.support_of(*shapes)
+        above, below = z > low, z < high
+        inside = chosen(np.logical_and(above, below), z, self.inside_of(*shapes))
+        out = self._by_any(names, inside, shapes)
+        out = chosen(above, chosen(below, out, behind), before)
+        return self._finished(out, z, shapes, scale)
+
+    def _by_any(self, names: tuple[str, str], z: Any, shapes: list[Any]) -> Any:
+        """A part by its own formula, or by that of the other part or of what is not a logarithm."""
+        own, other = names
+        if hasattr(self, own):
+            return getattr(self, own)(z, *shapes)
+        if own.startswith("log"):
+            if hasattr(self, other) and not hasattr(self, own[4:]):
+                return log1mexp(getattr(self, other)(z, *shapes))
+            return self._logarithm(own[4:], other[4:], z, shapes)
+        if hasattr(self, f"log_{own}"):
+            return exp_of(getattr(self, f"log_{own}")(z, *shapes))
+        if hasattr(self, other):
+            return 1.0 - getattr(self, other)(z, *shapes)
+        if hasattr(self, f"log_{other}"):
+            return one_less_exp(getattr(self, f"log_{other}")(z, *shapes))
+        self.formula(own)
+        return None
+
+    def _logarithm(self, own: str, other: str, z: Any, shapes: list[Any]) -> Any:
+        """The logarithm of a part, of the smaller of both parts."""
+        value = self._by_any((own, other), z, shapes)
+        rest = self._by_any((other, own), z, shapes)
+        small = value < 0.5
+        return chosen(small, np.log(chosen(small, value, 0.5)), np.log1p(-chosen(small, 0.5, rest)))
+
+    def ppf(self, q: Any, *args: Any, **given: Any) -> Any:
+        """The quantile: the inverse of the distribution function."""
+        return self._inverse(q, args, given, ("quantile", "upper_quantile"), False)
+
+    def isf(self, q: Any, *args: Any, **given: Any) -> Any:
+        """The inverse of the probability of more."""
+        return self._inverse(q, args, given, ("upper_quantile", "quantile"), True)
+
+    @np.errstate(all="ignore")
+    def _inverse(self, q: Any, args: Any, given: Any, names: tuple[str, str], turned: bool) -> Any:
+        q = real(q, "q")
+        shapes, loc, scale = self.parsed(args, given, q)
+        low, high = self.support_of(*shapes)
+        if turned:
+            low, high = high, low
+        inside = np.logical_and(q > 0, q < 1)
+        some = chosen(inside, q, 0.5)
+        if hasattr(self, names[0]):
+            out = getattr(self, names[0])(some, *shapes)
+        else:
+            out = self.formula(names[1])(1.0 - some, *shapes)
+        ends = chosen(q == 0, low, chosen(q == 1, high, np.nan))  # in double precision
+        out = _in_precision(chosen(inside, out, ends), q, shapes)
+        return self._checked(loc + scale * out, shapes, scale)
+
+    def median(self, *args: Any, **given: Any) -> Any:
+        """The quantile of 1/2."""
+        return self.ppf(0.5, *args, **given)
+
+    def support(self, *args: Any, **given: Any) -> tuple[Any, Any]:
+        """Both ends of the support."""
+        shapes, loc, scale = self.parsed(args, given)
+        low, high = self.support_of(*shapes)
+        return loc + scale * low, loc + scale * high
+
+    @np.errstate(all="ignore")
+    def entropy(self, *args: Any, **given: Any) -> Any:
+        """The differential entropy."""
+        shapes, _, scale = self.parsed(args, given)
+        found = self.formula("standard_entropy")(*shapes) + np.log(scale)
+        return self._checked(found, shapes, scale)
+
+    def _finished(self, out: Any, z: Any, shapes: list[Any], scale: Any) -> Any:
+        out = _in_precision(out, z, shapes)
+        out = chosen(np.isnan(values(z)), np.nan, out)
+        return self._checked(out, shapes, scale)
+
+
+def _in_precision(out: Any, point: Any, shapes: list[Any]) -> Any:
+    """A result in the precision of point and shapes: SciPy's betaln, for one, has no float32."""
+    dtype = np.result_type(*map(dtype_of, [point, *shapes]))
+    return out.astype(dtype) if dtype.kind == "f" and dtype_of(out) != dtype else out
+
+
+# exp(x) is 0 below, also where x is -inf: there 0 times an infinite slope would be no number.
+_NOTHING = -800.0
+
+
+def exp_of(x: Any) -> Any:
+    """exp(x), and 0 with the derivative 0 where that is below the smallest number."""
+    some = np.logical_not(x < _NOTHING)  # NaN stays
+    return chosen(some, np.exp(chosen(some, x, 0.0)), 0.0)
+
+
+def one_less_exp(x: Any) -> Any:
+    """1 - exp(x), and 1 with the derivative 0 where exp(x) is below the smallest number."""
+    some = np.logical_not(x < _NOTHING)
+    return chosen(some, -np.expm1(chosen(some, x, 0.0)), 1.0)
+
+
+def root_or_zero(x: Any) -> Any:
+    """The root of what is 0 only as it is below the smallest number: then 0, and flat."""
+    some = np.logical_not(x == 0)  # NaN stays
+    return chosen(some, np.sqrt(chosen(some, x, 1.0)), 0.0)
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(x)) for x < 0: M. Maechler, Accurately computing log(1 - exp(-|a|)) (2012)."""
+    near = x > -0.6931471805599453
+    return chosen(
+        near, np.log(-np.expm1(chosen(near, x, -1.0))), np.log1p(-exp_of(chosen(near, -1.0, x)))
+    )
+
+
+def log_expm1(x: Any) -> Any:
+    """log(exp(x) - 1) for x > 0, which does not overflow."""
+    return x + log1mexp(-x)
+
+
+def is_plain(*operands: Any) -> bool:
+    """Whether no tensor is among them."""
+    return not any(isinstance(x, Handle) for x in operands)

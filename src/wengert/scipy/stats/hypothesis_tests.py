@@ -1,0 +1,320 @@
+"""Two samples compared, and lines through points, with SciPy's names and signatures.
+
+    pearsonr linregress                     correlation, and a straight line by least squares
+    ttest_1samp ttest_rel ttest_ind f_oneway
+    power_divergence chisquare              statistics, and the probability of larger ones
+    wasserstein_distance energy_distance    between the distribution functions of two samples
+    gaussian_kde                            a density by a normal one about each point
+
+Of plain arrays they are SciPy's own functions; of tensors they give what has the same names of
+parts, each a tensor.  Where a statistic is at its least the probability has the derivative of its
+formula.  Formulas: Y. Dodge, The Concise Encyclopedia of Statistics (2008); S. Vallender (1974) and
+G. Szekely (2002) for the distances; D. W. Scott, Multivariate Density Estimation (1992).
+"""
+
+from __future__ import annotations
+
+from math import log, pi
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.tensor.numpy_dispatch import as_array, values
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from ..dispatch import known_length
+from ..special import betainc, chdtrc, fdtrc, logsumexp, stdtr, xlogy
+from .continuous_distribution import chosen
+from .descriptive_statistics import counterpart
+
+__all__ = """
+    pearsonr linregress ttest_1samp ttest_rel ttest_ind f_oneway power_divergence chisquare
+    wasserstein_distance energy_distance gaussian_kde
+""".split()
+
+
+class Significance(NamedTuple):
+    """A statistic, and the probability of one that is larger."""
+
+    statistic: Any
+    pvalue: Any
+
+
+class Line(NamedTuple):
+    """A straight line, its correlation, the probability of that, and standard errors."""
+
+    slope: Any
+    intercept: Any
+    rvalue: Any
+    pvalue: Any
+    stderr: Any
+    intercept_stderr: Any
+
+
+def _two_sided(alternative: str, what: str) -> None:
+    if alternative != "two-sided":
+        raise ArgumentError(
+            f"{what} of tensors with alternative={alternative!r}: it is 'two-sided'. The other "
+            f"probabilities are stdtr(df, t) and stdtr(df, -t){at(user_line())}."
+        )
+
+
+@counterpart
+def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", axis: int = 0) -> Significance:
+    """Pearson's correlation of two samples, and the probability of a larger one."""
+    _two_sided(alternative, "pearsonr")
+    count = known_length(shape_of(x)[axis], "pearsonr")
+    x, y = x - np.mean(x, axis=axis, keepdims=True), y - np.mean(y, axis=axis, keepdims=True)
+    sizes = np.sqrt(np.sum(x * x, axis=axis)) * np.sqrt(np.sum(y * y, axis=axis))
+    r = np.sum(x * y, axis=axis) / sizes
+    shape = 0.5 * count - 1.0
+    return Significance(r, 2.0 * betainc(shape, shape, 0.5 * (1.0 - np.abs(r))))
+
+
+@counterpart
+def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Line:
+    """The straight line of least squares through points."""
+    _two_sided(alternative, "linregress")
+    count = known_length(shape_of(x)[0], "linregress")
+    middle, level = np.mean(x), np.mean(y)
+    away, up = x - middle, y - level
+    xx, xy, yy = np.mean(away * away), np.mean(away * up), np.mean(up * up)
+    r, slope = xy / np.sqrt(xx * yy), xy / xx
+    df = count - 2
+    rest = yy - xy * slope
+    error = np.sqrt(rest / (xx * df))
+    t = r * np.sqrt(df / ((1.0 - r) * (1.0 + r)))
+    return Line(
+        slope,
+        level - slope * middle,
+        r,
+        2.0 * stdtr(1.0 * df, -np.abs(t)),
+        error,
+        error * np.sqrt(xx + middle * middle),
+    )
+
+
+def _student(t: Any, df: Any) -> Significance:
+    return Significance(t, 2.0 * stdtr(df, -np.abs(t)))
+
+
+@counterpart
+def ttest_1samp(
+    a: Any,
+    popmean: Any,
+    axis: int = 0,
+    nan_policy: str = "propagate",
+    alternative: str = "two-sided",
+) -> Significance:
+    """Student's t of the mean of a sample, and the probability of a larger one."""
+    _two_sided(alternative, "ttest_1samp")
+    count = known_length(shape_of(a)[axis], "ttest_1samp")
+    error = np.sqrt(np.var(a, axis=axis, ddof=1) / count)
+    return _student((np.mean(a, axis=axis) - popmean) / error, count - 1.0)
+
+
+@counterpart
+def ttest_rel(
+    a: Any, b: Any, axis: int = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
+) -> Significance:
+    """Student's t of the differences of two samples, and the probability of a larger one."""
+    return ttest_1samp(a - b, 0.0, axis, nan_policy, alternative)
+
+
+@counterpart
+def ttest_ind(
+    a: Any,
+    b: Any,
+    *,
+    axis: int = 0,
+    equal_var: bool = True,
+    nan_policy: str = "propagate",
+    alternative: str = "two-sided",
+) -> Significance:
+    """Student's t of two means, or B. L. Welch's, and the probability of a larger one."""
+    _two_sided(alternative, "ttest_ind")
+    n, m = (float(known_length(shape_of(s)[axis], "ttest_ind")) for s in (a, b))
+    first, second = (np.var(s, axis=axis, ddof=1) for s in (a, b))
+    apart = np.mean(a, axis=axis) - np.mean(b, axis=axis)
+    if equal_var:
+        df = n + m - 2.0
+        pooled = ((n - 1.0) * first + (m - 1.0) * second) / df
+        return _student(apart / np.sqrt(pooled * (1.0 / n + 1.0 / m)), df)
+    one, other = first / n, second / m
+    df = (one + other) ** 2 / (one * one / (n - 1.0) + other * other / (m - 1.0))
+    return _student(apart / np.sqrt(one + other), df)
+
+
+@counterpart
+def f_oneway(*samples: Any, axis: int = 0) -> Significance:
+    """F of the means of several samples, and the probability of a larger one."""
+    counts = [float(known_length(shape_of(s)[axis], "f_oneway")) for s in samples]
+    total, groups = sum(counts), len(samples)
+    means = [np.mean(s, axis=axis, keepdims=True) for s in samples]
+    whole = sum(n * m for n, m in zip(counts, means, strict=True)) / total
+    between = sum(n * (m - whole) ** 2 for n, m in zip(counts, means, strict=True))
+    within = sum(
+        np.sum((s - m) ** 2, axis=axis, keepdims=True) for s, m in zip(samples, means, strict=True)
+    )
+    dfn, dfd = groups - 1.0, total - groups
+    f = np.squeeze((between / dfn) / (within / dfd), axis=axis)
+    return Significance(f, fdtrc(dfn, dfd, f))
+
+
+_POWERS = {
+    "pearson": 1.0,
+    "log-likelihood": 0.0,
+    "freeman-tukey": -0.5,
+    "mod-log-likelihood": -1.0,
+    "neyman": -2.0,
+    "cressie-read": 2.0 / 3.0,
+}
+
+
+@counterpart
+def power_divergence(
+    f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0, lambda_: Any = None
+) -> Significance:
+    """Cressie and Read's distance of frequencies, and the probability of a larger one."""
+    power = _POWERS[lambda_] if isinstance(lambda_, str) else 1.0 if lambda_ is None else lambda_
+    if f_exp is None:
+        f_exp = np.mean(f_obs, axis=axis, keepdims=True)
+    if power == 1:
+        terms = (f_obs - f_exp) ** 2 / f_exp
+    elif power == 0:
+        terms = 2.0 * xlogy(f_obs, f_obs / f_exp)
+    elif power == -1:
+        terms = 2.0 * xlogy(f_exp, f_exp / f_obs)
+    else:
+        terms = f_obs * ((f_obs / f_exp) ** power - 1.0) * (2.0 / (power * (power + 1.0)))
+    found = np.sum(terms, axis=axis)
+    count = known_length(shape_of(f_obs)[axis], "power_divergence")
+    return Significance(found, chdtrc(count - 1.0 - ddof, found))
+
+
+@counterpart
+def chisquare(
+    f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0, *, sum_check: bool = True
+) -> Significance:
+    """Pearson's chi-square of frequencies, and the probability of a larger one."""
+    return power_divergence(f_obs, f_exp, ddof, axis, "pearson")
+
+
+def _apart(u: Any, v: Any, u_weights: Any, v_weights: Any) -> tuple[Any, Any]:
+    """The differences of two distribution functions, and how long each of them lasts."""
+    places = np.sort(np.concatenate([u, v]))
+    gaps = places[1:] - places[:-1]
+    heights = []
+    for sample, weights in ((u, u_weights), (v, v_weights)):
+        order = np.argsort(values(sample))
+        found = np.searchsorted(values(sample)[order], values(places)[:-1], side="right")
+        if weights is None:
+            heights.append(found / known_length(shape_of(sample)[0], "a distance"))
+            continue
+        sums = np.concatenate([np.zeros(1), np.cumsum(as_array(weights)[order])])
+        heights.append(sums[found] / sums[-1])
+    return heights[0] - heights[1], gaps
+
+
+@counterpart
+def wasserstein_distance(
+    u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
+) -> Any:
+    """The area between the distribution functions of two samples."""
+    apart, gaps = _apart(u_values, v_values, u_weights, v_weights)
+    return np.sum(np.abs(apart) * gaps)
+
+
+@counterpart
+def energy_distance(
+    u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
+) -> Any:
+    """The root of twice the integral of the square of the difference of distribution functions."""
+    apart, gaps = _apart(u_values, v_values, u_weights, v_weights)
+    return np.sqrt(2.0 * np.sum(apart * apart * gaps))
+
+
+class _Density:
+    """A density by a normal one about each point of a sample; see `gaussian_kde`."""
+
+    def __init__(self, dataset: Any, bw_method: Any, weights: Any) -> None:
+        dataset = as_array(dataset)
+        self.dataset = dataset if len(shape_of(dataset)) == 2 else np.reshape(dataset, (1, -1))
+        self.d, self.n = (known_length(k, "gaussian_kde") for k in shape_of(self.dataset))
+        share = np.full(self.n, 1.0 / self.n) if weights is None else weights / np.sum(weights)
+        self.weights, self.neff = share, 1.0 / np.sum(share * share)
+        self.factor = self._factor_of(bw_method)
+        middle = np.sum(share * self.dataset, axis=1, keepdims=True)
+        away = self.dataset - middle
+        scatter = (share * away) @ np.swapaxes(away, 0, 1) / (1.0 - 1.0 / self.neff)
+        self.covariance = scatter * self.factor**2
+        self.root = np.linalg.cholesky(self.covariance)
+
+    def _factor_of(self, method: Any) -> Any:
+        if method is None or method == "scott":
+            return self.neff ** (-1.0 / (self.d + 4.0))
+        if isinstance(method, str) and method == "silverman":
+            return (self.neff * (self.d + 2.0) / 4.0) ** (-1.0 / (self.d + 4.0))
+        return method(self) if callable(method) else method
+
+    def logpdf(self, x: Any) -> Any:
+        """The logarithm of the density at points (d, m), or (m,) in one dimension."""
+        x = as_array(x)
+        points = x if len(shape_of(x)) == 2 else np.reshape(x, (self.d, -1))
+        if shape_of(points)[0] != self.d:
+            raise ShapeError(
+                f"points of {shape_of(points)[0]} coordinates, and a sample of {self.d}: both are "
+                f"columns{at(user_line())}."
+            )
+        ours = np.linalg.solve(self.root, points)
+        theirs = np.linalg.solve(self.root, self.dataset)
+        squares = np.sum((ours[:, :, None] - theirs[:, None, :]) ** 2, axis=0)
+        logs = np.log(chosen(values(self.weights) > 0, self.weights, 1.0))
+        logs = chosen(values(self.weights) > 0, logs, -np.inf)
+        scale = np.sum(np.log(np.diagonal(self.root))) + 0.5 * self.d * log(2.0 * pi)
+        return logsumexp(logs - 0.5 * squares, axis=1) - scale
+
+    def evaluate(self, points: Any) -> Any:
+        """The density at points."""
+        return np.exp(self.logpdf(points))
+
+    __call__ = pdf = evaluate
+
+
+def gaussian_kde(dataset: Any, bw_method: Any = None, weights: Any = None) -> Any:
+    """A density by a normal one about each point of a sample, as ``scipy.stats.gaussian_kde``.
+
+    Parameters
+    ----------
+    dataset : array or Tensor
+        (n,), or (d, n): points are columns.
+    bw_method : str, number or callable, optional
+        "scott" (the default), "silverman", or how much of the sample's deviation a normal one has.
+    weights : array or Tensor, optional
+        (n,), of each point.
+
+    Returns
+    -------
+    object
+        Called with points it gives the density; `logpdf` gives the logarithm. It differentiates by
+        points, sample and weights.
+
+    Raises
+    ------
+    ShapeError
+        Points do not have as many coordinates as the sample.
+
+    Notes
+    -----
+    Cost: d times the number of points times n. D. W. Scott, Multivariate Density Estimation (1992).
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.scipy.stats import gaussian_kde
+    >>> sample = np.array([-1.0, 0.0, 1.0])
+    >>> float(wg.grad(lambda x: gaussian_kde(sample)(x)[0])(np.array([0.0]))[0])
+    0.0
+    """
+    return _Density(dataset, bw_method, weights)

@@ -1,0 +1,295 @@
+"""Plan: all that is decided once for a function and the shapes of its arguments.
+
+Tracing, the pattern and its colouring cost far more than the derivative itself; a plan holds them,
+and the compiled function from arguments to the entries.
+
+    Plan        pattern, sweeps, and ``values``
+    planned     the plan for some arguments
+    traced      the graph of a function, and which of its inputs it is differentiated by
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from wengert._engine.autodiff.arguments import Argnums, Call
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import describe
+from wengert._engine.core.recording import Changes
+from wengert._engine.core.spec import Spec
+from wengert._engine.graphs import Graph
+from wengert._engine.graphs.captures import Captured, captured_by
+from wengert._engine.graphs.tracing_session import built, parameter_names
+from wengert._engine.jit import jit
+from wengert._engine.jit.call_signature import is_object
+from wengert._engine.jit.rng_guard import undrawn
+from wengert.errors import NotDifferentiableError, StructureError, at, user_line
+
+from .coloring import Colouring, apart, coloured, least
+from .compression import Sweeps, entries
+from .dependency_sets import Sets, turned, united
+from .propagation import dependence
+
+
+class Given(NamedTuple):
+    """What a sparse derivative is asked for: a function, its arguments, and options."""
+
+    fun: Callable[..., Any]
+    argnums: Argnums
+    argnames: str | Sequence[str] | None
+    mode: str
+    symmetric: bool
+    what: str
+
+    def call(self, args: Any, kwargs: Any) -> Call:
+        """A call with variables in the place of what it is differentiated by."""
+        return Call(self.fun, args, kwargs, self.argnums, self.argnames, self.what)
+
+
+class Traced(NamedTuple):
+    """The graph of a function, and what is known of it before its pattern.
+
+    pattern : which numbers of the outputs depend on which of the inputs.
+    ins, outs : specs of the leaves that it is differentiated by, and of the results.
+    restore : from a list of blocks, in the order of `ins`, to what the caller gets.
+    structure : of the results.
+    guards : what else it was traced for, the mode of a module for one; questions and answers.
+    captured : what the function reads beside its arguments, compared at each call.
+    graph : called in the place of the function, whose closure may have changed since.
+    """
+
+    pattern: Sets
+    ins: list[Spec]
+    outs: list[Spec]
+    restore: Callable[[list[Any]], Any]
+    structure: Any
+    guards: list[tuple[Callable[[], Any], Any]]
+    captured: Captured
+    graph: Graph
+
+    def is_valid(self) -> bool:
+        """Whether the answers are still the same."""
+        return all(ask() == answer for ask, answer in self.guards)
+
+
+class Plan:
+    """Where the entries of a sparse derivative are, and how they are computed; made by `plan`.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Numbers that come out, numbers that go in.
+    indptr, indices : ndarray
+        The pattern in compressed rows, columns in order.
+    mode : {"fwd", "rev", "both"}
+    sweeps : int
+        How many directions are pushed, and cotangents pulled, for all entries.
+    values : callable
+        The compiled function: from the arguments to the vector of all entries, row by row. In a
+        graph its lines become lines of that graph, so it can be differentiated.
+    """
+
+    def __init__(self, given: Given, found: Traced, colouring: Colouring, mode: str) -> None:
+        pattern = found.pattern
+        self.shape: tuple[int, int] = pattern.shape
+        few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers take short numbers
+        kind = np.int32 if few else np.int64
+        self.indptr, self.indices = pattern.indptr.astype(kind), pattern.indices.astype(kind)
+        self.colouring, self.sweeps = colouring, colouring.sweeps
+        self.mode = "both" if len(colouring.rows) and not given.symmetric else mode
+        self._empty = csr_array(
+            (np.zeros(self.nnz), self.indices, self.indptr), shape=self.shape, copy=False
+        )
+        assert self._empty.has_canonical_format  # looked at once, and known from then on
+        self._found = found
+        self._seen = Changes.count
+        sweeps = _sweeps(pattern, colouring, mode, given)
+        given = given._replace(fun=found.graph)
+
+        def values(*args: Any, **kwargs: Any) -> Any:
+            call = given.call(args, kwargs)
+            return entries(call, sweeps, found.ins, found.outs)
+
+        values.__name__ = f"values of {given.what}"
+        self.values: Callable[..., Any] = jit(values)
+
+    def is_valid(self) -> bool:
+        """Whether what the function reads beside its arguments is what it was made for."""
+        if self._found.captured.arrays() is None:
+            return False
+        if self._seen != Changes.count:
+            if not self._found.is_valid():
+                return False
+            self._seen = Changes.count
+        return True
+
+    def rebase(self) -> None:
+        """Expect containers that the function captures to be as long as they are now."""
+        self._found.captured.rebase()
+
+    @property
+    def nnz(self) -> int:
+        """How many entries there are."""
+        return len(self.indices)
+
+    def matrix(self, values: Any, format: str = "csr") -> Any:
+        """The matrix with these entries; blocks in containers, where arguments or results are.
+
+        Parameters
+        ----------
+        values : ndarray
+            What `values` gives.
+        format : {"csr", "csc", "coo"}
+        """
+        whole = copy.copy(self._empty)  # a third of the time of making one
+        whole.data = values
+        # Its own pattern, which methods like eliminate_zeros write to.
+        whole.indices, whole.indptr = self.indices.copy(), self.indptr.copy()
+        ins, outs = self._found.ins, self._found.outs
+        if len(ins) == len(outs) == 1:
+            rows = [[whole]]
+        else:
+            across = list(accumulate([s.size for s in ins], initial=0))
+            down = list(accumulate([s.size for s in outs], initial=0))
+            rows = [
+                [whole[down[i] : down[i + 1], across[k] : across[k + 1]] for k in range(len(ins))]
+                for i in range(len(outs))
+            ]
+        made = [self._found.restore([block.asformat(format) for block in row]) for row in rows]
+        return pytree.unflatten(self._found.structure, made)
+
+    def pattern(self) -> Any:
+        """The pattern as a matrix of True."""
+        return self.matrix(np.ones(self.nnz, np.bool_))
+
+    def __repr__(self) -> str:
+        return (
+            f"<plan of {self.shape[0]} x {self.shape[1]}, {self.nnz} entries by {self.sweeps} "
+            f"sweeps, {self.mode}>"
+        )
+
+
+def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    """The graph of the function for specs, and the pattern of its derivative."""
+    calls: list[Call] = []
+
+    def probed(*args: Any, **kwargs: Any) -> Any:
+        call = given.call(args, kwargs)
+        calls.append(call)
+        out = given.fun(*args, **kwargs)
+        structures.append(pytree.flatten(out))
+        return out
+
+    structures: list[Any] = []
+    guards: list[Any] = []
+    names = parameter_names(given.fun, len(args))
+    captured = captured_by(given.fun, _objects(args, kwargs), lambda array: False)
+    captured.found = {}
+    with undrawn(given.fun, pytree.flatten((args, kwargs))[0]):
+        graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
+    captured.rebase()
+    variables, single = calls[0].variables, calls[0].single
+    outs, structure = structures[0]
+    specs = [describe(o) for o in outs]
+    for out, spec in zip(outs, specs, strict=True):
+        if not isinstance(spec, Spec):
+            raise StructureError(
+                f"{given.what}: it returned a {type(out).__name__}, which has no derivative. "
+                f"Return arrays{at(user_line())}."
+            )
+    inputs = [variables.leaves[k].node for k in variables.slots]
+
+    def restore(blocks: list[Any]) -> Any:
+        trees = variables.restore(blocks)
+        return trees[0] if single else trees
+
+    pattern = dependence(graph, inputs)
+    ins = [n.spec for n in inputs]
+    return Traced(pattern, ins, specs, restore, structure, guards, captured, graph)
+
+
+def _objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The leaves that are passed on as they are."""
+    leaves = enumerate(pytree.flatten((args, kwargs))[0])
+    return [(f"argument {k}", x) for k, x in leaves if describe(x) is None and is_object(x)]
+
+
+def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
+    """The plan for arguments, of which shapes and dtypes count."""
+    found = traced(given, args, kwargs)
+    if given.symmetric and not any(s.dtype.kind == "c" for s in found.ins):
+        both = united([found.pattern, turned(found.pattern)])
+        return Plan(given, found._replace(pattern=both), apart(both, symmetric=True), "fwd")
+    mode = _mode(given, found)
+    across = turned(found.pattern)
+    if mode == "fwd":
+        return Plan(given, found, coloured(found.pattern), mode)
+    if mode == "rev":
+        return Plan(given._replace(mode=mode), found, coloured(across), mode)
+    columns = apart(found.pattern)
+    if least(across) < columns.sweeps:
+        rows = apart(across)
+        if rows.sweeps < columns.sweeps:
+            return Plan(given, found, rows, "rev")
+    return Plan(given, found, columns, "fwd")
+
+
+def _mode(given: Given, found: Traced) -> str:
+    """The mode that is asked for, or that complex numbers leave."""
+    from_complex = [s.dtype.kind == "c" for s in found.ins]
+    to_complex = [s.dtype.kind == "c" for s in found.outs]
+    if not any(from_complex) and not any(to_complex):
+        return given.mode
+    if any(to_complex):
+        only, why = "fwd", "results are complex"
+    else:
+        only, why = "rev", "arguments are complex and results real"
+    mixed = any(from_complex) and any(to_complex) and not all(to_complex)
+    if mixed or given.mode not in ("auto", only):
+        raise NotDifferentiableError(
+            f"{given.what}: {why}{', some of them,' if mixed else ''} so that sweeps of "
+            f"mode={given.mode!r} do not give it. "
+            + ("Return the real ones" if mixed else f'Use mode="{only}"')
+            + f"{' from a function of their own' if mixed else ''}{at(user_line())}."
+        )
+    return only
+
+
+def _sweeps(pattern: Sets, colouring: Colouring, mode: str, given: Given) -> Sweeps:
+    """Seeds, and where each entry is found.
+
+    `colouring` is of the columns, for forward mode, or of the rows, for reverse mode; what is set
+    apart is swept in the other mode, or, in a symmetric matrix, in the same one.
+    """
+    stored = pattern.tocoo()
+    rows, columns = stored.row.astype(np.int64), stored.col.astype(np.int64)
+    limit = 0 if given.mode == "rev" else 2 * colouring.sweeps + 2
+    i, j, (down, across) = rows, columns, pattern.shape
+    if mode == "rev":
+        i, j, down, across = j, i, across, down
+    # From here on columns have colours, and rows may be set apart.
+    count, alone = colouring.number, len(colouring.rows)
+    number = np.full(max(down, across), -1, np.int64)
+    number[colouring.rows] = np.arange(alone)
+    seeds = np.zeros((count, across))
+    some = np.flatnonzero(colouring.colours >= 0)
+    seeds[colouring.colours[some], some] = 1.0
+    units = np.zeros((alone, across if given.symmetric else down))
+    units[np.arange(alone), colouring.rows] = 1.0
+    places = colouring.colours[j] * down + i
+    if given.symmetric:
+        places = np.where(number[j] >= 0, (count + number[j]) * down + i, places)
+        places = np.where(number[i] >= 0, (count + number[i]) * down + j, places)
+        return Sweeps(np.concatenate([seeds, units]), units[:0], places, rows, columns, limit)
+    by_themselves = number[i] * across + j
+    if mode == "fwd":  # what is set apart comes second
+        places = np.where(number[i] >= 0, count * down + by_themselves, places)
+        return Sweeps(seeds, units, places, rows, columns, limit)
+    places = np.where(number[i] >= 0, by_themselves, alone * across + places)
+    return Sweeps(units, seeds, places, rows, columns, limit)

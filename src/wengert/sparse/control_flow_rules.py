@@ -1,0 +1,177 @@
+"""Loops: the rules of operations whose parameters are bodies.
+
+What one run of a body makes of its inputs' sets is found once (`Inside`), and put together step by
+step while there are few steps.  Where there are many, or their number is not known, the carry
+gathers what it may depend on in any step until nothing new comes; rows still have their own.
+
+    scan            a known number of steps, with rows of arrays going in and coming out
+    repeated_while  steps until a condition ends them
+    choice          one of several bodies: the union of all
+    custom          a function with a rule of its own
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from wengert._engine.control_flow.custom_rules import as_linear
+from wengert._engine.core.subgraph import Body
+from wengert.errors import WengertError
+
+from .dependency_sets import (
+    Sets,
+    chosen,
+    equal,
+    gathered,
+    nothing,
+    places,
+    repeated,
+    stacked,
+    through,
+    united,
+)
+from .rule_context import Line, everything, size_of
+
+STEPS = 256  # that are followed one by one
+Walk = Callable[..., list[Sets | None]]
+
+
+class Inside:
+    """What the outputs of a body depend on.
+
+    Parameters
+    ----------
+    body : Body
+    walk : callable
+        ``walk(nodes, known, columns)``: from sets of inputs to those of outputs (propagation.py).
+    """
+
+    def __init__(self, body: Body, walk: Walk) -> None:
+        sizes = [size_of(n.spec) for n in body.inputs]
+        ends = [0, *accumulate(sizes)]
+        total = ends[-1]
+        moves = [n.spec.dtype.kind in "fc" for n in body.inputs]
+        given = [
+            places(size, total, first) if move else None
+            for size, first, move in zip(sizes, ends, moves, strict=False)
+        ]
+        found = walk(body, given, total)
+        self.sizes = [size_of(n.spec) for n in body.outputs]
+        self._outputs = [
+            nothing(size, total) if s is None else s
+            for s, size in zip(found, self.sizes, strict=True)
+        ]
+
+    def local(self, k: int) -> Sets:
+        """What an output depends on, of the inputs one behind the other."""
+        return self._outputs[k]
+
+    def outputs(self, sets: Sets) -> list[Sets]:
+        """The sets of the outputs, for those of all inputs one behind the other."""
+        return [through(local, sets) for local in self._outputs]
+
+
+def scan(line: Line, walk: Walk) -> list[Sets | None]:
+    """A known number of steps, or one that is an operand."""
+    params = line.params
+    body, carried, rows_in = params["body"], params["carried"], params["stacked"]
+    counted = int(params["counted"])
+    given = _filled(line, range(counted, len(line.specs)))
+    fixed = len(given) - carried - rows_in
+    consts, carry, xs = given[:fixed], given[fixed : fixed + carried], given[fixed + carried :]
+    inside = Inside(body, walk)
+    length = params["length"]
+    if counted or not isinstance(length, int) or length > STEPS:
+        return _closed(line, inside, consts, carry, xs)
+    ys: list[list[Sets]] = [[nothing(0, line.columns)] * length for _ in inside.sizes[carried:]]
+    each = [x.shape[0] // max(length, 1) for x in xs]
+    for step in range(length):
+        k = length - 1 - step if params["reverse"] else step
+        row = [x[k * n : (k + 1) * n] for x, n in zip(xs, each, strict=True)]
+        outs = inside.outputs(stacked([*consts, *carry, *row], line.columns))
+        carry = outs[:carried]
+        for y, sets in zip(ys, outs[carried:], strict=True):
+            y[k] = sets
+    return _of_numbers(line, [*carry, *[stacked(y, line.columns) for y in ys]])
+
+
+def repeated_while(line: Line, walk: Walk) -> list[Sets | None]:
+    """Steps until a condition ends them; their number depends on nothing."""
+    body, carried = line.params["body"], line.params["carried"]
+    given = _filled(line, range(len(line.specs)))
+    fixed = len(given) - carried
+    found = _closed(line, Inside(body, walk), given[:fixed], given[fixed:], [])
+    return [*found[:carried], None, *found[carried:]]
+
+
+def choice(line: Line, walk: Walk) -> list[Sets | None]:
+    """Whatever one of the bodies depends on."""
+    given = stacked(_filled(line, range(1, len(line.specs))), line.columns)
+    each = [Inside(b, walk).outputs(given) for b in line.params["branches"]]
+    return _of_numbers(line, [united(of_one) for of_one in zip(*each, strict=True)])
+
+
+def custom(line: Line, walk: Walk) -> list[Sets | None]:
+    """What the rule says of tangents, whatever the function itself depends on."""
+    if line.params["body"] is None:
+        return everything(line)  # type: ignore[no-any-return]
+    try:
+        body, moving = as_linear(line.node)
+    except WengertError:  # the rule cannot be traced here
+        return everything(line)  # type: ignore[no-any-return]
+    given = [line.sets[k] for k in moving]
+    before: list[Sets | None] = [None] * (len(body.inputs) - len(given))
+    found = iter(walk(body, [*before, *given], line.columns))
+    return [next(found) if s.dtype.kind in "fc" else None for s in line.node.spec]
+
+
+def _filled(line: Line, operands: Sequence[int]) -> list[Sets]:
+    return [
+        nothing(size_of(line.specs[k]), line.columns) if line.sets[k] is None else line.sets[k]
+        for k in operands
+    ]
+
+
+def _of_numbers(line: Line, found: Sequence[Sets]) -> list[Sets | None]:
+    """None for results that are whole numbers."""
+    pairs = zip(found, line.node.spec, strict=False)
+    return [s if spec.dtype.kind in "fc" else None for s, spec in pairs]
+
+
+def _closed(
+    line: Line, inside: Inside, consts: list[Sets], carry: list[Sets], xs: list[Sets]
+) -> list[Sets | None]:
+    """The carry with all that it may depend on after any step; each row with its own elements."""
+    carried = len(carry)
+    sizes = [size_of(n.spec) for n in line.params["body"].inputs[len(consts) + carried :]]
+    counts = [x.shape[0] // max(n, 1) for x, n in zip(xs, sizes, strict=True)]
+    any_row = [
+        gathered(x, np.arange(x.shape[0]) % max(n, 1), n) for x, n in zip(xs, sizes, strict=True)
+    ]
+    while True:
+        outs = inside.outputs(stacked([*consts, *carry, *any_row], line.columns))
+        new = [united(pair) for pair in zip(carry, outs[:carried], strict=True)]
+        if all(map(equal, new, carry)):
+            break
+        carry = new
+    before = stacked([*consts, *carry], line.columns)
+    specs = line.node.spec[len(line.node.spec) - len(outs) + carried :]
+    made = []
+    for j, spec in enumerate(specs):
+        size = inside.sizes[carried + j]
+        local = inside.local(carried + j)
+        count = size_of(spec) // max(size, 1)
+        fixed = through(local[:, : before.shape[0]], before)
+        sets = [chosen(fixed, np.tile(np.arange(1, size + 1), count))]
+        first = before.shape[0]
+        for x, n, rows in zip(xs, sizes, counts, strict=True):
+            if rows == count:
+                sets.append(through(repeated(local[:, first : first + n], rows), x))
+            first += n
+        made.append(united(sets))
+    return _of_numbers(line, [*carry]) + [
+        s if spec.dtype.kind in "fc" else None for s, spec in zip(made, specs, strict=True)
+    ]

@@ -1,0 +1,399 @@
+"""Diagonals: entries that are computed where they stand, without seeds.
+
+Most sparse derivatives come of functions that read neighbours and compute element by element.  Then
+what each element of a line depends on can be written as a few arrays of the line's own shape: a
+*diagonal* is an array of derivatives, and beside it, known before anything runs, the number that
+each element of it is by (-1 for none).  Products with ones and zeros of seeds do not arise, nor
+zeros that meet an infinite partial; there is nothing but what would be written by hand.
+
+Elementwise rules are those of forward mode, one diagonal at a time, those by the same numbers
+together; operations that move elements move a diagonal and its numbers alike.  Where something else
+stands on the way, or diagonals become more than sweeps would be, the answer is None, and the
+entries are found by sweeps (compression.py).
+
+    diagonals    of the outputs of a function
+    read         the entries of a pattern, from these
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.autodiff.cotangent_space import uniform
+from wengert._engine.autodiff.forward import settle
+from wengert._engine.autodiff.pullback import Result
+from wengert._engine.autodiff.reverse import handles_of
+from wengert._engine.autodiff.strong_zeros import Traced
+from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import derivation
+
+from . import arithmetic_rules, indexing_rules
+from .propagation import rule_of
+from .rule_context import Line, size_of
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+TIMES = 4  # how often an entry may be a sum over diagonals
+RUNS = 32  # of entries that lie in order; more are read one by one
+
+
+class Diagonal(NamedTuple):
+    """For each element of a line one derivative, and the number that it is by; -1 for none.
+
+    clean : whether the derivative is exactly zero where there is none, so that it may be added to
+        others; a zero that has been multiplied may be 0 * inf.
+    """
+
+    by: Numbers
+    dot: Any
+    clean: bool = True
+
+
+Side = list[Diagonal] | None
+
+
+class Piece(NamedTuple):
+    """Some outputs, one behind the other, and their diagonals."""
+
+    size: int
+    diagonals: list[Diagonal]
+
+
+def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] | None:
+    """The diagonals of the outputs; None if some are not to be had, or a line has too many.
+
+    Parameters
+    ----------
+    result : Result
+        Of the function.
+    sizes : sequence of int
+        Of its outputs.
+    limit : int
+        How many diagonals a line may have.
+
+    Notes
+    -----
+    What is put together last stays apart, piece by piece: nobody has to find out for each element
+    where it came from.
+    """
+    tape = result.tape
+    known: dict[Node, list[Diagonal]] = {}
+    first = 0
+    for node in result.targets:
+        spec = node.spec
+        by = np.arange(first, first + spec.size).reshape(spec.shape)
+        known[node] = [Diagonal(by, uniform(Spec(spec.shape, spec.dtype), 1))]
+        first += spec.size
+    live = [n for n in result.out_nodes if type(n) is Node]
+    plan = Traced(tape, Sweep(tape.wanted, True), {})
+    level = 1 + max((n.level for n in live), default=0)
+    with derivation(level) as stem, np.errstate(all="ignore"):
+        for node in tape.lines:
+            sides: list[Side] = [known.get(a) if type(a) is Node else None for a in node.args]
+            if node in known or not any(sides):
+                continue
+            stem.enter(node)
+            made = _Push(node, sides, plan, stem).diagonals(limit)
+            if made is None or len(made) > limit:
+                return None
+            known[node] = made
+    pieces: list[Piece] = []
+    for out, size in zip(result.out_nodes, sizes, strict=True):
+        if type(out) is Node:
+            pieces += [_cast(p, known.get(p, []), out.spec.dtype) for p in _pieces(out)]
+        else:  # the same in every run, or a whole number
+            pieces.append(Piece(size, []))
+    return pieces
+
+
+def _cast(node: Node, found: list[Diagonal], dtype: Any) -> Piece:
+    """A piece, in the dtype of what it is a piece of."""
+    if node.spec.dtype != dtype:
+        found = [d._replace(dot=lookup("cast")(d.dot, dtype=dtype)) for d in found]
+    return Piece(size_of(node.spec), found)
+
+
+def _pieces(node: Node) -> list[Node]:
+    """The lines whose elements follow on each other in a line's own."""
+    is_joined = not isinstance(node.op, Leaf) and node.op.name == "concatenate"
+    axis = node.params.get("axis") if is_joined else None
+    if axis is None or axis % len(node.spec.shape) != 0:
+        return [node]
+    return [piece for a in node.inputs for piece in _pieces(a)]
+
+
+class _Push:
+    """One line, and the diagonals of its operands."""
+
+    def __init__(self, node: Node, sides: list[Side], plan: Traced, stem: Any) -> None:
+        self._node, self._sides, self._plan, self._stem = node, sides, plan, stem
+        self._line = Line(node, [side or None for side in sides], 0)
+
+    def diagonals(self, limit: int) -> list[Diagonal] | None:
+        """Those of the result, by the rule that fits."""
+        op: Any = self._node.op
+        if type(self._node.spec) is not Spec or not op.has_jvp:
+            return None
+        rule = rule_of(op)
+        if rule is arithmetic_rules.elementwise:
+            return self._elementwise()
+        if rule in (indexing_rules.choosing, indexing_rules.placed):
+            numbers = indexing_rules.numbers_of(self._line)
+            return None if numbers is None else self._moved(numbers)
+        if rule is indexing_rules.identity:
+            return self._moved(self._line.numbers(0))
+        if rule is indexing_rules.adding:
+            return self._added()
+        if op.name in ("sum", "mean"):
+            return self._summed(limit)
+        if rule is arithmetic_rules.contraction:
+            return self._contracted(limit)
+        return None
+
+    def _push(self, dots: list[Any], moved: bool = False) -> Any:
+        """The tangent of the line."""
+        node, op = self._node, self._line.op
+        masked = self._plan.masked
+        sweep = self._plan.forwards(node, dots, self._stem)
+        if moved and not any(a in masked for a in node.args_as_nodes()):
+            masked.discard(node)  # zeros beside what is moved belong to no entry
+        out, inputs = handles_of(node)
+        dot = op.jvp(node, dots, out, inputs, sweep)
+        return None if dot is None else settle(dot, node, True)
+
+    def _elementwise(self) -> list[Diagonal]:
+        together: list[_Group] = []
+        for k, side in enumerate(self._sides):
+            for diagonal in side or ():
+                by = np.broadcast_to(diagonal.by, self._line.shape)
+                _group(together, by, diagonal.clean, len(self._sides)).add(k, diagonal.dot)
+        made = []
+        for group in together:
+            dot = self._push(group.dots)
+            if dot is not None:
+                clean = group.clean and (self._line.op.bounded or bool(np.all(group.by >= 0)))
+                made.append(Diagonal(group.by, dot, clean))
+        return made
+
+    def _moved(self, numbers: Numbers) -> list[Diagonal]:
+        """Diagonals of operands that are put together are paired in the order of their numbers."""
+        line = self._line
+        sides = [sorted(self._sides[k] or (), key=_middle) for k in line.moving]
+        made = []
+        for p in range(max(map(len, sides))):
+            dots: list[Any] = [None] * len(line.sets)
+            by = [np.zeros(1, np.int64) - 1]
+            for k, side in zip(line.moving, sides, strict=True):
+                if p < len(side):
+                    dots[k] = side[p].dot
+                    by.append(side[p].by.ravel())
+                else:
+                    by.append(np.full(line.numbers(k).size, -1))
+            moved = np.concatenate(by)[numbers]
+            if np.any(moved >= 0):
+                clean = all(side[p].clean for side in sides if p < len(side))
+                made.append(Diagonal(moved, self._push(dots, moved=True), clean))
+        return made
+
+    def _added(self) -> list[Diagonal] | None:
+        """Elements that each go to a place of their own."""
+        groups = indexing_rules.groups_of(self._line)
+        if groups is None or len(np.unique(groups)) < groups.size:
+            return None
+        made = []
+        for diagonal in self._sides[0] or ():
+            by = np.full(self._line.size, -1)
+            by[groups.ravel()] = diagonal.by.ravel()
+            dots = [diagonal.dot, *([None] * (len(self._sides) - 1))]
+            made.append(
+                Diagonal(by.reshape(self._line.shape), self._push(dots, moved=True), diagonal.clean)
+            )
+        return made
+
+    def _summed(self, limit: int) -> list[Diagonal] | None:
+        """A few elements along one axis: each is a diagonal of its own."""
+        line = self._line
+        axis, shape = line.params.get("axis"), line.specs[0].shape
+        side = self._sides[0] or ()
+        if not isinstance(axis, int) or not shape or shape[axis] * len(side) > limit:
+            return None
+        made = []
+        for diagonal in side:
+            for k in range(shape[axis]):
+                index = tuple(
+                    [k if a == axis % len(shape) else slice(None) for a in range(len(shape))]
+                )
+                dot = lookup("getitem")(diagonal.dot, index=index)
+                if line.op.name == "mean":
+                    dot = dot / shape[axis]
+                if dot.shape != line.shape:  # axes that are kept
+                    dot = lookup("reshape")(dot, shape=line.shape)
+                by = diagonal.by[index].reshape(line.shape)
+                made.append(Diagonal(by, settle(dot, self._node, True), diagonal.clean))
+        return made
+
+    def _contracted(self, limit: int) -> list[Diagonal] | None:
+        """A few products that are summed: each is a diagonal of its own."""
+        line = self._line
+        *words, result = line.op.letters(*[len(s.shape) for s in line.specs], **line.params)
+        _, inputs = handles_of(self._node)
+        together: list[_Group] = []
+        for k, side in enumerate(self._sides):
+            gone = [c for c in words[k] if c not in result]
+            lengths = [line.specs[k].shape[words[k].index(c)] for c in gone]
+            if math.prod(lengths) * len(side or ()) > limit or self._stretches(words, gone):
+                return None
+            for diagonal in side or ():
+                dots = [diagonal.dot if i == k else None for i in range(len(words))]
+                if self._plan.forwards(self._node, dots, self._stem).guarded:
+                    return None  # where zeros are strong, sweeps see to it
+                for at_ in product(*map(range, lengths)):
+                    fixed = dict(zip(gone, at_, strict=True))
+                    given = [diagonal.dot if i == k else x for i, x in enumerate(inputs)]
+                    parts = [_slice(x, w, fixed) for x, w in zip(given, words, strict=True)]
+                    left = ["".join(c for c in w if c not in fixed) for w in words]
+                    dot = lookup("einsum")(*parts, letters=(*left, result))
+                    by = _slice(diagonal.by, words[k], fixed)
+                    axes = [left[k].index(c) if c in left[k] else None for c in result]
+                    by = np.broadcast_to(arithmetic_rules.placed_axes(by, axes), line.shape)
+                    group = _group(together, by, bool(np.all(by >= 0)), 1)
+                    group.add(0, settle(dot, self._node, True))
+        return [Diagonal(g.by, g.dots[0], g.clean) for g in together]
+
+    def _stretches(self, words: list[str], letters: list[str]) -> bool:
+        """Whether one of some letters has length one in one operand and more in another."""
+        lengths: dict[str, set[int]] = {}
+        for word, spec in zip(words, self._line.specs, strict=True):
+            for c, n in zip(word, spec.shape, strict=True):
+                lengths.setdefault(c, set()).add(n)
+        return any(len(lengths[c]) > 1 for c in letters)
+
+
+def _slice(x: Any, word: str, fixed: dict[str, int]) -> Any:
+    """An operand at some values of letters."""
+    index = tuple([fixed.get(c, slice(None)) for c in word])
+    return x[index] if fixed and any(c in fixed for c in word) else x
+
+
+class _Group:
+    """Diagonals of the operands of a line by the same numbers, wherever they are by any."""
+
+    def __init__(self, by: Numbers, clean: bool, count: int) -> None:
+        self.by, self.clean = by, clean
+        self.dots: list[Any] = [None] * count
+
+    def takes(self, by: Numbers, clean: bool) -> bool:
+        """Whether a diagonal may be added: where both are by a number, it is the same."""
+        if np.array_equal(self.by, by):
+            return True
+        fits = clean and self.clean
+        return fits and bool(np.all((self.by == by) | (self.by < 0) | (by < 0)))
+
+    def add(self, k: int, dot: Any) -> None:
+        """Add what operand k gives."""
+        before = self.dots[k]
+        self.dots[k] = dot if before is None else before + dot
+
+
+def _group(together: list[_Group], by: Numbers, clean: bool, count: int) -> _Group:
+    """The group that a diagonal belongs to, one of those there are or a new one."""
+    for group in together:
+        if group.takes(by, clean):
+            group.by = np.maximum(group.by, by)
+            group.clean = group.clean and clean
+            return group
+    together.append(_Group(by, clean, count))
+    return together[-1]
+
+
+def _middle(diagonal: Diagonal) -> float:
+    """The mean of the numbers that a diagonal is by."""
+    inside = diagonal.by[diagonal.by >= 0]
+    return float(inside.mean()) if inside.size else 0.0
+
+
+def read(found: Sequence[Piece], rows: Numbers, columns: Numbers, width: int) -> Any:
+    """The entries at some rows and columns, all of which are in the pattern.
+
+    Parameters
+    ----------
+    found : sequence of Piece
+    rows, columns : ndarray
+        Of the entries; rows are counted through all outputs.
+    width : int
+        How many columns there are.
+
+    Returns
+    -------
+    tensor, or None if some entry is in no diagonal, or in too many
+    """
+    parts, keys, places = [], [], []
+    down = start = 0
+    for size, of_one in found:
+        if not of_one:
+            down += size
+            continue
+        ordered = sorted(of_one, key=_middle)
+        by = np.stack([d.by.ravel() for d in ordered], axis=-1)
+        wide = lookup("stack")(*[d.dot for d in ordered], axis=-1)
+        parts.append(lookup("reshape")(wide, shape=(-1,)))
+        inside = np.flatnonzero(by.ravel() >= 0)
+        keys.append((inside // len(ordered) + down) * width + by.ravel()[inside])
+        places.append(inside + start)
+        down, start = down + size, start + by.size
+    if not parts:
+        return None
+    return _gathered(parts, np.concatenate(keys), np.concatenate(places), rows * width + columns)
+
+
+def _gathered(parts: Sequence[Any], keys: Numbers, places: Numbers, wanted: Numbers) -> Any:
+    """For each wanted key the sum of the elements that have it."""
+    order = np.argsort(keys, kind="stable")
+    keys, places = keys[order], places[order]
+    begin = np.searchsorted(keys, wanted, side="left")
+    count = np.searchsorted(keys, wanted, side="right") - begin
+    if count.min() < 1 or count.max() > TIMES:
+        return None
+    values = _taken(parts, places[begin])
+    several = np.flatnonzero(count > 1)
+    if not several.size:
+        return values
+    total = values[several]
+    for k in range(1, TIMES):
+        more = np.flatnonzero(count[several] > k)
+        if more.size:
+            extra = _taken(parts, places[begin[several[more]] + k])
+            if more.size < several.size:
+                padded = np.zeros(several.size, np.int64)
+                padded[more] = np.arange(more.size)
+                extra = np.where(count[several] > k, extra[padded], 0.0)
+            total = total + extra
+    values = values.copy()
+    values[several] = total
+    return values
+
+
+def _taken(parts: Sequence[Any], places: Numbers) -> Any:
+    """The elements at some places of arrays that follow on each other: slices, if they are few."""
+    ends = np.cumsum([p.shape[0] for p in parts])
+    part = np.searchsorted(ends, places, side="right")
+    cuts = np.flatnonzero((np.diff(places) != 1) | (np.diff(part) != 0)) + 1
+    if len(cuts) >= RUNS:
+        return _joined(parts)[places]
+    runs = []
+    for run in np.split(places, cuts):
+        k = int(np.searchsorted(ends, run[0], side="right"))
+        first = int(run[0] - ends[k]) + parts[k].shape[0]
+        whole = len(run) == parts[k].shape[0]
+        runs.append(parts[k] if whole else parts[k][first : first + len(run)])
+    return _joined(runs)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    return lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]

@@ -1,0 +1,180 @@
+"""Structure: the rules of operations that move elements, and of those along some axes.
+
+What an operation that only moves elements does to their sets is found by running it on the
+elements' numbers (`choosing`); what its transpose moves back, by running that on the numbers of the
+results (`adding`).  So there is no second description of an index that could be wrong.  Operations
+along an axis make groups of elements that all depend on each other.
+
+    choosing    each element of the result is one of an operand's, or none (numbers_of: which)
+    adding      each element of the operand is added to one of the result's (groups_of: which)
+    along       whole lines along an axis or several
+    sums        a running sum: what stands before
+    matrices    the last two axes are matrices, the others are many of them
+    placed      x[index] = v, also where the index is not known
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.op import Sweep
+from wengert._engine.kinds.reduction import axes_of
+
+from .dependency_sets import Numbers, Sets, chosen, gathered, relation, stacked, through, united
+from .rule_context import Line, everything, one_of, size_of, spread
+
+Rule = Callable[[Line], Any]
+PREFIXES = 1 << 22  # entries of the relation of a running sum that are still written down
+
+
+def choosing(line: Line) -> Sets:
+    """Run on the numbers of the elements; one that is written between them has number 0."""
+    numbers = numbers_of(line)
+    if numbers is None:
+        return along(line) if line.op.name == "gather_along" else everything(line)
+    return chosen(stacked([line.sets[k] for k in line.moving], line.columns), numbers)
+
+
+def numbers_of(line: Line) -> Numbers | None:
+    """Which element each element of the result is; None if that is not known before it runs.
+
+    Elements of the operands that depend on something are counted from 1, one operand behind the
+    other.
+    """
+    data = _data(line)
+    if any(line.known(k) is None for k in range(len(line.specs)) if k not in data):
+        return None
+    operands: list[Any] = []
+    first = 1
+    for k, spec in enumerate(line.specs):
+        if k not in data:
+            operands.append(line.known(k))
+        elif line.sets[k] is None:
+            operands.append(np.zeros(spec.shape, np.int64))
+        else:
+            operands.append(line.numbers(k, first))
+            first += size_of(spec)
+    numbers = np.asarray(line.op.run(*operands, **line.params))
+    return numbers if numbers.dtype.kind in "iu" and numbers.shape == line.shape else None
+
+
+def _data(line: Line) -> Sequence[int]:
+    """The operands whose elements are moved; others say where to."""
+    return {
+        "concatenate": range(len(line.specs)),
+        "stack": range(len(line.specs)),
+        "setitem": (0, 1),
+        "where": (1, 2),
+    }.get(line.op.name, (0,))
+
+
+def adding(line: Line) -> Sets:
+    """Run the transpose on the numbers of the results: where each element of the operand goes."""
+    groups = groups_of(line)
+    return everything(line) if groups is None else gathered(line.sets[0], groups, line.size)
+
+
+def groups_of(line: Line) -> Numbers | None:
+    """To which element of the result each of the operand is added; -1 for none, None if unknown."""
+    if line.moving != [0] or not line.others_known():
+        return None
+    spec = line.specs[0]
+    numbers = np.arange(1, line.size + 1).reshape(line.shape)
+    rest = [line.known(k) for k in range(1, len(line.specs))]
+    operand = np.zeros(spec.shape, np.int64)
+    bars = line.op.vjp(line.node, numbers, numbers, [operand, *rest], Sweep())
+    groups = np.asarray(bars[0])
+    fits = groups.dtype.kind in "iu" and groups.shape == spec.shape
+    return groups - 1 if fits else None
+
+
+def along(line: Line) -> Any:
+    """Each element depends on all of its line along the axis, or axes; None is all of them.
+
+    The result may be longer or shorter along the axis, or have length one, or not have it.
+    """
+    axis = line.params.get("axis", -1)
+    shape = line.specs[line.moving[0]].shape
+    if any(line.specs[k].shape != shape for k in line.moving):
+        return everything(line)
+    gone = axes_of(tuple(axis) if isinstance(axis, list) else axis, len(shape))
+    kept = tuple([1 if i in gone else n for i, n in enumerate(shape)])
+    outer = np.arange(math.prod(kept)).reshape(kept)
+    groups = np.broadcast_to(outer, shape)
+    out = line.shape
+    if len(out) == len(shape):
+        fits = all(i in gone or n == m for i, (n, m) in enumerate(zip(shape, out, strict=True)))
+        wide = np.broadcast_to(outer, out) if fits else None
+    else:
+        rest = tuple([n for i, n in enumerate(shape) if i not in gone])
+        wide = outer.reshape(rest) if rest == out else None
+    if wide is None:
+        return everything(line)
+    lines = united([gathered(line.sets[k], groups, outer.size) for k in line.moving])
+    return chosen(lines, wide + 1)
+
+
+def sums(line: Line) -> Sets:
+    """Each element depends on those before it along the axis, and on itself."""
+    axis = line.params.get("axis")
+    shape = line.shape
+    if not isinstance(axis, int) or any(line.specs[k].shape != shape for k in line.moving):
+        return everything(line)
+    if not shape or line.size * shape[axis] > PREFIXES:
+        return along(line)
+    numbers = np.moveaxis(np.arange(line.size).reshape(shape), axis, -1)
+    later, earlier = np.tril_indices(shape[axis])
+    if line.params.get("reverse"):
+        later, earlier = earlier, later
+    rows, columns = numbers[..., later].ravel(), numbers[..., earlier].ravel()
+    local = relation(rows, columns, (line.size, line.size))
+    return through(local, united([line.sets[k] for k in line.moving]))
+
+
+def matrices(line: Line) -> Any:
+    """Each matrix of a result depends on the matrices at the same place among many."""
+    spec = line.node.spec
+    outs = list(spec) if isinstance(spec, tuple) else [spec]
+    floating = [s for s in outs if s.dtype.kind in "fc"]
+    cores = [len(line.specs[k].shape) for k in line.moving]
+    first = line.specs[0].shape
+    if len(first) <= 2 or min(cores) < 2:
+        return everything(line)
+    many = first[:-2]
+    if any(line.specs[k].shape[:-2] != many for k in line.moving) or any(
+        s.shape[: len(many)] != many for s in floating
+    ):
+        return everything(line)
+    count = math.prod(many)
+    each = np.arange(count)
+    found = []
+    for k in line.moving:
+        inside = size_of(line.specs[k]) // max(count, 1)
+        found.append(gathered(line.sets[k], np.repeat(each, inside), count))
+    together = united(found)
+    made = [
+        chosen(together, np.repeat(each + 1, size_of(s) // max(count, 1)))
+        if s.dtype.kind in "fc"
+        else None
+        for s in outs
+    ]
+    return made if isinstance(spec, tuple) else made[0]
+
+
+def placed(line: Line) -> Sets:
+    """x[index] = v; where the index is not known, each element may have stayed or be any of v."""
+    if all(line.known(k) is not None for k in range(2, len(line.specs))):
+        return choosing(line)
+    found = [] if line.sets[0] is None else [line.sets[0]]
+    if line.sets[1] is not None:
+        found.append(spread(one_of(line.sets[1]), line.size))
+    return united(found)
+
+
+def identity(line: Line) -> Sets | None:
+    """The first operand; what else there is has to be done before, and adds nothing."""
+    return line.sets[0]

@@ -1,0 +1,296 @@
+"""Functions: sparse_jacobian, sparse_hessian, sparsity.
+
+Each takes a function and returns another, as `jacobian` does.  What it returns keeps a plan
+(plan.py) for each combination of shapes and dtypes that it has met, so that every call but the
+first is compiled numeric work.
+
+    SparseDerivative    what they return: called, `values`, `plan`
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.arguments import Argnums, name_of
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.autodiff.wrapper import derived, standing
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, describe
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.validation import function as check_function
+from wengert._engine.jit.call_signature import stands_for
+from wengert.errors import ArgumentError, TraceError, at, user_line
+
+from .compiled_plan import Given, Plan, planned, traced
+
+MODES = ("auto", "fwd", "rev")
+FORMATS = ("csr", "csc", "coo")
+PLANS = 64  # that are kept
+_ARRAYS = frozenset((np.ndarray,))
+
+
+class SparseDerivative:
+    """A sparse Jacobian or Hessian of a function; made by `sparse_jacobian`, which says what it is.
+
+    Called with arrays it gives the matrix. `values` gives the vector of its entries alone, and
+    `plan` what was decided for some arguments.
+    """
+
+    __name__: str
+
+    def __init__(self, fun: Callable[..., Any], given: Given, format: str) -> None:
+        self._fun, self._given, self._format = fun, given, format
+        self._plans: dict[Hashable, Plan] = {}
+        functools.update_wrapper(self, fun, updated=())
+        self.__name__ = name_of(fun)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The matrix at these arguments."""
+        plan = self.plan(*args, **kwargs)
+        values = plan.values(*args, **kwargs)
+        if isinstance(values, Handle):
+            if values.node.is_traced or values.node.args:
+                raise TraceError(
+                    f"{self._given.what}: a matrix of SciPy's cannot be part of a graph or have a "
+                    "history. Take the vector of its entries, .values(...); or, where nothing is "
+                    "to be differentiated again, give it arrays, under wengert.no_grad() if it "
+                    f"reads parameters{at(user_line())}."
+                )
+            values = values.node.value
+        return plan.matrix(values, self._format)
+
+    def values(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The entries row by row, in the order of ``plan(...).indices``.
+
+        Returns
+        -------
+        ndarray of shape (nnz,)
+            A tensor where tensors come in; it can be traced and differentiated.
+        """
+        return self.plan(*args, **kwargs).values(*args, **kwargs)
+
+    def plan(self, /, *args: Any, **kwargs: Any) -> Plan:
+        """What is decided once for arguments of these shapes: pattern, sweeps, a compiled function.
+
+        Parameters
+        ----------
+        *args, **kwargs
+            Arrays, or specs (`wengert.spec`) in their place.
+
+        Returns
+        -------
+        Plan
+        """
+        key: Any = None
+        if not kwargs and _ARRAYS.issuperset(map(type, args)):  # the short way
+            key = tuple([(x.dtype, x.shape) for x in args])
+            plan = self._plans.get(key)
+            if plan is not None and plan.is_valid():
+                return plan
+        leaves, structure = pytree.flatten((args, kwargs))
+        specs = [_spec(x) for x in leaves]
+        if key is None:
+            key = (structure, *[x if type(x) is Spec else stands_for(x) for x in specs])
+        plan = self._plans.get(key)
+        if plan is None or not plan.is_valid():
+            given_args, given_kwargs = pytree.unflatten(structure, specs)
+            others = [p for p in self._plans.values() if p.is_valid()]
+            plan = planned(self._given, given_args, given_kwargs)
+            for other in others:  # which are not for another function because it was traced
+                other.rebase()
+            if len(self._plans) >= PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return standing(self) or (SparseDerivative, (self._fun, self._given, self._format))
+
+    def __repr__(self) -> str:
+        return f"<{self._given.what}>"
+
+
+def _spec(x: Any) -> Any:
+    """The spec of an argument, or what is no number as it is."""
+    spec = x if isinstance(x, Spec) else describe(x)
+    return spec if isinstance(spec, Spec) else x
+
+
+def sparse_jacobian(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+    mode: str = "auto",
+    format: str = "csr",
+) -> SparseDerivative:
+    """Return a function that computes the Jacobian of a function as a sparse matrix.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes and returns arrays or nested containers of them, and can be traced.
+    argnums : int or sequence of int, default 0
+        Which positional arguments to differentiate by.
+    argnames : str or sequence of str, optional
+        Arguments to differentiate by, chosen by name.
+    mode : {"auto", "fwd", "rev"}
+        Sweeps along columns, or of rows; "auto" takes what needs fewest, and both where a few rows
+        or columns are full.
+    format : {"csr", "csc", "coo"}
+        Of the `scipy.sparse` arrays that come out.
+
+    Returns
+    -------
+    SparseDerivative
+        For one array in and one out: a matrix of shape ``(out.size, in.size)``, elements in C
+        order. With containers a matrix for each pair, nested as in `jacobian`. Its ``.values`` is
+        the vector of entries alone, its ``.plan`` the pattern.
+
+    Raises
+    ------
+    TracedBranchError
+        When it is called: a branch of the function depends on a value.
+    ShapeError
+        It has a length that only values tell, so that there is no pattern.
+    ArgumentError
+        An option that cannot be.
+
+    Notes
+    -----
+    *Where entries are* is found once for each combination of shapes and dtypes, from the graph: it
+    holds for all values, so it may have places where the derivative happens to be zero, and never
+    lacks one. Operations that the library does not look into (your own, of kind opaque) count as
+    dependent on everything.
+
+    *Cost.* The first call traces, finds the pattern (time and memory linear in the entries of every
+    line's pattern), colours it (linear in the entries) and compiles. Later calls are one compiled
+    program of as many sweeps as there are colours: for a band as many as it is wide, whatever the
+    size.
+
+    *Source:* A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation of sparse Jacobian
+    matrices", IMA J. Appl. Math. 13 (1974); A. H. Gebremedhin, F. Manne, A. Pothen, "What color is
+    your Jacobian?", SIAM Review 47 (2005).
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> jac = wg.sparse_jacobian(lambda x: x[1:] * x[:-1])
+    >>> matrix = jac(np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> matrix.toarray()
+    array([[2., 1., 0., 0.],
+           [0., 3., 2., 0.],
+           [0., 0., 4., 3.]])
+    >>> jac.plan(np.ones(1000)).sweeps
+    2
+    """
+    what = f"sparse_jacobian of {name_of(fun)}"
+    check_function(fun, "sparse_jacobian")
+    if not isinstance(mode, str) or mode not in MODES:
+        raise ArgumentError(f"{what}: mode={mode!r} is not one of {MODES}{at(user_line())}.")
+    _check_format(format, what)
+    given = Given(fun, argnums, argnames, mode, False, what)
+    return SparseDerivative(fun, given, format)
+
+
+def sparse_hessian(
+    fun: Callable[..., Any],
+    argnums: int = 0,
+    *,
+    argnames: str | None = None,
+    format: str = "csr",
+) -> SparseDerivative:
+    """Return a function that computes the Hessian of a scalar function as a sparse matrix.
+
+    Parameters
+    ----------
+    fun : callable
+        Returns one real number, and can be traced.
+    argnums : int, default 0
+        The argument to differentiate by, an array.
+    argnames : str, optional
+        The same, by name.
+    format : {"csr", "csc", "coo"}
+        Of the `scipy.sparse` arrays that come out.
+
+    Returns
+    -------
+    SparseDerivative
+        For an argument of n numbers a matrix of shape ``(n, n)``; ``.values`` and ``.plan`` as of
+        `sparse_jacobian`.
+
+    Notes
+    -----
+    Forward over reverse: the Jacobian of the gradient, by directions. Where some rows are full they
+    are taken as columns, which say the same by symmetry, so that an arrow costs two sweeps.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> hess = wg.sparse_hessian(lambda x: np.sum(x[1:] ** 2 * x[:-1]))
+    >>> hess(np.array([1.0, 2.0, 3.0])).toarray()
+    array([[0., 4., 0.],
+           [4., 2., 6.],
+           [0., 6., 4.]])
+    """
+    what = f"sparse_hessian of {name_of(fun)}"
+    check_function(fun, "sparse_hessian")
+    _check_format(format, what)
+    single = isinstance(argnums, int) and (argnames is None or isinstance(argnames, str))
+    if not single:
+        raise ArgumentError(
+            f"{what}: argnums={argnums!r}, argnames={argnames!r}: it takes one argument. Pass "
+            f"several in a container{at(user_line())}."
+        )
+    gradient = grad(fun, argnums, argnames=argnames)
+    given = Given(gradient, argnums, argnames, "fwd", True, what)
+    return SparseDerivative(fun, given, format)
+
+
+def sparsity(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    argnames: str | Sequence[str] | None = None,
+) -> Callable[..., Any]:
+    """Return a function that tells where the Jacobian of a function can have entries.
+
+    Parameters
+    ----------
+    fun, argnums, argnames
+        As in `sparse_jacobian`.
+
+    Returns
+    -------
+    callable
+        Takes the arguments, or specs in their place, and gives a `scipy.sparse.csr_array` of bool:
+        a row for each number that comes out, a column for each that goes in.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> wg.sparsity(lambda x: np.cumsum(x) * x[0])(wg.spec(3)).toarray().astype(int)
+    array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 1]])
+    """
+    given = Given(fun, argnums, argnames, "auto", False, f"sparsity of {name_of(fun)}")
+    return derived(fun, _sparsity, given)
+
+
+def _sparsity(given: Given, /, *args: Any, **kwargs: Any) -> Any:
+    specs = pytree.tree_map(_spec, (args, kwargs))
+    return traced(given, *specs).pattern
+
+
+def _check_format(format: str, what: str) -> None:
+    if not isinstance(format, str) or format not in FORMATS:
+        raise ArgumentError(f"{what}: format={format!r} is not one of {FORMATS}{at(user_line())}.")

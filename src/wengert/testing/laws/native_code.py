@@ -1,0 +1,317 @@
+"""Laws of native code: what LLVM makes of an operation gives what eager execution gives.
+
+    native_values_agree        values of every dtype that the operation takes, special ones;
+                               operands broadcast, empty, without axes, or parts of others
+    native_derivatives_agree   both modes, first and second order
+    native_sizes_agree         one program for all sizes, run at two sets of them
+
+The cases of an operation are lines of one graph, so they are compiled together: a law costs what a
+few compilations cost.  A run has to end with a result of its own: where native code leaves a run to
+the interpreter, the law says so, but for operations of libraries (a singular matrix, say).
+
+Tolerances are relative to the largest element of a result.  Sums go another way round than NumPy's
+and elementary functions are wengert's own, each right to a unit of the last place or two
+(tests/backends/llvm/test_leaves_*.py): `UNITS` such units are left for values, and what derivatives
+add to them grows with their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.backends import Backend, backend
+from wengert._engine.core.spec import bare, is_inexact, spec_of
+from wengert._engine.graphs.graph import Graph
+from wengert._engine.graphs.trace import trace
+from wengert.errors import CheckError, WengertError
+
+from .common import arguments_of, draw, floating, has_derivative, is_elementwise, law
+from .symbolic_sizes import FREE, cancellation, sizes_agree
+from .tracing import compare, derivatives, special_operands
+
+UNITS = 64.0  # of the last place: 1.4e-14 in double precision
+GROWTH = {0: 1.0, 1: 4.0, 2: 64.0}  # of the tolerance with the order of a derivative
+_OTHERS = ("float32", "float16", "complex128", "complex64", "int64", "int8", "bool")
+
+
+class Case(NamedTuple):
+    """Something to be computed, and what it has to give.
+
+    name : what a message calls it.
+    run : takes the operands.
+    args : the operands.
+    want : what eager execution gives.
+    is_variant : whether it is made from an example, and may be refused by the operation.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    args: tuple[Any, ...]
+    want: Any
+    is_variant: bool = False
+
+
+class Strict(Backend):
+    """Native code that leaves nothing to the interpreter.
+
+    Parameters
+    ----------
+    threads : int, default 1
+    """
+
+    name = "native code alone"
+
+    def __init__(self, threads: int = 1) -> None:
+        native: Any = backend("llvm")
+        self.native = native.configured(threads=threads)
+
+    def compile(self, graph: Any, sizes: Mapping[str, int]) -> Callable[[Sequence[Any]], list[Any]]:
+        """The program, with its sizes."""
+        compiled = self.native.compiled(graph)
+        bound = dict(sizes)
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            found = compiled.run(values, bound)
+            if found is None:
+                raise Unfinished("native code ended without a result.")
+            return list(found)
+
+        return run
+
+
+class Unfinished(CheckError):
+    """A native run has no result, and the interpreter would be asked."""
+
+
+@law
+def native_values_agree(op: Any, rng: np.random.Generator) -> None:
+    """Native code gives the values of eager execution: of all dtypes, shapes and layouts."""
+    native_values(op, rng, thorough=False)
+
+
+def native_values(op: Any, rng: np.random.Generator, thorough: bool) -> None:
+    """`native_values_agree`; thorough: every example in every variant."""
+    cases: list[Case] = []
+    for k, (args, params) in enumerate(arguments_of(op, rng)):
+        run = _function(op, params)
+        cases.append(_case(f"example {k}", op, run, args, params))
+        if k == 0 or thorough:
+            cases += _found(_variants(k, op, run, args, params))
+    for args, params in special_operands(op):
+        run = _function(op, params)
+        cases.append(_case("special values", op, run, args, params))
+        single = tuple(a.astype(np.float32) if a.dtype == np.float64 else a for a in args)
+        cases += _found([_attempted("special values, float32", op, run, single, params)])
+    cases += _found(_shaped(op, rng))
+    _check(op, cases, 0)
+
+
+def _function(op: Any, params: dict[str, Any]) -> Callable[..., Any]:
+    return lambda *xs: op(*xs, **params) if xs else op.line(**params)
+
+
+def _case(name: str, op: Any, run: Any, args: Any, params: Any) -> Case:
+    with np.errstate(all="ignore"):
+        return Case(name, run, tuple(args), op.run(*args, **params))
+
+
+def _attempted(
+    name: str, op: Any, run: Any, args: tuple[Any, ...], params: Any, fed: Any = None
+) -> Case | None:
+    """A case, if the operation takes these operands; `fed` if what is fed is not they."""
+    try:
+        case = _case(name, op, run, args, params)
+        if bare(op.infer([spec_of(a) for a in args], params)) != bare(spec_of(case.want)):
+            return None  # LAPACK has no float16, and gives float32
+    except Exception:  # whatever it is: eager execution refuses them
+        return None
+    return case._replace(args=case.args if fed is None else fed, is_variant=True)
+
+
+def _found(cases: Iterable[Case | None]) -> list[Case]:
+    return [c for c in cases if c is not None]
+
+
+def _variants(k: int, op: Any, run: Any, args: Any, params: Any) -> Iterable[Case | None]:
+    """An example in other dtypes, and its operands as parts of other arrays."""
+    for name in _OTHERS:
+        other = tuple(_cast(a, np.dtype(name)) for a in args)
+        if any(a is not b for a, b in zip(args, other, strict=True)):
+            yield _attempted(f"example {k}, {name}", op, run, other, params)
+    arrays = tuple(np.asarray(a) if isinstance(a, np.generic) else a for a in args)
+    for name, hide, show in (("turned", _turned, _transposed), ("in steps", _spread, _picked)):
+        fed = tuple(hide(a) if _has_axes(a) else a for a in arrays)
+        flags = [_has_axes(a) for a in arrays]
+        if any(flags):
+
+            def seen(*xs: Any, flags: Any = flags, show: Any = show) -> Any:
+                return run(*[show(x) if f else x for x, f in zip(xs, flags, strict=True)])
+
+            yield _attempted(f"example {k}, {name}", op, seen, arrays, params, fed)
+
+
+def _cast(a: Any, dtype: Any) -> Any:
+    if not isinstance(a, np.ndarray | np.generic) or a.dtype != np.float64:
+        return a
+    with np.errstate(all="ignore"):
+        return a.astype(dtype) * (dtype.type(1.0 + 0.25j) if dtype.kind == "c" else dtype.type(1))
+
+
+def _has_axes(a: Any) -> bool:
+    return isinstance(a, np.ndarray) and a.ndim > 0
+
+
+def _turned(a: Any) -> Any:
+    return np.ascontiguousarray(a.T)
+
+
+def _transposed(x: Any) -> Any:
+    return np.transpose(x)
+
+
+def _spread(a: Any) -> Any:
+    """The same numbers backwards, each beside one that must not be read."""
+    wide = np.full((*a.shape[:-1], 2 * a.shape[-1] + 1), np.nan if is_inexact(a.dtype) else 1)
+    wide = wide.astype(a.dtype)
+    wide[..., -2::-2] = a
+    return wide
+
+
+def _picked(x: Any) -> Any:
+    return x[..., -2::-2]
+
+
+def _shaped(op: Any, rng: np.random.Generator) -> Iterable[Case | None]:
+    """Operands that are broadcast, empty, of lengths around those of vectors."""
+    if not is_elementwise(op):
+        return
+    n = len(op.domain)
+    shapes: list[tuple[Any, ...]] = [((0, 4),) * n, ((3, 0),) * n, ((37,),) * n, ((),) * n]
+    for k in range(n if n > 1 else 0):
+        shapes += [
+            tuple((3, 1) if i == k else (1, 9) for i in range(n)),
+            tuple(() if i == k else (2, 17) for i in range(n)),
+            tuple((5,) if i == k else (0, 5) for i in range(n)),
+        ]
+    for each in shapes:
+        args = tuple(draw(d, rng, s) for d, s in zip(op.domain, each, strict=True))
+        yield _attempted(f"shapes {each}", op, _function(op, {}), args, {})
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+@law(applies=has_derivative)
+@law
+def native_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
+    """Native code gives the derivatives of eager execution, in both modes, to second order."""
+    native_derivatives(op, rng, thorough=False)
+
+
+def native_derivatives(op: Any, rng: np.random.Generator, thorough: bool) -> None:
+    """`native_derivatives_agree`; thorough: of every example, in single precision too."""
+    cases: dict[int, list[Case]] = {1: [], 2: []}
+    for k, (args, params) in enumerate(arguments_of(op, rng)):
+        if k > 1 and not thorough:
+            break
+        single = tuple(_cast(a, np.dtype(np.float32)) for a in args)
+        for name, operands in ((f"example {k}", args), (f"example {k}, float32", single)):
+            if name.endswith("32") and (op.kind in ("control", "call") or not (k == 0 or thorough)):
+                continue  # a body is made for its dtypes
+            f, point = floating(op, operands, params)
+            prepare = getattr(op, "prepare", None) or (lambda *xs: xs)
+            if not point:
+                continue
+            g = lambda *xs, f=f, p=prepare: f(*p(*xs))  # noqa: E731
+            for order, what, derivative in derivatives(g, point, rng):
+                if thorough or (order, what) not in ((1, "grad"), (2, "jvp of grad")):
+                    want = derivative(*point)
+                    cases[order].append(Case(f"{what}, {name}", derivative, point, want))
+    for order, several in cases.items():
+        _check(op, several, order)
+
+
+@law
+def native_sizes_agree(op: Any, rng: np.random.Generator) -> None:
+    """One native program serves all sizes: value and gradient at two sets of them."""
+    native_sizes(op, rng, examples=2)
+
+
+def native_sizes(op: Any, rng: np.random.Generator, examples: int | None) -> None:
+    """`native_sizes_agree`; of so many examples, or all."""
+    sizes_agree(op, rng, _run_at_sizes, 2.0**-36, examples)
+
+
+def _run_at_sizes(graph: Graph, args: Sequence[Any]) -> Any:
+    try:
+        return graph.run(*args, backend=Strict())
+    except Unfinished:
+        return graph(*args)
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def _check(op: Any, cases: Sequence[Case], order: int) -> None:
+    """Run cases together, and compare what they give."""
+    if not cases:
+        return
+    graph = _graph(op, cases)
+    if graph is None:
+        for case in cases:
+            single = _graph(op, [case])
+            if single is not None:
+                _compare_all(op, single, [case], order)
+        return
+    _compare_all(op, graph, cases, order)
+
+
+def _graph(op: Any, cases: Sequence[Case]) -> Graph | None:
+    """One graph of all cases; None if the operation refuses to be in one with these operands."""
+
+    def together(*groups: Any) -> Any:
+        return [case.run(*xs) for case, xs in zip(cases, groups, strict=True)]
+
+    try:
+        return trace(together)(*[case.args for case in cases])
+    except WengertError:
+        if len(cases) > 1 or cases[0].is_variant or op.sized_by_values:
+            return None
+        raise
+
+
+def _compare_all(op: Any, graph: Graph, cases: Sequence[Case], order: int) -> None:
+    try:
+        found = _run(graph, cases)
+    except Unfinished as error:
+        if op.kind in FREE:
+            raise CheckError(f"{op.name}, {[c.name for c in cases]}: {error}") from error
+        if len(cases) > 1:
+            for case in cases:
+                _check(op, [case], order)
+        return
+    for case, got in zip(cases, found, strict=True):
+        _compare(op, case, got, order)
+
+
+def _run(graph: Graph, cases: Sequence[Case]) -> Any:
+    return graph.run(*[c.args for c in cases], backend=Strict())
+
+
+def _compare(op: Any, case: Case, got: Any, order: int) -> None:
+    what = f"native, {case.name}"
+    wants = case.want if isinstance(case.want, tuple | list) else (case.want,)
+    gots = got if isinstance(got, tuple | list) else (got,)
+    for g, w in zip(gots, wants, strict=True):
+        dtype = np.asarray(w).dtype if not isinstance(w, tuple | list) else None
+        if dtype is None:
+            _compare(op, case._replace(want=w), g, order)
+            continue
+        exact = [np.asarray(a).dtype for a in case.args]
+        units = [np.finfo(d).eps for d in (*exact, dtype) if is_inexact(d)]
+        unit = float(max(units, default=0.0))
+        rounding = cancellation(op, case.args) if order else 0.0
+        compare(op, g, w, what, UNITS * GROWTH[order] * unit, rounding)

@@ -1,0 +1,196 @@
+"""The law of sizes with names: a graph built for sizes serves them all, or refuses.
+
+The lengths of the example's operands, and of what parameters say of them, get names: equal lengths
+one name.  What an operation does not permit stays a number: as many as possible are named.  Value
+and gradient run at the example's sizes and at sizes that are larger by one, and agree with eager
+execution there; what eager execution refuses, the graph has to refuse.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.grad import grad
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.spec import Spec, spec_of
+from wengert._engine.core.symbolic.parsing import dim
+from wengert._engine.graphs.graph import Graph
+from wengert._engine.graphs.trace import trace
+from wengert._engine.ops.creation import positions
+from wengert._engine.ops.linalg.linear_solve import MatrixOperation
+from wengert.errors import CheckError, ShapeError, WengertError
+
+from .common import arguments_of, law
+from .tracing import compare
+
+RTOL = 1e-10
+NAMES = "nmpqrs"
+Runner = Callable[[Graph, Any], Any]  # of a graph and its operands
+FREE = ("elementwise", "reduction", "contraction")  # kinds that permit every length to have a name
+
+
+@law
+def symbolic_sizes_agree(op: Any, rng: np.random.Generator) -> None:
+    """A graph for sizes with names gives what eager execution gives, at several sizes."""
+    sizes_agree(op, rng, lambda graph, args: graph(*args), RTOL)
+
+
+def sizes_agree(
+    op: Any, rng: np.random.Generator, run: Runner, rtol: float, examples: int | None = None
+) -> None:
+    """The law for whatever runs graphs; of so many examples, or all."""
+    tried = named = 0
+    for args, params in arguments_of(op, rng):
+        lengths = _lengths(args)
+        if not lengths or tried == examples:
+            continue
+        tried += 1
+        found = _most_named(op, args, params, lengths)
+        if found is None:
+            continue
+        named += 1
+        names, graph, function = found
+        if op.kind in FREE and len(names) < len(lengths):
+            raise CheckError(f"{op.name}: of the lengths {lengths} only {list(names)} have names.")
+        check = partial(_check_at, op, partial(run, graph), function, rtol)
+        check(args, params, {n: n for n in lengths})
+        larger = {n: n + 1 if n in names else n for n in lengths}
+        operands = [_resized(op, a, larger, rng) for a in args]
+        check(operands, _with(params, larger), larger)
+    if tried and not named and examples is None and not op.sized_by_values:
+        raise CheckError(f"{op.name} permits no size with a name in any of its examples.")
+
+
+def _lengths(args: Any) -> list[int]:
+    """The distinct lengths that can have names; one is what broadcasts, and none is less."""
+    found = {n for a in args for n in np.shape(a)}
+    return sorted(n for n in found if n > 1) if 0 not in found else []
+
+
+_LENGTHS = {"shape", "length", "rows", "columns"}
+
+
+def _with(params: dict[str, Any], lengths: Mapping[int, Any]) -> dict[str, Any]:
+    """Parameters in which lengths are replaced."""
+    return {k: _mapped(v, lengths) if k in _LENGTHS else v for k, v in params.items()}
+
+
+def _mapped(x: Any, lengths: Mapping[int, Any]) -> Any:
+    return tuple(lengths.get(n, n) for n in x) if isinstance(x, tuple) else lengths.get(x, x)
+
+
+Function = Callable[[dict[str, Any]], Callable[..., Any]]
+
+
+def _most_named(
+    op: Any, args: Any, params: dict[str, Any], lengths: list[int]
+) -> tuple[dict[int, Any], Graph, Function] | None:
+    """A graph in which as many lengths as possible have names; None if none may."""
+    function = _value_and_gradient(op, args)
+    for count in range(len(lengths), 0, -1):
+        for chosen in combinations(lengths, count):
+            names = {n: dim(NAMES[k]) for k, n in enumerate(chosen)}
+            specs = [_named(a, names) for a in args]
+            try:
+                graph = trace(function(_with(params, names)))(*specs)
+            except WengertError:
+                continue
+            if _serves(graph, args):
+                graph.verify()
+                return names, graph, function
+    return None
+
+
+def _serves(graph: Graph, args: Any) -> bool:
+    """Whether the sizes of these operands are among those the graph was built for."""
+    try:
+        graph(*args)
+    except ShapeError as error:
+        return "does not serve" not in str(error)
+    return True
+
+
+def _named(a: Any, names: Mapping[int, Any]) -> Any:
+    spec = spec_of(np.asarray(a))
+    return Spec(tuple(names.get(n, n) for n in spec.shape), spec.dtype)
+
+
+def _value_and_gradient(op: Any, args: Any) -> Function:
+    slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
+    prepare = getattr(op, "prepare", None)
+
+    def of(params: dict[str, Any]) -> Callable[..., Any]:
+        def value(*xs: Any) -> Any:
+            if not xs:
+                return op.line(**params)
+            return op(*(xs if prepare is None else prepare(*xs)), **params)
+
+        def loss(*xs: Any) -> Any:
+            outs = value(*xs)
+            return sum(map(_weighted, outs if isinstance(outs, tuple) else (outs,)))
+
+        def both(*xs: Any) -> Any:
+            if op.discrete or not op.differentiable or not slots:
+                return value(*xs)
+            return value(*xs), grad(loss, slots)(*xs)
+
+        return both
+
+    return of
+
+
+def _weighted(y: Any) -> Any:
+    """A sum in which every element has another weight."""
+    if dtype_of(y).kind not in "fc":
+        return 0.0
+    shape = shape_of(y)
+    weights = np.sin(1.0 + positions(math.prod(shape))).reshape(shape)
+    total = np.sum(weights * y.real)
+    return total + np.sum(weights * y.imag) if dtype_of(y).kind == "c" else total
+
+
+def _resized(op: Any, x: Any, lengths: Mapping[int, int], rng: np.random.Generator) -> Any:
+    """An operand of other lengths with numbers like those of the example."""
+    x = np.asarray(x)
+    shape = tuple(lengths.get(n, n) for n in x.shape)
+    if shape == x.shape:
+        return x
+    new = rng.choice(x.ravel(), shape) if x.size else np.zeros(shape, x.dtype)
+    if x.dtype.kind in "fc":
+        new = new * (1.0 + 0.05 * rng.uniform(size=shape))
+    if isinstance(op, MatrixOperation) and x.ndim > 1 and shape[-1] == shape[-2]:
+        new = new + 9.0 * np.diag(np.arange(1.0, shape[-1] + 1))  # regular, eigenvalues apart
+    return new
+
+
+def _check_at(
+    op: Any, run: Any, function: Function, rtol: float, args: Any, params: Any, sizes: Any
+) -> None:
+    with np.errstate(all="ignore"):
+        try:
+            want = function(params)(*args) if args else op.run(**params)
+        except (WengertError, ValueError, IndexError):
+            want = None
+    try:
+        got = run(args)
+    except ShapeError as error:
+        if want is None or "does not serve" in str(error):
+            return
+        raise
+    if want is None:
+        raise CheckError(f"{op.name}: at the sizes {sizes} only the graph gives a value.")
+    compare(op, got, want, f"at the sizes {sizes}", rtol, cancellation(op, args))
+
+
+def cancellation(op: Any, args: Any) -> float:
+    """What rounding leaves of a derivative that is zero, as some of small matrices are."""
+    if not isinstance(op, MatrixOperation):
+        return 0.0
+    largest = max((np.max(np.abs(a), initial=0.0) for a in args), default=0.0)
+    return 8.0 * float(np.finfo(float).eps * largest)
