@@ -21,7 +21,7 @@ TESTS = """
     backends/llvm/test_kernels_draws.py backends/llvm/test_kernels_solving.py
     backends/llvm/test_kernels_tiles.py backends/llvm/test_leaves_exponential.py
     backends/llvm/test_onehot.py backends/llvm/test_strides_beside_variables.py
-    backends/llvm/test_tails.py compiling/test_jit.py numpy/test_creation.py
+    backends/llvm/test_tails.py jit/test_jit.py numpy/test_creation.py
     numpy/test_products.py rewrite/test_factored_loops.py scipy/test_linalg_names.py
 """.split()
 

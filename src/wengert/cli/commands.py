@@ -83,8 +83,6 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say.
 

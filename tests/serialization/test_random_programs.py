@@ -21,7 +21,7 @@ from wengert import extend
 from .helpers import packed, round_trip, same_graph
 
 
-@extend.primitive(name="tests.keep.cube")
+@extend.primitive(name="tests.serialization.cube")
 def cube(x):
     return x * x * x
 
@@ -37,7 +37,7 @@ class Halve(extend.UnaryOperator):
         return 0.5 * my_grad
 
 
-halve = extend.as_operation(Halve, name="tests.keep.halve")
+halve = extend.as_operation(Halve, name="tests.serialization.halve")
 
 
 @extend.elementwise
@@ -53,12 +53,12 @@ bump.partials(lambda t, out, x: -2.0 * t * x * out)
 
 
 class Double:
-    @extend.backward("tests.keep.Double")
+    @extend.backward("tests.serialization.Double")
     def forward(self, x):
         return 2.0 * x.data
 
 
-@extend.gradients("tests.keep.Double")
+@extend.gradients("tests.serialization.Double")
 def _double(grad, out, x):
     return (2.0 * grad,)
 
@@ -227,7 +227,7 @@ for name in sys.argv[1:]:
     files = [tmp_path / "graph0", tmp_path / "graph1"]
     done = subprocess.run([sys.executable, "-c", code, *files], capture_output=True, text=True)
     first, second = done.stdout.splitlines()
-    assert "tests.keep.cube" in first and __name__ in first
+    assert "tests.serialization.cube" in first and __name__ in first
     assert halve.name in second
 
 
