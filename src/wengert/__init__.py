@@ -25,7 +25,7 @@ compat                                         programs written for HIPS autogra
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine import ops as _ops  # registers the operations  # noqa: F401
 from wengert._engine.autodiff.checkpoint import checkpoint
@@ -44,6 +44,62 @@ from wengert._engine.tensor import Tensor, tensor
 
 from . import numpy
 from .errors import WengertError
+
+if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at first use
+    from . import compat as compat
+    from . import data as data
+    from . import errors as errors
+    from . import extend as extend
+    from . import nn as nn
+    from . import onnx as onnx
+    from . import optim as optim
+    from . import random as random
+    from . import scipy as scipy
+    from . import sparse as sparse
+    from . import testing as testing
+    from ._engine import backends as backends
+    from ._engine import control_flow as _control_flow
+    from ._engine import graphs as graphs
+    from ._engine import jit as _jit
+    from ._engine import named_arrays as _named_arrays
+    from ._engine import rewrite as rewrite
+    from ._engine import serialization as _serialization
+    from ._engine import visualization as _visualization
+    from ._engine.backends import cache as cache
+    from ._engine.backends import memory as memory
+    from ._engine.backends.llvm.runtime.thread_count import get_threads, set_threads
+    from ._engine.control_flow import (
+        associative_scan,
+        cond,
+        custom_jvp,
+        custom_vjp,
+        fori_loop,
+        scan,
+        switch,
+        while_loop,
+    )
+    from ._engine.control_flow import map as map
+    from ._engine.diagnostics.explain import explain
+    from ._engine.diagnostics.why import why
+    from ._engine.graphs import Graph, computation, gradients, load, save, spec, trace, variable
+    from ._engine.graphs import input as input
+    from ._engine.jit import jit, profile
+    from ._engine.named_arrays import named
+    from ._engine.ops.side_effects import after
+    from ._engine.rewrite import assume
+    from .compat import sklearn as _sklearn
+    from .extend import primitive as primitive
+    from .sparse import sparse_hessian, sparse_jacobian, sparsity
+    from .testing import check_grads as check_grads
+    from .testing import check_op as check_op
+
+    axes = _named_arrays
+    compiling = _jit
+    control = _control_flow
+    debug: CallableModule  # a module that is called: `with wengert.debug(nan=True)`
+    estimators = _sklearn
+    keep = _serialization
+    show = _visualization
 
 # Packages that are imported at first use.
 PACKAGES = "compat data errors extend nn onnx optim random scipy sparse testing".split()

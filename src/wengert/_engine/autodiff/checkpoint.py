@@ -11,7 +11,7 @@ that writes the body down again behind the cotangents (control_flow/checkpointed
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .forward import pushforward
 from .reverse import gathered, pullback
 from .tape import fresh, older_than, tape_between
 from .wrapper import derived
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 _graphs = Late("wengert._engine.control_flow.checkpointed_call")
 
@@ -132,7 +135,15 @@ def _zero_if_none(dot: Any, value: Any) -> Any:
     return np.zeros_like(value) if dot is None else dot
 
 
-def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
+@overload
+def checkpoint(fun: np.ufunc) -> Callable[..., Any]: ...
+
+
+@overload
+def checkpoint(fun: Callable[P, R]) -> Callable[P, R]: ...
+
+
+def checkpoint(fun: Callable[P, R]) -> Callable[P, R]:
     """Return a function that does the same but does not remember its intermediate values.
 
     Parameters

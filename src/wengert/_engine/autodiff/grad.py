@@ -11,7 +11,7 @@ derivatives (jacobian, hessian, hvp) in jacobians.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -25,15 +25,41 @@ from .arguments import Argnums, Call, name_of
 from .pullback import Result, check_policy, check_scalar, fill, split_aux
 from .wrapper import derived
 
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+@overload
+def grad(
+    fun: np.ufunc,
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+    has_aux: bool = ...,
+    unconnected: str = ...,
+) -> Callable[..., Any]: ...
+
+
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+    has_aux: bool = ...,
+    unconnected: str = ...,
+) -> Callable[P, Any]: ...
+
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     *,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
     unconnected: str = "zero",
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     r"""Return a function that computes the gradient of a scalar function.
 
     If ``fun`` maps arrays to one real number J, then ``grad(fun)(x)[i, j, ...]`` is the partial
@@ -119,15 +145,39 @@ def _gradient(both: Callable[..., Any], has_aux: bool, /, *args: Any, **kwargs: 
     return (bars, value[1]) if has_aux else bars
 
 
+@overload
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: np.ufunc,
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+    has_aux: bool = ...,
+    unconnected: str = ...,
+    _what: str = ...,
+) -> Callable[..., tuple[Any, Any]]: ...
+
+
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+    has_aux: bool = ...,
+    unconnected: str = ...,
+    _what: str = ...,
+) -> Callable[P, tuple[R, Any]]: ...
+
+
+def value_and_grad(
+    fun: Callable[P, R],
     argnums: Argnums = 0,
     *,
     argnames: str | Sequence[str] | None = None,
     has_aux: bool = False,
     unconnected: str = "zero",
     _what: str = "value_and_grad",
-) -> Callable[..., Any]:
+) -> Callable[P, tuple[R, Any]]:
     """Return a function that computes the value and the gradient of a scalar function.
 
     Parameters and errors are those of `grad`.
@@ -203,7 +253,7 @@ def _stop_examples(rng: np.random.Generator) -> Iterator[Example]:
     yield (rng.normal(size=(2, 3)),), {}
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: T) -> T:
     """The same value, as a constant: derivatives do not pass.
 
     Parameters
@@ -216,4 +266,5 @@ def stop_gradient(x: Any) -> Any:
     >>> float(wg.grad(lambda x: x * wg.stop_gradient(x))(3.0))
     3.0
     """
-    return pytree.tree_map(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
+    stopped: T = pytree.tree_map(lambda leaf: _stop(leaf) if isinstance(leaf, Handle) else leaf, x)
+    return stopped

@@ -8,7 +8,7 @@ are one along all unit vectors at once (basis_vectors.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, overload
 
 import numpy as np
 
@@ -36,16 +36,38 @@ from .jvp_vjp import jvp
 from .pullback import Result
 from .wrapper import derived
 
+P = ParamSpec("P")
+
 MODES = ("auto", "fwd", "rev")
 
 
+@overload
 def jacobian(
-    fun: Callable[..., Any],
+    fun: np.ufunc,
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+    mode: str = ...,
+) -> Callable[..., Any]: ...
+
+
+@overload
+def jacobian(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+    mode: str = ...,
+) -> Callable[P, Any]: ...
+
+
+def jacobian(
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     *,
     argnames: str | Sequence[str] | None = None,
     mode: str = "auto",
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Return a function that computes the Jacobian of a function of arrays.
 
     Parameters
@@ -103,7 +125,15 @@ def _jacobian(
     return pytree.unflatten(structure, rows)
 
 
-def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+@overload
+def jacfwd(fun: np.ufunc, argnums: Argnums = ...) -> Callable[..., Any]: ...
+
+
+@overload
+def jacfwd(fun: Callable[P, Any], argnums: Argnums = ...) -> Callable[P, Any]: ...
+
+
+def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     """`jacobian` by forward sweeps, one for each number that goes in.
 
     Examples
@@ -116,7 +146,15 @@ def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     return jacobian(fun, argnums, mode="fwd")
 
 
-def jacrev(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+@overload
+def jacrev(fun: np.ufunc, argnums: Argnums = ...) -> Callable[..., Any]: ...
+
+
+@overload
+def jacrev(fun: Callable[P, Any], argnums: Argnums = ...) -> Callable[P, Any]: ...
+
+
+def jacrev(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     """`jacobian` by reverse sweeps, one for each number that comes out.
 
     Examples
@@ -129,12 +167,30 @@ def jacrev(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     return jacobian(fun, argnums, mode="rev")
 
 
+@overload
 def hessian(
-    fun: Callable[..., Any],
+    fun: np.ufunc,
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+) -> Callable[..., Any]: ...
+
+
+@overload
+def hessian(
+    fun: Callable[P, Any],
+    argnums: Argnums = ...,
+    *,
+    argnames: str | Sequence[str] | None = ...,
+) -> Callable[P, Any]: ...
+
+
+def hessian(
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     *,
     argnames: str | Sequence[str] | None = None,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Return a function that computes the Hessian of a scalar function.
 
     Parameters

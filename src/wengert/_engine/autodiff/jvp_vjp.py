@@ -7,7 +7,7 @@ itself; both may be called any number of times over the one tape that the functi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
@@ -19,6 +19,8 @@ from .arguments import Variables, name_of, recorded
 from .cotangent_space import zeros
 from .pullback import Result, fill, match, split_aux
 from .reverse import gathered
+
+R = TypeVar("R")
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
@@ -74,7 +76,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (outputs, pull, pytree.tree_map(result.copied, aux)) if has_aux else (outputs, pull)
 
 
-def linearize(fun: Callable[..., Any], *primals: Any) -> Any:
+def linearize(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., Any]]:
     """Value of a function, and its derivative at that point as a linear function.
 
     Returns
@@ -91,7 +93,8 @@ def linearize(fun: Callable[..., Any], *primals: Any) -> Any:
     >>> float(push(2.0))
     2.0
     """
-    return _linearize(fun, primals, f"linearize of {name_of(fun)}")
+    pair: tuple[R, Callable[..., Any]] = _linearize(fun, primals, f"linearize of {name_of(fun)}")
+    return pair
 
 
 def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> Any:
@@ -117,9 +120,7 @@ def _tangent(dot: Any, out: Any, result: Result) -> Any:
     return wrap(constant(dot)) if result.tensors and not isinstance(dot, Handle) else dot
 
 
-def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[Any, Any]:
+def jvp(fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[R, Any]:
     """Value and directional derivative of a function, in forward mode.
 
     Parameters

@@ -12,7 +12,7 @@ derivatives, of graphs, inside graphs, nested, of eager tensors and of plain arr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 import optree
@@ -31,13 +31,34 @@ from .arguments import name_of
 from .batch_graph import Lines, Pair
 from .wrapper import derived
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def vmap(
+    fun: np.ufunc,
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_size: Any = ...,
+) -> Callable[..., Any]: ...
+
+
+@overload
+def vmap(
+    fun: Callable[P, R],
+    in_axes: Any = ...,
+    out_axes: Any = ...,
+    axis_size: Any = ...,
+) -> Callable[P, R]: ...
+
 
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_size: Any = None,
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Return a function that does for many rows at once what `fun` does for one.
 
     Parameters

@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable, owner_of
 from .op import lookup
 from .recording import enable_grad, is_recording, session
 from .spec import spec_of
+
+H = TypeVar("H", bound="Handle")
 
 
 class Handle:
@@ -42,7 +44,7 @@ class _Class:
     handle: type[Handle] = Handle
 
 
-def register_handle(cls: type[Handle]) -> type[Handle]:
+def register_handle(cls: type[H]) -> type[H]:
     """Make `cls` the class of all handles (a class decorator)."""
     _Class.handle = cls
     return cls

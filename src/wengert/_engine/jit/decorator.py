@@ -10,14 +10,55 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
+
+import numpy as np
 
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
 from wengert._engine.core.validation import spelled, whole_numbers, words
 from wengert.errors import ArgumentError, at, user_line
 
-from .jitted import Jitted
+from .jitted import Jitted, P, R
+
+
+@overload
+def jit(
+    fun: np.ufunc,
+    *,
+    static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Sequence[str] = ...,
+    backend: str | Backend | None = ...,
+    threads: int | None = ...,
+    islands: str = ...,
+    simplify: bool = ...,
+) -> Jitted[..., Any]: ...
+
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    *,
+    static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Sequence[str] = ...,
+    backend: str | Backend | None = ...,
+    threads: int | None = ...,
+    islands: str = ...,
+    simplify: bool = ...,
+) -> Jitted[P, R]: ...
+
+
+@overload
+def jit(
+    fun: None = None,
+    *,
+    static_argnums: int | Sequence[int] = ...,
+    static_argnames: str | Sequence[str] = ...,
+    backend: str | Backend | None = ...,
+    threads: int | None = ...,
+    islands: str = ...,
+    simplify: bool = ...,
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
 def jit(

@@ -17,7 +17,7 @@ import functools
 import time
 from collections.abc import Callable
 from types import MethodType
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.wrapper import standing
@@ -43,6 +43,9 @@ from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
 from .unsupported import check_islands, refuse_generators
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class Info(NamedTuple):
     """What `Jitted.cache_info` gives.
@@ -62,7 +65,7 @@ class Info(NamedTuple):
 Info.__module__ = "wengert.compiling"
 
 
-class Jitted:
+class Jitted(Generic[P, R]):
     """A compiled function; made by `jit`, which says what it does."""
 
     __module__ = "wengert.compiling"
@@ -70,7 +73,7 @@ class Jitted:
     __name__: str
     _shortcuts: tuple[Shortcut, ...]
 
-    def __init__(self, fun: Callable[..., Any], options: dict[str, Any]) -> None:
+    def __init__(self, fun: Callable[P, R], options: dict[str, Any]) -> None:
         check_function(fun, "jit")
         refuse_generators(fun)
         self._fun, self._options = fun, options
@@ -85,19 +88,19 @@ class Jitted:
 
     # ---- calling -------------------------------------------------------------------------------
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function returns, by a compiled program."""
         if switches.count and noting() is not None:  # lines of a graph, or for somebody to see
-            return self._written(args, kwargs)
+            return self._written(args, kwargs)  # type: ignore[no-any-return]
         for shortcut in self._shortcuts:
             found = shortcut(args, kwargs)
             if found is not MISSED:
-                return found
+                return found  # type: ignore[no-any-return]
         if gate.count:  # or Ctrl-C came before the end of a block
             gate.recount()
         call = self._layout.call(args, kwargs)
         if call.traced:
-            return self._written(args, kwargs)
+            return self._written(args, kwargs)  # type: ignore[no-any-return]
         state, call = self._states.find(call, args, kwargs)
         compiled = state.calls.get(call.key)
         if compiled is None or not compiled.is_valid():
@@ -108,7 +111,7 @@ class Jitted:
             return self._fun(*args, **kwargs)
         if compiled.writes and not compiled.writes_apart(call.fed, call.handles):
             return self._fun(*args, **kwargs)
-        return compiled.run(call.fed, call.handles)
+        return compiled.run(call.fed, call.handles)  # type: ignore[no-any-return]
 
     def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function itself, called while a graph is built."""
@@ -283,7 +286,7 @@ class Jitted:
         """
         return Lowered(self._ahead(args, kwargs))
 
-    def compile(self, *args: Any, **kwargs: Any) -> Jitted:
+    def compile(self, *args: Any, **kwargs: Any) -> Jitted[P, R]:
         """Compile ahead of time, for arguments as in `lower`; returns the function itself."""
         self._ahead(args, kwargs)
         return self
@@ -354,10 +357,10 @@ class Jitted:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def __copy__(self) -> Jitted:
+    def __copy__(self) -> Jitted[P, R]:
         return Jitted(self._fun, self._options)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted[P, R]:
         return Jitted(copy.deepcopy(self._fun, memo), self._options)
 
     def __reduce__(self) -> Any:

@@ -1,4 +1,4 @@
-"""Tensor: the handle that users hold, in short files.
+"""Tensor: the array that users hold; each file adds a part of the class.
 
 numpy_protocols.py         NumPy's protocols: which function of ours stands for which of NumPy's
 numpy_dispatch.py          how a function of wengert.numpy meets NumPy's of the same name
@@ -9,6 +9,7 @@ traced_grad_attributes.py  the same while a function is compiled
 operand_conversion.py      what may stand beside a tensor, and as what it is taken
 conversion_errors.py       what to write instead where a tensor cannot become plain data
 suggested_code.py          the user's own expression, written so that it takes tensors
+types.py                   type aliases: what operators take, axes, dtypes
 tensor.py                  the class made of these, conversion, printing, copying, pickling
 """
 

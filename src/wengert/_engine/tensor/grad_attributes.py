@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from wengert.errors import (
 )
 
 from .traced_grad_attributes import check_backward, check_owners, check_read, deposit, note_set
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 _hook_number = itertools.count(1).__next__
 
@@ -127,7 +130,7 @@ class Gradients:
     _grad: Any
 
     @property
-    def grad(self) -> Any:
+    def grad(self) -> Tensor | None:
         """The gradient that `backward` has accumulated here, or None."""
         if recording.switches.count:
             check_read(self)
@@ -155,10 +158,10 @@ class Gradients:
     def requires_grad(self, flag: bool) -> None:
         self.requires_grad_(flag)
 
-    def requires_grad_(self, flag: bool = True) -> Any:
+    def requires_grad_(self, flag: bool = True) -> Tensor:
         """Make a leaf require a gradient, or not; return it."""
         if flag == self.requires_grad:
-            return self
+            return self  # type: ignore[return-value]
         if not self.is_leaf and not (flag and _is_cut_off(self.node)):
             raise NotDifferentiableError(
                 "requires_grad of the result of an operation follows from its operands. Use "
@@ -179,7 +182,7 @@ class Gradients:
         handle: Any = self
         handle.node = leaf(value, handle) if flag else constant(value)
         recording.Changes.note()
-        return self
+        return self  # type: ignore[return-value]
 
     @property
     def is_leaf(self) -> bool:
@@ -206,7 +209,7 @@ class Gradients:
         """The operands without derivative: constants, conditions, indices."""
         return tuple(_handle(a) for a in self.node.inputs if type(a) is not Node)
 
-    def detach(self) -> Any:
+    def detach(self) -> Tensor:
         """The same value as a constant that derivatives do not pass."""
         node = self.node
         if node.value is None:

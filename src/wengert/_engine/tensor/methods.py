@@ -7,8 +7,8 @@ A method is the function of that name in `wengert.numpy`, found through the tabl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from wengert.errors import ShapeError as _ShapeError
 
 from .numpy_protocols import FUNCTIONS, operation_of
 from .operand_conversion import known, left, length
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+    from .types import Axes, DType, Operand
 
 FROM_NUMPY = """sum prod mean var std max min argmax argmin any all cumsum cumprod swapaxes squeeze
     repeat take diagonal trace dot clip round argsort argpartition searchsorted nonzero
@@ -52,6 +56,154 @@ class Methods:
     """Mixin: what an ndarray has."""
 
     __slots__ = ()
+
+    if TYPE_CHECKING:  # NumPy's methods in FROM_NUMPY
+
+        def sum(
+            self,
+            axis: Axes = None,
+            dtype: DType = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Operand = ...,
+            where: Operand = ...,
+        ) -> Tensor: ...
+        def prod(
+            self,
+            axis: Axes = None,
+            dtype: DType = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Operand = ...,
+            where: Operand = ...,
+        ) -> Tensor: ...
+        def mean(
+            self,
+            axis: Axes = None,
+            dtype: DType = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            *,
+            where: Operand = ...,
+        ) -> Tensor: ...
+        def var(
+            self,
+            axis: Axes = None,
+            dtype: DType = None,
+            out: Tensor | None = None,
+            ddof: float = 0,
+            keepdims: bool = False,
+            *,
+            where: Operand = ...,
+            mean: Operand = ...,
+            correction: float = ...,
+        ) -> Tensor: ...
+        def std(
+            self,
+            axis: Axes = None,
+            dtype: DType = None,
+            out: Tensor | None = None,
+            ddof: float = 0,
+            keepdims: bool = False,
+            *,
+            where: Operand = ...,
+            mean: Operand = ...,
+            correction: float = ...,
+        ) -> Tensor: ...
+        def min(
+            self,
+            axis: Axes = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Operand = ...,
+            where: Operand = ...,
+        ) -> Tensor: ...
+        def max(
+            self,
+            axis: Axes = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            initial: Operand = ...,
+            where: Operand = ...,
+        ) -> Tensor: ...
+        def argmax(
+            self, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False
+        ) -> Tensor: ...
+        def argmin(
+            self, axis: int | None = None, out: Tensor | None = None, *, keepdims: bool = False
+        ) -> Tensor: ...
+        def any(
+            self,
+            axis: Axes = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            *,
+            where: Operand = ...,
+        ) -> Tensor: ...
+        def all(
+            self,
+            axis: Axes = None,
+            out: Tensor | None = None,
+            keepdims: bool = False,
+            *,
+            where: Operand = ...,
+        ) -> Tensor: ...
+        def cumsum(
+            self, axis: int | None = None, dtype: DType = None, out: Tensor | None = None
+        ) -> Tensor: ...
+        def cumprod(
+            self, axis: int | None = None, dtype: DType = None, out: Tensor | None = None
+        ) -> Tensor: ...
+        def swapaxes(self, axis1: int, axis2: int) -> Tensor: ...
+        def squeeze(self, axis: Axes = None) -> Tensor: ...
+        def repeat(self, repeats: Operand, axis: int | None = None) -> Tensor: ...
+        def take(
+            self,
+            indices: Operand,
+            axis: int | None = None,
+            out: Tensor | None = None,
+            mode: str = "raise",
+        ) -> Tensor: ...
+        def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor: ...
+        def trace(
+            self,
+            offset: int = 0,
+            axis1: int = 0,
+            axis2: int = 1,
+            dtype: DType = None,
+            out: Tensor | None = None,
+        ) -> Tensor: ...
+        def dot(self, b: Operand, out: Tensor | None = None) -> Tensor: ...
+        def clip(
+            self, min: Operand = ..., max: Operand = ..., out: Tensor | None = None, **kwargs: Any
+        ) -> Tensor: ...
+        def round(self, decimals: int = 0, out: Tensor | None = None) -> Tensor: ...
+        def argsort(
+            self,
+            axis: int | None = -1,
+            kind: str | None = None,
+            order: None = None,
+            *,
+            stable: bool | None = None,
+        ) -> Tensor: ...
+        def argpartition(
+            self,
+            kth: int | Sequence[int],
+            axis: int | None = -1,
+            kind: str = "introselect",
+            order: None = None,
+        ) -> Tensor: ...
+        def searchsorted(
+            self, v: Operand, side: str = "left", sorter: Operand | None = None
+        ) -> Tensor: ...
+        def nonzero(self) -> tuple[Tensor, ...]: ...
+        def ptp(
+            self, axis: Axes = None, out: Tensor | None = None, keepdims: bool = False
+        ) -> Tensor: ...
+        def choose(
+            self, choices: Operand, out: Tensor | None = None, mode: str = "raise"
+        ) -> Tensor: ...
+        def put(self, ind: Operand, v: Operand, mode: str = "raise") -> None: ...
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -84,19 +236,19 @@ class Methods:
         return self.size * self.itemsize
 
     @property
-    def T(self) -> Any:
+    def T(self) -> Tensor:
         """Axes reversed."""
         return shapes.transpose(self)
 
     @property
-    def mT(self) -> Any:
+    def mT(self) -> Tensor:
         """The last two axes exchanged."""
         if self.ndim < 2:
             raise _ShapeError(f"mT needs at least two axes, this has {self.ndim}{at(user_line())}.")
         return shapes.transpose(self, axes=(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
     @property
-    def real(self) -> Any:
+    def real(self) -> Tensor:
         """Real part; the tensor itself if it is real."""
         return FUNCTIONS[np.real](self)
 
@@ -105,7 +257,7 @@ class Methods:
         self.real[...] = values
 
     @property
-    def imag(self) -> Any:
+    def imag(self) -> Tensor:
         """Imaginary part."""
         return FUNCTIONS[np.imag](self)
 
@@ -118,36 +270,36 @@ class Methods:
             )
         self.imag[...] = values
 
-    def conj(self) -> Any:
+    def conj(self) -> Tensor:
         """Complex conjugate; the tensor itself if it is real."""
-        return operation_of(np.conjugate)(self) if self.dtype.kind == "c" else self
+        return operation_of(np.conjugate)(self) if self.dtype.kind == "c" else self  # type: ignore[return-value]
 
     conjugate = conj
 
-    def reshape(self, *shape: Any, order: str = "C") -> Any:
+    def reshape(self, *shape: Any, order: str = "C") -> Tensor:
         """The same elements in another shape, given as one tuple or several ints."""
         target = shape[0] if len(shape) == 1 else shape
         target = (target,) if isinstance(target, int | np.integer | Dim) else tuple(target)
         return shapes.reshape(self, shape=tuple(map(length, target)), order=order)
 
-    def transpose(self, *axes: Any) -> Any:
+    def transpose(self, *axes: Any) -> Tensor:
         """Axes in another order, given as one tuple or several ints; reversed if none."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
         return shapes.transpose(self, axes=tuple(order) if order else None)
 
-    def ravel(self, order: str = "C") -> Any:
+    def ravel(self, order: str = "C") -> Tensor:
         """One axis; a view where NumPy gives one."""
         return FUNCTIONS[np.ravel](self, order)
 
-    def flatten(self, order: str = "C") -> Any:
+    def flatten(self, order: str = "C") -> Tensor:
         """One axis; always a copy."""
         return self.ravel(order).copy()
 
-    def astype(self, dtype: Any, copy: bool = True, **_: Any) -> Any:
+    def astype(self, dtype: Any, copy: bool = True, **_: Any) -> Tensor:
         """Another dtype; integers and booleans stop derivatives."""
-        return self if not copy and self.dtype == dtype else casts.astype(self, dtype)
+        return self if not copy and self.dtype == dtype else casts.astype(self, dtype)  # type: ignore[return-value]
 
-    def copy(self, order: str = "C") -> Any:
+    def copy(self, order: str = "C") -> Tensor:
         """A handle of its own: writing to it does not show here.  Derivatives pass."""
         return FUNCTIONS[np.copy](self, order)
 
@@ -171,11 +323,11 @@ class Methods:
         """Put the k-th element where sorting would, smaller ones before it; in place."""
         self[...] = FUNCTIONS[np.partition](self, kth, axis, **how)  # type: ignore[index]
 
-    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Any:
+    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
         """``numpy.compress(condition, x, axis)``."""
         return FUNCTIONS[np.compress](condition, self, axis, out)
 
-    def view(self) -> Any:
+    def view(self) -> Tensor:
         """Another handle on the same memory: what is written to one shows in the other."""
         return self[...]  # type: ignore[index]
 
@@ -189,7 +341,7 @@ class Methods:
         Flat(self)[:] = values
 
     @property
-    def base(self) -> Any:
+    def base(self) -> Tensor | None:
         """The tensor whose memory this is a view of, or None."""
         shared = getattr(self, "_link", None)
         return None if shared is None else shared[0]
@@ -204,14 +356,14 @@ class Methods:
         """Where the values are: "cpu"."""
         return "cpu"
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
         """The tensor itself, of which the values are on the "cpu", as everybody's."""
         if device != "cpu" or stream is not None:
             raise ArgumentError(
                 f"to_device({device!r}, stream={stream!r}): tensors are on the 'cpu' only, which "
                 f"has no streams. Leave both out{at(user_line())}."
             )
-        return self
+        return self  # type: ignore[return-value]
 
     def tobytes(self, order: str = "C") -> bytes:
         """The values as bytes; derivatives end here."""

@@ -1,0 +1,86 @@
+"""What type checkers say of a user's program (user_program.py)."""
+
+import ast
+import inspect
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wengert as wg
+from wengert._engine.tensor import methods, operators
+
+PROGRAM = Path(__file__).with_name("user_program.py")
+PYRIGHT = next(
+    (found for name in ("pyright", "basedpyright") if (found := shutil.which(name))), None
+)
+
+
+@pytest.mark.slow
+def test_mypy_agrees():
+    """`make types` does this too, with the package; here the program is checked by itself."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(PROGRAM)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(PYRIGHT is None, reason="pyright is not installed")
+def test_pyright_agrees(tmp_path):
+    (tmp_path / "pyrightconfig.json").write_text(
+        json.dumps(
+            {
+                "include": [str(PROGRAM)],
+                "typeCheckingMode": "standard",
+                "pythonVersion": "3.11",
+                "reportUnnecessaryTypeIgnoreComment": True,
+            }
+        )
+    )
+    done = subprocess.run(
+        [PYRIGHT, "--project", str(tmp_path), "--pythonpath", sys.executable, "--outputjson"],
+        capture_output=True,
+        text=True,
+    )
+    found = json.loads(done.stdout)["generalDiagnostics"]
+    errors = [d for d in found if d["severity"] == "error"]
+    shown = [f"line {d['range']['start']['line'] + 1}: {d['message']}" for d in errors]
+    assert not shown, "\n".join(shown)
+
+
+def declared(source):
+    """The names that a module or class binds under `if TYPE_CHECKING`."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.If) and getattr(node.test, "id", None) == "TYPE_CHECKING":
+            for line in node.body:
+                if isinstance(line, ast.ImportFrom):
+                    found |= {alias.asname or alias.name for alias in line.names}
+                elif isinstance(line, ast.Assign):
+                    found |= {target.id for target in line.targets}
+                elif isinstance(line, ast.AnnAssign):
+                    found.add(line.target.id)
+                elif isinstance(line, ast.FunctionDef):
+                    found.add(line.name)
+    return found
+
+
+def test_names_imported_at_first_use_are_declared():
+    at_first_use = {*wg.PACKAGES, *wg.ELSEWHERE, *(n for n in wg.ENGINE if "." not in n)} - {"ops"}
+    found = {n for n in declared(inspect.getsource(wg)) if not n.startswith("_")}
+    assert found == at_first_use
+
+
+def test_methods_and_operators_of_tensor_are_declared():
+    assert set(methods.FROM_NUMPY) == declared(inspect.getsource(methods)) - {
+        "Axes",
+        "DType",
+        "Operand",
+        "Tensor",
+    }
+    binary = {f"__{form}{n}__" for n in operators.BINARY for form in ("", "r", "i")}
+    others = {f"__{n}__" for n in (*operators.COMPARISONS, *operators.UNARY)}
+    assert binary | others == declared(inspect.getsource(operators)) - {"Operand", "Tensor"}
