@@ -32,7 +32,7 @@ from wengert._engine.core.recording import enable_grad, tracing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.symbolic.parsing import dim
-from wengert._engine.core.tracing import placeholder
+from wengert._engine.core.tracing import derivation, placeholder
 from wengert.errors import ArgumentError, at, user_line
 
 SAMPLES: Mapping[str, tuple[Any, Any]] = {"axis": (0, 1), "keepdims": (False, True)}
@@ -140,7 +140,8 @@ def traced(
 
     def tree(values: Mapping[str, Any]) -> Any:
         nodes = [placeholder(spec[n], n) for n in names]
-        with tracing(), enable_grad():
+        with tracing(), enable_grad(), derivation(0) as origin:
+            origin.where = "a pattern"  # its nodes need no line of a user's, which takes a search
             out = fun(*map(wrap, nodes), **values)
         holes = dict(zip(nodes, places, strict=True))
         return _tree(out.node if isinstance(out, Handle) else out, holes, fun)
