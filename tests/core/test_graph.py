@@ -8,7 +8,7 @@ from wengert._engine.core.node import Node
 
 def example():
     x = wg.tensor([1.0, -2.0], requires_grad=True)
-    x.node.note("name", "x")
+    x.node.note(name="x")
     y = np.where(x > 0, x * x, np.exp(x) * 2.0)
     return x, y, np.sum(y)
 

@@ -217,11 +217,11 @@ def test_inputs():
 def test_verify_finds_what_is_wrong(graph):
     assert graph.verify() is graph
     node = graph.line("first/sin")
-    spec = node.extra["spec"]
-    node.extra["spec"] = wg.spec(("n", 2))
+    spec = node.info.spec
+    node.info.spec = wg.spec(("n", 2))
     with pytest.raises(GraphError, match="sin"):
         graph.verify()
-    node.extra["spec"] = spec
+    node.info.spec = spec
 
 
 def _nested(x):

@@ -133,11 +133,11 @@ def test_a_graph_with_loops_is_looked_at_step_by_step():
 def test_lines_say_no_step_where_nobody_asks():
     x = wg.tensor(1.0, requires_grad=True)
     y = control.fori_loop(0, 3, lambda i, v: np.sin(v), x)
-    assert "step" not in (y.node.extra or {})
+    assert y.node.info is None or not y.node.info.step
     with wg.note_lines():
         y = control.fori_loop(0, 3, lambda i, v: np.sin(v), x)
         z = y * 2.0
-    assert y.node.extra["step"] == "step 2 of fori_loop" and "step" not in z.node.extra
+    assert y.node.info.step == "step 2 of fori_loop" and not z.node.info.step
 
 
 # ---- surgery -------------------------------------------------------------------------------------

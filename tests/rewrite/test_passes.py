@@ -9,6 +9,7 @@ from wengert.rewrite import DEFAULT, Pass, Passes, Rule, register_pass, simplify
 import wengert as wg
 from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.core.node import Node
+from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.rewrite import passes, rule
 from wengert.errors import ArgumentError, GraphError, RegistryError
 
@@ -27,7 +28,7 @@ def graph_of_gradient():
 def snapshot(graph):
     """All that can be seen of a graph."""
     lines = [
-        (id(n), n.op.name, tuple(map(id, n.args)), repr(n.params), repr(n.extra)) for n in graph
+        (id(n), n.op.name, tuple(map(id, n.args)), repr(n.params), repr(n.info)) for n in graph
     ]
     return hashlib.sha256((str(graph) + repr(lines)).encode()).hexdigest()
 
@@ -86,7 +87,7 @@ def test_lines_bear_what_they_replace():
     assert new.op.name == "logsumexp"
     assert new.where == old.where and "test_passes.py" in new.where
     assert new.scope == old.scope == "loss"
-    assert new.extra["metadata"] == {"kind": "test"}
+    assert new.metadata == {"kind": "test"}
     gradient = simplify(graph_of_gradient())
     assert max(n.level for n in gradient) == 1
     assert all(n.where for n in gradient if n.args)
@@ -94,7 +95,7 @@ def test_lines_bear_what_they_replace():
 
 def test_names_stay_with_the_lines():
     graph = wg.trace(lambda x: np.log(1 + x))(SPEC)
-    graph.outputs[0].note("name", "result")
+    graph.outputs[0].note(name="result")
     after = simplify(graph)
     assert (after.outputs[0].op.name, after.outputs[0].name) == ("log1p", "result")
     assert after.inputs[0].name == "x"
@@ -218,7 +219,7 @@ def wrong_input(graph):
 
 def wrong_line(graph):
     out = graph.outputs[0]
-    made = Node(out.op, graph.inputs, {"axis": 0}, None, {"spec": out.spec})
+    made = Node(out.op, graph.inputs, {"axis": 0}, None, NodeInfo(out.spec))
     return graph.with_lines({out: made})
 
 

@@ -7,6 +7,7 @@ import re
 
 import wengert as wg
 from wengert._engine.core.graph_fingerprint import equals
+from wengert._engine.core.node_info import NodeInfo
 
 
 def packed(what, **options):
@@ -50,11 +51,10 @@ def same_graph(a, b):
         assert (type(x), x.op, x.level, x.scope, x.name, x.kind) == (
             (type(y), y.op, y.level, y.scope, y.name, y.kind)
         )
-        for key in ("metadata", "held"):
-            assert (x.extra or {}).get(key) == (y.extra or {}).get(key)
+        a, b = (n.info or NodeInfo() for n in (x, y))
+        assert (a.metadata, a.held) == (b.metadata, b.held)
         # What could not be checked while reading is checked when it runs.
-        later = "unchecked" in (y.extra or {})
-        assert later or ("probed" in (x.extra or {})) == ("probed" in (y.extra or {}))
+        assert b.unchecked or a.probed == b.probed
     return True
 
 

@@ -350,7 +350,14 @@ CHANGES = {
     "too short": (lambda g: g["lines"].__setitem__(3, [1, "N"]), "no line"),
     "a line is null": (setting("lines", 2, None), "no line"),
     "unknown note": (setting("lines", tanh, 4, {"owner": 1}), "no note"),
-    "hidden note": (setting("lines", tanh, 4, {"more": {"dict": [["owner", 1]]}}), "notes"),
+    "hidden note": (setting("lines", tanh, 4, {"more": {"dict": [["owner", 1]]}}), "no note"),
+    "note of another type": (
+        setting("lines", tanh, 4, {"more": {"dict": [["held", 1]]}}), "no note"
+    ),
+    "linear in no operand": (
+        setting("lines", tanh, 4, {"more": {"dict": [["linear", {"tuple": [1]}]]}}),
+        "no such operand",
+    ),
     "notes of a list": (setting("lines", tanh, 4, {"more": [1]}), "notes"),
     "level": (setting("lines", tanh, 4, {"level": -1}), "level"),
     "level is huge": (setting("lines", tanh, 4, {"level": 10**40}), "level"),

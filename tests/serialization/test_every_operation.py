@@ -54,7 +54,7 @@ def test_operation(name):
                 if graph is not None:
                     again = round_trip(graph)
                     assert same_graph(graph, again)
-                    assert not any("unchecked" in (n.extra or {}) for n in again.nodes)
+                    assert not any(n.info is not None and n.info.unchecked for n in again.nodes)
 
 
 def test_most_operations_are_traced(rng):

@@ -215,6 +215,6 @@ def test_verify_looks_into_bodies():
     graph = wg.trace(PROGRAMS["recurrent"][0])(*PROGRAMS["recurrent"][1:])
     body = loops(graph)[0].params["body"]
     line = next(n for n in body if n.op.name == "tanh")
-    line.extra["spec"] = wg.spec(7)
+    line.info.spec = wg.spec(7)
     with pytest.raises(wg.errors.GraphError, match=r"\(scan\), scan: line %\d+ \(tanh\) holds"):
         graph.verify()

@@ -171,7 +171,7 @@ def test_variables_and_updates(program):
     x = np.random.default_rng(len(program)).normal(size=(4, 3))
     for _ in range(2):
         same_numbers(graph(x), again(x))
-    counts = {n.name: n.extra["owner"]() for n in again.variables}
+    counts = {n.name: n.info.owner() for n in again.variables}
     assert counts["count"].item() == count.item() == 2
 
 

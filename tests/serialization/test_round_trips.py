@@ -284,9 +284,9 @@ def test_a_graph_comes_back_with_all_that_is_noted():
     x = np.arange(6.0).reshape(2, 3)
     a, b = graph(x, "fast", scale=np.float32(2)), again(x, "fast", scale=np.float32(2))
     assert _plain(a) == _plain(b)
-    (tensor,) = [n.extra["owner"]() for n in again.updates]
+    (tensor,) = [n.info.owner() for n in again.updates]
     assert int(tensor) == 1 and int(count) == 1
-    metadata = {n.extra["metadata"]["color"] for n in again.nodes if "metadata" in (n.extra or {})}
+    metadata = {n.metadata["color"] for n in again.nodes if n.metadata}
     assert metadata == {"blue"}
 
 

@@ -107,7 +107,7 @@ def _as_variables(module: Any) -> Iterator[None]:
             p.node = p.frozen_leaf()
             frozen.append((p, node, p.node))
         if is_variable(p.node) and p.node.name is None:
-            p.node.note("name", name)
+            p.node.note(name=name)
     try:
         yield
     finally:

@@ -168,6 +168,6 @@ def recast(tensor: Any, dtype: np.dtype[Any]) -> None:
     else:
         tensor.node = constant(value)
     if name is not None:
-        tensor.node.note("name", name)
+        tensor.node.note(name=name)
     if tensor.grad is not None:
         tensor.grad = np.asarray(value_of(tensor.grad)).astype(dtype)

@@ -70,7 +70,7 @@ class Buffers:
 
     def taken(self, node: Node, t: Any) -> Any:
         """The complete cotangent `t` of `node` as an array that the caller may write to."""
-        watched = node in self.chosen or (node.extra is not None and "hooks" in node.extra)
+        watched = node in self.chosen or (node.info is not None and node.info.hooks is not None)
         return t if node in self.mine and not watched else np.array(t)
 
     def give(self, a: Node, t: Any) -> None:

@@ -41,7 +41,7 @@ def worth_it(result: Result, count: Any, reverse: bool) -> bool:
         return False
     limit, parts = PART_OF[reverse], 0
     for node in result.tape.lines:
-        if node.extra is not None and "hooks" in node.extra:
+        if node.info is not None and node.info.hooks is not None:
             return False
         if node.op.vjp_into is not None and node.args:  # type: ignore[union-attr]
             parts += node.args[0].spec.size > limit

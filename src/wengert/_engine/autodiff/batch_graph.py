@@ -190,7 +190,7 @@ class Lines:
         RuleError
             It has not: the rule is wrong, or the shape depends on the values.
         """
-        spec = node.extra["spec"] if node.extra is not None else node.spec
+        spec = node.info.spec if node.info is not None else node.spec
         specs, outs = ((spec,), (out,)) if type(spec) is Spec else (spec, out)
         for one, x in zip(specs, outs, strict=True):
             shape = x.shape if type(x) is np.ndarray else shape_of(x)

@@ -190,7 +190,7 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     values = tuple(value_of(o) for o in outs)
     line = Node(op, (*nodes, *captured), value=values)
     if recording.noting() is not None:
-        line.extra = noted(line.args)
+        line.info = noted(line.args)
     results = [
         wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
         for i, o in enumerate(outs)

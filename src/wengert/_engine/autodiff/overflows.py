@@ -110,7 +110,7 @@ def stabilised(
 
 def _acts(node: Node) -> bool:
     """Whether a line does more than to compute, or is written into."""
-    hooked = node.extra is not None and "hooks" in node.extra
+    hooked = node.info is not None and node.info.hooks is not None
     return bool(hooked or node.op.effect or node.version is not None)
 
 

@@ -218,7 +218,7 @@ def _walk(tape: Tape, state: _State) -> Bars:
         if t is None:
             continue
         pulls = node.op.pulls if quick else None
-        if pulls is None or node.extra is not None or node in chosen or t.dtype.kind == "c":
+        if pulls is None or node.info is not None or node in chosen or t.dtype.kind == "c":
             _visit(node, t, state)
             continue
         # What `_visit` would do for an elementwise operation of one or two real operands, written
@@ -273,7 +273,7 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         state.seen.append(t)
     if type(t) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
         t = complete(t, node, recorded)
-    if node.extra is not None and "hooks" in node.extra:
+    if node.info is not None and node.info.hooks is not None:
         t = through_hooks(node, t)
     if node in state.chosen:
         state.done[node] = t
@@ -363,8 +363,8 @@ def complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
 
 def through_hooks(node: Node, t: Any) -> Any:
     """A cotangent as the hooks of its line leave it."""
-    assert node.extra is not None
-    for hook in list(node.extra["hooks"].values()):
+    assert node.info is not None and node.info.hooks is not None
+    for hook in list(node.info.hooks.values()):
         handle = as_handle(t)
         changed = hook(handle)
         if changed is not None:

@@ -102,7 +102,7 @@ def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[An
     for x in results:
         if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:
             written = written or Written(start, next_serial(), ts, tape.lines)
-            x.node.note("written", written)
+            x.node.note(written=written)
 
 
 def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
@@ -111,7 +111,9 @@ def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
     None where an operation has limits (ops/linalg/degenerate_eigenvalues.py): there 0 * inf has
     another meaning.
     """
-    notes = [n.extra["written"] for n in tape.lines if n.extra and "written" in n.extra]
+    notes = [
+        n.info.written for n in tape.lines if n.info is not None and n.info.written is not None
+    ]
     sweeps = list({w.start: w for w in notes}.values())
     if any(n.op.limits for lines in (tape.lines, *[w.lines for w in sweeps]) for n in lines):
         return {}

@@ -20,6 +20,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced
 from wengert._engine.core.node import NO_PARAMS, RELEASED, Node, constant
+from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.spec import weakened
 from wengert.errors import CycleError, ReleasedError
 
@@ -56,9 +57,8 @@ def fresh(x: Any) -> Node:
     """A new node to differentiate by, for a node or a plain value."""
     if isinstance(x, Node):
         if is_traced(x):
-            noted = {k: v for k, v in (x.extra or {}).items() if k in ("level", "where")}
-            noted["spec"] = x.spec
-            return Node(VARIABLE, (x,), NO_PARAMS, None, noted)
+            info = NodeInfo(x.spec, where=x.where, level=x.level)
+            return Node(VARIABLE, (x,), NO_PARAMS, None, info)
         return Node(VARIABLE, (x,), NO_PARAMS, x.value)
     if isinstance(x, np.ndarray) and (x.flags.writeable or type(x) is not np.ndarray):
         x = np.array(x)
@@ -153,7 +153,7 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
     while stack:
         node = stack.pop()
         lines.append(node)
-        if node.extra is not None and "owner" in node.extra:
+        if node.info is not None and node.info.owner is not None:
             owners.append(node)
         elif node.op is RELEASED:
             raise _released()

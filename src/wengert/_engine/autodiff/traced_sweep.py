@@ -66,7 +66,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
         if type(arrived) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
             arrived = complete(arrived, node, False)
         t = arrived
-        if node.extra is not None and "hooks" in node.extra:
+        if node.info is not None and node.info.hooks is not None:
             t = _plain(through_hooks(node, t))
         given = given_by(node, t, sweep)
         passed = [

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wengert._engine.core.fork_safe_locks import lock
-from wengert._engine.core.handle import Handle, expect_views, leaf, refresh_views
+from wengert._engine.core.handle import Handle, expect_views, leaf, leaf_like, refresh_views
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node, is_variable
 from wengert.errors import ShapeError, at, user_line
 
@@ -95,7 +95,7 @@ class Writer:
                 list(map(setattr, old, repeat("value"), given))
             return
         nodes = [
-            type(o)(INPUT, (), NO_PARAMS, v, o.extra.copy())
+            type(o)(INPUT, (), NO_PARAMS, v, o.info.copy())
             if o.serial == last
             else _new_leaf(owner, o, v)
             for owner, o, v, last in zip(self.owners, old, given, self._last, strict=True)
@@ -123,19 +123,19 @@ def _let_views_follow(owners: Sequence[Any]) -> None:
 
 
 def _new_leaf(owner: Any, old: Node, value: Any) -> Node:
-    before, extra = old.value, old.extra
+    before, info = old.value, old.info
     if type(before) is np.ndarray and not before.shape and isinstance(value, np.generic):
         value = np.asarray(value)  # a result without axes
     if (
         type(value) is type(before) is np.ndarray
-        and extra is not None
-        and "owner" in extra
+        and info is not None
+        and info.owner is not None
         and not old.args
         and value.strides == before.strides
         and value.shape == before.shape
         and value.dtype == before.dtype
     ):  # what is there nearly always, so it has to be quick
-        return type(old)(INPUT, (), NO_PARAMS, value, extra.copy())
+        return type(old)(INPUT, (), NO_PARAMS, value, info.copy())
     spec = old.spec
     array = np.asarray(value, dtype=spec.dtype)
     if array.shape != spec.shape:
@@ -146,10 +146,9 @@ def _new_leaf(owner: Any, old: Node, value: Any) -> Node:
     if type(old.value) is np.ndarray and array.strides != old.value.strides:
         array, given = np.empty_like(old.value), array
         array[...] = given
-    node = leaf(array, owner, type(old) is Node)
-    if is_variable(old):  # its name and hooks stay
-        node.extra = {**(old.extra or {}), **(node.extra or {})}
-    return node
+    return (
+        leaf_like(old, array, owner) if is_variable(old) else leaf(array, owner, type(old) is Node)
+    )
 
 
 def _lock_of(owner: Any) -> Any:

@@ -109,8 +109,8 @@ class _Leaving:
 
 def _by_itself(node: Node) -> Any:
     """The line of the loop, without what it leaves."""
-    extra = {**(node.extra or {}), "spec": node.spec[:-1]}
-    return type(node)(lookup(node.params["loop"]), node.args, plain(node.params), None, extra)
+    info = node.info_with(spec=node.spec[:-1])
+    return type(node)(lookup(node.params["loop"]), node.args, plain(node.params), None, info)
 
 
 checkpointed = register(

@@ -133,7 +133,7 @@ class CustomCall(Control):
         if not rule.has_vjp:
             self._refuse_unruled(node)
             return vjp_from_jvp(node, ts, out, inputs, sweep)
-        saved = None if sweep.recorded or node.extra is None else node.extra.get("saved")
+        saved = None if sweep.recorded or node.info is None else node.info.saved
         pull = rule.guarded_bars if sweep.guarded else rule.bars
         bars = pull(inputs[first:], out, ts, saved)
         return [*[None] * first, *checked(node, bars, node.args[first:], rule.name, sweep)]

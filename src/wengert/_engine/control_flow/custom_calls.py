@@ -161,7 +161,7 @@ class Call(Rule):
         params = {"body": None, "rule": self, "captured": 0}
         lines = apply(custom_call, operands, params, lambda *_, **__: values)
         if saved is not None:
-            lines[0].node.args[0].note("saved", pytree.tree_map(_detached, saved))
+            lines[0].node.args[0].note(saved=pytree.tree_map(_detached, saved))
         return self.results(lines)
 
     def _leaves(self, found: Any) -> list[Any]:

@@ -19,6 +19,7 @@ from wengert.errors import GraphError, at
 
 from .graph import AnyGraph
 from .node import CONSTANT, INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant
+from .node_info import NodeInfo
 from .op import Op
 
 CAPTURED = Leaf("captured")  # the value of a line from outside, which is still its derivative's way
@@ -72,10 +73,10 @@ def _value(node: Node) -> Any:
     return None if node.args else node.value
 
 
-def _noted(node: Node) -> dict[str, Any] | None:
+def _noted(node: Node) -> NodeInfo | None:
     if node.is_traced:
-        return node.extra
-    return {**(node.extra or {}), "spec": node.spec}
+        return node.info
+    return node.info_with(spec=node.spec)
 
 
 def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
@@ -157,4 +158,4 @@ def is_older(node: Node, since: int) -> bool:
 
 
 def _captured(node: Node) -> Node:
-    return type(node)(CAPTURED, (), NO_PARAMS, node.value, {"source": node, "spec": node.spec})
+    return type(node)(CAPTURED, (), NO_PARAMS, node.value, NodeInfo(node.spec, source=node))

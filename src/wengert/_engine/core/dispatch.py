@@ -23,6 +23,7 @@ from wengert.errors import (
 
 from .handle import Handle, _Class, is_general, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
+from .node_info import NodeInfo
 from .op import Op
 from .recording import _enabled, _session, noting, switches
 from .spec import spec_of, unweakened, weakened
@@ -100,7 +101,7 @@ def apply(
     else:
         node = _unrecorded(op, inputs, derived)
     node.params, node.value, node.serial = params, value, next_serial()
-    node.extra = _notes(op, node, inputs, values) if switches.count or op.notes_where else None
+    node.info = _notes(op, node, inputs, values) if switches.count or op.notes_where else None
     if type(value) is not _Array:
         if type(value) is tuple:
             return tuple([wrap(part(node, i)) for i in range(len(value))])
@@ -134,7 +135,7 @@ def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool
     return inputs, values, recorded, recorded or Discrete in types, _Array in types
 
 
-def _notes(op: Op, node: Node, inputs: Any, values: Any) -> dict[str, Any] | None:
+def _notes(op: Op, node: Node, inputs: Any, values: Any) -> NodeInfo | None:
     """The user's line, for operations that want it and while something is traced or watched."""
     opened = _session.get()
     if opened is not None and opened.checks is not None:
@@ -207,17 +208,15 @@ class Parts(dict[int, Any]):
 
 
 PART = Part()
-_OF_THE_WHOLE = ("spec", "requires", "name", "linear")
 
 
 def part(node: Node, index: int) -> Node:
     """The node of one output of `node`."""
     if node.value is None:
         spec = node.spec[index]
-        whole = node.extra or {}
-        extra = {k: v for k, v in whole.items() if k not in _OF_THE_WHOLE}
+        info = node.info_with(spec=spec, requires=None, name=None, linear=())
         cls = type(node) if spec.dtype.kind in "fc" else Discrete
-        return cls(PART, (node,), {"index": index}, None, {**extra, "spec": spec})
+        return cls(PART, (node,), {"index": index}, None, info)
     value = node.value[index]
     if type(node) is Constant:
         return constant(value)

@@ -197,8 +197,8 @@ class Graph:
         """What has to hold of the sizes for this graph to be right."""
         found: list[Requirement] = []
         for node in self.nodes:
-            if node.extra is not None and "requires" in node.extra:
-                found += node.extra["requires"]
+            if node.info is not None and node.info.requires is not None:
+                found += node.info.requires
         return list(dict.fromkeys(found))
 
     def verify(self) -> Graph:

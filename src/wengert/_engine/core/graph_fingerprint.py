@@ -152,8 +152,8 @@ class _Numbers:
             owner = owner_of(node)
             self._held.append(owner)
             return node if owner is None else ("variable", id(owner))
-        if node.extra is not None and "source" in node.extra:
-            return ("captured", node.extra["source"])
+        if node.info is not None and node.info.source is not None:
+            return ("captured", node.info.source)
         return (node.op, frozen(node.params)) if node.params else node
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from wengert.errors import ReadOnlyError, TraceError, at, user_line
 
 from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable, owner_of
+from .node_info import NodeInfo
 from .op import lookup
 from .recording import enable_grad, is_recording, session
 from .spec import spec_of
@@ -82,11 +83,11 @@ def held(node: Node) -> Any:
     refuse_ambiguous(node)
     if type(node) is not Node and node.value is None:
         return wrap(node)
-    extra = {**(node.extra or {}), "held": True}
-    extra.pop("linear", None)  # that is of its own operands
     if node.value is not None:
-        extra = {"spec": node.spec, "held": True}
-    return wrap(Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, None, extra))
+        info = NodeInfo(node.spec, held=True)
+    else:
+        info = node.info_with(held=True, linear=())  # linear is of its own operands
+    return wrap(Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, None, info))
 
 
 def is_traced(x: Any) -> bool:
@@ -131,7 +132,13 @@ def possibly(condition: Any) -> bool:
 def leaf(value: Any, owner: Handle, differentiable: bool = True) -> Node:
     """A leaf whose value belongs to `owner`, and whose gradient goes there."""
     cls = Node if differentiable else Discrete
-    return cls(INPUT, (), NO_PARAMS, value, {"owner": weakref.ref(owner)})
+    return cls(INPUT, (), NO_PARAMS, value, NodeInfo(owner=weakref.ref(owner)))
+
+
+def leaf_like(old: Node, value: Any, owner: Handle) -> Node:
+    """A leaf in the place of another, whose name and hooks it keeps."""
+    cls = Node if type(old) is Node else Discrete
+    return cls(INPUT, (), NO_PARAMS, value, old.info_with(owner=weakref.ref(owner)))
 
 
 def owners_of(variables: Sequence[Node]) -> list[Any]:
@@ -141,7 +148,7 @@ def owners_of(variables: Sequence[Node]) -> list[Any]:
         owner = owner_of(node)
         if owner is None:
             owner = wrap(node)
-            node.note("owner", weakref.ref(owner))
+            node.note(owner=weakref.ref(owner))
         owners.append(owner)
     return owners
 
@@ -241,9 +248,7 @@ def rebind(handle: Handle, node: Node) -> None:
     if not old.is_outdated and type(old.value) is np.ndarray:
         node.value = _laid_out(node.value, old.value)
     if is_variable(old) and (type(old) is Discrete or not is_recording()):
-        node = leaf(node.value, handle, type(old) is Node)
-        # A name and hooks belong to the leaf, whatever its value.
-        node.extra = {**(old.extra or {}), **(node.extra or {})}
+        node = leaf_like(old, node.value, handle)
     handle.node = node
     refresh_views(handle)
 
@@ -263,7 +268,7 @@ def _note_written(handle: Handle, old: Node) -> None:
         if open_session.isolated and old.serial < open_session.since:
             open_session.written.setdefault(handle, old)
         return
-    if "owner" not in (old.extra or {}):
+    if old.info is None or old.info.owner is None:
         if old.serial > open_session.since:
             return
         raise TraceError(
@@ -315,8 +320,8 @@ def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
     """Make it an error to use a handle and its views, which may show what was written, or not."""
     if handle is but:
         return
-    extra = {"spec": handle.node.spec, "where": user_line()}
-    handle.node = Discrete(AMBIGUOUS, (), NO_PARAMS, None, extra)
+    info = NodeInfo(handle.node.spec, where=user_line())
+    handle.node = Discrete(AMBIGUOUS, (), NO_PARAMS, None, info)
     for ref in getattr(handle, "_views", None) or ():
         inner = ref()
         if inner is not None:

@@ -56,7 +56,7 @@ def say(found: Any, what: str, units: str, advice: str = "Renumber them") -> Any
     """
     if isinstance(found, Handle) and found.node.value is None:
         said = {**found.node.metadata, _KEY: (what, units, advice)}
-        found.node.note("metadata", said)
+        found.node.note(metadata=said)
     return found
 
 

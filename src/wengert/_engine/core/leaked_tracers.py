@@ -23,7 +23,7 @@ def ended(inputs: Iterable[Node], what: str) -> None:
     """Note that the trace of these inputs has ended."""
     now = next_serial()
     for node in inputs:
-        node.note("trace", (what, now))
+        node.note(trace=(what, now))
 
 
 def source(node: Node) -> Node | None:
@@ -43,12 +43,17 @@ def source(node: Node) -> Node | None:
 
 def is_ended(node: Node) -> bool:
     """Whether a line is an input of a trace that has ended."""
-    return node.op is INPUT and node.extra is not None and "trace" in node.extra
+    return node.op is INPUT and node.info is not None and node.info.trace is not None
+
+
+def _trace(node: Node) -> tuple[str, int]:
+    assert node.info is not None and node.info.trace is not None
+    return node.info.trace
 
 
 def told(node: Node) -> str:
     """What was traced when such an input was one."""
-    return str((node.extra or {})["trace"][0])
+    return _trace(node)[0]
 
 
 def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
@@ -67,7 +72,7 @@ def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
     odd = next((n for n in nodes if n not in known and is_ended(n)), None)
     if odd is None:
         return
-    since = (odd.extra or {})["trace"][1]
+    since = _trace(odd)[1]
     depending = {odd}
     where = None
     for node in nodes:

@@ -25,6 +25,7 @@ import numpy as np
 
 from wengert.errors import MutatedError
 
+from .node_info import NodeInfo
 from .spec import spec_of
 
 if TYPE_CHECKING:
@@ -74,38 +75,20 @@ class Node:
         None while only the spec is known.
     serial : int
         Order of creation; larger than the serial of every argument.
-    extra : dict or None
-        What few nodes have, by these keys:
-
-        * ``spec``: of a traced line.
-        * ``name``: given by the user.
-        * ``where``: the user's line, ``file.py:12, in f``.
-        * ``scope``, ``metadata``: of the scopes it was traced in.
-        * ``level``: the order of the derivative that it belongs to, where that is not 0.
-        * ``linear``: the operands that are (co)tangents which may be zero because something was
-          not chosen (autodiff/strong_zeros.py).
-        * ``owner``: of a variable, a weak reference to the tensor whose value it is; ``holder``
-          keeps that tensor alive where nobody else does (a graph read from a file).
-        * ``symbolic``: of a `wengert.variable`, by which graphs are derived for all its values.
-        * ``hooks``: of `register_hook`, by number.
-        * ``source``: of a captured line, the line outside that it stands for.
-        * ``held``: it is the value of its operand, which no derivative passes (core/handle.py).
-        * ``step``: of a loop that ran at once, where lines are noted (core/tracing.py).
-        * ``requires``: what its shape rule demands of sizes (core/symbolic/constraints.py).
-        * ``probed``: its shape was found by probing, and is checked at each run; ``unchecked``
-          says of a line read from a file that this is so because it could not be asked.
+    info : NodeInfo or None
+        What only some nodes have: spec, name, user's line, hooks ... (core/node_info.py).
     version : State or None
         For a large array that was written to in place (copy_on_write.py).
     """
 
-    __slots__ = ("__weakref__", "args", "extra", "op", "params", "serial", "value", "version")
+    __slots__ = ("__weakref__", "args", "info", "op", "params", "serial", "value", "version")
 
     op: Op | Leaf
     args: tuple[Any, ...]
     params: dict[str, Any]
     value: Any
     serial: int
-    extra: dict[str, Any] | None
+    info: NodeInfo | None
     version: State | None
 
     def __init__(
@@ -114,13 +97,13 @@ class Node:
         args: tuple[Any, ...] = (),
         params: dict[str, Any] = NO_PARAMS,
         value: Any = None,
-        extra: dict[str, Any] | None = None,
+        info: NodeInfo | None = None,
     ) -> None:
         self.op = op
         self.args = args
         self.params = params
         self.value = value
-        self.extra = extra
+        self.info = info
         self.version = None  # where time counts (dispatch.py) the slot is left empty: __getattr__
         self.serial = next_serial()
 
@@ -159,8 +142,8 @@ class Node:
         """Shape and dtype (a tuple of specs for an operation with several outputs)."""
         if self.version is not None:
             return self.version.spec
-        if self.value is None and self.extra:
-            return self.extra.get("spec")
+        if self.value is None and self.info is not None:
+            return self.info.spec
         return spec_of(self.value)
 
     @property
@@ -171,22 +154,22 @@ class Node:
     @property
     def level(self) -> int:
         """0 in the function itself, k in a k-th derivative of it; noted while tracing."""
-        return self.extra.get("level", 0) if self.extra else 0
+        return 0 if self.info is None else self.info.level
 
     @property
     def scope(self) -> str:
         """The path of the scopes it was traced in, "encoder/layer1"; empty outside of all."""
-        return self.extra.get("scope", "") if self.extra else ""
+        return "" if self.info is None else self.info.scope
 
     @property
     def name(self) -> str | None:
         """A name given by the user, if any."""
-        return self.extra.get("name") if self.extra else None
+        return None if self.info is None else self.info.name
 
     @property
     def where(self) -> str | None:
         """The user's file and line, where it was noted (tracing, debugging, user operations)."""
-        return self.extra.get("where") if self.extra else None
+        return None if self.info is None else self.info.where
 
     @property
     def is_leaf(self) -> bool:
@@ -201,13 +184,31 @@ class Node:
     @property
     def metadata(self) -> dict[str, Any]:
         """What was said of the scopes it was traced in (`wengert.scope`)."""
-        return dict((self.extra or {}).get("metadata", NO_PARAMS))
+        return {} if self.info is None else dict(self.info.metadata or NO_PARAMS)
 
-    def note(self, key: str, item: Any) -> None:
-        """Attach something that few nodes have."""
-        if self.extra is None:
-            self.extra = {}
-        self.extra[key] = item
+    def note(self, **facts: Any) -> None:
+        """Set facts that only some nodes have, fields of `NodeInfo`."""
+        if self.info is None:
+            self.info = NodeInfo()
+        for key, item in facts.items():
+            setattr(self.info, key, item)
+
+    def info_with(self, **facts: Any) -> NodeInfo:
+        """A copy of its `info` with other values for some fields."""
+        info = NodeInfo() if self.info is None else self.info.copy()
+        for key, item in facts.items():
+            setattr(info, key, item)
+        return info
+
+    def provenance(self, spec: Any) -> NodeInfo:
+        """The `info` of a traced line of that spec that takes the place of this one.
+
+        It takes over user's line, scope, metadata and level.
+        """
+        old = self.info
+        if old is None:
+            return NodeInfo(spec)
+        return NodeInfo(spec, None, old.where, old.scope, old.metadata, old.level)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.serial}: {self.op.name} {self.spec}>"
@@ -248,7 +249,7 @@ class Watched(Constant):
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
         self._print = fingerprint(array)
-        self.op, self.args, self.params, self.extra = CONSTANT, (), NO_PARAMS, None
+        self.op, self.args, self.params, self.info = CONSTANT, (), NO_PARAMS, None
         self.serial = next_serial()
 
     @property
@@ -298,15 +299,15 @@ def keep(array: np.ndarray[Any, Any]) -> Any:
 
 def is_variable(node: Node) -> bool:
     """Whether it is a leaf whose value belongs to a tensor: a parameter, a variable."""
-    return not node.args and node.extra is not None and "owner" in node.extra
+    return not node.args and node.info is not None and node.info.owner is not None
 
 
 def owner_of(node: Node) -> Any:
     """The tensor that a value belongs to, and its gradient goes to; None if none, or none now."""
-    owner = node.extra.get("owner") if node.extra is not None else None
+    owner = None if node.info is None else node.info.owner
     return None if owner is None else owner()
 
 
 def constant(value: Any, name: str | None = None) -> Constant:
     """A line that holds a value and nothing else."""
-    return Constant(CONSTANT, (), NO_PARAMS, value, {"name": name} if name else None)
+    return Constant(CONSTANT, (), NO_PARAMS, value, NodeInfo(name=name) if name else None)

@@ -79,7 +79,7 @@ class Sweep:
 
 def linear_in(node: Node) -> tuple[int, ...]:
     """The operands of a line of a graph that are (co)tangents which may be zero by a choice."""
-    return () if node.extra is None else node.extra.get("linear", ())
+    return () if node.info is None else node.info.linear
 
 
 class Op:

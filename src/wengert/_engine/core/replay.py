@@ -138,7 +138,8 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
     owner = owner_of(node)
     if owner is not None:  # a variable: as it is now
         return wrap(owner.node)
-    return wrap((node.extra or {}).get("source", node))
+    captured = None if node.info is None else node.info.source
+    return wrap(node if captured is None else captured)
 
 
 def _node(x: Any) -> Node:

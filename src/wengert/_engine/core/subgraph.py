@@ -97,7 +97,7 @@ class Body(Graph):
     def __reduce__(self) -> Any:
         # Line by line: lists are longer than recursion is deep.
         rows = [
-            (type(n), _LEAVES.get(n.op, n.op), self.operands(i), n.params, _own(n), n.extra)
+            (type(n), _LEAVES.get(n.op, n.op), self.operands(i), n.params, _own(n), n.info)
             for i, n in enumerate(self.nodes)
         ]
         places = [[self.index(n) for n in nodes] for nodes in (self.inputs, self.outputs)]
@@ -125,14 +125,14 @@ class Body(Graph):
             return self
 
         def change(node: Node, args: tuple[Node, ...]) -> Node:
-            extra = {**(node.extra or {}), "spec": at_sizes(node.spec, sizes)}
+            info = node.info_with(spec=at_sizes(node.spec, sizes))
             value = node.value if isinstance(node.op, Leaf) else None
             if node.op is CONSTANT and isinstance(node, Constant):
                 return node
             params = substituted(node.params, sizes)
             if node.op is SIZE and type(params["size"]) is int:
                 return constant(params["size"])
-            return type(node)(node.op, args, params, value, extra)
+            return type(node)(node.op, args, params, value, info)
 
         lines = rebuilt(self.nodes, None, change)
         return self.with_lines({old: new for old, new in lines.items() if old is not new})
@@ -149,9 +149,9 @@ def _restored(rows: Sequence[Any], inputs: Any, outputs: Any, name: str) -> Body
     """A body that was pickled."""
     nodes: list[Node] = []
     leaves = {word: op for op, word in _LEAVES.items()}
-    for cls, op, operands, params, value, extra in rows:
+    for cls, op, operands, params, value, info in rows:
         op = leaves[op] if type(op) is str else op
-        nodes.append(cls(op, tuple([nodes[k] for k in operands]), params, value, extra))
+        nodes.append(cls(op, tuple([nodes[k] for k in operands]), params, value, info))
     return Body(*[nodes[k] for k in outputs], inputs=[nodes[k] for k in inputs], name=name)
 
 

@@ -34,6 +34,7 @@ from .dynamic_scope import Block, Blocks
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
 from .integer_range import fitted
 from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
+from .node_info import NodeInfo
 from .op import Op, lookup
 from .policy import check_cast, chosen
 from .recording import is_recording, naming
@@ -51,10 +52,8 @@ def placeholder(spec: Spec, name: str | None = None, differentiable: bool | None
     """A line whose value will be fed; an integer or a truth value has no derivative."""
     if differentiable is None:
         differentiable = is_inexact(spec.dtype)
-    extra: dict[str, Any] = {"spec": spec}
-    if name is not None:
-        extra["name"] = name
-    return (Node if differentiable else Discrete)(INPUT, (), NO_PARAMS, None, extra)
+    cls = Node if differentiable else Discrete
+    return cls(INPUT, (), NO_PARAMS, None, NodeInfo(spec, name))
 
 
 _INTEGER = Spec((), np.dtype(np.int64), weak=True)
@@ -62,7 +61,7 @@ _INTEGER = Spec((), np.dtype(np.int64), weak=True)
 
 def size_node(size: Dim) -> Node:
     """A size with a name as a line of the list."""
-    return Discrete(SIZE, (), {"size": size}, None, {"spec": _INTEGER})
+    return Discrete(SIZE, (), {"size": size}, None, NodeInfo(_INTEGER))
 
 
 @register_value
@@ -101,18 +100,17 @@ class Derivation:
 
     def enter(self, node: Node) -> None:
         """The lines to come stem from this one."""
-        extra = node.extra
+        info = node.info
         if self.linear:
             self.linear = set()
         self.where, self.scope, self.metadata = None, "", None
-        if extra is not None:
-            self.where, self.scope = extra.get("where"), extra.get("scope", "")
-            self.metadata = extra.get("metadata")
+        if info is not None:
+            self.where, self.scope, self.metadata = info.where, info.scope, info.metadata
 
     def stays_linear(self, node: Node, args: Sequence[Any]) -> None:
         """The lines to come are this one on other operands, and linear in the same."""
-        if node.extra is not None and "linear" in node.extra:
-            operands = [args[k] for k in node.extra["linear"]]
+        if node.info is not None and node.info.linear:
+            operands = [args[k] for k in node.info.linear]
             self.linear.update([x.node for x in operands if isinstance(x, Handle)])
 
     def put_inside(self, path: str, metadata: dict[str, Any]) -> None:
@@ -204,19 +202,15 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
         _scope.forget()
 
 
-def noted(inputs: Sequence[Any], where: str | None = None) -> dict[str, Any]:
+def noted(inputs: Sequence[Any], where: str | None = None) -> NodeInfo:
     """What is noted at a line that has a value: the user's line, and the level of a derivative."""
     stem = _derivation.get() or naming()
     level = 0 if stem is None else stem.level
     for a in inputs:
-        if isinstance(a, Node) and a.extra:
-            level = max(level, a.extra.get("level", 0))
+        if isinstance(a, Node) and a.info is not None and a.info.level > level:
+            level = a.info.level
     where = where or (None if stem is None else stem.where) or user_line()
-    found: dict[str, Any] = {"where": where, "level": level} if level else {"where": where}
-    step = _step.get()
-    if step:
-        found["step"] = step
-    return found
+    return NodeInfo(where=where, level=level, step=_step.get())
 
 
 _step: Blocks[str] = Blocks("wengert_step", "")
@@ -238,32 +232,25 @@ def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
             _step.forget()
 
 
-def _placed(spec: Any, inputs: Sequence[Any]) -> dict[str, Any]:
+def _placed(spec: Any, inputs: Sequence[Any]) -> NodeInfo:
     """What is noted at a line: its spec, user's line, scope and level."""
-    extra: dict[str, Any] = {"spec": spec}
     stem = _derivation.get()
     if stem is not None:
         level = stem.level
-        extra["where"], path, said = stem.where or user_line(), stem.scope, stem.metadata
+        where, path, said = stem.where or user_line(), stem.scope, stem.metadata
     else:
         level = 0
-        extra["where"], path, said = user_line(), _scope.get(), _metadata.get()
-    if path:
-        extra["scope"] = path
-    if said:
-        extra["metadata"] = said
+        where, path, said = user_line(), _scope.get(), _metadata.get()
     for a in inputs:
-        if isinstance(a, Node) and a.extra is not None:
-            below = a.extra.get("level", 0)
-            if below > level:
-                level = below
-    if level:
-        extra["level"] = level
+        if isinstance(a, Node) and a.info is not None and a.info.level > level:
+            level = a.info.level
+    info = NodeInfo(spec, None, where, path, said or None, level)
     if stem is not None and stem.linear:
-        found = tuple([k for k, a in enumerate(inputs) if isinstance(a, Node) and a in stem.linear])
-        if found:
-            extra["linear"] = found
-    return extra
+        linear = stem.linear
+        info.linear = tuple(
+            [k for k, a in enumerate(inputs) if isinstance(a, Node) and a in linear]
+        )
+    return info
 
 
 def _linear_too(node: Node) -> None:
@@ -322,8 +309,8 @@ def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
 
 def _spec(a: Any) -> Any:
     if isinstance(a, Node):
-        extra = a.extra
-        return extra["spec"] if a.value is None and extra is not None else a.spec
+        info = a.info
+        return info.spec if a.value is None and info is not None else a.spec
     known = _NUMBERS.get(type(a))
     return spec_of(a) if known is None else known
 
@@ -381,12 +368,12 @@ def record(
     if policy is not None:
         check_cast(policy, op, specs, spec)
     node = cls(op, inputs, params, None, _placed(spec, inputs))
-    if not op.discrete and node.extra is not None and "linear" in node.extra:
+    if not op.discrete and node.info is not None and node.info.linear:
         _linear_too(node)
     if needs.needs:
-        node.note("requires", needs.needs)
+        node.note(requires=needs.needs)
     if needs.probed:
-        node.note("probed", True)
+        node.note(probed=True)
     if type(spec) is tuple:
         return tuple([wrap(part_of(node, i)) for i in range(len(spec))])
     handle = wrap(node)
@@ -419,7 +406,7 @@ def _argument(a: Any, op: Op) -> Any:
         if a.op is AMBIGUOUS:
             refuse_ambiguous(a)
         # A comparison of something held is a comparison of the thing itself.
-        return a.args[0] if op.discrete and a.extra is not None and "held" in a.extra else a
+        return a.args[0] if op.discrete and a.info is not None and a.info.held else a
     if type(a) is Dim:
         return size_node(a)
     return keep(a) if type(a) is np.ndarray else a

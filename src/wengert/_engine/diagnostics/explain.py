@@ -194,5 +194,5 @@ def _variable(x: Any, path: str) -> Any:
     if not isinstance(spec, Spec) or isinstance(x, Handle) or not is_inexact(spec.dtype):
         return x
     node = fresh(x)
-    node.note("name", re.sub(r"^\['(\w+)'\]", r"\1", path))
+    node.note(name=re.sub(r"^\['(\w+)'\]", r"\1", path))
     return wrap(node)

@@ -200,7 +200,7 @@ def _held(node: Node, graph: Graph) -> Iterator[Finding]:
 
 
 def _probed(node: Node, graph: Graph) -> Iterator[Finding]:
-    if node.extra is not None and node.extra.get("probed"):
+    if node.info is not None and node.info.probed:
         message = (
             f"the shape of {named(node)} was found by trying some sizes, and is checked at each run"
         )

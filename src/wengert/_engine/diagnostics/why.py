@@ -153,11 +153,10 @@ UNROLLED = (
 
 def _with_step(finding: Finding) -> Finding:
     """A finding that says in which step of a loop its line ran."""
-    extra = finding.node.extra if finding.node is not None else None
-    step = (extra or {}).get("step")
-    if step is None:
+    info = finding.node.info if finding.node is not None else None
+    if info is None or not info.step:
         return finding
-    return replace(finding, message=f"in {step}: {finding.message}")
+    return replace(finding, message=f"in {info.step}: {finding.message}")
 
 
 # ---- tensors -----------------------------------------------------------------------------------

@@ -161,7 +161,7 @@ def _twin(owner: Any, memo: dict[int, Any]) -> Any:
     if twin.node is old:  # not a leaf that requires a gradient
         twin.node = leaf(np.array(old.value), twin, type(old) is Node)
     if old.name is not None:
-        twin.node.note("name", old.name)
+        twin.node.note(name=old.name)
     return twin
 
 

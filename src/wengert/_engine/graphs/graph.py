@@ -112,7 +112,8 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
         """
         fed = set(self.inputs)
         return any(
-            (n.op is INPUT and n.is_traced and n not in fed) or "source" in (n.extra or {})
+            (n.op is INPUT and n.is_traced and n not in fed)
+            or (n.info is not None and n.info.source is not None)
             for n in self.leaves
         )
 

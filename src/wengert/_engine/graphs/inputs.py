@@ -103,7 +103,7 @@ def input(name: str, shape: Lengths = (), dtype: Any = "float64") -> Any:
     (5.0, 5.0)
     """
     node = placeholder(spec(shape, dtype), word(name, "the name of an input"))
-    node.note("by_hand", True)  # to be fed, it is a key of a dict
+    node.note(by_hand=True)  # to be fed, it is a key of a dict
     return wrap(node)
 
 
@@ -143,9 +143,9 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
         differentiable = is_inexact(array.dtype)
     made: Any = object.__new__(_handle_class())
     made.node = leaf(array, made, differentiable)
-    made.node.note("symbolic", True)
+    made.node.note(symbolic=True)
     if name is not None:
-        made.node.note("name", word(name, "the name of a variable"))
+        made.node.note(name=word(name, "the name of a variable"))
     return made
 
 

@@ -64,5 +64,5 @@ def holds(node: Node, key: str, wanted: Any) -> bool:
         return f"{node.scope}/".startswith(f"{wanted}/")
     if key == "where":
         return wanted in (node.where or "")
-    noted = {**(node.extra or {}).get("metadata", {}), "level": node.level, "kind": node.kind}
+    noted = {**node.metadata, "level": node.level, "kind": node.kind}
     return key in noted and bool(noted[key] == wanted or str(noted[key]) == wanted)

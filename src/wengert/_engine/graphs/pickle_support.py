@@ -50,5 +50,5 @@ def _line(variable: Node, owner: Any) -> Node:
         return owner.node  # type: ignore[no-any-return]
     line = leaf(owner.node.value, owner, type(variable) is Node)
     if variable.name is not None:
-        line.note("name", variable.name)
+        line.note(name=variable.name)
     return line

@@ -163,7 +163,7 @@ def _followed(node: Node, place: Mapping[Node, Node], stem: Any) -> Node:
         return made[0].node.args[0]  # type: ignore[no-any-return]
     line: Node = made.node
     if node.name:
-        line.note("name", node.name)
+        line.note(name=node.name)
     return line
 
 

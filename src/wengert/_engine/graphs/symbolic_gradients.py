@@ -141,7 +141,7 @@ def _swept(
 
 
 def _is_symbolic(node: Node) -> bool:
-    return node.extra is not None and "symbolic" in node.extra
+    return node.info is not None and node.info.symbolic
 
 
 def _complain(target: Node, choice: str) -> None:

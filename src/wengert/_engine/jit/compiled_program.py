@@ -238,7 +238,8 @@ def _plain(x: Any) -> Any:
 
 def _source(node: Node) -> Any:
     """The line outside that a captured one stands for."""
-    return (node.extra or {})["source"]
+    assert node.info is not None
+    return node.info.source
 
 
 def _taking_part(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:

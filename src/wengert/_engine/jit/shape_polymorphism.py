@@ -163,4 +163,4 @@ def _name(count: int) -> str:
 
 def _is_probed(compiled: Compiled) -> bool:
     """Whether a shape was found by trying, and may follow another rule at some size."""
-    return any(n.extra is not None and "probed" in n.extra for n in compiled.graph.nodes)
+    return any(n.info is not None and n.info.probed for n in compiled.graph.nodes)

@@ -110,7 +110,7 @@ class Walk:
     def _leaf(self, node: Node) -> Node:
         if not self.merge:
             return node
-        if node.op is CONSTANT and type(node) is Constant and node.extra is None:
+        if node.op is CONSTANT and type(node) is Constant and node.info is None:
             value = node.value
             if type(value) is np.ndarray and value.nbytes > _SMALL:
                 return node
@@ -124,9 +124,9 @@ class Walk:
 
     def spec(self, node: Node) -> Any:
         """The spec of a line."""
-        extra = node.extra
-        if extra is not None and "spec" in extra:
-            return extra["spec"]
+        info = node.info
+        if info is not None and info.spec is not None:
+            return info.spec
         found = self._specs.get(node)
         if found is None:
             found = self._specs[node] = node.spec
@@ -316,18 +316,18 @@ class Walk:
                 break
             if type(a) is Discrete:
                 cls = Discrete
-        extra = _like(like)
-        extra["spec"] = spec
+        info = like.provenance(spec)
+        if like.info is not None:
+            info.requires = like.info.requires
         if needs.needs:
-            extra["requires"] = [*extra.get("requires", ()), *needs.needs]
-        if needs.probed:
-            extra["probed"] = True
+            info.requires = [*(info.requires or ()), *needs.needs]
+        info.probed = needs.probed
         linear = linear_in(like) and [k for k, a in enumerate(args) if a in self._linear]
         if linear and not op.discrete:
-            extra["linear"] = tuple(linear)
-        made = self.simplest(cls(op, args, params or NO_PARAMS, None, extra))
+            info.linear = tuple(linear)
+        made = self.simplest(cls(op, args, params or NO_PARAMS, None, info))
         self._final.add(made)
-        if "linear" in extra:
+        if info.linear:
             self._linear.add(made)
         return made
 
@@ -348,7 +348,7 @@ class Walk:
 
 def _linear_lines(graph: AnyGraph) -> set[Node]:
     """The lines of derivatives that note in which operands they are linear, and these operands."""
-    found = {n for n in graph.nodes if n.extra is not None and "linear" in n.extra}
+    found = {n for n in graph.nodes if n.info is not None and n.info.linear}
     return found.union(*[[n.args[k] for k in linear_in(n)] for n in found])
 
 
@@ -356,22 +356,16 @@ def _slotted(value: Any, found: Found) -> Any:
     return found.params[value.name] if type(value) is Slot else value
 
 
-def _like(line: Node) -> dict[str, Any]:
-    """What a new line takes over from the one it replaces."""
-    extra = line.extra or {}
-    return {k: extra[k] for k in ("where", "scope", "level", "metadata", "requires") if k in extra}
-
-
 def _named(made: Node, line: Node) -> None:
     """Let a new line bear the name of the one it replaces."""
     if line.name is not None and made.args:
-        made.note("name", line.name)
+        made.note(name=line.name)
 
 
 def _moved(node: Node, args: tuple[Node, ...]) -> Node:
     """A line on other operands of the same specs."""
-    if node.value is None and node.extra is not None:
-        return type(node)(node.op, args, node.params, None, node.extra)
+    if node.value is None and node.info is not None:
+        return type(node)(node.op, args, node.params, None, node.info)
     return with_args(node, args)
 
 

@@ -53,8 +53,8 @@ def _wrong_line(graph: Graph, trusted: set[Node]) -> str | None:
     """What is wrong with the first line that is; None if all are right."""
     specs: dict[Node, Any] = {}
     for i, node in enumerate(graph.nodes):
-        extra = node.extra
-        spec = extra["spec"] if extra is not None and "spec" in extra else node.spec
+        info = node.info
+        spec = info.spec if info is not None and info.spec is not None else node.spec
         specs[node] = spec
         if node in trusted:
             continue

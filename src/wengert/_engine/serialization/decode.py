@@ -117,7 +117,7 @@ class Reader:
             else:
                 made.node = leaf(value, made, x["kind"] == "differentiable")
                 if "name" in x:
-                    made.node.note("name", x["name"])
+                    made.node.note(name=x["name"])
         self.tensors.append(made)
 
     def tensor(self, x: Any, depth: int = 0) -> Handle:

@@ -15,6 +15,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import CONSTANT, INPUT, NO_PARAMS, Leaf, Node, is_variable
+from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.spec import Spec, bare, is_inexact, shown, spec_of
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.constraints import Requirement
@@ -26,7 +27,7 @@ from . import dim_json
 from .class_registry import graph_class
 from .decode import Reader, read_spec, registered
 from .errors import Damage, brief, index, need
-from .graph_json import ANEW, LETTERS, OWN
+from .graph_json import LETTERS, MORE
 from .verify_specs import Budget
 
 _KEYS = {
@@ -141,42 +142,46 @@ class _Lines:
         params = self.reader.value(notes["params"]) if "params" in notes else NO_PARAMS
         if type(params) is not dict or not all(type(k) is str for k in params):
             raise Damage("its parameters have no names")
-        extra = self._extra(notes)
+        info = self._info(notes, len(args))
         if spec is not None:
-            extra["spec"] = self.specs[index(spec, len(self.specs), "the spec")]
+            info.spec = self.specs[index(spec, len(self.specs), "the spec")]
         if type(what) is str:
             need(not args, "a line without an operation has operands")
-            return self._leaf(what, letter, params, notes, extra)
+            return self._leaf(what, letter, params, notes, info)
         misplaced = "value" in notes or "tensor" in notes or spec is None
         need(not misplaced, "a misplaced note")
         op = self.ops[index(what, len(self.ops), "the operation")]
-        self._check(op, args, params, extra)
-        return _CLASS_OF[letter](op, args, params, None, extra)
+        self._check(op, args, params, info)
+        return _CLASS_OF[letter](op, args, params, None, info)
 
-    def _extra(self, notes: dict[str, Any]) -> dict[str, Any]:
-        extra: dict[str, Any] = {k: notes[k] for k in ("name", "scope", "level") if k in notes}
-        need(0 <= extra.get("level", 0) < 2**31, "the level of a derivative is out of range")
+    def _info(self, notes: dict[str, Any], operands: int) -> NodeInfo:
+        info = NodeInfo(None, **{k: notes[k] for k in ("name", "scope", "level") if k in notes})
+        need(0 <= info.level < 2**31, "the level of a derivative is out of range")
         if "where" in notes:
-            extra["where"] = self.x["texts"][index(notes["where"], len(self.x["texts"]), "a text")]
+            info.where = self.x["texts"][index(notes["where"], len(self.x["texts"]), "a text")]
         if "requires" in notes:
-            extra["requires"] = [_requirement(r) for r in notes["requires"]]
-        if notes.get("probed"):
-            extra["probed"] = True
+            info.requires = [_requirement(r) for r in notes["requires"]]
+        info.probed = bool(notes.get("probed"))
         if "more" in notes:
             more = self.reader.value(notes["more"])
-            right = type(more) is dict and not more.keys() & {*OWN, *ANEW}
-            need(right and all(type(k) is str for k in more), "its notes are no notes")
-            extra.update(more)
-        return extra
+            need(type(more) is dict, f"{brief(more)} is not a table of further notes")
+            for key, item in more.items():
+                if type(item) is not MORE.get(key):
+                    raise Damage(f"{brief(key)}: {brief(item)} is no note")
+                setattr(info, key, item)
+            need(all(type(k) is int and 0 <= k < operands for k in info.linear), "no such operand")
+            trace = info.trace
+            need(trace is None or list(map(type, trace)) == [str, int], "a trace without a name")
+        return info
 
-    def _leaf(self, what: str, letter: str, params: Any, notes: Any, extra: dict[str, Any]) -> Node:
+    def _leaf(self, what: str, letter: str, params: Any, notes: Any, info: NodeInfo) -> Node:
         cls = _CLASS_OF[letter]
         need(("tensor" in notes) == (what == "variable"), "a misplaced tensor")
         need(("value" in notes) == (what in ("constant", "value")), "a misplaced value")
         need(bool(params) == (what == "size"), "misplaced parameters")
-        need(("spec" in extra) == (what not in ("constant", "value")), "a misplaced spec")
+        need((info.spec is not None) == (what not in ("constant", "value")), "a misplaced spec")
         if what == "variable":
-            return self._variable(letter, notes["tensor"], extra)
+            return self._variable(letter, notes["tensor"], info)
         if what in ("constant", "value"):
             value = _owned(self.reader.value(notes["value"]))
             need((what == "constant") == (letter == "C"), "a constant of another type")
@@ -187,58 +192,55 @@ class _Lines:
                     "no number to differentiate",
                 )
             op = CONSTANT if what == "constant" else INPUT
-            return cls(op, (), NO_PARAMS, value, extra or None)
+            return cls(op, (), NO_PARAMS, value, info if info.facts() else None)
         need(what in ("input", "size"), f"lines of the kind {brief(what)} are unknown")
-        need(hasattr(extra["spec"], "dtype"), f"the spec of an {what} is none")
+        need(hasattr(info.spec, "dtype"), f"the spec of an {what} is none")
         if what == "size":
             need(params.keys() == {"size"} and letter == "D", f"{brief(params)} is no size")
-            need(bare(extra["spec"]) == ((), spec_of(1).dtype), "the spec of a size is none")
+            need(bare(info.spec) == ((), spec_of(1).dtype), "the spec of a size is none")
             need(isinstance(params["size"], Dim), "a size without a name")
-            return cls(SIZE, (), params, None, extra)
-        inexact = is_inexact(extra["spec"].dtype)
+            return cls(SIZE, (), params, None, info)
+        inexact = is_inexact(info.spec.dtype)
         need(letter == "D" or (letter == "N" and inexact), "an input of another type")
-        return cls(INPUT, (), NO_PARAMS, None, extra)
+        return cls(INPUT, (), NO_PARAMS, None, info)
 
-    def _variable(self, letter: str, number: int, extra: dict[str, Any]) -> Node:
+    def _variable(self, letter: str, number: int, info: NodeInfo) -> Node:
         handle = self.reader.tensor(number)
         node = handle.node
-        need(
-            bare(extra["spec"]) == bare(node.spec), "a variable's value has another shape or dtype"
-        )
+        need(bare(info.spec) == bare(node.spec), "a variable's value has another shape or dtype")
         cls = _CLASS_OF[letter]
         if type(node) is not cls or not is_variable(node):
             need(letter != "C" and is_inexact(node.spec.dtype), "a variable of another type")
-            node = cls(INPUT, (), NO_PARAMS, node.value, {**extra, "owner": weakref.ref(handle)})
+            info.owner = weakref.ref(handle)
+            node = cls(INPUT, (), NO_PARAMS, node.value, info)
         if id(handle) not in self.reader.given:  # what the program brought keeps its own notes
-            for key, item in extra.items():
-                if key != "spec" and key not in (node.extra or {}):
-                    node.note(key, item)
+            own = {} if node.info is None else node.info.facts()
+            node.note(**{k: v for k, v in info.facts().items() if k != "spec" and k not in own})
         # A list knows its tensors weakly: somebody has to hold one that only the file knew.
-        node.note("holder", handle)
+        node.note(holder=handle)
         return node
 
-    def _check(self, op: Any, args: tuple[Node, ...], params: Any, extra: dict[str, Any]) -> None:
+    def _check(self, op: Any, args: tuple[Node, ...], params: Any, info: NodeInfo) -> None:
         try:
             found = self.budget.spec_of_line(op, [a.spec for a in args], params)
         except ValueError as error:
             raise Damage(f"{op.name} refuses its operands or parameters: {error}") from error
         if found is None:
-            if "probed" not in extra:  # that is not in the file, and not to be when saved again
-                extra["probed"] = extra["unchecked"] = True
+            if not info.probed:  # that is not in the file, and not to be when saved again
+                info.probed = info.unchecked = True
             return
         spec, needs = found
-        if bare(spec) != bare(extra["spec"]):
+        if bare(spec) != bare(info.spec):
             raise Damage(
                 f"{op.name} of its operands gives {shown(spec)}, and the file says "
-                f"{shown(extra['spec'])}"
+                f"{shown(info.spec)}"
             )
         if not needs.needs and not needs.probed:
             return
-        missing = [r for r in needs.needs if r not in extra.get("requires", ())]
+        missing = [r for r in needs.needs if r not in (info.requires or ())]
         if missing:
-            extra["requires"] = [*extra.get("requires", ()), *missing]
-        if needs.probed:
-            extra["probed"] = True
+            info.requires = [*(info.requires or ()), *missing]
+        info.probed = info.probed or needs.probed
 
 
 def _owned(value: Any) -> Any:

@@ -46,9 +46,17 @@ from .encode import Path, Writer, spec_json
 from .verify_specs import Budget
 
 LETTERS: dict[type[Node], str] = {Node: "N", Discrete: "D", Constant: "C"}
-# What a line has of its own in the file, and what is made anew or belongs to the program.
-OWN = ("spec", "name", "where", "scope", "level", "requires", "params", "value", "tensor")
-ANEW = ("owner", "holder", "hooks", "unchecked", "source", "probed")
+# The further fields of `NodeInfo` that a file may hold, and their types; the others belong to the
+# program that runs.
+MORE = {
+    "metadata": dict,
+    "linear": tuple,
+    "step": str,
+    "held": bool,
+    "symbolic": bool,
+    "by_hand": bool,
+    "trace": tuple,
+}
 
 
 def graph_json(writer: Writer, graph: Graph, path: Path) -> Any:
@@ -166,24 +174,26 @@ class _Lines:
             )
 
     def _notes(self, node: Node, path: Path) -> dict[str, Any]:
-        extra = node.extra or {}
         notes: dict[str, Any] = {}
-        if extra.get("name") is not None:
-            notes["name"] = str(extra["name"])
-        where = shortened(extra.get("where"), self.writer.where)
+        info = node.info
+        if info is None:
+            return notes
+        if info.name is not None:
+            notes["name"] = str(info.name)
+        where = shortened(info.where, self.writer.where)
         if where is not None:
             notes["where"] = self.texts.setdefault(where, len(self.texts))
-        if extra.get("scope"):
-            notes["scope"] = str(extra["scope"])
-        if extra.get("level"):
-            notes["level"] = int(extra["level"])
-        if extra.get("requires"):
-            notes["requires"] = [[spelled(r.length), r.equal, r.reason] for r in extra["requires"]]
-        if extra.get("probed") and not extra.get("unchecked"):
+        if info.scope:
+            notes["scope"] = str(info.scope)
+        if info.level:
+            notes["level"] = int(info.level)
+        if info.requires:
+            notes["requires"] = [[spelled(r.length), r.equal, r.reason] for r in info.requires]
+        if info.probed and not info.unchecked:
             notes["probed"] = True
-        rest = {k: v for k, v in extra.items() if k not in OWN and k not in ANEW}
-        if rest:
-            notes["more"] = self.writer.value(rest, path)
+        more = {k: v for k in MORE if (v := getattr(info, k))}
+        if more:
+            notes["more"] = self.writer.value(more, path)
         return notes
 
 

@@ -126,7 +126,7 @@ def _is_from_before(x: Handle) -> bool:
     if node.value is not None:
         return False
     open_session = session()  # none while a graph is built by hand, whose inputs are fed as keys
-    by_hand = node.extra is not None and "by_hand" in node.extra
+    by_hand = node.info is not None and node.info.by_hand
     return open_session is None or by_hand or x in open_session.written
 
 

@@ -216,7 +216,7 @@ class Gradients:
             return held(node)
         if recording.noting() is not None and type(node) is Node:  # somebody wants to see it
             stopped = Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
-            stopped.note("where", user_line())
+            stopped.note(where=user_line())
             return wrap(stopped)
         return wrap(constant(node.value))
 
@@ -227,7 +227,7 @@ class Gradients:
     def retain_grad(self) -> None:
         """Also fill `.grad` of this result of an operation, in later `backward` calls."""
         if type(self.node) is Node:
-            self.node.note("owner", weakref.ref(self))
+            self.node.note(owner=weakref.ref(self))
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHook:
         """Call `hook(gradient)` when the gradient by this value is complete.
@@ -238,10 +238,10 @@ class Gradients:
             raise NotDifferentiableError(
                 f"a hook on a tensor that requires no gradient would never run{at(user_line())}."
             )
-        hooks = (self.node.extra or {}).get("hooks")
+        hooks = None if self.node.info is None else self.node.info.hooks
         if hooks is None:
             hooks = {}
-            self.node.note("hooks", hooks)
+            self.node.note(hooks=hooks)
         removable = RemovableHook(hooks)
         hooks[removable._number] = _checked(hook)
         return removable

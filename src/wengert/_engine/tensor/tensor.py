@@ -255,7 +255,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
             twin.node = leaf(self.node.value, twin)
         elif is_variable(self.node):  # of whole numbers: the copy is a variable of its own
             twin.node = leaf(self.node.value, twin, differentiable=False)
-            twin.node.note("name", self.node.name)
+            twin.node.note(name=self.node.name)
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
@@ -292,7 +292,7 @@ def _restore(
     is_leaf = requires_grad or variable
     made.node = leaf(value, made, requires_grad) if is_leaf else constant(value)
     if name is not None:
-        made.node.note("name", name)
+        made.node.note(name=name)
     if grad is not None:
         made._grad = grad
     return made

@@ -15,6 +15,7 @@ from typing import Any
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Node
+from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import Op
 from wengert._engine.core.subgraph import Body, bodies_of
 
@@ -89,8 +90,8 @@ def _opening(outer: str) -> Any:
             found += _inside(
                 body, list(_entering(node, args, len(body.inputs), inner)), inner, node
             )
-        extra = {**(node.extra or {}), "scope": path}
-        return type(node)(node.op, tuple(found), node.params, None, extra)
+        info = node.info_with(scope=path)
+        return type(node)(node.op, tuple(found), node.params, None, info)
 
     return change
 
@@ -130,8 +131,8 @@ def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Itera
             yield x
             continue
         spec = body.inputs[k].spec
-        extra = {"spec": spec, "scope": scope, "level": node.level, "where": node.where}
-        yield type(body.inputs[k])(mark, (x,), {}, None, extra)
+        info = NodeInfo(spec, scope=scope, level=node.level, where=node.where)
+        yield type(body.inputs[k])(mark, (x,), {}, None, info)
 
 
 def _inside(body: Body, given: Sequence[Node], scope: str, loop: Node) -> list[Node]:
@@ -143,11 +144,11 @@ def _inside(body: Body, given: Sequence[Node], scope: str, loop: Node) -> list[N
             return None
         made = open_inner(node, args)
         if made is not None:
-            made.note("level", loop.level)
+            made.note(level=loop.level)
             return made  # type: ignore[no-any-return]
         own = f"{scope}/{node.scope}" if node.scope else scope
-        extra = {**(node.extra or {}), "scope": own, "spec": node.spec, "level": loop.level}
-        return type(node)(node.op, args, node.params, None, extra)
+        info = node.info_with(scope=own, spec=node.spec, level=loop.level)
+        return type(node)(node.op, args, node.params, None, info)
 
     lines = rebuilt(body.nodes, dict(zip(body.inputs, given, strict=True)), change)
     return [lines[n] for n in body.outputs]

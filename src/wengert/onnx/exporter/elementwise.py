@@ -175,7 +175,7 @@ def _clip(w: Writer, node: Node, *names: str) -> Any:
 @exports("leaky_relu", "elu")
 def _sloped(w: Writer, node: Node, x: str, slope: str) -> Any:
     number = node.inputs[1]
-    fixed = number.is_leaf and not number.extra and np.ndim(number.value) == 0
+    fixed = number.is_leaf and number.info is None and np.ndim(number.value) == 0
     # An attribute of ONNX is a number of 32 bits, and onnxruntime has no kernels of 64.
     if fixed and node.spec.dtype.itemsize < 8 and node.spec.dtype == node.inputs[0].spec.dtype:
         kind = "LeakyRelu" if node.op.name == "leaky_relu" else "Elu"

@@ -329,7 +329,7 @@ def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Calla
     spec = node.spec
     if type(spec) is Spec and spec.weak:
         return _weak(run)
-    if node.extra is not None and "probed" in node.extra:
+    if node.info is not None and node.info.probed:
         return _checked(run, node, sizes)
     return run
 

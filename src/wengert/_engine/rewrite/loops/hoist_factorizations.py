@@ -22,8 +22,6 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import infer, part_of
 
-from .loop_view import NOTED
-
 NAME = "factorized before the loop"
 _ROWS = 16  # smaller systems are solved in registers, for less than a routine of LAPACK's is called
 _DTYPES = "fdFD"
@@ -117,5 +115,4 @@ def _line(
     """A new line, through which derivatives pass as through another."""
     op = lookup(name)
     spec, _ = infer(op, tuple([a.spec for a in args]), params)
-    extra = {k: v for k, v in (near.extra or {}).items() if k in NOTED}
-    return type(like)(op, args, params, None, {**extra, "spec": spec})
+    return type(like)(op, args, params, None, near.provenance(spec))

@@ -20,7 +20,7 @@ from wengert._engine.core.tracing import part_of, placeholder
 
 from ..driver import Applied
 from .loop_dce import used
-from .loop_view import LOOPS, NOTED, Loop, Rewiring
+from .loop_view import LOOPS, Loop, Rewiring
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
 _FEW = 4  # rows of the other factor; for fewer a product reads the matrix once, in any order
@@ -65,8 +65,7 @@ def _turned(node: Node) -> Node | None:
 
 def _transpose(x: Node, near: Node) -> Node:
     spec = Spec(x.spec.shape[::-1], x.spec.dtype)
-    extra = {k: v for k, v in (near.extra or {}).items() if k in NOTED}
-    return type(x)(lookup("transpose"), (x,), {"axes": None}, None, {**extra, "spec": spec})
+    return type(x)(lookup("transpose"), (x,), {"axes": None}, None, near.provenance(spec))
 
 
 def _is_read_across(loop: Loop, k: int) -> bool:

@@ -23,6 +23,7 @@ from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.graph_fingerprint import key_of_value
 from wengert._engine.core.node import CONSTANT, Constant, Discrete, Node, constant
+from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen, sizes_of
@@ -31,7 +32,7 @@ from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import part_of
 
 from ..driver import same_everywhere
-from .loop_view import CHOICES, LOOPS, NOTED, Loop, held, like
+from .loop_view import CHOICES, LOOPS, Loop, held, like
 
 _INSIDE = 64  # elements of a constant that may be a part of a body
 
@@ -282,8 +283,8 @@ def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
         if spec.shape == ():
             return constant(np.asarray(number, spec.dtype)[()])
         params = {"shape": spec.shape, "value": number, "dtype": spec.dtype}
-        extra = {"spec": Spec(spec.shape, spec.dtype)}
-        return Constant(lookup("full"), (), params, None, extra)
+        info = NodeInfo(Spec(spec.shape, spec.dtype))
+        return Constant(lookup("full"), (), params, None, info)
     if not _is_number(x):
         return None
     return x if x.op is not CONSTANT else constant(np.asarray(x.value, spec.dtype)[()])
@@ -300,9 +301,8 @@ def _number_of_rows(x: Node) -> Any:
 def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
     """A value for each step, the same in all."""
     cls = type(x) if type(x) is not Constant or not sizes_of(shape) else Discrete
-    extra = {k: v for k, v in (near.extra or {}).items() if k in NOTED}
-    extra["spec"] = Spec(shape, x.spec.dtype)
-    return cls(lookup("broadcast_to"), (x,), {"shape": shape}, None, extra)
+    info = near.provenance(Spec(shape, x.spec.dtype))
+    return cls(lookup("broadcast_to"), (x,), {"shape": shape}, None, info)
 
 
 # ---- one result --------------------------------------------------------------------------------

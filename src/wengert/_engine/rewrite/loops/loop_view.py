@@ -22,7 +22,6 @@ from wengert._engine.core.tracing import infer, part_of
 
 LOOPS = ("scan", "while")
 CHOICES = ("cond", "switch")
-NOTED = ("where", "scope", "level", "metadata")  # what a line takes over from one it replaces
 
 
 class Loop:
@@ -93,11 +92,11 @@ class Loop:
 def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
     """A line of the same operation with other operands and parameters."""
     spec, _ = infer(node.op, tuple([a.spec for a in args]), params)  # type: ignore[arg-type]
-    extra = {**(node.extra or {}), "spec": spec}
-    if "linear" in extra:  # of other operands, so in other places
-        linear = {node.args[k] for k in extra["linear"]}
-        extra["linear"] = tuple([k for k, a in enumerate(args) if a in linear])
-    return type(node)(node.op, args, params, None, extra)
+    info = node.info_with(spec=spec)
+    if info.linear:  # of other operands, so in other places
+        linear = {node.args[k] for k in info.linear}
+        info.linear = tuple([k for k, a in enumerate(args) if a in linear])
+    return type(node)(node.op, args, params, None, info)
 
 
 class Rewiring:
@@ -138,7 +137,7 @@ class Rewiring:
                 return  # an operand of what has been dropped: nobody needs it any more
             made = found
             if node.name is not None and made.op is PART and made.name is None:
-                made.note("name", node.name)
+                made.note(name=node.name)
             self.place[node] = made
         elif node not in self.place:
             self.place[node] = rebuilt([node], self.place, self._renamed)[node]
@@ -151,7 +150,7 @@ class Rewiring:
         spec, params = at_sizes(node.spec, lengths), substituted(node.params, lengths)
         if spec == node.spec and frozen(params) == frozen(node.params):
             return None
-        return type(node)(node.op, args, params, None, {**(node.extra or {}), "spec": spec})
+        return type(node)(node.op, args, params, None, node.info_with(spec=spec))
 
     def graph(self, graph: AnyGraph) -> AnyGraph:
         """The graph with what has been put in place."""
@@ -167,12 +166,7 @@ def stopped_like(node: Node, index: int, made: Node) -> Node:
 def held(line: Node) -> Node:
     """The same value, which no derivative passes."""
     op = lookup("stop_gradient")
-    return Discrete(op, (line,), NO_PARAMS, None, {**_noted(line), "spec": line.spec})
-
-
-def _noted(line: Node) -> dict[str, Any]:
-    extra = line.extra or {}
-    return {k: extra[k] for k in NOTED if k in extra}
+    return Discrete(op, (line,), NO_PARAMS, None, line.provenance(line.spec))
 
 
 def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -> list[Node]:
@@ -197,7 +191,7 @@ def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -
             cls = type(node) if type(node) is not Constant else Discrete
         if cls is type(node) and all(a is b for a, b in zip(args, node.inputs, strict=True)):
             return None
-        return cls(node.op, args, node.params, None, {**(node.extra or {}), "spec": node.spec})
+        return cls(node.op, args, node.params, None, node.info_with(spec=node.spec))
 
     made = rebuilt(body.nodes, place, change)
     return [made[n] for n in body.outputs]

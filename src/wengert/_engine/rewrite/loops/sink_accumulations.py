@@ -26,7 +26,7 @@ from wengert._engine.core.tracing import infer, part_of
 
 from ..driver import Applied
 from .loop_dce import Need, used
-from .loop_view import NOTED, Loop, Rewiring, like
+from .loop_view import Loop, Rewiring, like
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
 _WORTH = 4096  # multiplications of a step; fewer are as well done in registers
@@ -219,5 +219,5 @@ def _line(
     """A line in the place of one of the body."""
     op = lookup(name)
     spec, _ = infer(op, tuple([a.spec for a in args]), params)
-    extra = {k: v for k, v in (origin.extra or near.extra or {}).items() if k in NOTED}
-    return type(near)(op, args, params, None, {**extra, "spec": spec})
+    info = (near if origin.info is None else origin).provenance(spec)
+    return type(near)(op, args, params, None, info)

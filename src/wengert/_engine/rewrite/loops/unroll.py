@@ -15,7 +15,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
 from .loop_dce import Need
-from .loop_view import LOOPS, NOTED, Loop, inlined
+from .loop_view import LOOPS, Loop, inlined
 
 
 def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
@@ -55,15 +55,15 @@ def _few_steps(node: Node, operands: Sequence[Node], need: Need) -> dict[int, No
 def _first(x: Node) -> Node:
     """The only row of an operand."""
     shape = x.spec.shape[1:]
-    extra = {**_noted(x), "spec": Spec(shape, x.spec.dtype)}
-    return type(x)(lookup("getitem"), (x,), {"index": 0}, None, extra)
+    info = x.provenance(Spec(shape, x.spec.dtype))
+    return type(x)(lookup("getitem"), (x,), {"index": 0}, None, info)
 
 
 def _alone(x: Node, near: Node) -> Node:
     """A value as the only row."""
     shape = (1, *x.spec.shape)
-    extra = {**_noted(near), "spec": Spec(shape, x.spec.dtype)}
-    return type(x)(lookup("reshape"), (x,), {"shape": shape}, None, extra)
+    info = near.provenance(Spec(shape, x.spec.dtype))
+    return type(x)(lookup("reshape"), (x,), {"shape": shape}, None, info)
 
 
 def _none(loop: Loop, k: int) -> Node:
@@ -71,9 +71,4 @@ def _none(loop: Loop, k: int) -> Node:
     spec = loop.node.spec[k]
     zero = np.zeros((), spec.dtype).item()
     params = {"shape": spec.shape, "value": zero, "dtype": spec.dtype}
-    return Constant(lookup("full"), (), params, None, {**_noted(loop.node), "spec": spec})
-
-
-def _noted(line: Node) -> dict[str, object]:
-    extra = line.extra or {}
-    return {k: extra[k] for k in NOTED if k in extra}
+    return Constant(lookup("full"), (), params, None, loop.node.provenance(spec))

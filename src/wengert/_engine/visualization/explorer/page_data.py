@@ -95,7 +95,7 @@ class Page:
         node = line.node
         number = self._number[node] = len(self._number)
         self._levels.add(node.level)
-        metadata = (node.extra or {}).get("metadata") or {}
+        metadata = node.metadata
         row = {
             "op": self._op(node),
             "tone": self._text(_tone(line)),

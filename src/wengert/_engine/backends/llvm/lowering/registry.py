@@ -141,19 +141,15 @@ class Lowering:
         return True
 
 
-_LINE = "line"  # under which a node that a line is made of notes it
-
-
 def note_line(node: Node, line: Node) -> None:
     """Say which line of the graph a node is part of that does not stand in it."""
     if not isinstance(node.op, Leaf):
-        node.extra = {**(node.extra or {}), _LINE: line_of(line)}
+        node.info = node.info_with(line=line_of(line))
 
 
 def line_of(node: Node) -> Node:
     """The line of the graph that a node is, or is part of."""
-    found: Node = (node.extra or {}).get(_LINE, node)
-    return found
+    return node if node.info is None or node.info.line is None else node.info.line
 
 
 def specs_of(node: Node) -> tuple[Any, ...]:

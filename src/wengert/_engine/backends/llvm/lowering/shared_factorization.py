@@ -47,8 +47,8 @@ def joined(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
     if parts is None:
         several = number.spec if isinstance(number.spec, tuple) else (number.spec,)
         op = _TOGETHER[frozenset((matrix.op.name, number.op.name))]
-        extra = {**(node.extra or {}), "spec": (matrix.spec, *several)}
-        both = Node(op, node.inputs, {}, None, extra)
+        info = node.info_with(spec=(matrix.spec, *several))
+        both = Node(op, node.inputs, {}, None, info)
         note_line(both, node)
         assert is_served(both)
         parts = lowering.rules[key] = step(both, operands)

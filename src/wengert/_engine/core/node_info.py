@@ -1,0 +1,114 @@
+"""NodeInfo: what only some nodes have, in one record; `Node.info` is None for all others.
+
+Traced lines have one (spec, user's line, scope), and so have variables, named values and values
+with hooks.  A node of an eager operation on arrays has none, so the cost per operation is that of
+storing None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+_new = object.__new__
+
+
+@dataclass(slots=True, eq=False, repr=False)
+class NodeInfo:
+    """Facts about one node beyond operation, operands, parameters and value.
+
+    Attributes
+    ----------
+    spec : Spec or tuple of Spec, optional
+        Shape and dtype of a traced line, whose value is not known.
+    name : str, optional
+        Given by the user.
+    where : str, optional
+        The user's line, ``file.py:12, in f``.
+    scope : str
+        The path of the `wengert.scope` blocks that it was traced in, ``"encoder/layer1"``.
+    metadata : dict, optional
+        The keyword arguments of those blocks.
+    level : int
+        The order of the derivative that it belongs to; 0 in the function itself.
+    linear : tuple of int
+        The operands that are tangents or cotangents which may be zero because a branch or an
+        element was not selected (autodiff/strong_zeros.py).
+    requires : list of Requirement, optional
+        What its shape rule requires of sizes (core/symbolic/constraints.py).
+    probed : bool
+        Its shape was inferred by running examples, and is checked at each run.
+    unchecked : bool
+        It was read from a file, and its shape could not be inferred there; it is then `probed`.
+    step : str
+        The step of the eager loop that it was recorded in (core/tracing.py).
+    held : bool
+        It is the value of its operand with the gradient stopped (core/handle.py).
+    owner : weak reference, optional
+        Of a variable, to the tensor whose value it is.
+    holder : Tensor, optional
+        Keeps that tensor alive if nothing else does (a graph read from a file).
+    symbolic : bool
+        Made by `wengert.variable`: graphs are derived for all its values.
+    by_hand : bool
+        An input of a graph that is built without tracing a function.
+    hooks : dict, optional
+        Functions entered by `register_hook`, by number.
+    source : Node, optional
+        The outer node that a captured input stands for.
+    trace : tuple of str and int, optional
+        Of an input of a trace that has ended: what was traced, and the serial number then.
+    written : Written, optional
+        Of a result of a recorded sweep, which lines the sweep recorded (autodiff/strong_zeros.py).
+    saved : pytree, optional
+        Residuals of a function with a custom rule that ran with values (control_flow/custom.py).
+    line : Node, optional
+        Of a node made during lowering, the line of the graph that it is a part of.
+    """
+
+    spec: Any = None
+    name: str | None = None
+    where: str | None = None
+    scope: str = ""
+    metadata: dict[str, Any] | None = None
+    level: int = 0
+    linear: tuple[int, ...] = ()
+    requires: list[Any] | None = None
+    probed: bool = False
+    unchecked: bool = False
+    step: str = ""
+    held: bool = False
+    owner: Callable[[], Any] | None = None
+    holder: Any = None
+    symbolic: bool = False
+    by_hand: bool = False
+    hooks: dict[int, Callable[[Any], Any]] | None = None
+    source: Any = None
+    trace: tuple[str, int] | None = None
+    written: Any = None
+    saved: Any = None
+    line: Any = None
+
+    def copy(self) -> NodeInfo:
+        """Another record with the same facts."""
+        new = _new(NodeInfo)  # written out: variables that a compiled function updates are copied
+        new.spec, new.name, new.where, new.scope = self.spec, self.name, self.where, self.scope
+        new.metadata, new.level, new.linear = self.metadata, self.level, self.linear
+        new.requires, new.probed, new.unchecked = self.requires, self.probed, self.unchecked
+        new.step, new.held, new.owner, new.holder = self.step, self.held, self.owner, self.holder
+        new.symbolic, new.by_hand, new.hooks = self.symbolic, self.by_hand, self.hooks
+        new.source, new.trace, new.written = self.source, self.trace, self.written
+        new.saved, new.line = self.saved, self.line
+        return new
+
+    def facts(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, by name."""
+        found = {name: getattr(self, name) for name in FIELDS}
+        return {k: v for k, v in found.items() if v is not FIELDS[k] and v != FIELDS[k]}
+
+    def __repr__(self) -> str:
+        return f"NodeInfo({', '.join(f'{k}={v!r}' for k, v in self.facts().items())})"
+
+
+FIELDS: dict[str, Any] = {f.name: f.default for f in fields(NodeInfo)}
