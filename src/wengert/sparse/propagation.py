@@ -123,7 +123,7 @@ def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
 
 def rule_of(op: Op) -> Rule:
     """The rule of an operation: its own, that of its kind, or that each gives everything."""
-    if op.alias:
+    if op.aliasing.transparent:
         return indexing_rules.identity
     if op.name in _RULES:
         return _RULES[op.name]

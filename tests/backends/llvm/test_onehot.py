@@ -60,7 +60,7 @@ def test_rows_that_are_not_counted_are_added_up():
     expected = np.zeros((4, 5))
     np.add.at(expected, where, 2.0 * x[where])
     np.testing.assert_allclose(f(x), expected)
-    assert scatter.masks
+    assert scatter.differentiation.masks
 
 
 @pytest.mark.parametrize("odd", [11, -12])

@@ -102,7 +102,7 @@ def pushforward(
                 if not broken and not lost:
                     break
     else:
-        if any(n.op.limits for n in tape.lines):
+        if any(n.op.differentiation.limits for n in tape.lines):
             result = _by_reverse(outputs, tangents, recorded)
     if recorded:
         note_written(tape, result, start, dots.values())

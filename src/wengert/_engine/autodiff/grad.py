@@ -19,6 +19,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.op import register
+from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.kinds.batching import alike
 
 from .arguments import Argnums, Call, name_of
@@ -230,7 +231,7 @@ class _Stop(Operation):
     """The identity, with a derivative that is zero by decree."""
 
     kind = "view"
-    view = True
+    aliasing = Aliasing(view=True)
     discrete = True
     oracle = staticmethod(lambda x: x)
 

@@ -59,7 +59,7 @@ def is_lost(tape: Tape) -> bool:
 def _overflows(node: Node) -> bool:
     op: Any = node.op
     value = node.value
-    if op.singular is True or not isinstance(value, np.ndarray | np.inexact):
+    if op.differentiation.singular is True or not isinstance(value, np.ndarray | np.inexact):
         return False
     if value.dtype.kind not in "fc":
         return False
@@ -111,7 +111,7 @@ def stabilised(
 def _acts(node: Node) -> bool:
     """Whether a line does more than to compute, or is written into."""
     hooked = node.info is not None and node.info.hooks is not None
-    return bool(hooked or node.op.effect or node.version is not None)
+    return bool(hooked or node.op.effects.side_effect or node.version is not None)
 
 
 def unknown_slopes(node: Node, incoming: Sequence[Any], outgoing: Sequence[Any]) -> list[Any]:
@@ -125,7 +125,7 @@ def unknown_slopes(node: Node, incoming: Sequence[Any], outgoing: Sequence[Any])
         What the rule was given and what it gave, for each operand: (co)tangents or None.
     """
     op: Any = node.op
-    single = op.singular or len(node.args) == 1
+    single = op.differentiation.singular or len(node.args) == 1
     value = None if node.version is not None else node.value
     if not (single and isinstance(value, np.ndarray | np.inexact) and np.isinf(value).any()):
         return list(outgoing)

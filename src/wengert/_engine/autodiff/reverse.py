@@ -121,7 +121,7 @@ def pullback(
                 if not broken and not lost:
                     break
     else:
-        if (closed or not recorded) and any(n.op.limits for n in tape.lines):
+        if (closed or not recorded) and any(n.op.differentiation.limits for n in tape.lines):
             done = _with_limits(tape, seeds, chosen)
             bars = [done.get(n) if recorded else value_of(done.get(n)) for n in targets]
     if recorded:
@@ -271,7 +271,7 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         sweep = state.plan.backwards(node, t, state.stem)
     elif state.seen is not None:
         state.seen.append(t)
-    if type(t) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
+    if type(t) is Parts and not node.op.differentiation.takes_parts:
         t = complete(t, node, recorded)
     if node.info is not None and node.info.hooks is not None:
         t = through_hooks(node, t)

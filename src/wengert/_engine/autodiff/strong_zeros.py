@@ -51,7 +51,7 @@ class Traced:
         """How to call the reverse rule of a line whose cotangent is `t`."""
         op: Any = node.op
         chosen, strong = node in self.masked, linear_in(node)
-        if chosen or op.masks or (strong and op.name == "strong_zero"):
+        if chosen or op.differentiation.masks or (strong and op.name == "strong_zero"):
             self.masked.update(node.args_as_nodes())
         elif strong and op.kind in _PRODUCTS and not getattr(op, "bounded", False):
             others = [a for k, a in enumerate(node.args) if any(j != k for j in strong)]
@@ -66,7 +66,7 @@ class Traced:
         chosen = [d for a, d in pairs if d is not None and a in self.masked]
         # Beside the tangents of an operand that is put together with a constant stand zeros.
         joined = op.kind == "indexing" and any(d is None for d in dots)
-        if chosen or strong or op.masks or joined:
+        if chosen or strong or op.differentiation.masks or joined:
             self.masked.add(node)
         return self._sweep_at(node, [n for d in chosen for n in lines_of(d)], strong, stem)
 
@@ -78,7 +78,7 @@ class Traced:
         if strong:
             stem.linear.add(node)
             stem.linear.update([node.args[j] for j in strong])
-        singular = op.singular if type(op.singular) is bool else op.singular(node)
+        singular = op.differentiation.is_singular(node)
         return self.guarded if chosen or strong or singular else self.open
 
 
@@ -115,7 +115,11 @@ def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
         n.info.written for n in tape.lines if n.info is not None and n.info.written is not None
     ]
     sweeps = list({w.start: w for w in notes}.values())
-    if any(n.op.limits for lines in (tape.lines, *[w.lines for w in sweeps]) for n in lines):
+    if any(
+        n.op.differentiation.limits
+        for lines in (tape.lines, *[w.lines for w in sweeps])
+        for n in lines
+    ):
         return {}
     linear = {n for w in sweeps for t in w.ts for n in lines_of(t)}
     found: dict[Node, tuple[int, ...]] = {}

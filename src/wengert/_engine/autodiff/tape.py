@@ -21,6 +21,7 @@ from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced
 from wengert._engine.core.node import NO_PARAMS, RELEASED, Node, constant
 from wengert._engine.core.node_info import NodeInfo
+from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.spec import weakened
 from wengert.errors import CycleError, ReleasedError
 
@@ -35,7 +36,7 @@ class Variable(Operation):
     """
 
     kind = "view"
-    alias = True
+    aliasing = Aliasing(transparent=True)
 
     def run(self, x: Any) -> Any:
         """The operand."""

@@ -63,7 +63,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
         arrived = bars.pop(node, None)
         if arrived is None:
             continue
-        if type(arrived) is Parts and not node.op.takes_parts:  # type: ignore[union-attr]
+        if type(arrived) is Parts and not node.op.differentiation.takes_parts:
             arrived = complete(arrived, node, False)
         t = arrived
         if node.info is not None and node.info.hooks is not None:

@@ -200,7 +200,7 @@ def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
     op: Any = node.op
     if not node.args or op is VARIABLE:
         return not node.args
-    return not hoist or op.kind not in _SAFE or op.effect
+    return not hoist or op.kind not in _SAFE or op.effects.side_effect
 
 
 def _is_small(node: Node) -> bool:
@@ -229,10 +229,13 @@ def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
     fixed = set(body.inputs[:count])
     for node in body.nodes:
         op: Any = node.op
-        if isinstance(op, Leaf) or op.effect:
+        if isinstance(op, Leaf) or op.effects.side_effect:
             continue
-        may_move = op.kind in _SAFE or op.kind == "view" or op.total or op is PART
-        if not (may_move or (runs and getattr(op, "trusted", False) and not op.sized_by_values)):
+        may_move = op.kind in _SAFE or op.kind == "view" or op.effects.total or op is PART
+        if not (
+            may_move
+            or (runs and getattr(op, "trusted", False) and not op.effects.value_dependent_shape)
+        ):
             continue
         args = [a for a in node.inputs if a.op is not CONSTANT]
         if args and fixed.issuperset(args):

@@ -19,6 +19,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import register
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.spec import Spec, bare, shown
 from wengert._engine.core.subgraph import Body, evaluated
 from wengert._engine.core.symbolic.dim import Dim
@@ -38,7 +39,7 @@ class Control(Operation):
     """A line whose parameters are bodies."""
 
     kind = "control"
-    takes_parts = True
+    differentiation = Differentiation(takes_parts=True)
     notes_where = True
 
     def run(self, *values: Any, **params: Any) -> Any:

@@ -148,4 +148,4 @@ def _is_dear(node: Node) -> bool:
         return False
     if op.kind == "elementwise":
         return op.name not in _CHEAP
-    return op.kind not in ("view", "indexing", "creation") and not op.view
+    return op.kind not in ("view", "indexing", "creation") and not op.aliasing.view

@@ -90,7 +90,7 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
     """
 
     def change(node: Node, args: tuple[Any, ...]) -> Node | None:
-        if isinstance(node.op, Op) and node.op.alias and node.serial >= since:
+        if isinstance(node.op, Op) and node.op.aliasing.transparent and node.serial >= since:
             source = args[0]
             return source if isinstance(source, Node) else constant(source)
         if isinstance(node, Watched):

@@ -133,7 +133,7 @@ class _Numbers:
                 key: Hashable = inputs[node]
             elif isinstance(op, Leaf):
                 key = self._leaf(node)
-            elif op.effect:
+            elif op.effects.side_effect:
                 key = node
             else:
                 operands = [found[a] for a in node.inputs]

@@ -192,7 +192,7 @@ def is_shared_view(node: Node, base: Node) -> bool:
 
     A reshape may not; but one that only adds or takes away axes of length one always does.
     """
-    if isinstance(node.op, Leaf) or not node.op.may_copy:
+    if isinstance(node.op, Leaf) or not node.op.aliasing.may_copy:
         return True
     return [n for n in node.spec.shape if n != 1] == [n for n in base.spec.shape if n != 1]
 

@@ -26,6 +26,7 @@ import numpy as np
 from wengert.errors import MutatedError
 
 from .node_info import NodeInfo
+from .op_traits import Aliasing, Differentiation, Effects
 from .spec import spec_of
 
 if TYPE_CHECKING:
@@ -37,16 +38,13 @@ NO_PARAMS: dict[str, Any] = {}
 
 
 class Leaf:
-    """What stands in the place of an operation where a line has none.
-
-    What may be asked of any line's operation without looking what it is, it answers as an
-    operation with nothing special (core/op.py).
-    """
+    """Null object for nodes without an operation (inputs, constants), with the defaults of `Op`."""
 
     __slots__ = ("name",)
     kind = ""
     pulls = None
-    alias = discrete = effect = limits = masks = singular = view = False
+    discrete = False
+    effects, aliasing, differentiation = Effects(), Aliasing(), Differentiation()
 
     def __init__(self, name: str) -> None:
         self.name = name

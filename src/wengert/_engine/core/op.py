@@ -26,6 +26,7 @@ from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
 
 from .lazy_import import load_families
 from .node import Node
+from .op_traits import Aliasing, Differentiation, Effects
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
 
@@ -100,54 +101,24 @@ class Op:
         Whether recording it also notes the user's file and line.
     commutative : bool
         Its two operands may change places.
-    view : bool
-        Its value may share memory with its first operand, as NumPy's does.
-    may_copy : bool
-        A view that is a copy where the memory of its operand does not lie in order.
-    alias : bool
-        It stands for its operand while something is going on, and in no finished graph.
-    effect : bool
-        It does something beside its value: it runs in the order of the program even if nobody
-        uses the value, and is never merged with another or dropped.
-    kept : bool
-        Whether a file may name it. False for what reaches outside (writes files, opens
-        connections): running a graph that came from elsewhere must not do that.
-    takes_parts : bool
-        It has several outputs, and its vjp is given the cotangents that there are, by number.
-    limits : bool
-        Its rules are NaN where values are equal (eigenvalues), though a limit may exist, which
-        they find when the sweep is recorded.
+    effects, aliasing, differentiation : Effects, Aliasing, Differentiation
+        Further traits (core/op_traits.py).
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
     composition : callable or None
         The same value made of other operations, ``composition(*operands, **params)``, for a
         backend that has those and not this one; it may return NotImplemented. See `compose`.
-    masks : bool
-        Its derivative gives exactly zero to what was not chosen (a choice, a part).
-    singular : bool or callable
-        Its derivative is infinite, or not a number, at some finite operands; a callable says so
-        of a line.
-    total : bool
-        It refuses no operands of its spec, so it may run before a loop that has no steps.
-    sized_by_values : bool
-        The shape of the result may depend on values, and not on shapes alone (nonzero, x[mask]).
     """
 
     kind = "opaque"
     discrete = False
     differentiable = True
     commutative = False
-    view = False
-    may_copy = False
-    alias = False
-    effect = False
-    takes_parts = False
-    limits = False
-    kept = True
+    effects = Effects()
+    aliasing = Aliasing()
+    differentiation = Differentiation()
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
-    masks = False
-    singular: bool | Callable[[Node], bool] = False
     notes_where = False
     pulls: tuple[Any, ...] | None = None  # the partials, if they are all there is to the vjp
     has_jvp = True
@@ -160,8 +131,6 @@ class Op:
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
     # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.
     spec_rule: Callable[..., Any] | None = None
-    total = False
-    sized_by_values = False
     batch_rule: Callable[..., Any] | None = None
 
     def __init__(self, name: str, doc: str | None = None) -> None:

@@ -92,7 +92,7 @@ def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
     if not _is_nan(found, targets):
         return found
     found = Backward(outputs, targets, guarded=True)
-    if _is_nan(found, targets) and any(n.op.limits for n in found.tape.lines):
+    if _is_nan(found, targets) and any(n.op.differentiation.limits for n in found.tape.lines):
         bars = pullback(found.seeds, targets)
         found.cotangents |= {n: t for n, t in zip(targets, bars, strict=True) if t is not None}
     return found

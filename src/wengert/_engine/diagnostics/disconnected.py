@@ -193,7 +193,7 @@ def _copies(target: Node, lines: Sequence[Node]) -> list[Finding]:
         return []
     found = []
     for node in lines:
-        for a in () if node.op.alias else node.args:
+        for a in () if node.op.aliasing.transparent else node.args:
             if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not Constant)):
                 continue
             other = plain(a)
@@ -228,7 +228,11 @@ def _equal(other: Any, value: Any) -> bool:
 
 
 def _unused(outputs: Sequence[Node], target: Node, lines: Sequence[Node]) -> Finding:
-    leaves = [n for n in lines if n.op.alias or (not n.args and not isinstance(n, Constant))]
+    leaves = [
+        n
+        for n in lines
+        if n.op.aliasing.transparent or (not n.args and not isinstance(n, Constant))
+    ]
     if leaves:
         names = ", ".join(_leaf(n) for n in leaves[:6])
         more = f" and {len(leaves) - 6} more" if len(leaves) > 6 else ""

@@ -178,7 +178,7 @@ def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
     with note_lines(), enable_grad(), np.errstate(all="ignore"):
         out = fun(*bound.args, **bound.kwargs)
     outputs = [x for x in pytree.flatten(out)[0] if describe(x) is not None]
-    inputs = [x.node for x in items if isinstance(x, Handle) and x.node.op.alias]
+    inputs = [x.node for x in items if isinstance(x, Handle) and x.node.op.aliasing.transparent]
     return Graph(*outputs, inputs=inputs, name=name_of(fun))
 
 

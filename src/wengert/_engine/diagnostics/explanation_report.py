@@ -236,7 +236,7 @@ class Explanation:
 def _with_bodies(nodes: Sequence[Node], times: Any) -> Iterator[tuple[Node, Any]]:
     """Lines and those of the bodies in them, and how often each runs; once if nobody knows."""
     for node in nodes:
-        if isinstance(node.op, Leaf) or node.op.alias:
+        if isinstance(node.op, Leaf) or node.op.aliasing.transparent:
             continue
         yield node, times
         if node.params:

@@ -182,8 +182,7 @@ def _guarded(node: Node, graph: Graph) -> Iterator[Finding]:
 
 
 def _is_singular(node: Node) -> bool:
-    singular = node.op.singular
-    return bool(singular(node)) if callable(singular) else bool(singular)
+    return node.op.differentiation.is_singular(node)
 
 
 def _held(node: Node, graph: Graph) -> Iterator[Finding]:

@@ -66,7 +66,7 @@ def origin(line: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
 def _before(here: Bad) -> Bad | None:
     """A bad operand that the bad element was computed from, NaN before infinity."""
     line = here.line
-    if line.op.alias:
+    if line.op.aliasing.transparent:
         return None
     found = []
     for i, a in enumerate(line.args):
@@ -131,7 +131,7 @@ def spoken(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     """What happened at the origin of a bad element."""
     line, element = bad.line, _element(bad)
     at_element = f" (element {bad.at})" if bad.at else ""
-    if bad.operand is not None or not line.args or line.op.alias:
+    if bad.operand is not None or not line.args or line.op.aliasing.transparent:
         return _given(bad, turned, symptom)
     operands = operands_at(line, bad.at)
     over = overflows(line, element)

@@ -76,7 +76,8 @@ def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
     """The same operation on the same operands, more than once."""
     groups: dict[Any, list[Node]] = defaultdict(list)
     for node in lines:
-        if node.op.view or node.level:  # what a derivative repeats is not the user's to change
+        # The user cannot change what a derivative repeats.
+        if node.op.aliasing.view or node.level:
             continue
         operands = tuple(id(a) if isinstance(a, Node | np.ndarray) else repr(a) for a in node.args)
         groups[(node.op, operands, frozen(node.params) if node.params else None)].append(node)
@@ -191,7 +192,7 @@ def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]
     spent: dict[str, float] = defaultdict(float)
     first: dict[str, Node] = {}
     for node in ancestors(outputs):
-        if not isinstance(node.op, Op) or not node.args or node.op.alias:
+        if not isinstance(node.op, Op) or not node.args or node.op.aliasing.transparent:
             continue
         key = node.where or node.op.name
         first.setdefault(key, node)

@@ -115,7 +115,7 @@ def cause(edge: Edge, t: Any, sweep: Sweep) -> Cause:
         found = known(edge, t)
         if found is not None:
             return found
-    if edge.line.op.masks:
+    if edge.line.op.differentiation.masks:
         return "unchosen", f"{name} chose its other operand{_count(edge, t)}"
     if name in JOINING:
         return (
@@ -217,7 +217,7 @@ def _multiply(edge: Edge, t: Any) -> Cause | None:
 def _since(zero: Any) -> str:
     """Where a value of zeros became so, if an operation made it of others."""
     made = None
-    while isinstance(zero, Node) and zero.args and not zero.op.alias:
+    while isinstance(zero, Node) and zero.args and not zero.op.aliasing.transparent:
         if np.any(plain(zero)):
             break
         made = zero

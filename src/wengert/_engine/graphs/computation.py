@@ -378,7 +378,7 @@ def _array(value: Any, name: str) -> Any:
 
 def _with_effects(graph: Graph) -> Graph:
     """The graph with all its effects known as such, in order."""
-    effects = {n: None for n in graph.nodes if n.op.effect or n in graph.effects}
+    effects = {n: None for n in graph.nodes if n.op.effects.side_effect or n in graph.effects}
     if len(effects) == len(graph.effects):
         return graph
     return Graph(

@@ -24,6 +24,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
+from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.recording import session
 from wengert._engine.core.replay import written_again
 from wengert._engine.core.spec import Spec, at_sizes
@@ -71,8 +72,8 @@ class GraphOperation(Operation):
     """
 
     kind = "opaque"
-    kept = False
-    singular = True
+    effects = Effects(serializable=False)
+    differentiation = Differentiation(singular=True)
 
     def __init__(self, graph: Graph, backend: Backend, simplify: bool) -> None:
         super().__init__(f"jit_{graph.name}", f"The compiled function {graph.name}.")

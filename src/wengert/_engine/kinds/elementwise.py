@@ -26,6 +26,7 @@ from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.scalar_language import ARRAYS, FORMULA, Term
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast
@@ -73,8 +74,7 @@ class Elementwise(Operation):
         self.discrete = discrete
         self.complex_ok = complex_ok
         self.bounded = bounded
-        self.masks = masks
-        self.singular = singular
+        self.differentiation = Differentiation(masks, singular)
         self.commutative = commutative
         self.half, self.single = half and single, single
         self.differentiable = discrete

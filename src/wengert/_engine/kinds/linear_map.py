@@ -20,6 +20,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, link
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op_traits import Aliasing
 
 
 class Linear(Operation):
@@ -38,7 +39,7 @@ class Linear(Operation):
     ) -> None:
         super().__init__(name or run.__name__, inspect.getdoc(run))
         self.run = run
-        self.view, self.may_copy = view, may_copy
+        self.aliasing = Aliasing(view, may_copy)
         self.oracle = oracle
         self.differentiable = False
         self._transpose: Callable[..., Any] | None = None
@@ -63,7 +64,7 @@ class Linear(Operation):
         for a in args:
             if isinstance(a, Handle):
                 out = apply(self, args, params)
-                if self.view and isinstance(args[0], Handle):
+                if self.aliasing.view and isinstance(args[0], Handle):
                     self._link(out, args, params)
                 return out
         return self.run(*args, **params)

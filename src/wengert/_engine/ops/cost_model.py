@@ -68,7 +68,7 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
         return _of_all_steps(node)
     if op.name in TRANSFORMS:
         return _transform(node, spec)
-    if isinstance(op, Leaf) or op.effect or op.kind in STILL or op.name == "slide":
+    if isinstance(op, Leaf) or op.effects.side_effect or op.kind in STILL or op.name == "slide":
         return 0
     if op.name in PASSES or op.kind == "reduction":
         return operands[0].size
@@ -167,4 +167,4 @@ def shares_memory(node: Node) -> bool:
 
     An estimate: a reshape copies where the memory does not lie in order.
     """
-    return node.op.view or node.op.name == "full"  # one number, however often it is read
+    return node.op.aliasing.view or node.op.name == "full"  # one number, however often it is read

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import possibly, shape_of, value_of
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
@@ -86,7 +87,7 @@ def _(rng):
     yield (rng.normal(size=(0, 4)),), {"axis": 0}
 
 
-shift.masks = True
+shift.differentiation = Differentiation(masks=True)
 
 
 @shift.examples
@@ -298,7 +299,7 @@ def _running_jvp(dots, out, x, *, axis, largest):
 along(running)
 
 
-running.masks = True
+running.differentiation = Differentiation(masks=True)
 
 
 @running.examples

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, possibly, value_of
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import is_decided_positive, size_value
 from wengert._engine.kinds.reduction import count_along, reduction
@@ -145,7 +146,7 @@ def min(x, *, axis=None, keepdims=False):
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
-max.masks = min.masks = True
+max.differentiation = min.differentiation = Differentiation(masks=True)
 
 
 @max.partial

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.op_traits import Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import broadcast, require_at_least, require_equal
 from wengert._engine.core.symbolic.dim import Dim, bounds, spelled
@@ -229,7 +230,7 @@ def _(x, edges):
 
 
 for _op in (sorting.nonzero, sorting.bincount, sorting.unique_positions):
-    _op.sized_by_values = True
+    _op.effects = Effects(value_dependent_shape=True)
     _op.spec(values_needed(_op.name))
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.kinds.batching import alike, flattened, ndim_of, row_axis
 from wengert._engine.kinds.linear_map import linear
 
@@ -267,7 +268,7 @@ def _diagonal_rows(args, batched, size, *, offset=0, axis1=0, axis2=1):
     return diagonal(x, offset=offset, axis1=row_axis(axis1, ndim), axis2=row_axis(axis2, ndim))
 
 
-diagonal.masks = True
+diagonal.differentiation = Differentiation(masks=True)
 
 
 @diagonal.examples

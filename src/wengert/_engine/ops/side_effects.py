@@ -2,7 +2,7 @@
 
 The value passes unchanged, and so does the derivative.  Eager, an effect acts at once.  In a graph
 it is a line that acts whenever the graph runs, in the order in which the lines were written, even
-if nobody uses its value; no pass merges or drops it (``op.effect``).
+if nobody uses its value; no pass merges or drops it (``op.effects.side_effect``).
 
     Effect              the class of all of them: one function, `act(value, where, **params)`
     show, log, guard, retrieve    what users know as wengert.debug
@@ -25,6 +25,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op_traits import Aliasing, Effects
 from wengert._engine.core.recording import session
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import spec_of
@@ -49,8 +50,8 @@ class Effect(Operation):
         ``act(value, where, *, label, ...)``: what is done, with a plain value and the user's line.
     """
 
-    effect = True
-    view = True
+    effects = Effects(side_effect=True)
+    aliasing = Aliasing(view=True)
     notes_where = True
     oracle = staticmethod(_same)
 
@@ -123,7 +124,7 @@ class _After(Operation):
     """The first operand, once the others have been computed."""
 
     kind = "view"
-    view = True
+    aliasing = Aliasing(view=True)
     oracle = staticmethod(_same)
     run = staticmethod(_same)
 
@@ -218,7 +219,8 @@ def log(x: Any, where: str, *, to: Any, label: Any = None, bins: int | None = No
     write_line(to, entry(x, label, where, bins))
 
 
-log.kept = False  # a graph from elsewhere must not choose files to write to
+# A graph from elsewhere must not choose files to write to.
+log.effects = Effects(side_effect=True, serializable=False)
 
 
 @log.examples

@@ -21,6 +21,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import along, ndim_of
 from wengert._engine.kinds.linear_map import linear
@@ -68,7 +69,7 @@ for _op in (gather_along, scatter_along):
     along(_op)
 
 
-gather_along.masks = scatter_along.masks = True
+gather_along.differentiation = scatter_along.differentiation = Differentiation(masks=True)
 
 
 @gather_along.examples

@@ -95,7 +95,7 @@ class Walk:
                     self._linear.add(place[node])
                 continue
             new = tuple([place[a] for a in args])
-            if op.effect:  # in their order, so all after one that has been written anew
+            if op.effects.side_effect:  # in order: so all after one that has been replaced
                 reordered = reordered or new != args
                 made = _moved(node, new) if reordered else node
             else:

@@ -100,7 +100,7 @@ def _check_closed(body: Graph, updates: Any, effects: Any) -> None:
             known = node in fed or node.op is CONSTANT or node.op is SIZE
             need(known and not is_variable(node), "a body has a value of its own")
         else:
-            need(node not in fed and not node.op.effect, "a body is not closed")
+            need(node not in fed and not node.op.effects.side_effect, "a body is not closed")
     for node in (*body.inputs, *body.outputs):
         need(type(node.spec) is Spec, "a body takes or gives several values as one")
     need(all(n.op is INPUT for n in body.inputs), "the input of a body is none")
@@ -273,7 +273,10 @@ def _op_of(entry: Any) -> Any:
     if name == PART.name:
         return PART
     op = registered(name, module)
-    need(op.kept, f"the operation {brief(name)} reaches outside, which no file may ask for")
+    need(
+        op.effects.serializable,
+        f"the operation {brief(name)} reaches outside, which no file may ask for",
+    )
     need(
         op.kind == kind,
         f"the operation {brief(name)} was of the kind {brief(kind)}, and the one of that name here "

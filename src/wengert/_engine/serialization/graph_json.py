@@ -146,7 +146,7 @@ class _Lines:
                 + ". Register it under a name of its own, wengert.extend.as_operation(..., "
                 f"name=...){at(node.where)}."
             )
-        if not op.kept:
+        if not op.effects.serializable:
             raise StructureError(
                 f"the operation {op.name} reaches outside of the graph (it writes files or the "
                 "like), so no file may hold it. Save the graph without it"

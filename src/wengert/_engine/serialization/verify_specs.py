@@ -65,7 +65,7 @@ class Budget:
                 inner = of_one(specs, params)
             except Exception as error:
                 raise ValueError(repr(error)) from error
-            if not inner[0].kept or inner[0].effect:
+            if not inner[0].effects.serializable or inner[0].effects.side_effect:
                 raise ValueError(f"{inner[0].name} reaches outside, which no file may ask for")
             if self.spec_of_line(*inner) is None:
                 return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.kinds.elementwise import POSITIVE
 
 from .oracle_expression import Witness
@@ -21,7 +22,7 @@ def _integral(name: str, which: int, of: str, what: str) -> Any:
     witness = Witness("x", f"quad(lambda u: {what}(0, u), [0, x / 8, x / 2, x])")
     doc = f"The integral of {of} from 0 to x."
     made = function(name, "x", result=which, domain=[POSITIVE], oracle=witness, doc=doc)
-    made.singular = True
+    made.differentiation = Differentiation(singular=True)
     made.partials(lambda t, out, x: t * lookup(PREFIX + of)(x))
     return made
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast
 from wengert._engine.kinds.batching import aligned
@@ -41,7 +42,7 @@ Rule = Callable[..., Any]
 class Family(Opaque):
     """Elementwise functions that whole numbers tell apart; made by the decorator `family`."""
 
-    singular = True
+    differentiation = Differentiation(singular=True)
 
     def __init__(
         self,

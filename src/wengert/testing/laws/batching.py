@@ -80,7 +80,7 @@ def _is_refused(op: Any, operands: Sequence[Any], flags: Sequence[bool]) -> bool
     if op.name in ("getitem", "setitem", "scatter"):
         masks = [np.asarray(x).dtype == bool for x in operands[1:]]
         return any(m and flag for m, flag in zip(masks, flags[1:], strict=True))
-    return bool(op.sized_by_values)
+    return bool(op.effects.value_dependent_shape)
 
 
 def _check_values(op: Any, f: Any, operands: Any, flags: Any, looped: Any) -> None:

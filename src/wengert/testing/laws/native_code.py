@@ -278,7 +278,7 @@ def _graph(op: Any, cases: Sequence[Case]) -> Graph | None:
     try:
         return trace(together)(*[case.args for case in cases])
     except WengertError:
-        if len(cases) > 1 or cases[0].is_variant or op.sized_by_values:
+        if len(cases) > 1 or cases[0].is_variant or op.effects.value_dependent_shape:
             return None
         raise
 

@@ -63,7 +63,7 @@ def sizes_agree(
         larger = {n: n + 1 if n in names else n for n in lengths}
         operands = [_resized(op, a, larger, rng) for a in args]
         check(operands, _with(params, larger), larger)
-    if tried and not named and examples is None and not op.sized_by_values:
+    if tried and not named and examples is None and not op.effects.value_dependent_shape:
         raise CheckError(f"{op.name} permits no size with a name in any of its examples.")
 
 

@@ -322,7 +322,7 @@ def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Calla
         return _run_of_bodies(backend, node, sizes)
     run = backend.implementation(op)
     assert run is not None
-    if op.effect and "placed" in dir(op) and backend.name not in op.implementations:
+    if op.effects.side_effect and "placed" in dir(op) and backend.name not in op.implementations:
         run = op.placed(node)  # type: ignore[attr-defined]
     if node.params:
         run = functools.partial(run, **substituted(node.params, sizes))

@@ -25,6 +25,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
@@ -46,7 +47,7 @@ class GetItem(Linear):
     """`x[index]`; its transpose is `scatter`."""
 
     masks = True
-    sized_by_values = True
+    effects = Effects(value_dependent_shape=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Read; while a graph is built a mask that is known becomes positions."""
@@ -159,7 +160,7 @@ def _(t, *operands, index, shape):
     return Spec(tuple(shape), t.dtype)
 
 
-scatter.masks = True
+scatter.differentiation = Differentiation(masks=True)
 
 
 @scatter.examples

@@ -22,6 +22,7 @@ import scipy  # scipy.linalg is loaded when it is first used
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.node import Node
+from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 from wengert.errors import MatrixError, at, user_line
@@ -111,7 +112,7 @@ def eigh(a, *, lower=True):
     return tuple(np.linalg.eigh(a, "L" if lower else "U"))
 
 
-eigh.takes_parts = eigh.limits = True
+eigh.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 @eigh.define_vjp
@@ -184,7 +185,7 @@ def _column_sums(x: Any) -> Any:
     return np.sum(x, axis=-2, keepdims=True)
 
 
-eig.takes_parts = eig.limits = True
+eig.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 def _independent(v: Any) -> Any:
@@ -271,7 +272,7 @@ def svd(a, *, full_matrices=False):
     return tuple(np.linalg.svd(finite(a), full_matrices=full_matrices))
 
 
-svd.takes_parts = svd.limits = True
+svd.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 @svd.define_vjp

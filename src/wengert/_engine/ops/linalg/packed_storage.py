@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from wengert._engine.core.op_traits import Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import on_last_axes
 
@@ -49,7 +50,7 @@ def lu_packed(a):
     return packed, pivots
 
 
-lu_packed.total = True
+lu_packed.effects = Effects(total=True)
 
 
 @lu_packed.spec

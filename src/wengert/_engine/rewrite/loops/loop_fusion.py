@@ -148,7 +148,7 @@ def _key(node: Node) -> Any:
             return op, frozen(node.params)
         value = key_of_value(node.value) if op is CONSTANT else None
         return (op, node if value is None else value)
-    return op, node if op.effect else (type(node), frozen(node.params), node.spec)
+    return op, node if op.effects.side_effect else (type(node), frozen(node.params), node.spec)
 
 
 def _numbers(

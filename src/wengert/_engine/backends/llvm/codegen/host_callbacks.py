@@ -74,7 +74,7 @@ class Islands:
     def _run(self, node: Any, table: Any, sizes: dict[str, int]) -> None:
         operands = [_value(table[n], at_sizes(a.spec, sizes)) for n, a in enumerate(node.inputs)]
         op = node.op
-        run = op.placed(node) if op.effect and hasattr(op, "placed") else op.run
+        run = op.placed(node) if op.effects.side_effect and hasattr(op, "placed") else op.run
         with np.errstate(all="ignore"):
             found = run(*operands, **substituted(node.params, sizes))
         several = isinstance(node.spec, tuple)

@@ -1,0 +1,82 @@
+"""Traits of operations, grouped: effects, aliasing, differentiation.
+
+Every operation has one record of each (`Op.effects`, `Op.aliasing`, `Op.differentiation`); the
+defaults are those of a pure function whose result is a new array.  What each recorded operation is
+asked at once (`discrete`, `notes_where`, `pulls`) stands at the operation itself (core/op.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What an operation does besides its value, and where it may run.
+
+    Attributes
+    ----------
+    side_effect : bool
+        It runs in the order of the program even if nothing uses its value, and is never merged
+        with another or dropped.
+    serializable : bool
+        Whether a file may name it.  False for what reaches outside the process (writes files,
+        opens connections): a graph that came from elsewhere must not do that.
+    total : bool
+        It accepts all operands of its spec, so it may run before a loop that has no steps.
+    value_dependent_shape : bool
+        The shape of the result may depend on values (nonzero, x[mask]).
+    """
+
+    side_effect: bool = False
+    serializable: bool = True
+    total: bool = False
+    value_dependent_shape: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aliasing:
+    """Whether the value may share memory with the first operand.
+
+    Attributes
+    ----------
+    view : bool
+        It may, as NumPy's does.
+    may_copy : bool
+        A view that is a copy where the memory of the operand is not contiguous.
+    transparent : bool
+        It stands for its operand during a transformation, and is in no finished graph.
+    """
+
+    view: bool = False
+    may_copy: bool = False
+    transparent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiation:
+    """What the engine has to know of a derivative besides its rules.
+
+    Attributes
+    ----------
+    masks : bool
+        The derivative is exactly zero with respect to what was not selected (a choice, a part).
+    singular : bool or callable
+        The derivative is infinite or NaN at some finite operands; a callable decides for a node.
+    limits : bool
+        The rules are NaN where values are equal (eigenvalues), though a limit may exist; they find
+        it when the derivative is recorded.
+    takes_parts : bool
+        It has several outputs, and its vjp takes a dict of the cotangents that there are.
+    """
+
+    masks: bool = False
+    singular: bool | Callable[[Any], bool] = False
+    limits: bool = False
+    takes_parts: bool = False
+
+    def is_singular(self, node: Any) -> bool:
+        """Whether the derivative may be infinite or NaN at finite operands of this node."""
+        return self.singular if isinstance(self.singular, bool) else self.singular(node)
