@@ -170,7 +170,7 @@ def test_hot_swap(graph):
     summed = graph.with_operation("sum", "mean")
     np.testing.assert_allclose(summed(X, Y), value(X, Y) / 3)
     assert swapped.line("first/cos").where == graph.line("first/sin").where
-    with pytest.raises(GraphError, match="x is no operation"):
+    with pytest.raises(GraphError, match="x is not an operation"):
         graph.with_operation("x", "sin")
 
 

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.format_units import count, memory
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import Graph, check_graph
 from wengert._engine.core.node import Leaf, is_variable
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import lengths_of, shown
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open, names_in, valued
-from wengert._engine.core.validation import graph as check_graph
 from wengert._engine.core.validation import spelled
 from wengert._engine.ops.cost_model import (
     bytes_of,

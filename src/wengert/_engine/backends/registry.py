@@ -16,11 +16,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import Graph, check_graph
 from wengert._engine.core.node import Leaf
 from wengert._engine.core.op import Op
 from wengert._engine.core.subgraph import bodies_of
-from wengert._engine.core.validation import graph as check_graph
 from wengert._engine.core.validation import word
 from wengert.errors import ArgumentError, BackendError, RegistryError, at, user_line
 

@@ -16,7 +16,8 @@ concretization.py              when a value may become a Python number
 replaced_errors.py             errors of other libraries that replace ours
 handle.py                      Handle: the mutable reference to a node; views
 copy_on_write.py               stores to large arrays whose old value may still be needed
-graph.py                       Graph: nodes in evaluation order
+graph.py                       Graph: nodes in evaluation order, their names and dependences
+graph_order.py                 the order; node_selectors.py names, and patterns that select nodes
 pretty_print.py                a graph as text
 graph_fingerprint.py           whether two graphs are equal
 copy_graph.py                  a graph copied with changes; replay.py evaluated on other operands

@@ -16,23 +16,26 @@ of the same name above (wengert/graphs), which is a Graph like this one.
 
 from __future__ import annotations
 
-import itertools
+import difflib
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeVar
 
-from wengert.errors import CycleError, GraphError, at, user_line
+from wengert.errors import ArgumentError, GraphError, at, user_line
 
 from . import pytree
+from .graph_order import topological, with_effects_in_order
 from .handle import Handle, owners_of
-from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, is_variable
+from .node import INPUT, Leaf, Node, constant, is_variable
+from .node_selectors import selected, unique_names
 from .pretty_print import printed
 from .spec import bare, shown
 from .symbolic.constraints import Requirement
 from .tracing import infer
+from .validation import spelled
 
-_serial = attrgetter("serial")
+Item = Any  # a node of a graph: itself, a tensor on it, its index or its name
 AnyGraph = TypeVar("AnyGraph", bound="Graph")
 
 
@@ -95,7 +98,8 @@ class Graph:
         self.name = name
         inputs = None if inputs is None else _lines(inputs, "inputs")
         roots = (*self.outputs, *self.updates, *self.updates.values(), *self.effects)
-        self.nodes = tuple(_acting_in_order(_in_order((*roots, *(inputs or ()))), self.effects))
+        nodes = topological((*roots, *(inputs or ())))
+        self.nodes = tuple(with_effects_in_order(nodes, self.effects))
         self._index = {n: i for i, n in enumerate(self.nodes)}
         if inputs is None:
             inputs = [n for n in self.nodes if n.op is INPUT and n.is_traced]
@@ -191,6 +195,138 @@ class Graph:
     def variables(self) -> tuple[Node, ...]:
         """The leaves whose value belongs to a tensor outside, and is read whenever this runs."""
         return tuple(n for n in self.nodes if is_variable(n))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The name of each line, no two alike."""
+        return unique_names(self.nodes)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Node]:
+        return dict(zip(self.names, self.nodes, strict=True))
+
+    def line(self, item: Item) -> Node:
+        """The line that is meant by a name, an index, a tensor or a node.
+
+        Raises
+        ------
+        GraphError
+            It is not in this graph; the message lists names that look alike.
+        """
+        if isinstance(item, Handle):
+            item = item.node
+        if isinstance(item, Node):
+            return self.nodes[self.index(item)]
+        if isinstance(item, str):
+            if item in self._by_name:
+                return self._by_name[item]
+            near = difflib.get_close_matches(item, self.names, 3)
+            hint = f" Did you mean {', '.join(near)}?" if near else ""
+            raise GraphError(f"no line of this graph is named {item!r}.{hint}{at(user_line())}")
+        try:
+            return self.nodes[operator.index(item)]
+        except (IndexError, TypeError) as error:
+            raise GraphError(
+                f"{item!r} is no line of this graph, which has {len(self)}. Give an index, a "
+                f"name, a tensor or a node{at(user_line())}."
+            ) from error
+
+    def name_of(self, item: Item) -> str:
+        """The name of a line."""
+        return self.names[self.index(self.line(item))]
+
+    def select(
+        self,
+        pattern: str | Callable[[Node], bool] = "*",
+        *,
+        op: str | None = None,
+        scope: str | None = None,
+        level: int | None = None,
+        kind: str | None = None,
+        where: str | None = None,
+        **metadata: Any,
+    ) -> tuple[Node, ...]:
+        """The lines that satisfy every condition, in order.
+
+        Parameters
+        ----------
+        pattern : str or callable, default "*"
+            For names or their last part, with the wildcards ``*``, ``?`` and ``[...]``, after the
+            scopes that they are in, and before conditions: ``"encoder layer* tanh[level=1]"``. Or a
+            predicate of nodes.
+        op : str, optional
+            The operation's name, with wildcards.
+        scope : str, optional
+            Lines in this scope, and in those inside it.
+        level : int, optional
+            0 for the function itself, k for its k-th derivative.
+        kind : str, optional
+            INPUT, INPUT_DERIVED, INPUT_DERIVED_NON_DIFF, CONSTANT or CONSTANT_DERIVED.
+        where : str, optional
+            A part of the user's file and line, such as ``"model.py:12"``.
+        **metadata
+            What was said of the lines in `wengert.scope`.
+
+        Returns
+        -------
+        tuple of Node
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.sum(np.sin(x) * np.cos(x)))(wg.spec(3))
+        >>> [n.op.name for n in graph.select(lambda n: n.op.name in ("sin", "cos"))]
+        ['sin', 'cos']
+        >>> graph.select("mult*")[0].spec
+        Spec((3,), float64)
+        >>> [n.op.name for n in graph.grad().select("*[op=cos][level=1]")]
+        ['cos']
+        """
+        given = {"op": op, "scope": scope, "level": level, "kind": kind, "where": where}
+        named = zip(self.names, self.nodes, strict=True)
+        return selected(named, pattern, given, metadata)
+
+    def ancestors(self, *items: Item) -> tuple[Node, ...]:
+        """The lines that some lines are computed from, themselves included, in order.
+
+        Parameters
+        ----------
+        *items : node, tensor, index or name
+        """
+        found = {self.index(self.line(item)) for item in items}
+        for i in reversed(range(len(self))):
+            if i in found:
+                found.update(self.operands(i))
+        return tuple(self.nodes[i] for i in sorted(found))
+
+    def descendants(self, *items: Item) -> tuple[Node, ...]:
+        """The lines that are computed from some lines, themselves included, in order."""
+        found = {self.index(self.line(item)) for item in items}
+        for i in range(len(self)):
+            if i not in found and not found.isdisjoint(self.operands(i)):
+                found.add(i)
+        return tuple(self.nodes[i] for i in sorted(found))
+
+    def between(self, sources: Item | Sequence[Item], targets: Item | Sequence[Item]) -> Any:
+        """The lines on a way from some lines to others: the flow between them, in order.
+
+        Parameters
+        ----------
+        sources, targets : line or sequence of lines
+
+        Returns
+        -------
+        tuple of Node
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x, y: np.sin(x) * np.cos(y))(1.0, 2.0)
+        >>> [n.op.name for n in graph.between("x", graph.outputs[0])]
+        ['input', 'sin', 'multiply']
+        """
+        after = set(self.descendants(*several(sources)))
+        return tuple(n for n in self.ancestors(*several(targets)) if n in after)
 
     @property
     def requirements(self) -> list[Requirement]:
@@ -290,54 +426,16 @@ def _checked_updates(updates: Any) -> dict[Node, Node]:
     return dict(zip(variables, _lines(updates.values(), "updates"), strict=True))
 
 
-def _in_order(outputs: Iterable[Node]) -> list[Node]:
-    """The lines that lead to some outputs, by age; a constant before its first use."""
-    seen = set(outputs)
-    stack = list(seen)
-    while stack:
-        node = stack.pop()
-        serial = node.serial
-        for a in node.inputs:
-            # A constant may have been given its line only now, when somebody looked.
-            if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, Constant)):
-                raise CycleError(
-                    f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
-                    "cycle. A line may only use earlier lines."
-                )
-            if a not in seen:
-                seen.add(a)
-                stack.append(a)
-    ordered: dict[Node, None] = {}
-    for node in sorted(seen, key=_serial):
-        if node.op is CONSTANT and isinstance(node, Constant):
-            continue
-        for a in node.inputs:
-            if a.op is CONSTANT:
-                ordered[a] = None
-        ordered[node] = None
-    rest = sorted((n for n in seen if n not in ordered), key=_serial)  # constants nobody uses
-    ordered.update(dict.fromkeys(rest))
-    return list(ordered)
+def check_graph(x: Any, what: str) -> None:
+    """Raise ArgumentError if something is not a graph."""
+    if not isinstance(x, Graph):
+        raise ArgumentError(
+            f"{what} of {spelled(x)}, which is not a graph. Make one with wengert.trace(f)(...), "
+            f"or with wengert.Graph from tensors{at(user_line())}."
+        )
 
 
-def _acting_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
-    """The lines in an order in which effects come as listed, whatever the age of their lines.
-
-    A line that has been written again is younger than those that followed it.
-    """
-    if len(effects) < 2:
-        return nodes
-    place = {n: i for i, n in enumerate(nodes)}
-    places = [place[n] for n in effects]
-    if all(i <= j for i, j in itertools.pairwise(places)):
-        return nodes
-    ordered: dict[Node, None] = {}
-    for effect in effects:
-        before, stack = {effect}, [effect]
-        while stack:
-            new = [a for a in stack.pop().inputs if a not in before and a not in ordered]
-            before.update(new)
-            stack += new
-        ordered.update(dict.fromkeys(sorted(before, key=place.__getitem__)))
-    ordered.update(dict.fromkeys(nodes))
-    return list(ordered)
+def several(items: Any) -> Iterable[Any]:
+    """Some nodes, given as a sequence or as a single one."""
+    is_one = not isinstance(items, Iterable) or isinstance(items, str | Node | Handle)
+    return (items,) if is_one else items

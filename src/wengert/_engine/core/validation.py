@@ -4,7 +4,6 @@ function       something that can be called
 word           a text that is not empty
 words          one or several
 whole_numbers  one or several
-graph          a Wengert list
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from wengert.errors import ArgumentError, at, user_line
-
-from .graph import Graph
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,12 +70,3 @@ def whole_numbers(x: Any, what: str) -> list[int]:
 
 def _items(x: Any) -> list[Any] | None:
     return list(x) if isinstance(x, Iterable) else None
-
-
-def graph(x: Any, what: str) -> None:
-    """Refuse what is no graph."""
-    if not isinstance(x, Graph):
-        raise ArgumentError(
-            f"{what} of {spelled(x)}, which is no graph. Make one with wengert.trace(f)(...), or "
-            f"with wengert.Graph from tensors{at(user_line())}."
-        )

@@ -1,11 +1,8 @@
 """Graphs as users hold them: traced or built by hand, transformed, run, saved.
 
-graph.py               Graph: the class, made of the files that follow
-query.py               unique names, select; node_selectors.py what a pattern means
-subgraphs.py           ancestors, descendants, parts of a graph
-substitute.py          substitute, with_operation, copy
-transform.py           grad, vjp, jvp, vmap, jacobian, hessian
-export.py              simplify, equals, show, to_dot, report, save
+graph.py               Graph: the class
+transform.py           grad, vjp, jvp, vmap ... of a graph, by tracing it
+substitute.py          substitute, with_operation, subgraph, copy
 pickle_support.py      pickling
 trace.py               trace: the graph of a function; tracing_session.py the run that records it
 pytree_signature.py    containers of arguments and results

@@ -1,47 +1,53 @@
-"""Graph: a Wengert list with everything that can be done with it.
+"""Graph: a Wengert list that can be called, transformed, changed, shown and saved.
 
-A graph is itself a function: called with arrays it runs, called with tensors its lines are written
-down again.  So transforming a graph is tracing the transformed function, and there is one engine.
+A graph is a function: called with arrays it runs, called with tensors its nodes are recorded again.
+So transforming a graph is tracing the transformed function, and there is one engine.
 
-    calling       here: run, profile (pytree_signature.py: arguments and results;
-                  core/replay.py: on tensors)
-    transforming  transform.py: grad, vjp, jvp, vmap, jacobian, hessian
-    parts         subgraphs.py: ancestors, descendants, the flow between, sub-graphs
-    changing      substitute.py: substitute, with_operation, copy
-    finding       query.py: unique names, select (node_selectors.py: what a pattern means)
-    looking       export.py: simplify, equals, show, to_dot, report, save
+The nodes themselves, their order, names and dependences are core/graph.py.  The methods here are
+thin; what they do is in transform.py, substitute.py, pickle_support.py and the packages they name.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wengert._engine import rewrite, serialization
+from wengert._engine.autodiff import grad as gradients
+from wengert._engine.autodiff import jacobians, jvp_vjp
 from wengert._engine.backends import Executable
 from wengert._engine.backends.registry import Backend
 from wengert._engine.backends.registry import backend as backend_of
-from wengert._engine.core import graph as lists
+from wengert._engine.core import graph as core_graph
+from wengert._engine.core import graph_fingerprint, pytree
+from wengert._engine.core.graph import Item
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import INPUT, Node
+from wengert._engine.core.op import Op
 from wengert._engine.core.replay import fed_anywhere, written_again
+from wengert._engine.core.symbolic.dim import Dim
 
-from .export import Looking
-from .pytree_signature import Signature, restored
-from .query import Finding
-from .subgraphs import Parts
-from .substitute import Surgery
-from .transform import Transforming
+from .pickle_support import reduced
+from .pytree_signature import Signature, Static, restored
+from .substitute import copied, subgraph, substituted, with_operation
+from .transform import argument_specs, batched, built, output_specs, traced
 
 if TYPE_CHECKING:
-    from wengert._engine.backends import interpreter_profile
+    from wengert._engine import visualization
+    from wengert._engine.backends import cost_report, interpreter_profile
+    from wengert._engine.backends.cost_report import Report
     from wengert._engine.backends.interpreter_profile import Profile
 else:
+    visualization = Late("wengert._engine.visualization")
+    cost_report = Late("wengert._engine.backends.cost_report")
     interpreter_profile = Late("wengert._engine.backends.interpreter_profile")
 
 
-class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
+class Graph(core_graph.Graph):
     """A Wengert list that can be called, transformed, taken apart, looked at and kept.
 
     Made by `wengert.trace`, by hand from `wengert.input` (then `Graph(outputs)`), or from tensors
@@ -143,3 +149,265 @@ class Graph(lists.Graph, Transforming, Parts, Surgery, Finding, Looking):
         """
         fed = self.signature.leaves(args, kwargs, f"the graph {self.name}")
         return interpreter_profile.profile(self, fed, repeat)
+
+    # ---- transformed
+
+    def grad(
+        self,
+        argnums: int | Sequence[int] = 0,
+        *,
+        argnames: str | Sequence[str] | None = None,
+        unconnected: str = "zero",
+    ) -> Graph:
+        """The graph of the gradient by some arguments; see `wengert.grad`.
+
+        Parameters
+        ----------
+        argnums : int or sequence of int, default 0
+        argnames : str or sequence of str, optional
+            Inputs by name.
+        unconnected : {"zero", "warn", "raise"}
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x, y: np.sum(x**2 * y))(wg.spec(3), wg.spec(3))
+        >>> graph.grad(argnames="y")(np.array([1.0, 2.0, 3.0]), np.zeros(3))
+        array([1., 4., 9.])
+        """
+        made = gradients.grad(self, argnums, argnames=argnames, unconnected=unconnected)
+        return traced(self, made, "grad")
+
+    def value_and_grad(
+        self, argnums: int | Sequence[int] = 0, *, argnames: str | Sequence[str] | None = None
+    ) -> Graph:
+        """The graph of the value and the gradient; see `wengert.value_and_grad`."""
+        made = gradients.value_and_grad(self, argnums, argnames=argnames)
+        return traced(self, made, "value_and_grad")
+
+    def jacobian(self, argnums: int | Sequence[int] = 0, *, mode: str = "auto") -> Graph:
+        """The graph of the Jacobian; see `wengert.jacobian`."""
+        return traced(self, jacobians.jacobian(self, argnums, mode=mode), "jacobian")
+
+    def hessian(self, argnums: int | Sequence[int] = 0) -> Graph:
+        """The graph of the Hessian; see `wengert.hessian`."""
+        return traced(self, jacobians.hessian(self, argnums), "hessian")
+
+    def vjp(self) -> Graph:
+        """The graph that takes the inputs, then a cotangent, and gives value and pullback.
+
+        Returns
+        -------
+        Graph
+            ``(args, cotangents) -> (outputs, cotangents of the arguments)``.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(np.sin)(wg.spec(2)).vjp()
+        >>> graph((np.zeros(2),), np.array([1.0, 10.0]))
+        (array([0., 0.]), (array([ 1., 10.]),))
+        """
+
+        def pulled(args: Any, cotangents: Any) -> Any:
+            out, pull = jvp_vjp.vjp(self, *args)
+            return out, pull(cotangents)
+
+        specs = argument_specs(self)[0], output_specs(self)
+        return built(self, pulled, specs, {}, "vjp")
+
+    def jvp(self) -> Graph:
+        """The graph that takes the inputs, then a tangent for each, and gives value and tangent.
+
+        Returns
+        -------
+        Graph
+            ``(args, tangents) -> (outputs, tangents of the outputs)``.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(np.sin)(wg.spec(2)).jvp()
+        >>> graph((np.zeros(2),), (np.array([1.0, 10.0]),))
+        (array([0., 0.]), array([ 1., 10.]))
+        """
+
+        def pushed(args: Any, tangents: Any) -> Any:
+            return jvp_vjp.jvp(self, args, tangents)
+
+        specs = argument_specs(self)[0]
+        directions = pytree.tree_map(lambda x: None if isinstance(x, Static) else x, specs)
+        return built(self, pushed, (specs, directions), {}, "jvp")
+
+    def vmap(
+        self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim | None = None
+    ) -> Graph:
+        """The graph that does for many rows at once what this does for one; see `wengert.vmap`.
+
+        Parameters
+        ----------
+        in_axes, out_axes
+            As in `wengert.vmap`.
+        axis_size : int, str or Dim, optional
+            The number of rows; a name stands for any. By default "rows", or "rows_2" and so on if
+            that is a size of the graph already.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.sum(x * x))(wg.spec(3)).grad().vmap()
+        >>> graph.inputs[0].spec.shape, graph(np.ones((2, 3))).shape
+        ((Dim('rows'), 3), (2, 3))
+        """
+        return batched(self, in_axes, out_axes, axis_size)
+
+    # ---- changed
+
+    def subgraph(
+        self, outputs: Item | Sequence[Item], inputs: Item | Sequence[Item] | None = None
+    ) -> Graph:
+        """The part of the graph that computes some lines, as a graph of its own.
+
+        Parameters
+        ----------
+        outputs : line or sequence of lines
+            What it computes.
+        inputs : line or sequence of lines, optional
+            Lines to be fed instead of computed; by default the inputs of this graph that are
+            needed.
+
+        Returns
+        -------
+        Graph
+            Called with one value for each input, in the order given.
+
+        Raises
+        ------
+        GraphError
+            An output cannot be computed from the inputs chosen.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.sum(np.sin(x)))(wg.spec(3))
+        >>> tail = graph.subgraph("sum", inputs="sin")
+        >>> float(tail(np.ones(3)))
+        3.0
+        """
+        return subgraph(self, outputs, inputs)
+
+    def substitute(self, replacements: Mapping[Item, Any]) -> Graph:
+        """The graph with some lines replaced.
+
+        Parameters
+        ----------
+        replacements : mapping
+            From a line (node, tensor, index or name) to what takes its place: a tensor built from
+            lines of this graph or from `wengert.input`, an array, or a number.
+
+        Returns
+        -------
+        Graph
+            Inputs that are replaced are no longer fed; new ones come after the others.
+
+        Raises
+        ------
+        ShapeError, DtypeError
+            What depends on the line does not fit the replacement.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x, y: x * y)(1.0, 1.0)
+        >>> float(graph.substitute({"y": 10.0})(3.0))
+        30.0
+        """
+        return substituted(self, replacements)
+
+    def with_operation(self, item: Item, op: str | Op, **params: Any) -> Graph:
+        """The graph with another operation at a line, on the same operands.
+
+        Parameters
+        ----------
+        item : node, tensor, index or name
+        op : str or Op
+            The operation, or its name in the registry.
+        **params
+            Its parameters; by default those of the operation it replaces, as far as it has them.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.sum(np.sin(x)))(wg.spec(2))
+        >>> float(graph.with_operation("sin", "cos")(np.zeros(2)))
+        2.0
+        """
+        return with_operation(self, item, op, params)
+
+    def copy(self) -> Graph:
+        """The graph with lines and inputs of its own; variables are shared."""
+        return copied(self)
+
+    def __copy__(self) -> Graph:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> Graph:
+        return self.copy()
+
+    # ---- shown, compared, saved
+
+    def simplify(self, passes: Any = rewrite.DEFAULT, **options: Any) -> Graph:
+        """The same function with fewer, cheaper and more accurate lines.
+
+        Parameters
+        ----------
+        passes, **options
+            As in `wengert.rewrite.simplify`: ``verify=``, and ``history=True`` to keep the steps
+            as ``graph.history``.
+
+        Examples
+        --------
+        >>> import numpy as np, wengert as wg
+        >>> graph = wg.trace(lambda x: np.log(1.0 + x) * 1.0)(wg.spec(3)).simplify()
+        >>> [node.op.name for node in graph]
+        ['input', 'log1p']
+        """
+        return rewrite.simplify(self, passes, **options)
+
+    def equals(self, other: Any) -> bool:
+        """Whether another graph says the same; see `wengert._engine.core.graph_fingerprint.equals`.
+
+        Lines are compared by operation, parameters and operands (in either order where that does
+        not matter), inputs by position, constants by value; names and source lines do not count.
+        """
+        return isinstance(other, core_graph.Graph) and graph_fingerprint.equals(self, other)
+
+    def show(self, path: Any = None, **options: Any) -> Path | None:
+        """Open the graph as a page to walk through; see `wengert.show.show_graph`."""
+        return visualization.show_graph(self, path, **self._with_history(options))
+
+    def _repr_html_(self) -> str:
+        return visualization.repr_html(self, **self._with_history({}))
+
+    def to_dot(self, **options: Any) -> str:
+        """The graph in Graphviz's language; see `wengert.show.to_dot`."""
+        return visualization.to_dot(self, **options)
+
+    def to_svg(self, **options: Any) -> str:
+        """A picture of a small graph; see `wengert.show.to_svg`."""
+        return visualization.to_svg(self, **options)
+
+    def report(self, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
+        """What a run costs, counted without running; see `wengert.backends.report`."""
+        return cost_report.report(self, sizes, **more)
+
+    def save(self, file: Any, *, where: str | None = "name") -> None:
+        """Write the graph to a file; see `wengert.save`. `wengert.load` reads it."""
+        serialization.save(self, file, where=where)
+
+    def __reduce__(self) -> Any:
+        return reduced(self)
+
+    def _with_history(self, options: dict[str, Any]) -> dict[str, Any]:
+        history = getattr(self, "history", None)
+        return options if history is None else {"history": history, **options}

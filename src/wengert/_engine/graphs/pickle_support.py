@@ -10,15 +10,13 @@ belong together afterwards, too.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine import serialization as keep
 from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import leaf, owners_of
 from wengert._engine.core.node import Node, is_variable
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 
 def reduced(graph: Graph) -> tuple[Any, ...]:

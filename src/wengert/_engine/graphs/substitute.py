@@ -1,18 +1,23 @@
-"""Surgery: a graph with some lines in place of others.
+"""Changed copies and parts of graphs.
 
-What depends on a line that changes is written down again, so shapes, dtypes and kinds follow, and
-are checked; everything else is shared with the graph it came from, which stays as it was.
+    substituted       `Graph.substitute`
+    with_operation    `Graph.with_operation`
+    subgraph          `Graph.subgraph`
+    copied            `Graph.copy`
+
+What depends on a node that changes is recorded again, so shapes, dtypes and kinds follow, and are
+checked; everything else is shared with the graph it came from, which stays as it was.
 """
 
 from __future__ import annotations
 
 import contextlib
 import inspect
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.graph import Graph as Lines
+from wengert._engine.core.graph import AnyGraph, Graph, Item, several
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import CONSTANT, Constant, Leaf, Node, constant
 from wengert._engine.core.op import Op, lookup
@@ -22,118 +27,90 @@ from wengert._engine.core.tracing import derivation, placeholder, record
 from wengert._engine.core.validation import spelled
 from wengert.errors import ArgumentError, GraphError, at, user_line
 
-from .query import Item
 
-if TYPE_CHECKING:
-    from .graph import Graph
-
-
-class Surgery:
-    """Mixin: changed copies."""
-
-    def substitute(self, replacements: Mapping[Item, Any]) -> Graph:
-        """The graph with some lines replaced.
-
-        Parameters
-        ----------
-        replacements : mapping
-            From a line (node, tensor, index or name) to what takes its place: a tensor built from
-            lines of this graph or from `wengert.input`, an array, or a number.
-
-        Returns
-        -------
-        Graph
-            Inputs that are replaced are no longer fed; new ones come after the others.
-
-        Raises
-        ------
-        ShapeError, DtypeError
-            What depends on the line does not fit the replacement.
-
-        Examples
-        --------
-        >>> import numpy as np, wengert as wg
-        >>> graph = wg.trace(lambda x, y: x * y)(1.0, 1.0)
-        >>> float(graph.substitute({"y": 10.0})(3.0))
-        30.0
-        """
-        graph = cast("Graph", self)
-        if not isinstance(replacements, Mapping):
-            raise ArgumentError(
-                f"substitute: {spelled(replacements)} does not say what to replace. Give a "
-                f"dictionary from lines to what takes their place{at(user_line())}."
-            )
-        new = {graph.line(item): _line(x) for item, x in replacements.items()}
-        return self._with(new)
-
-    def with_operation(self, item: Item, op: str | Op, **params: Any) -> Graph:
-        """The graph with another operation at a line, on the same operands.
-
-        Parameters
-        ----------
-        item : node, tensor, index or name
-        op : str or Op
-            The operation, or its name in the registry.
-        **params
-            Its parameters; by default those of the operation it replaces, as far as it has them.
-
-        Examples
-        --------
-        >>> import numpy as np, wengert as wg
-        >>> graph = wg.trace(lambda x: np.sum(np.sin(x)))(wg.spec(2))
-        >>> float(graph.with_operation("sin", "cos")(np.zeros(2)))
-        2.0
-        """
-        graph = cast("Graph", self)
-        node = graph.line(item)
-        if not node.args:
-            raise GraphError(
-                f"{graph.name_of(node)} is no operation but {node.op.name}. Replace it with "
-                f"substitute{at(user_line())}."
-            )
-        chosen = lookup(op) if isinstance(op, str) else op
-        if not isinstance(chosen, Op):
-            raise ArgumentError(
-                f"with_operation: {spelled(op)} is no operation. Give one, or the name of one"
-                f"{at(user_line())}."
-            )
-        with derivation(node.level) as stem:
-            stem.enter(node)
-            args = [_handle(a) for a in node.inputs]
-            made = record(chosen, args, params or _accepted(chosen, node.params))
-        return self._with({node: _line(made)})
-
-    def copy(self) -> Graph:
-        """The graph with lines and inputs of its own; variables are shared."""
-        graph = cast("Graph", self)
-        new = {n: placeholder(n.spec, n.name, type(n) is Node) for n in graph.inputs}
-        return graph.with_lines(rebuilt(graph.nodes, new))
-
-    def __copy__(self) -> Graph:
-        return self.copy()
-
-    def __deepcopy__(self, memo: Any) -> Graph:
-        return self.copy()
-
-    def _with(self, new: dict[Node, Node]) -> Graph:
-        graph = cast("Graph", self)
-        place: dict[Node, Node] = dict(new)
-        with derivation(0) as stem:
-            for node in graph.nodes:
-                if node not in place:
-                    place[node] = _followed(node, place, stem)
-        fresh = [n for line in new.values() for n in Lines(line).inputs]
-        inputs = [n for n in graph.inputs if n not in new]
-        more = [n for n in dict.fromkeys(fresh) if n not in graph.inputs]
-        changed = any(n in new for n in graph.inputs) or more
-        return type(graph)(
-            *[place[n] for n in graph.outputs],
-            inputs=[*inputs, *more],
-            updates={k: place[v] for k, v in graph.updates.items()},
-            effects=[place[n] for n in graph.effects],
-            structure=(None, graph.structure[1]) if changed else graph.structure,
-            name=graph.name,
+def substituted(graph: AnyGraph, replacements: Mapping[Item, Any]) -> AnyGraph:
+    """The graph with some nodes replaced."""
+    if not isinstance(replacements, Mapping):
+        raise ArgumentError(
+            f"substitute: {spelled(replacements)} does not say what to replace. Give a "
+            f"dictionary from lines to what takes their place{at(user_line())}."
         )
+    new = {graph.line(item): _line(x) for item, x in replacements.items()}
+    return _with(graph, new)
+
+
+def with_operation(graph: AnyGraph, item: Item, op: str | Op, params: dict[str, Any]) -> AnyGraph:
+    """The graph with another operation at a node, on the same operands."""
+    node = graph.line(item)
+    if not node.args:
+        raise GraphError(
+            f"{graph.name_of(node)} is not an operation but {node.op.name}. Replace it with "
+            f"substitute{at(user_line())}."
+        )
+    chosen = lookup(op) if isinstance(op, str) else op
+    if not isinstance(chosen, Op):
+        raise ArgumentError(
+            f"with_operation: {spelled(op)} is not an operation. Give one, or the name of one"
+            f"{at(user_line())}."
+        )
+    with derivation(node.level) as stem:
+        stem.enter(node)
+        args = [_handle(a) for a in node.inputs]
+        made = record(chosen, args, params or _accepted(chosen, node.params))
+    return _with(graph, {node: _line(made)})
+
+
+def copied(graph: AnyGraph) -> AnyGraph:
+    """The graph with nodes and inputs of its own."""
+    new = {n: placeholder(n.spec, n.name, type(n) is Node) for n in graph.inputs}
+    return graph.with_lines(rebuilt(graph.nodes, new))
+
+
+def subgraph(
+    graph: AnyGraph, outputs: Item | Sequence[Item], inputs: Item | Sequence[Item] | None
+) -> AnyGraph:
+    """The part of the graph that computes some nodes, as a graph of its own."""
+    wanted = [graph.line(item) for item in several(outputs)]
+    needed = graph.ancestors(*wanted)
+    if inputs is None:
+        fed = [n for n in graph.inputs if n in set(needed)]
+        return type(graph)(*wanted, inputs=fed, name=f"part of {graph.name}")
+    chosen = [graph.line(item) for item in several(inputs)]
+    new = {n: placeholder(n.spec, graph.name_of(n), type(n) is Node) for n in chosen}
+    place = rebuilt(graph.nodes, new)
+    part = type(graph)(
+        *[place[n] for n in wanted],
+        inputs=list(new.values()),
+        name=f"part of {graph.name}",
+    )
+    missing = [n for n in part.nodes if n in set(graph.inputs)]
+    if missing:
+        raise GraphError(
+            f"the output cannot be computed from {', '.join(map(graph.name_of, chosen))} "
+            f"alone: {', '.join(str(n.name) for n in missing)} is needed too. Choose it as an "
+            f"input{at(user_line())}."
+        )
+    return part
+
+
+def _with(graph: AnyGraph, new: dict[Node, Node]) -> AnyGraph:
+    place: dict[Node, Node] = dict(new)
+    with derivation(0) as stem:
+        for node in graph.nodes:
+            if node not in place:
+                place[node] = _followed(node, place, stem)
+    fresh = [n for line in new.values() for n in Graph(line).inputs]
+    inputs = [n for n in graph.inputs if n not in new]
+    more = [n for n in dict.fromkeys(fresh) if n not in graph.inputs]
+    changed = any(n in new for n in graph.inputs) or more
+    return type(graph)(
+        *[place[n] for n in graph.outputs],
+        inputs=[*inputs, *more],
+        updates={k: place[v] for k, v in graph.updates.items()},
+        effects=[place[n] for n in graph.effects],
+        structure=(None, graph.structure[1]) if changed else graph.structure,
+        name=graph.name,
+    )
 
 
 def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,171 +1,86 @@
-"""Transforming: graph to graph, by tracing the transformed function.
+"""Transformations of graphs: a graph is a function, so tracing its derivative gives a graph.
 
-Each method is the function of the same name applied to the graph, which is a function, traced for
-the specs of its inputs.  So derivatives of any order are graphs again, with levels that say which.
+traced     the graph of a function of the same arguments
+built      the graph of a function of arguments with given specs
+batched    `Graph.vmap`
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from wengert._engine.autodiff import grad as transforms
-from wengert._engine.autodiff import jacobians, jvp_vjp
 from wengert._engine.autodiff.vmap import axes_of_arguments, vmap
 from wengert._engine.core import pytree
+from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim, names_in
 from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import ShapeError, at, user_line
 
-from .pytree_signature import Static, restored
-from .tracing_session import built
-
-if TYPE_CHECKING:
-    from .graph import Graph
+from . import tracing_session
+from .pytree_signature import Signature, restored
 
 
-class Transforming:
-    """Mixin: derivatives of a graph, as graphs."""
+class FunctionGraph(Protocol):
+    """What a transformation asks of a graph."""
 
-    def grad(
-        self,
-        argnums: int | Sequence[int] = 0,
-        *,
-        argnames: str | Sequence[str] | None = None,
-        unconnected: str = "zero",
-    ) -> Graph:
-        """The graph of the gradient by some arguments; see `wengert.grad`.
+    name: str
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    structure: tuple[Any, Any]
 
-        Parameters
-        ----------
-        argnums : int or sequence of int, default 0
-        argnames : str or sequence of str, optional
-            Inputs by name.
-        unconnected : {"zero", "warn", "raise"}
+    @property
+    def signature(self) -> Signature:
+        """How the graph is called."""
 
-        Examples
-        --------
-        >>> import numpy as np, wengert as wg
-        >>> graph = wg.trace(lambda x, y: np.sum(x**2 * y))(wg.spec(3), wg.spec(3))
-        >>> graph.grad(argnames="y")(np.array([1.0, 2.0, 3.0]), np.zeros(3))
-        array([1., 4., 9.])
-        """
-        made = transforms.grad(cast(Any, self), argnums, argnames=argnames, unconnected=unconnected)
-        return self._traced(made, "grad")
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The values of the outputs."""
 
-    def value_and_grad(
-        self, argnums: int | Sequence[int] = 0, *, argnames: str | Sequence[str] | None = None
-    ) -> Graph:
-        """The graph of the value and the gradient; see `wengert.value_and_grad`."""
-        made = transforms.value_and_grad(cast(Any, self), argnums, argnames=argnames)
-        return self._traced(made, "value_and_grad")
 
-    def jacobian(self, argnums: int | Sequence[int] = 0, *, mode: str = "auto") -> Graph:
-        """The graph of the Jacobian; see `wengert.jacobian`."""
-        return self._traced(jacobians.jacobian(cast(Any, self), argnums, mode=mode), "jacobian")
+G = TypeVar("G", bound=FunctionGraph)
 
-    def hessian(self, argnums: int | Sequence[int] = 0) -> Graph:
-        """The graph of the Hessian; see `wengert.hessian`."""
-        return self._traced(jacobians.hessian(cast(Any, self), argnums), "hessian")
 
-    def vjp(self) -> Graph:
-        """The graph that takes the inputs, then a cotangent, and gives value and pullback.
+def argument_specs(graph: FunctionGraph) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The specs of the arguments that a graph is called with."""
+    return graph.signature.arguments([n.spec for n in graph.inputs])
 
-        Returns
-        -------
-        Graph
-            ``(args, cotangents) -> (outputs, cotangents of the arguments)``.
 
-        Examples
-        --------
-        >>> import numpy as np, wengert as wg
-        >>> graph = wg.trace(np.sin)(wg.spec(2)).vjp()
-        >>> graph((np.zeros(2),), np.array([1.0, 10.0]))
-        (array([0., 0.]), (array([ 1., 10.]),))
-        """
+def output_specs(graph: FunctionGraph) -> Any:
+    """The specs of what a graph returns."""
+    return restored(graph.structure[1], [n.spec for n in graph.outputs])
 
-        def pulled(args: Any, cotangents: Any) -> Any:
-            out, pull = jvp_vjp.vjp(cast(Any, self), *args)
-            return out, pull(cotangents)
 
-        return self._built(pulled, (self._argument_specs(), self._output_specs()), {}, "vjp")
+def traced(graph: G, fun: Callable[..., Any], what: str) -> G:
+    """The graph of a function that is called as a graph is."""
+    args, kwargs = argument_specs(graph)
+    return built(graph, fun, args, kwargs, what, graph.signature.names)
 
-    def jvp(self) -> Graph:
-        """The graph that takes the inputs, then a tangent for each, and gives value and tangent.
 
-        Returns
-        -------
-        Graph
-            ``(args, tangents) -> (outputs, tangents of the outputs)``.
+def built(
+    graph: G, fun: Callable[..., Any], args: Any, kwargs: Any, what: str, names: Any = None
+) -> G:
+    """The graph of a function of arguments with these specs, named after another graph."""
+    name = f"{what} of {graph.name}"
+    cls: Any = type(graph)
+    found: G = tracing_session.built(cls, fun, args, kwargs, names=names, name=name)
+    return found
 
-        Examples
-        --------
-        >>> import numpy as np, wengert as wg
-        >>> graph = wg.trace(np.sin)(wg.spec(2)).jvp()
-        >>> graph((np.zeros(2),), (np.array([1.0, 10.0]),))
-        (array([0., 0.]), array([ 1., 10.]))
-        """
 
-        def pushed(args: Any, tangents: Any) -> Any:
-            return jvp_vjp.jvp(cast(Any, self), args, tangents)
-
-        specs = self._argument_specs()
-        directions = pytree.tree_map(lambda x: None if isinstance(x, Static) else x, specs)
-        return self._built(pushed, (specs, directions), {}, "jvp")
-
-    def vmap(
-        self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim | None = None
-    ) -> Graph:
-        """The graph that does for many rows at once what this does for one; see `wengert.vmap`.
-
-        Parameters
-        ----------
-        in_axes, out_axes
-            As in `wengert.vmap`.
-        axis_size : int, str or Dim, optional
-            The number of rows; a name stands for any. By default "rows", or "rows_2" and so on if
-            that is a size of the graph already.
-
-        Examples
-        --------
-        >>> import numpy as np, wengert as wg
-        >>> graph = wg.trace(lambda x: np.sum(x * x))(wg.spec(3)).grad().vmap()
-        >>> graph.inputs[0].spec.shape, graph(np.ones((2, 3))).shape
-        ((Dim('rows'), 3), (2, 3))
-        """
-        graph = cast("Graph", self)
-        what = f"vmap of {graph.name}"
-        args, kwargs = graph.signature.arguments([n.spec for n in graph.inputs])
-        leaves, structure = pytree.flatten((args, kwargs))
-        axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
-        size = dim(_new_name(graph)) if axis_size is None else _rows(axis_size, what)
-        wide = [_widened(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)]
-        args, kwargs = pytree.unflatten(structure, wide)
-        made = vmap(graph, in_axes, out_axes)
-        return self._built(made, args, kwargs, "vmap", graph.signature.names)
-
-    # ---- what they share -----------------------------------------------------------------------
-
-    def _traced(self, fun: Callable[..., Any], what: str) -> Graph:
-        graph = cast("Graph", self)
-        args, kwargs = graph.signature.arguments([n.spec for n in graph.inputs])
-        return self._built(fun, args, kwargs, what, graph.signature.names)
-
-    def _built(self, fun: Any, args: Any, kwargs: Any, what: str, names: Any = None) -> Graph:
-        graph = cast("Graph", self)
-        return built(type(graph), fun, args, kwargs, names=names, name=f"{what} of {graph.name}")
-
-    def _argument_specs(self) -> tuple[Any, ...]:
-        graph = cast("Graph", self)
-        return graph.signature.arguments([n.spec for n in graph.inputs])[0]
-
-    def _output_specs(self) -> Any:
-        graph = cast("Graph", self)
-        return restored(graph.structure[1], [n.spec for n in graph.outputs])
+def batched(graph: G, in_axes: Any, out_axes: Any, axis_size: Any) -> G:
+    """The graph that does for many rows at once what this one does for one."""
+    what = f"vmap of {graph.name}"
+    args, kwargs = argument_specs(graph)
+    leaves, structure = pytree.flatten((args, kwargs))
+    axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
+    size = dim(_new_name(graph)) if axis_size is None else _rows(axis_size, what)
+    wide = [_widened(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)]
+    args, kwargs = pytree.unflatten(structure, wide)
+    made = vmap(graph, in_axes, out_axes)
+    return built(graph, made, args, kwargs, "vmap", graph.signature.names)
 
 
 def _rows(size: Any, what: str) -> Any:
@@ -174,12 +89,12 @@ def _rows(size: Any, what: str) -> Any:
     if isinstance(size, Dim) or (isinstance(size, int | np.integer) and size >= 0):
         return size if isinstance(size, Dim) else int(size)
     raise ShapeError(
-        f"{what}: axis_size={size!r} is no number of rows: a whole number, or a name"
+        f"{what}: axis_size must be a non-negative integer or the name of a size, not {size!r}"
         f"{at(user_line())}."
     )
 
 
-def _new_name(graph: Graph) -> str:
+def _new_name(graph: FunctionGraph) -> str:
     """A name for a number of rows that is no size of the graph yet."""
     taken = names_in([d for n in graph.inputs for d in n.spec.shape])
     names = itertools.chain(["rows"], (f"rows_{k}" for k in itertools.count(2)))

@@ -22,11 +22,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from wengert._engine.core.graph import AnyGraph
+from wengert._engine.core.graph import AnyGraph, check_graph
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
 from wengert._engine.core.subgraph import bodies_of
-from wengert._engine.core.validation import graph as check_graph
 from wengert.errors import ArgumentError, RegistryError, at, user_line
 
 from .driver import Applied, Walk

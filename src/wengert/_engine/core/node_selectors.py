@@ -1,26 +1,77 @@
-"""Selectors: which lines a pattern means.
+"""Names of nodes, and patterns that select nodes by name, scope and other properties.
 
     "encoder/*"              names, with the wildcards of file names
     "tanh"                   the last part of a name is enough
     "encoder tanh"           a space: inside a scope, at any depth
     "encoder *[op=mat*]"     [key=value]: an operation, level, kind, or what wengert.scope has noted
 
-A pattern is read once, and gives a predicate of names and lines.
+A pattern is parsed once, and gives a predicate of names and nodes.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from wengert._engine.core.node import Node
 from wengert.errors import ArgumentError, at, user_line
+
+from .node import Node
+from .validation import spelled, word
 
 Fits = Callable[[str, Node], bool]
 _CONDITION = re.compile(r"\[(\w+)=([^\]]*)\]")
 _WORD = re.compile(rf"(?:{_CONDITION.pattern}|\S)+")
+
+
+def unique_names(nodes: Iterable[Node]) -> tuple[str, ...]:
+    """A name for each node: its own, or its operation's, after its scope; ``encoder/matmul_2``."""
+    count: dict[str, int] = {}
+    taken: set[str] = set()
+    names = []
+    for node in nodes:
+        own = node.name or node.op.name.strip("_")
+        base = name = f"{node.scope}/{own}" if node.scope else own
+        while name in taken:
+            count[base] = count.get(base, 0) + 1
+            name = f"{base}_{count[base]}"
+        taken.add(name)
+        names.append(name)
+    return tuple(names)
+
+
+def selected(
+    named: Iterable[tuple[str, Node]],
+    pattern: str | Callable[[Node], bool],
+    conditions: Mapping[str, Any],
+    metadata: Mapping[str, Any],
+) -> tuple[Node, ...]:
+    """The nodes that a pattern means and that satisfy all conditions that are not None.
+
+    Raises
+    ------
+    ArgumentError
+        The pattern is neither a string nor a predicate, or a condition is not a string.
+    """
+    for name, value in conditions.items():
+        if value is not None and name != "level" and not isinstance(value, str):
+            raise ArgumentError(
+                f"select: {name} must be a string, not {spelled(value)}{at(user_line())}."
+            )
+    wanted = {k: v for k, v in conditions.items() if v is not None} | dict(metadata)
+    fits = _fits(pattern)
+    return tuple(
+        node
+        for name, node in named
+        if fits(name, node) and all(holds(node, k, v) for k, v in wanted.items())
+    )
+
+
+def _fits(pattern: str | Callable[[Node], bool]) -> Fits:
+    if not callable(pattern):
+        return selector(word(pattern, "the pattern of select"))
+    return lambda name, node: pattern(node)
 
 
 def selector(pattern: str) -> Fits:

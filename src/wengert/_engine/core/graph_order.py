@@ -1,0 +1,76 @@
+"""The order of the nodes of a graph.
+
+topological               operands first, otherwise by age
+with_effects_in_order     side effects in the order in which the program has them
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+
+from wengert.errors import CycleError
+
+from .node import CONSTANT, Constant, Node
+
+_serial = attrgetter("serial")
+
+
+def topological(outputs: Iterable[Node]) -> list[Node]:
+    """The nodes that lead to some outputs, by age; a constant before its first use.
+
+    Raises
+    ------
+    CycleError
+        A node uses one that was made later.
+    """
+    seen = set(outputs)
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        serial = node.serial
+        for a in node.inputs:
+            # A constant may have been given its line only now, when somebody looked.
+            if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, Constant)):
+                raise CycleError(
+                    f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
+                    "cycle. A line may only use earlier lines."
+                )
+            if a not in seen:
+                seen.add(a)
+                stack.append(a)
+    ordered: dict[Node, None] = {}
+    for node in sorted(seen, key=_serial):
+        if node.op is CONSTANT and isinstance(node, Constant):
+            continue
+        for a in node.inputs:
+            if a.op is CONSTANT:
+                ordered[a] = None
+        ordered[node] = None
+    rest = sorted((n for n in seen if n not in ordered), key=_serial)  # constants nobody uses
+    ordered.update(dict.fromkeys(rest))
+    return list(ordered)
+
+
+def with_effects_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
+    """The nodes in an order in which effects come as listed, whatever their age.
+
+    A node that a transformation made anew is younger than those that followed the old one.
+    """
+    if len(effects) < 2:
+        return nodes
+    place = {n: i for i, n in enumerate(nodes)}
+    places = [place[n] for n in effects]
+    if all(i <= j for i, j in itertools.pairwise(places)):
+        return nodes
+    ordered: dict[Node, None] = {}
+    for effect in effects:
+        before, stack = {effect}, [effect]
+        while stack:
+            new = [a for a in stack.pop().inputs if a not in before and a not in ordered]
+            before.update(new)
+            stack += new
+        ordered.update(dict.fromkeys(sorted(before, key=place.__getitem__)))
+    ordered.update(dict.fromkeys(nodes))
+    return list(ordered)
