@@ -194,7 +194,7 @@ class While(Control):
 class Choice(Control):
     """One of several bodies."""
 
-    masks = True
+    differentiation = Differentiation(masks=True, takes_parts=True)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """What all branches give."""

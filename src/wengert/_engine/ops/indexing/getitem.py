@@ -46,7 +46,7 @@ from .template import split_index as split_index
 class GetItem(Linear):
     """`x[index]`; its transpose is `scatter`."""
 
-    masks = True
+    differentiation = Differentiation(masks=True)
     effects = Effects(value_dependent_shape=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -177,7 +177,7 @@ class SetItem(Operation):
     """`x` with the elements at an index replaced by `v`; linear in both."""
 
     kind = "indexing"
-    masks = True
+    differentiation = Differentiation(masks=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Write; while a graph is built a mask that is known becomes positions."""
