@@ -25,13 +25,6 @@ from .min_cut import UNLIMITED, reached
 
 _TYPICAL = 64  # a length with a name, where one has to be guessed
 _MOST = 1 << 20  # a cost
-# Elementwise operations that cost no more than reading their result.
-_CHEAP = frozenset(
-    "add subtract multiply negative positive divide true_divide square absolute sign where maximum "
-    "minimum conjugate real imag equal not_equal less less_equal greater greater_equal logical_and "
-    "logical_or logical_not isfinite isnan strong_zero cast reciprocal invert bitwise_and "
-    "bitwise_or".split()
-)
 
 
 class Split(NamedTuple):
@@ -147,5 +140,5 @@ def _is_dear(node: Node) -> bool:
     if op is PART or _is_open(node.spec):
         return False
     if op.kind == "elementwise":
-        return op.name not in _CHEAP
+        return op.cost is None or not op.cost.is_recomputed
     return op.kind not in ("view", "indexing", "creation") and not op.aliasing.view

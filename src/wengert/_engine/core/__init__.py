@@ -5,6 +5,7 @@ Begin with node.py, op.py, dispatch.py, graph.py.
 node.py                        Node: one operation applied to operands, with its value or its spec
 node_info.py                   NodeInfo: what only some nodes have
 op.py                          Op: what a node applies, and the registry of operations
+op_facts.py                     facts of an operation: cost, ONNX name, remedy, range of values
 op_traits.py                    traits of an operation: effects, aliasing, differentiation
 spec.py                        Spec: shape and dtype; static_params.py keywords that are no operands
 source_location.py             the user's file and line of a node

@@ -25,6 +25,7 @@ from .handle import Handle, _Class, is_general, wrap
 from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op
+from .op_facts import SELECTS
 from .op_traits import Aliasing
 from .recording import _enabled, _session, noting, switches
 from .spec import spec_of, unweakened, weakened
@@ -170,6 +171,7 @@ class Part(Op):
 
     kind = "view"
     aliasing = Aliasing(view=True)
+    zero_slope = SELECTS
 
     def __init__(self) -> None:
         super().__init__("part", "One of the outputs of an operation with several outputs.")

@@ -26,6 +26,7 @@ import numpy as np
 from wengert.errors import MutatedError
 
 from .node_info import NodeInfo
+from .op_facts import NOTHING_KNOWN, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .spec import spec_of
 
@@ -45,6 +46,8 @@ class Leaf:
     pulls = None
     discrete = False
     effects, aliasing, differentiation = Effects(), Aliasing(), Differentiation()
+    cost = onnx = None
+    remedy, zero_slope, range = Remedy(), "", NOTHING_KNOWN
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -26,6 +26,7 @@ from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
 
 from .lazy_import import load_families
 from .node import Node
+from .op_facts import NOTHING_KNOWN, Cost, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
@@ -103,6 +104,8 @@ class Op:
         Its two operands may change places.
     effects, aliasing, differentiation : Effects, Aliasing, Differentiation
         Further traits (core/op_traits.py).
+    cost, onnx, remedy, zero_slope, range
+        Facts that other parts of the engine look up (core/op_facts.py).
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
     composition : callable or None
@@ -117,6 +120,11 @@ class Op:
     effects = Effects()
     aliasing = Aliasing()
     differentiation = Differentiation()
+    cost: Cost | None = None  # that of its kind, or of its body
+    onnx: str | None = None
+    remedy = Remedy()
+    zero_slope = ""
+    range = NOTHING_KNOWN
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False

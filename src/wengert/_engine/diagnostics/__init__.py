@@ -8,7 +8,6 @@ zero_gradients.py       a gradient of exact zeros: where the cotangent died, and
 zero_elements.py        one element of zero: where it stopped to count
 nonfinite_values.py     where a NaN or an infinity appeared first, forward
 nonfinite_gradients.py  the same backward: the slope that was singular or too large
-remedies.py             what to write instead
 gradient_scale.py       a gradient that is very large or very small: where it grew or shrank
 slow_gradients.py       loops of small operations, repetitions, copies
 unrolled_loops.py       the loops of a graph, step by step

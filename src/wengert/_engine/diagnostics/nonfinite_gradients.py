@@ -19,7 +19,6 @@ from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
 from .nonfinite_values import Index, bad_index, operands_at, origin, spoken
-from .remedies import OVERFLOW, SINGULAR, remedy
 
 
 def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:
@@ -60,14 +59,14 @@ def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Fin
     if _is_singular(edge, t, back):
         kind = "singular"
         what = f"the slope of {line.op.name} at {operands} is {bad}{at_element}"
-        advice = remedy(SINGULAR, line.op.name)
+        advice = line.op.remedy.advice("singular")
     else:
         kind = "overflow"
         what = (
             f"the slope of {line.op.name} at {operands}, times what comes back "
             f"({magnitude(t):.3g}), is too large for {line.spec.dtype}{at_element}"
         )
-        advice = remedy(OVERFLOW, line.op.name)
+        advice = line.op.remedy.advice("overflow")
     message = f"{what}. {advice}"
     if mixed is not None and mixed.line is not line:
         message += f". It met a slope of 0 in {named(mixed.line)} (0 * inf is NaN)"

@@ -16,7 +16,6 @@ from wengert._engine.core.node import Constant, Node
 from .dependency_trace import plain
 from .describe import called, named
 from .findings import Finding
-from .remedies import OUTSIDE, OVERFLOW, remedy
 
 Index = tuple[int, ...]
 
@@ -136,7 +135,7 @@ def spoken(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     operands = operands_at(line, bad.at)
     over = overflows(line, element)
     kind = "overflow" if over else "operation"
-    advice = remedy(OVERFLOW if over else OUTSIDE, line.op.name)
+    advice = line.op.remedy.advice("overflow" if over else "outside")
     why = f"too large for {line.spec.dtype}" if over else "not a finite number"
     message = f"{line.op.name} of {operands} is {element}{at_element}, {why}. {advice}"
     if over and line.spec.dtype.itemsize < 8:

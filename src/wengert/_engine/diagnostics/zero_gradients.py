@@ -14,6 +14,7 @@ import numpy as np
 from wengert._engine.autodiff.traced_sweep import given_by
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
+from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, SELECTS, UNDERFLOW
 
 from .backward_trace import Backward, Edge, magnitude
 from .dependency_trace import plain
@@ -22,14 +23,6 @@ from .findings import Finding
 from .nonfinite_values import origin, spoken
 
 Cause = tuple[str, str]  # kind and message
-
-SATURATING = frozenset(
-    "tanh sigmoid erf erfc softplus log_sigmoid arctan logaddexp logaddexp2 logsumexp elu "
-    "arcsinh".split()
-)
-EXPONENTIAL = frozenset("exp exp2 expm1 expm".split())
-AT_ORIGIN = frozenset("norm2 norm_p hypot std arctan2 absolute fabs sign".split())
-JOINING = frozenset("concatenate stack getitem scatter part shift slide diagonal".split())
 
 
 def died(back: Backward, target: Node) -> list[Finding]:
@@ -117,7 +110,7 @@ def cause(edge: Edge, t: Any, sweep: Sweep) -> Cause:
             return found
     if edge.line.op.differentiation.masks:
         return "unchosen", f"{name} chose its other operand{_count(edge, t)}"
-    if name in JOINING:
+    if edge.line.op.zero_slope == SELECTS:
         return (
             "unchosen",
             f"of the result of {named(edge.line)} only elements are used afterwards that do not "
@@ -138,8 +131,9 @@ def _slope(edge: Edge, t: Any) -> Cause:
     line, name = edge.line, edge.line.op.name
     values = operand_where(edge, t)
     span = _span(values)
-    if name in EXPONENTIAL or (name in SATURATING and _is_far(values)):
-        kind = "underflow" if name in EXPONENTIAL else "saturated"
+    flat = line.op.zero_slope
+    if flat == UNDERFLOW or (flat == SATURATES and _is_far(values)):
+        kind = "underflow" if flat == UNDERFLOW else "saturated"
         return (
             kind,
             f"{name} at {span} is flat in floating point: its slope there is smaller than the "
@@ -149,7 +143,7 @@ def _slope(edge: Edge, t: Any) -> Cause:
     kinks = getattr(line.op, "kinks", ())
     at_kink = bool(kinks) and values is not None and bool(np.isin(values, kinks).all())
     at_zero = values is not None and not np.any(values)
-    if at_kink or (name in AT_ORIGIN and (at_zero or name == "std")):
+    if at_kink or (flat == AT_ORIGIN and (at_zero or name == "std")):
         point = "equal numbers" if name == "std" else span
         return (
             "kink",

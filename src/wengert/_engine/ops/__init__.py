@@ -3,7 +3,7 @@
 Convolution and pooling are registered at first use.
 
 casts              Casts, and the adjoint pair of broadcasting
-cost_model         what one line of a list costs, by its operation and the specs of its operands
+cost_model         floating-point operations and bytes of a node; flops counts that operations state
 creation           arrays of which only shape and rule are known: full, eye, arange
 cumulative         running sums, products, extremes, and the recurrence behind them
 fft                Discrete Fourier transforms along one axis, of which all of numpy.fft is made

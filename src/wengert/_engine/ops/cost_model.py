@@ -17,34 +17,16 @@ A loop of known length counts all its steps, and a choice the dearest of its bra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log2, prod
+from math import prod
 from typing import Any
 
 from wengert._engine.core.node import Leaf, Node
 from wengert._engine.core.subgraph import Body, bodies_of
-from wengert._engine.core.symbolic.dim import is_open, names_in
+from wengert._engine.core.symbolic.dim import is_open
 
-# Multiples of n**3 for a square matrix of n rows: Golub and Van Loan, "Matrix Computations",
-# 4th ed., tables of chapters 3, 4, 5, 7 and 8.
-CUBES = {
-    "solve": 2 / 3,
-    "inv": 2.0,
-    "det": 2 / 3,
-    "slogdet": 2 / 3,
-    "cholesky": 1 / 3,
-    "qr": 4 / 3,
-    "eigh": 9.0,
-    "eig": 25.0,
-    "svd": 21.0,
-    "pinv": 21.0,
-    "matrix_rank": 4 / 3,
-    "expm": 20.0,
-}
+from . import flops
+
 STILL = frozenset({"view", "indexing", "creation"})
-# Opaque to the engine, but one pass over their elements.
-PASSES = frozenset({"cumprod", "running", "recurrence", "modf", "frexp", "cumsum"})
-CONVOLUTIONS = ("convolution", "convolution_input", "convolution_weight")
-TRANSFORMS = {"fft": 5.0, "rfft": 2.5, "irfft": 2.5}  # of n log2(n): Cooley and Tukey's count
 
 
 def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
@@ -66,20 +48,14 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
     op = node.op
     if node.params and bodies_of(node):
         return _of_all_steps(node)
-    if op.name in TRANSFORMS:
-        return _transform(node, spec)
-    if isinstance(op, Leaf) or op.effects.side_effect or op.kind in STILL or op.name == "slide":
+    if isinstance(op, Leaf) or op.effects.side_effect:
         return 0
-    if op.name in PASSES or op.kind == "reduction":
-        return operands[0].size
-    if op.name in CONVOLUTIONS:
-        return _convolution(node, operands, spec)
-    if op.name in CUBES:
-        return _matrix(CUBES[op.name], operands)
-    if op.name == "solve_triangular":
-        return _matrix(0.0, operands)
-    if op.name == "convolve":
-        return 2 * operands[0].size * operands[1].size
+    if op.cost is not None and op.cost.flops is not None:
+        return op.cost.flops(node, operands, spec)
+    if op.kind in STILL:
+        return 0
+    if op.kind == "reduction":
+        return flops.pass_over_operand(node, operands, spec)
     if op.kind == "elementwise":
         return spec.size
     return _contraction(node, operands) if op.kind == "contraction" else None
@@ -121,38 +97,6 @@ def _contraction(node: Node, operands: Sequence[Any]) -> Any:
                 lengths[letter] = n
     # More than two operands are taken in pairs, in an order found later: an upper bound.
     return max(1, 2 * (len(words) - 1)) * prod(lengths.values())
-
-
-def _transform(node: Node, spec: Any) -> float | None:
-    """For lines of n numbers; None where n has a name."""
-    n, lines = node.params["n"], spec.shape
-    if names_in((n, *lines)) or not spec.size:
-        return None
-    count = spec.size // lines[node.params["axis"]]
-    return TRANSFORMS[node.op.name] * count * n * log2(n)
-
-
-def _convolution(node: Node, operands: Sequence[Any], spec: Any) -> Any:
-    """Two for each element of y and of the kernels that it is made with."""
-    w, y = {
-        "convolution": (operands[1], spec),
-        "convolution_input": (operands[1], operands[0]),
-        "convolution_weight": (spec, operands[1]),
-    }[node.op.name]
-    return 2 * y.size * prod(w.shape[1:])
-
-
-def _matrix(cubes: float, operands: Sequence[Any]) -> float | None:
-    """For a stack of matrices; two right-hand-side passes for each column of a second operand."""
-    if names_in([n for s in operands for n in s.shape]):
-        return None
-    *stack, m, n = operands[0].shape
-    total = cubes * max(m, n) * min(m, n) ** 2
-    if len(operands) > 1 and operands[1].shape:
-        second = operands[1].shape
-        columns = second[-1] if len(second) > 1 else 1
-        total += 2.0 * n * n * columns
-    return float(prod(stack) * total)
 
 
 def bytes_of(spec: Any) -> Any:

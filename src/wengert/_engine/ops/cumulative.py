@@ -20,12 +20,14 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import possibly, shape_of, value_of
+from wengert._engine.core.op_facts import SELECTS, Remedy, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.reduction import Axis, axes_of, count_along
+from wengert._engine.ops import flops
 
 from .creation import positions
 from .elementwise.selection import where
@@ -36,6 +38,7 @@ def _slices(axis: int, ndim: int, part: slice) -> tuple[slice, ...]:
     return tuple(part if k == axis % ndim else slice(None) for k in range(ndim))
 
 
+@facts(flops=flops.pass_over_operand)
 @linear(oracle=lambda x, *, axis, reverse=False: _sum_by_hand(x, axis, reverse))
 def cumsum(x, *, axis, reverse=False):
     """The running sum along an axis, from its end if `reverse`."""
@@ -56,6 +59,7 @@ def _cumsum_back(t, x, *, axis, reverse=False):
     return cumsum(t, axis=axis, reverse=not reverse)
 
 
+@facts(zero_slope=SELECTS)
 @linear(oracle=lambda x, *, axis, by: _shift_by_hand(x, axis, by))
 def shift(x, *, axis, by):
     """Elements moved by one place (`by` is 1 or -1) along an axis; zero comes in."""
@@ -109,6 +113,7 @@ def _recurrence_by_hand(a: Any, b: Any, *, axis: int, reverse: bool = False) -> 
     return np.moveaxis(np.stack([rows[i] for i in steps]), 0, axis)
 
 
+@facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=_recurrence_by_hand)
 def recurrence(a, b, *, axis, reverse=False):
     """s_i = b_i + a_i s_{i-1} along an axis (s_{i+1} if `reverse`), from s = 0 outside.
@@ -178,6 +183,7 @@ def _product_by_hand(x: Any, *, axis: int) -> Any:
     return np.stack(parts, axis) if parts else x
 
 
+@facts(flops=flops.pass_over_operand, remedy=Remedy(overflow="Use np.cumsum of logarithms"))
 @opaque(trusted=True, oracle=_product_by_hand)
 def cumprod(x, *, axis):
     """The running product along an axis; its derivative is right with any number of zeros."""
@@ -264,6 +270,7 @@ def _running_by_hand(x: Any, *, axis: int, largest: bool) -> Any:
     return np.stack(parts, axis)
 
 
+@facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=_running_by_hand)
 def running(x, *, axis, largest):
     """The largest (or smallest) element so far; where several are, they share evenly."""

@@ -22,10 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.op_facts import facts
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
+from wengert._engine.ops import flops
 
 # The transpose of a transform of that scale has this one.
 SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -35,6 +37,7 @@ def _fft_oracle(x, *, n, axis, norm, keep, inverse=False):
     return _by_matrix(x, _waves(n, n, 1 if inverse else -1), axis, _scale(n, norm, inverse), keep)
 
 
+@facts(flops=flops.transform(5.0))
 @linear(oracle=_fft_oracle)
 def fft(x, *, n, axis, norm, keep, inverse=False):
     """The Fourier transform along an axis, or its inverse."""
@@ -52,6 +55,7 @@ def _rfft_oracle(x, *, n, axis, norm, keep, interior=1.0):
     return _by_matrix(x, waves, axis, _scale(n, norm, False), keep)
 
 
+@facts(flops=flops.transform(2.5))
 @linear(oracle=_rfft_oracle)
 def rfft(x, *, n, axis, norm, keep, interior=1.0):
     """The lines 0 to n//2 of the Fourier transform of real numbers, inner lines times a factor."""
@@ -69,6 +73,7 @@ def _irfft_oracle(x, *, n, axis, norm, keep, interior=1.0):
     return _by_matrix(x, waves, axis, _scale(n, norm, True), keep).real
 
 
+@facts(flops=flops.transform(2.5))
 @linear(oracle=_irfft_oracle)
 def irfft(x, *, n, axis, norm, keep, interior=1.0):
     """The real numbers whose Fourier transform has these lines, inner lines times a factor."""

@@ -19,6 +19,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op_facts import SELECTS
 from wengert._engine.kinds.batching import along, fronted, ndim_of, row_axis
 
 from .creation import zeros
@@ -30,6 +31,7 @@ class Join(Operation):
     """An operation that puts its operands side by side."""
 
     kind = "indexing"
+    zero_slope = SELECTS
     oracle = "numpy"
     places: Callable[..., list[Any]]  # for each operand the index of its piece in the result
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, possibly, value_of
+from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, Remedy, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import is_decided_positive, size_value
@@ -42,6 +43,7 @@ def _axes_examples(op: Any) -> None:
 # ---- sums and means ----------------------------------------------------------------------------
 
 
+@facts(remedy=Remedy(overflow="Rescale first, or sum logarithms with logsumexp"))
 @reduction(oracle="numpy")
 def sum(x, *, axis=None, dtype=None, keepdims=False):
     """The sum over axes, NumPy's pairwise one."""
@@ -88,6 +90,7 @@ def _var_partial(t, out, x, axis, ddof=0):
     return t * (_deviation(x, axis) * (2 / _freedom(x, axis, ddof)))
 
 
+@facts(zero_slope=AT_ORIGIN)
 @reduction(oracle="numpy")
 def std(x, *, axis=None, ddof=0, keepdims=False):
     """The square root of the variance; its derivative is 0 where all elements are equal."""
@@ -109,6 +112,12 @@ def _unless(zero: Any, bar: Any) -> Any:
 # ---- products ----------------------------------------------------------------------------------
 
 
+@facts(
+    remedy=Remedy(
+        singular="Use sums of logarithms, or keep the factors finite",
+        overflow="Use sums of logarithms",
+    )
+)
 @reduction(oracle="numpy")
 def prod(x, *, axis=None, dtype=None, keepdims=False):
     """The product over axes."""
@@ -212,6 +221,7 @@ def count_nonzero(x, *, axis=None, keepdims=False):
 # ---- log-sum-exp -------------------------------------------------------------------------------
 
 
+@facts(zero_slope=SATURATES)
 @reduction(oracle=lambda x, **k: np.log(np.sum(np.exp(x), **k)))
 def logsumexp(x, *, axis=None, keepdims=False):
     """log(sum(exp(x))), without overflow, and exact where one element dominates.
@@ -263,6 +273,7 @@ def _shares(x, out, axis):
 # ---- norms -------------------------------------------------------------------------------------
 
 
+@facts(zero_slope=AT_ORIGIN)
 @reduction(oracle=lambda x, **k: np.sqrt(np.sum(np.abs(x) ** 2, **k)))
 def norm2(x, *, axis=None, keepdims=False):
     """The Euclidean length; its derivative is 0 at the zero vector."""
@@ -278,6 +289,7 @@ def _norm2_partial(t, out, x, axis):
     return _unless(zero, t * (x / length))
 
 
+@facts(zero_slope=AT_ORIGIN)
 @reduction(oracle=lambda x, *, p, **k: np.sum(np.abs(x) ** p, **k) ** (1 / p))
 def norm_p(x, *, p, axis=None, keepdims=False):
     """(sum |x|**p)**(1/p); its derivative is 0 at the zero vector.

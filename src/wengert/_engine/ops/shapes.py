@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import shape_of
+from wengert._engine.core.op_facts import SELECTS, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.kinds.batching import alike, flattened, ndim_of, row_axis
 from wengert._engine.kinds.linear_map import linear
@@ -243,6 +244,7 @@ def is_compact(x: np.ndarray[Any, Any], order: str = "K") -> bool:
     return x.flags.c_contiguous or x.strides == np.empty_like(x).strides
 
 
+@facts(zero_slope=SELECTS)
 @linear(view=True, oracle="numpy")
 def diagonal(x, *, offset=0, axis1=0, axis2=1):
     """The diagonal of the matrices in two axes, as a new last axis; read-only, as in NumPy."""

@@ -21,11 +21,13 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op_facts import SELECTS, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import along, ndim_of
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
+from wengert._engine.ops import flops
 
 from .indexing.getitem import Hole
 
@@ -225,6 +227,7 @@ def _(rng):
 # ---- products of sequences ---------------------------------------------------------------------
 
 
+@facts(flops=flops.nothing, zero_slope=SELECTS)
 @opaque(trusted=True, oracle=lambda x, v: np.lib.stride_tricks.sliding_window_view(x, len(v)) @ v)
 def slide(x, v):
     """s_i = sum_k x_{i+k} v_k, for all i where v fits; v no longer than x, nothing conjugated."""
@@ -238,6 +241,7 @@ def _convolve_by_hand(x: Any, v: Any) -> Any:
     return out
 
 
+@facts(flops=flops.full_convolution)
 @opaque(trusted=True, oracle=_convolve_by_hand)
 def convolve(x, v):
     """c_i = sum_k x_{i-k} v_k, for all i where they meet."""

@@ -20,12 +20,14 @@ condition asks, once for each line.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.op_facts import NOTHING_KNOWN, Range
 from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, at, user_line
 
@@ -126,7 +128,7 @@ class Facts:
             if line in known:
                 stack.pop()
                 continue
-            rule = _RULES.get(line.op.name)
+            rule = _rule_of(line.op)
             later = [a for a in line.args if a not in known] if rule is not None else []
             if later:
                 stack += later
@@ -155,6 +157,19 @@ class Facts:
 _RULES: dict[str, Callable[..., Any]] = {}
 
 
+def _rule_of(op: Any) -> Callable[..., Any] | None:
+    """How facts pass an operation: by a rule of this file, or by the range that it states."""
+    rule = _RULES.get(op.name)
+    if rule is None and op.range is not NOTHING_KNOWN:
+        rule = functools.partial(_by_range, op.range)
+    return rule
+
+
+def _by_range(known_range: Range, known: list[Known], line: Node, walk: Walk) -> Known:
+    found = known_range.always | (known[0] & known_range.inherited)
+    return found | known_range.of_numbers if "number" in known[0] else found
+
+
 def fact_rule(*names: str) -> Callable[[Any], Any]:
     """State what is known of the result of operations (a decorator).
 
@@ -173,13 +188,6 @@ _RULES["eye"] = lambda known, line, walk: (
     {"finite", "integer", "nonnegative", *_shape_of_eye(line)}
 )
 _RULES["assume"] = lambda known, line, walk: known[0] | set(line.params["facts"])
-_RULES["exp"] = _RULES["exp2"] = lambda known, line, walk: {"nonnegative"} | (known[0] & {"number"})
-_RULES["sigmoid"] = lambda known, line, walk: {"nonnegative", *_if_number(known[0])}
-_RULES["softplus"] = lambda known, line, walk: {"nonnegative"} | (known[0] & {"number"})
-_RULES["cosh"] = lambda known, line, walk: {"positive"} | (known[0] & {"number"})
-_RULES["tanh"] = _RULES["erf"] = lambda known, line, walk: _if_number(known[0])
-_RULES["sin"] = _RULES["cos"] = lambda known, line, walk: known[0] & {"finite"}
-_RULES["arctan"] = lambda known, line, walk: _if_number(known[0])
 _RULES["absolute"] = _RULES["fabs"] = lambda known, line, walk: (
     _if_float(line, walk, "nonnegative") | (known[0] & {"finite", "number", "nonzero", "integer"})
 )
@@ -197,10 +205,6 @@ def _shape_of_eye(line: Node) -> set[str]:
 def _if_float(line: Node, walk: Walk, fact: str) -> set[str]:
     """Whole numbers wrap around: the absolute value of the least of them is negative."""
     return {fact} if walk.spec(line).dtype.kind == "f" else set()
-
-
-def _if_number(known: Known) -> set[str]:
-    return {"finite"} if "number" in known else set()
 
 
 @fact_rule("square")

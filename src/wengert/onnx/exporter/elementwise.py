@@ -16,63 +16,25 @@ from .graph_writer import Writer
 from .registry import exports, refused
 from .scalar_language import by_body, is_python
 
-_UNARY = {
-    "absolute": "Abs",
-    "fabs": "Abs",
-    "negative": "Neg",
-    "reciprocal": "Reciprocal",
-    "sqrt": "Sqrt",
-    "exp": "Exp",
-    "log": "Log",
-    "sin": "Sin",
-    "cos": "Cos",
-    "tan": "Tan",
-    "arcsin": "Asin",
-    "arccos": "Acos",
-    "arctan": "Atan",
-    "sinh": "Sinh",
-    "cosh": "Cosh",
-    "tanh": "Tanh",
-    "arcsinh": "Asinh",
-    "arccosh": "Acosh",
-    "arctanh": "Atanh",
-    "sigmoid": "Sigmoid",
-    "relu": "Relu",
-    "floor": "Floor",
-    "ceil": "Ceil",
-    "rint": "Round",
-    "sign": "Sign",
-    "positive": "Identity",
-}
+# What these are called in ONNX the operations state (`Op.onnx`).
+_UNARY = (
+    "absolute fabs negative reciprocal sqrt exp log sin cos tan arcsin arccos arctan sinh cosh "
+    "tanh arcsinh arccosh arctanh sigmoid relu floor ceil rint sign positive"
+).split()
 # Of these onnxruntime has no kernels for float64, or kernels with digits of float32.
-_SINGLE = {
-    "softplus": "Softplus",
-    "softsign": "Softsign",
-    "erf": "Erf",
-    "gelu": "Gelu",
-    "mish": "Mish",
-}
-_BINARY = {
-    "add": "Add",
-    "subtract": "Sub",
-    "multiply": "Mul",
-    "divide": "Div",
-    "power": "Pow",
-    "float_power": "Pow",
-    "maximum": "Max",
-    "minimum": "Min",
-}
-_COMPARISONS = {
-    "less": "Less",
-    "less_equal": "LessOrEqual",
-    "greater": "Greater",
-    "greater_equal": "GreaterOrEqual",
-    "equal": "Equal",
-}
+_SINGLE = ("softplus", "softsign", "erf", "gelu", "mish")
+_BINARY = "add subtract multiply divide power float_power maximum minimum".split()
+_COMPARISONS = "less less_equal greater greater_equal equal".split()
 _OF_BOOLS = {"add": "Or", "multiply": "And", "maximum": "Or", "minimum": "And"}
 _TRUTHS = {"logical_and": "And", "logical_or": "Or", "logical_xor": "Xor"}
 _BITS = {"bitwise_and": "BitwiseAnd", "bitwise_or": "BitwiseOr", "bitwise_xor": "BitwiseXor"}
 _BITS_OF_BOOLS = {"bitwise_and": "And", "bitwise_or": "Or", "bitwise_xor": "Xor"}
+
+
+def _onnx(node: Node) -> str:
+    name = node.op.onnx
+    assert name is not None, node.op
+    return name
 
 
 def cast_all(w: Writer, node: Node, names: Any, dtype: Any) -> list[str]:
@@ -93,7 +55,7 @@ def _python_number(node: Node) -> Any:
 @exports(*_UNARY)
 def _unary(w: Writer, node: Node, x: str) -> Any:
     (x,) = cast_all(w, node, [x], node.spec.dtype)
-    return w.op(_UNARY[node.op.name], x)
+    return w.op(_onnx(node), x)
 
 
 @exports(*_SINGLE)
@@ -101,7 +63,7 @@ def _single(w: Writer, node: Node, x: str) -> Any:
     dtype = node.spec.dtype
     if dtype.itemsize == 8:
         return by_body(w, node, [x])
-    return w.op(_SINGLE[node.op.name], w.cast(x, node.inputs[0].spec.dtype, dtype))
+    return w.op(_onnx(node), w.cast(x, node.inputs[0].spec.dtype, dtype))
 
 
 @exports(*_BINARY)
@@ -109,7 +71,7 @@ def _binary(w: Writer, node: Node, *names: str) -> Any:
     dtype = node.spec.dtype
     if dtype.kind == "b":
         return w.op(_OF_BOOLS[node.op.name], *names)
-    return w.op(_BINARY[node.op.name], *cast_all(w, node, names, dtype))
+    return w.op(_onnx(node), *cast_all(w, node, names, dtype))
 
 
 @exports(*_COMPARISONS, "not_equal")
@@ -120,7 +82,7 @@ def _comparison(w: Writer, node: Node, *names: str) -> Any:
     names = tuple(cast_all(w, node, names, dtype))
     if node.op.name == "not_equal":
         return w.op("Not", w.op("Equal", *names))
-    return w.op(_COMPARISONS[node.op.name], *names)
+    return w.op(_onnx(node), *names)
 
 
 @exports(*_TRUTHS, "logical_not")

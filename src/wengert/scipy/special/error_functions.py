@@ -18,6 +18,7 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import Cost
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, UNIT
 from wengert._engine.ops.elementwise import error_function as ours
 
@@ -150,6 +151,7 @@ ndtr = function(
     complex_ok=True,
     doc="The normal distribution function; its derivative is the density.",
 )
+ndtr.cost = Cost(350.0)
 ndtr.partials(lambda t, out, x: t * (_gauss(x * HALF) / sqrt(2.0 * pi)))
 
 log_ndtr = function(

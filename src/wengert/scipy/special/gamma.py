@@ -20,6 +20,7 @@ import scipy.special
 
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import Cost
 from wengert._engine.kinds.elementwise import POSITIVE
 from wengert._engine.tensor.numpy_dispatch import counterpart
 
@@ -32,6 +33,7 @@ __all__ = """
     gamma rgamma gammaln loggamma gammasgn digamma psi polygamma multigammaln
 """.split()
 
+digamma.cost = Cost(350.0)
 psi = digamma
 
 gamma = function(
@@ -53,6 +55,7 @@ gammaln = function(
     singular=True,
     doc="log|gamma(x)| of real x, DLMF 5.2; its derivative is digamma(x).",
 )
+gammaln.cost = Cost(350.0)
 gammaln.partials(lambda t, out, x: t * digamma(x))
 
 loggamma = function(

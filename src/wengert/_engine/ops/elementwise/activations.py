@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import SATURATES, call, facts
 from wengert._engine.kinds.elementwise import elementwise
 
 from .error_function import bell, erf_near_zero, erfc, scaled_erfc
@@ -38,6 +39,7 @@ def _held(x: Any) -> Any:
 # ---- the logistic step -------------------------------------------------------------------------
 
 
+@facts(zero_slope=SATURATES)
 @elementwise(oracle="x / (1 + exp(-x))")
 def silu(s, x):
     """x sigmoid(x), also called swish; 0 at -inf."""
@@ -53,6 +55,7 @@ silu.partials(lambda t, out, x: t * (sigmoid(x) * (1.0 + _held(x) * sigmoid(-x))
 # ---- Gauss's step ------------------------------------------------------------------------------
 
 
+@facts(zero_slope=SATURATES, cost=call(95.0), onnx="Gelu")
 @elementwise(oracle="x * ncdf(x)")
 def gelu(s, x):
     """x Phi(x), all digits kept in the lower tail; 0 at -inf."""
@@ -82,6 +85,7 @@ gelu.partials(lambda t, out, x: t * _gelu_slope(x))
 # n (n + 2) / (n (n + 2) + 2) below: nothing overflows or cancels.
 
 
+@facts(zero_slope=SATURATES, onnx="Mish")
 @elementwise(oracle="x * tanh(log1p(exp(x)))")
 def mish(s, x):
     """x tanh(softplus(x)); 0 at -inf."""
@@ -108,6 +112,7 @@ mish.partials(lambda t, out, x: t * _mish_slope(x))
 # ---- the smooth sign ---------------------------------------------------------------------------
 
 
+@facts(onnx="Softsign")
 @elementwise(oracle="x / (1 + abs(x))")
 def softsign(s, x):
     """x / (1 + |x|), from -1 to 1, which it is at the infinities."""

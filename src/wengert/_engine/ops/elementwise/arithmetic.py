@@ -23,6 +23,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle, dtype_of, possibly, value_of
 from wengert._engine.core.node import Constant, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import ARITHMETIC, DIVISION, GUARD, Cost, Remedy, call, facts
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
 
 
@@ -50,6 +51,7 @@ def _may_be_steep(node: Node) -> bool:
     return exponent is None or not bool(exponent == 0 or np.real(exponent) >= 1)
 
 
+@facts(cost=ARITHMETIC, onnx="Add")
 @elementwise(ufunc=np.add, commutative=True, oracle="x + y", complex_ok=True, bounded=True)
 def add(s, x, y):
     """x + y."""
@@ -59,6 +61,7 @@ def add(s, x, y):
 add.partials(lambda t, out, x, y: t, lambda t, out, x, y: t)
 
 
+@facts(cost=ARITHMETIC, remedy=Remedy(outside="inf - inf: find what overflowed before"), onnx="Sub")
 @elementwise(ufunc=np.subtract, oracle="x - y", complex_ok=True, bounded=True)
 def subtract(s, x, y):
     """x - y."""
@@ -68,6 +71,14 @@ def subtract(s, x, y):
 subtract.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t)
 
 
+@facts(
+    cost=ARITHMETIC,
+    remedy=Remedy(
+        outside="0 * inf: choose with np.where instead of multiplying by a mask",
+        overflow="Work with logarithms, or rescale first",
+    ),
+    onnx="Mul",
+)
 @elementwise(ufunc=np.multiply, commutative=True, oracle="x * y", complex_ok=True)
 def multiply(s, x, y):
     """x * y."""
@@ -77,6 +88,14 @@ def multiply(s, x, y):
 multiply.partials(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
 
 
+@facts(
+    cost=DIVISION,
+    remedy=Remedy(
+        singular=f"{GUARD} for the denominator",
+        overflow="Rescale first, or keep the denominator away from 0",
+    ),
+    onnx="Div",
+)
 @elementwise(
     ufunc=np.divide,
     oracle="x / y",
@@ -105,6 +124,7 @@ def _wrapped(s, x, y):
     return r, s.logical_and(s.not_equal(r, 0.0), s.logical_xor(s.less(y, 0.0), s.less(r, 0.0)))
 
 
+@facts(cost=call())
 @elementwise(ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True)
 def floor_divide(s, x, y):
     """The largest whole number not above x / y; a step function."""
@@ -121,6 +141,7 @@ def floor_divide(s, x, y):
 _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 
 
+@facts(remedy=Remedy(singular=f"{GUARD} for the divisor"), cost=call(23.0))
 @elementwise(
     ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=_BETWEEN, singular=_may_vanish
 )
@@ -139,6 +160,7 @@ remainder.partials(
 )
 
 
+@facts(remedy=Remedy(singular=f"{GUARD} for the divisor"), cost=call())
 @elementwise(
     ufunc=np.fmod,
     oracle="x - y * sign(x / y) * floor(abs(x / y))",
@@ -167,6 +189,7 @@ for _op in (remainder, fmod):
             yield (x, rng.choice([-1.5, 1.5], shape)), {}
 
 
+@facts(cost=ARITHMETIC, onnx="Neg")
 @elementwise(ufunc=np.negative, oracle="-x", complex_ok=True, bounded=True)
 def negative(s, x):
     """-x."""
@@ -176,6 +199,7 @@ def negative(s, x):
 negative.partials(lambda t, out, x: -t)
 
 
+@facts(cost=ARITHMETIC, onnx="Identity")
 @elementwise(ufunc=np.positive, oracle="x", complex_ok=True, bounded=True)
 def positive(s, x):
     """+x."""
@@ -185,6 +209,7 @@ def positive(s, x):
 positive.partials(lambda t, out, x: t)
 
 
+@facts(cost=DIVISION, remedy=Remedy(singular=GUARD), onnx="Reciprocal")
 @elementwise(ufunc=np.reciprocal, oracle="1 / x", domain=[POSITIVE], complex_ok=True, singular=True)
 def reciprocal(s, x):
     """1 / x."""
@@ -194,6 +219,10 @@ def reciprocal(s, x):
 reciprocal.partials(lambda t, out, x: -t * (out * out))
 
 
+@facts(
+    cost=ARITHMETIC,
+    remedy=Remedy(overflow="Rescale first; for a length use np.hypot or np.linalg.norm"),
+)
 @elementwise(ufunc=np.square, oracle="x * x", complex_ok=True)
 def square(s, x):
     """x * x."""
@@ -203,6 +232,14 @@ def square(s, x):
 square.partials(lambda t, out, x: t * (x + x))
 
 
+@facts(
+    cost=Cost(31.0),
+    remedy=Remedy(
+        singular=f"{GUARD}; or add a small number under the root, np.sqrt(x + eps); for a length "
+        "use np.linalg.norm or np.hypot, and np.abs for the root of a square"
+    ),
+    onnx="Sqrt",
+)
 @elementwise(ufunc=np.sqrt, oracle="sqrt(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def sqrt(s, x):
     """The square root; derivative infinite at 0."""
@@ -212,6 +249,7 @@ def sqrt(s, x):
 sqrt.partials(lambda t, out, x: t / (out + out))
 
 
+@facts(cost=call(48.0), remedy=Remedy(singular=GUARD))
 @elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", kinks=[0.0], singular=True)
 def cbrt(s, x):
     """The real cube root; derivative infinite at 0."""
@@ -225,6 +263,15 @@ cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
 # ---- powers: DLMF 4.2(iv) ----------------------------------------------------------------------
 
 
+@facts(
+    cost=call(95.0),
+    remedy=Remedy(
+        singular=f"{GUARD}; a power below 1 has an infinite slope at 0, and a negative number no "
+        "real slope by its exponent (make the exponent a plain number)",
+        overflow="Work with logarithms, or rescale first",
+    ),
+    onnx="Pow",
+)
 @elementwise(
     ufunc=np.power,
     oracle="x ** y",
@@ -275,6 +322,7 @@ def _power_by_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
 power.partials(_power_by_base, _power_by_exponent)
 
 
+@facts(cost=call(95.0), remedy=Remedy(singular=GUARD), onnx="Pow")
 @elementwise(
     ufunc=np.float_power,
     oracle="x ** y",

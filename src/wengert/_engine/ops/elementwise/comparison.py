@@ -18,40 +18,47 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op import register
+from wengert._engine.core.op_facts import ARITHMETIC, call, facts
 from wengert._engine.kinds.batching import alike
 from wengert._engine.kinds.elementwise import elementwise
 
 
+@facts(cost=ARITHMETIC, onnx="Less")
 @elementwise(ufunc=np.less, oracle="x < y", discrete=True)
 def less(s, x, y):
     """x < y."""
     return s.less(x, y)
 
 
+@facts(cost=ARITHMETIC, onnx="LessOrEqual")
 @elementwise(ufunc=np.less_equal, oracle="x <= y", discrete=True)
 def less_equal(s, x, y):
     """x <= y."""
     return s.less_equal(x, y)
 
 
+@facts(cost=ARITHMETIC, onnx="Greater")
 @elementwise(ufunc=np.greater, oracle="x > y", discrete=True)
 def greater(s, x, y):
     """x > y."""
     return s.less(y, x)
 
 
+@facts(cost=ARITHMETIC, onnx="GreaterOrEqual")
 @elementwise(ufunc=np.greater_equal, oracle="x >= y", discrete=True)
 def greater_equal(s, x, y):
     """x >= y."""
     return s.less_equal(y, x)
 
 
+@facts(cost=ARITHMETIC, onnx="Equal")
 @elementwise(ufunc=np.equal, commutative=True, oracle="x == y", discrete=True, complex_ok=True)
 def equal(s, x, y):
     """x == y."""
     return s.equal(x, y)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.not_equal, commutative=True, oracle="x != y", discrete=True, complex_ok=True)
 def not_equal(s, x, y):
     """x != y."""
@@ -61,6 +68,7 @@ def not_equal(s, x, y):
 # ---- logic -------------------------------------------------------------------------------------
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(
     ufunc=np.logical_and,
     commutative=True,
@@ -73,6 +81,7 @@ def logical_and(s, x, y):
     return s.logical_and(x, y)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(
     ufunc=np.logical_or,
     commutative=True,
@@ -85,6 +94,7 @@ def logical_or(s, x, y):
     return s.logical_or(x, y)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(
     ufunc=np.logical_xor,
     commutative=True,
@@ -97,6 +107,7 @@ def logical_xor(s, x, y):
     return s.logical_xor(x, y)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.logical_not, oracle="not bool(x)", discrete=True, complex_ok=True)
 def logical_not(s, x):
     """Whether x is zero."""
@@ -122,24 +133,28 @@ def _(rng):
 # ---- tests of single numbers -------------------------------------------------------------------
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.isnan, oracle="isnan(x)", discrete=True, complex_ok=True)
 def isnan(s, x):
     """Whether x is not a number."""
     return s.isnan(x)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.isinf, oracle="isinf(x)", discrete=True, complex_ok=True)
 def isinf(s, x):
     """Whether x is plus or minus infinity."""
     return s.isinf(x)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.isfinite, oracle="isfinite(x)", discrete=True, complex_ok=True)
 def isfinite(s, x):
     """Whether x is neither infinite nor NaN."""
     return s.isfinite(x)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.signbit, oracle="x < 0", discrete=True)
 def signbit(s, x):
     """Whether the sign bit is set: x < 0, or x is -0.0."""
@@ -184,6 +199,7 @@ class Bits(Operation):
 
     kind = "elementwise"
     discrete = True
+    cost = ARITHMETIC
 
     def __init__(self, ufunc: np.ufunc, python: Callable[..., int]) -> None:
         super().__init__(ufunc.__name__, f"numpy.{ufunc.__name__}; whole numbers only.")
@@ -216,3 +232,6 @@ for _ufunc, _python in (
     (np.bitwise_count, int.bit_count),
 ):
     BITS.append(register(Bits(_ufunc, _python)))
+for _op in BITS:
+    if _op.name in ("gcd", "lcm"):
+        _op.cost = call()

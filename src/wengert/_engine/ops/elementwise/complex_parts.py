@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.op_facts import ARITHMETIC, facts
 from wengert._engine.kinds.batching import alike
 from wengert._engine.kinds.elementwise import elementwise
 from wengert._engine.kinds.linear_map import linear
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.conjugate, oracle="conj(x)", complex_ok=True, bounded=True)
 def conjugate(s, x):
     """The complex conjugate; x itself if it is real."""

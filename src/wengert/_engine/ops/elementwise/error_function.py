@@ -22,6 +22,7 @@ import numpy as np
 
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import BOUNDED, SATURATES, call, facts
 from wengert._engine.kinds.elementwise import elementwise
 
 _SMALL = (
@@ -100,6 +101,7 @@ def _pieces(s: Any, x: Any) -> tuple[Any, Any, Any]:
     return a, small, bell * scaled_erfc(far)
 
 
+@facts(cost=call(95.0), onnx="Erf", zero_slope=SATURATES, range=BOUNDED)
 @elementwise(oracle="erf(x)")
 def erf(s, x):
     """2 / sqrt(pi) times the integral of exp(-u*u) from 0 to x."""
@@ -107,6 +109,7 @@ def erf(s, x):
     return s.where(s.less(a, 0.5), small, s.copysign(1.0 - tail, x))
 
 
+@facts(zero_slope=SATURATES, cost=call())
 @elementwise(oracle="exp(-x * x)")
 def bell(s, x):
     """exp(-x*x), to which the derivative of erf is proportional; with all digits in its tails."""
@@ -131,6 +134,7 @@ def _slope(t: Any, x: Any) -> Any:
 erf.partials(lambda t, out, x: _slope(t, x))
 
 
+@facts(cost=call(95.0), zero_slope=SATURATES)
 @elementwise(oracle="erfc(x)")
 def erfc(s, x):
     """1 - erf(x), with all digits where erf(x) is close to 1."""

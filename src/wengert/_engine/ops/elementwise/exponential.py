@@ -14,12 +14,31 @@ import numpy as np
 
 from wengert._engine.core.handle import possibly, value_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import (
+    GUARD,
+    NONNEGATIVE,
+    SATURATES,
+    UNDERFLOW,
+    Range,
+    Remedy,
+    call,
+    facts,
+)
 from wengert._engine.kinds.elementwise import POSITIVE, elementwise
 
 LN2 = log_of_number(2.0)
 LN10 = log_of_number(10.0)
 
 
+@facts(
+    cost=call(23.0),
+    remedy=Remedy(
+        overflow="Subtract the largest operand first, or use np.logaddexp, logsumexp or softmax"
+    ),
+    onnx="Exp",
+    zero_slope=UNDERFLOW,
+    range=NONNEGATIVE,
+)
 @elementwise(ufunc=np.exp, oracle="exp(x)", complex_ok=True)
 def exp(s, x):
     """e**x; overflows to inf above 709.78 in float64."""
@@ -29,6 +48,12 @@ def exp(s, x):
 exp.partials(lambda t, out, x: t * out)
 
 
+@facts(
+    cost=call(23.0),
+    remedy=Remedy(overflow="Subtract the largest operand first, or use np.logaddexp2"),
+    zero_slope=UNDERFLOW,
+    range=NONNEGATIVE,
+)
 @elementwise(ufunc=np.exp2, oracle="2 ** x", complex_ok=True)
 def exp2(s, x):
     """2**x."""
@@ -38,6 +63,11 @@ def exp2(s, x):
 exp2.partials(lambda t, out, x: t * (out * LN2))
 
 
+@facts(
+    cost=call(31.0),
+    remedy=Remedy(overflow="Keep the operand below 700, or work with logarithms"),
+    zero_slope=UNDERFLOW,
+)
 @elementwise(ufunc=np.expm1, oracle="expm1(x)", complex_ok=True)
 def expm1(s, x):
     """e**x - 1, exact to rounding also for small x."""
@@ -47,6 +77,14 @@ def expm1(s, x):
 expm1.partials(lambda t, out, x: t * exp(x))
 
 
+@facts(
+    cost=call(31.0),
+    remedy=Remedy(
+        singular=f"{GUARD}; or np.log(x + eps); near 1 use np.log1p, of sums of exp use "
+        "np.logaddexp"
+    ),
+    onnx="Log",
+)
 @elementwise(ufunc=np.log, oracle="log(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def log(s, x):
     """The natural logarithm."""
@@ -56,6 +94,7 @@ def log(s, x):
 log.partials(lambda t, out, x: t / x)
 
 
+@facts(cost=call(37.0), remedy=Remedy(singular=GUARD))
 @elementwise(
     ufunc=np.log2, oracle="log(x) / log(mpf(2))", domain=[POSITIVE], complex_ok=True, singular=True
 )
@@ -67,6 +106,7 @@ def log2(s, x):
 log2.partials(lambda t, out, x: t / (x * LN2))
 
 
+@facts(cost=call(37.0), remedy=Remedy(singular=GUARD))
 @elementwise(ufunc=np.log10, oracle="log10(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def log10(s, x):
     """The logarithm to base 10."""
@@ -76,6 +116,7 @@ def log10(s, x):
 log10.partials(lambda t, out, x: t / (x * LN10))
 
 
+@facts(cost=call(37.0), remedy=Remedy(singular=GUARD))
 @elementwise(
     ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True, singular=True
 )
@@ -90,6 +131,12 @@ log1p.partials(lambda t, out, x: t / (1.0 + x))
 # ---- the smooth step ---------------------------------------------------------------------------
 
 
+@facts(
+    cost=call(31.0),
+    onnx="Sigmoid",
+    zero_slope=SATURATES,
+    range=Range(always=frozenset({"nonnegative"}), of_numbers=frozenset({"finite"})),
+)
 @elementwise(oracle="1 / (1 + exp(-x))")
 def sigmoid(s, x):
     """1 / (1 + exp(-x)), accurate in both tails: e = exp(-|x|) never overflows."""
@@ -100,6 +147,7 @@ def sigmoid(s, x):
 sigmoid.partials(lambda t, out, x: t * (out * sigmoid(-x)))
 
 
+@facts(cost=call(60.0), onnx="Softplus", zero_slope=SATURATES, range=NONNEGATIVE)
 @elementwise(oracle="log1p(exp(x))")
 def softplus(s, x):
     """log(1 + exp(x)), the smooth relu; no overflow, and accurate for very negative x."""
@@ -109,6 +157,7 @@ def softplus(s, x):
 softplus.partials(lambda t, out, x: t * sigmoid(x))
 
 
+@facts(cost=call(), zero_slope=SATURATES)
 @elementwise(oracle="-log1p(exp(-x))")
 def log_sigmoid(s, x):
     """log(sigmoid(x)) = -softplus(-x)."""
@@ -134,6 +183,7 @@ def _share(x: Any, y: Any) -> Any:
     return where(same & np.less(a, 0), -np.inf, rest)
 
 
+@facts(cost=call(95.0), zero_slope=SATURATES)
 @elementwise(ufunc=np.logaddexp, commutative=True, oracle="log(exp(x) + exp(y))")
 def logaddexp(s, x, y):
     """log(exp(x) + exp(y)) without overflow."""
@@ -147,6 +197,7 @@ logaddexp.partials(
 )
 
 
+@facts(cost=call(95.0), zero_slope=SATURATES)
 @elementwise(ufunc=np.logaddexp2, commutative=True, oracle="log(2**x + 2**y) / log(mpf(2))")
 def logaddexp2(s, x, y):
     """log2(2**x + 2**y) without overflow."""

@@ -12,27 +12,43 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import (
+    BOUNDED,
+    GUARD,
+    IN_LOGARITHMS,
+    SATURATES,
+    Range,
+    Remedy,
+    call,
+    facts,
+)
 from wengert._engine.kinds.elementwise import POSITIVE, UNIT, elementwise
 
 
+@facts(cost=call(37.0), remedy=Remedy(overflow=IN_LOGARITHMS), onnx="Sinh")
 @elementwise(ufunc=np.sinh, oracle="sinh(x)", complex_ok=True)
 def sinh(s, x):
     """(exp(x) - exp(-x)) / 2."""
     return s.sinh(x)
 
 
-sinh.partials(lambda t, out, x: t * cosh(x))
-
-
+@facts(
+    cost=call(23.0),
+    remedy=Remedy(overflow="Use np.logaddexp(x, -x) for its logarithm"),
+    onnx="Cosh",
+    range=Range(always=frozenset({"positive"}), inherited=frozenset({"number"})),
+)
 @elementwise(ufunc=np.cosh, oracle="cosh(x)", complex_ok=True)
 def cosh(s, x):
     """(exp(x) + exp(-x)) / 2."""
     return s.cosh(x)
 
 
+sinh.partials(lambda t, out, x: t * cosh(x))
 cosh.partials(lambda t, out, x: t * sinh(x))
 
 
+@facts(cost=call(60.0), onnx="Tanh", zero_slope=SATURATES, range=BOUNDED)
 @elementwise(ufunc=np.tanh, oracle="tanh(x)", complex_ok=True)
 def tanh(s, x):
     """sinh(x) / cosh(x), in (-1, 1)."""
@@ -48,6 +64,7 @@ def _tanh_by_x(t: Any, out: Any, x: Any) -> Any:
 tanh.partials(_tanh_by_x)
 
 
+@facts(zero_slope=SATURATES, cost=call(60.0))
 @elementwise(oracle="sech(x) ** 2")
 def sech_squared(s, x):
     """1 / cosh(x)**2, the derivative of tanh, with all digits where tanh is close to 1."""
@@ -58,6 +75,7 @@ def sech_squared(s, x):
 sech_squared.partials(lambda t, out, x: -2.0 * t * (out * tanh(x)))
 
 
+@facts(zero_slope=SATURATES, remedy=Remedy(singular=GUARD), cost=call())
 @elementwise(oracle="coth(x)", domain=[POSITIVE], complex_ok=True, singular=True)
 def coth(s, x):
     """1 / tanh(x), for x != 0."""
@@ -74,6 +92,7 @@ def _coth_by_x(t: Any, out: Any, x: Any) -> Any:
 coth.partials(_coth_by_x)
 
 
+@facts(cost=call(95.0), onnx="Asinh", zero_slope=SATURATES)
 @elementwise(ufunc=np.arcsinh, oracle="asinh(x)", complex_ok=True)
 def arcsinh(s, x):
     """The number whose sinh is x."""
@@ -89,6 +108,7 @@ def _arcsinh_by_x(t: Any, out: Any, x: Any) -> Any:
 arcsinh.partials(_arcsinh_by_x)
 
 
+@facts(cost=call(), remedy=Remedy(singular="Keep the operand above 1"), onnx="Acosh")
 @elementwise(
     ufunc=np.arccosh, oracle="acosh(x)", domain=[(1.0, inf)], complex_ok=True, singular=True
 )
@@ -106,6 +126,9 @@ def _arccosh_by_x(t: Any, out: Any, x: Any) -> Any:
 arccosh.partials(_arccosh_by_x)
 
 
+@facts(
+    cost=call(48.0), remedy=Remedy(singular="Clip the operand to just inside (-1, 1)"), onnx="Atanh"
+)
 @elementwise(ufunc=np.arctanh, oracle="atanh(x)", domain=[UNIT], complex_ok=True, singular=True)
 def arctanh(s, x):
     """The number whose tanh is x, for -1 < x < 1."""

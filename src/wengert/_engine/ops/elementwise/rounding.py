@@ -15,35 +15,42 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import register
+from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, facts
 from wengert._engine.kinds.batching import alike
 from wengert._engine.kinds.elementwise import REAL, elementwise
 from wengert._engine.kinds.opaque import opaque
+from wengert._engine.ops import flops
 
 
+@facts(cost=ARITHMETIC, onnx="Sign", zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.sign, oracle="sign(x)", kinks=[0.0], discrete=True)
 def sign(s, x):
     """-1, 0 or 1; the sign of a complex number is a composition (wengert.numpy.sign)."""
     return s.sign(x)
 
 
+@facts(cost=ARITHMETIC, onnx="Floor")
 @elementwise(ufunc=np.floor, oracle="floor(x)", discrete=True)
 def floor(s, x):
     """The largest whole number not above x."""
     return s.floor(x)
 
 
+@facts(cost=ARITHMETIC, onnx="Ceil")
 @elementwise(ufunc=np.ceil, oracle="ceil(x)", discrete=True)
 def ceil(s, x):
     """The smallest whole number not below x."""
     return s.ceil(x)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.trunc, oracle="sign(x) * floor(abs(x))", discrete=True)
 def trunc(s, x):
     """x without its fraction."""
     return s.trunc(x)
 
 
+@facts(cost=ARITHMETIC, onnx="Round")
 @elementwise(ufunc=np.rint, oracle="nint(x)", discrete=True)
 def rint(s, x):
     """The nearest whole number; halves to the even one."""
@@ -79,6 +86,7 @@ def _(rng):
 # ---- the floating-point format -----------------------------------------------------------------
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.copysign, oracle="abs(x) * (1 if y >= 0 else -1)", kinks=[0.0])
 def copysign(s, x, y):
     """|x| with the sign of y; derivative 0 at x = 0, none by y."""
@@ -91,6 +99,7 @@ copysign.partials(
 )
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.nextafter, oracle="x + (2.0**-1074 if y > x else -(2.0**-1074))")
 def nextafter(s, x, y):
     """The floating-point number next to x towards y; it moves with x: derivative 1, none by y."""
@@ -100,6 +109,7 @@ def nextafter(s, x, y):
 nextafter.partials(lambda t, out, x, y: t, None)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.spacing, oracle="sign(x) * 2 ** (floor(log(abs(x), 2)) - 52)", discrete=True)
 def spacing(s, x):
     """The distance from x to the next larger number in size."""
@@ -107,6 +117,7 @@ def spacing(s, x):
     return s.where(s.equal(x, 0), s.abs(away), away)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.heaviside, oracle="0 if x < 0 else (y if x == 0 else 1)", kinks=[0.0])
 def heaviside(s, x, y):
     """0 for x < 0, y at x = 0, 1 for x > 0; no derivative by x."""
@@ -116,6 +127,7 @@ def heaviside(s, x, y):
 heaviside.partials(None, lambda t, out, x, y: t * (value_of(x) == 0))
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.ldexp, oracle="x * mpf(2) ** y", domain=[REAL, (-5, 5)])
 def ldexp(s, x, y):
     """x * 2**y for whole numbers y; no derivative by y."""
@@ -128,6 +140,7 @@ ldexp.partials(lambda t, out, x, y: ldexp(t, y), None)
 # ---- two results -------------------------------------------------------------------------------
 
 
+@facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: (x - np.trunc(x), np.trunc(x)))
 def modf(x):
     """The fraction and the whole part of x, both with its sign; derivatives 1 and 0."""
@@ -153,6 +166,7 @@ def _(rng):
     yield (rng.normal() * 3,), {}
 
 
+@facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: _mantissas(x))
 def frexp(x):
     """Mantissa m and exponent e with x = m 2**e, 0.5 <= |m| < 1; the derivative of m is 2**-e."""

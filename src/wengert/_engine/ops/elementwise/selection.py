@@ -12,9 +12,11 @@ import numpy as np
 
 from wengert._engine.core.handle import dtype_of, value_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, SATURATES, call, facts
 from wengert._engine.kinds.elementwise import CONDITION, POSITIVE, REAL, elementwise
 
 
+@facts(cost=ARITHMETIC, onnx="Abs", zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.absolute, oracle="abs(x)", kinks=[0.0], complex_ok=True)
 def absolute(s, x):
     """|x|; derivative sign(x), and 0 at x = 0."""
@@ -33,6 +35,7 @@ def direction(x: Any) -> Any:
     return where(at_zero, 0.0, x / where(at_zero, 1.0, size))
 
 
+@facts(cost=ARITHMETIC, onnx="Abs", zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.fabs, oracle="abs(x)", kinks=[0.0])
 def fabs(s, x):
     """|x| of real x, in floating point."""
@@ -51,6 +54,7 @@ def _if_larger(a: Any, b: Any, t: Any) -> Any:
     return _winner_takes(np.greater(a, b), np.less(a, b), t)
 
 
+@facts(cost=ARITHMETIC, onnx="Max")
 @elementwise(ufunc=np.maximum, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
 def maximum(s, x, y):
     """The larger of x and y, NaN if either is; where x == y, half to each."""
@@ -63,6 +67,7 @@ maximum.partials(
 )
 
 
+@facts(cost=ARITHMETIC, onnx="Min")
 @elementwise(ufunc=np.minimum, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
 def minimum(s, x, y):
     """The smaller of x and y, NaN if either is; where x == y, half to each."""
@@ -78,6 +83,7 @@ minimum.partials(
 # fmax and fmin choose the operand that is a number.  Body: C's rule in terms of ours.
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.fmax, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
 def fmax(s, x, y):
     """The larger of x and y; the other one if one is NaN; where x == y, half to each."""
@@ -99,6 +105,7 @@ fmax.partials(
 )
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.fmin, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
 def fmin(s, x, y):
     """The smaller of x and y; the other one if one is NaN; where x == y, half to each."""
@@ -111,6 +118,7 @@ fmin.partials(
 )
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(
     oracle="x if condition else y",
     domain=[CONDITION, REAL, REAL],
@@ -130,6 +138,7 @@ where.partials(
 )
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(oracle="0 if t == 0 and isnan(g) else g", domain=[REAL, REAL], complex_ok=True)
 def strong_zero(s, t, g):
     """g, and 0 where t is exactly 0 and g is not a number.
@@ -181,6 +190,7 @@ clip.partials(
 # All with the derivative of their left side at 0, as relu, whose derivative there is 0.
 
 
+@facts(onnx="Relu")
 @elementwise(oracle="max(x, 0)", kinks=[0.0], bounded=True, masks=True)
 def relu(s, x):
     """max(x, 0); derivative 0 at x = 0."""
@@ -202,6 +212,7 @@ leaky_relu.partials(
 )
 
 
+@facts(cost=call(), zero_slope=SATURATES)
 @elementwise(oracle="x if x > 0 else alpha * expm1(x)", domain=[REAL, POSITIVE], kinks=[0.0])
 def elu(s, x, alpha):
     """x for x > 0, else alpha (exp(x) - 1); derivative `alpha` at x = 0."""

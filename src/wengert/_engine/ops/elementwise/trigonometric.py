@@ -14,11 +14,24 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, dtype_of, possibly, value_of
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import (
+    ARITHMETIC,
+    AT_ORIGIN,
+    BOUNDED,
+    CLIP,
+    GUARD,
+    SATURATES,
+    Range,
+    Remedy,
+    call,
+    facts,
+)
 from wengert._engine.kinds.elementwise import UNIT, elementwise
 
 ANGLE = (-pi / 2, pi / 2)
 
 
+@facts(cost=call(23.0), onnx="Sin", range=Range(inherited=frozenset({"finite"})))
 @elementwise(ufunc=np.sin, oracle="sin(x)", complex_ok=True)
 def sin(s, x):
     """The sine of x radians."""
@@ -28,6 +41,7 @@ def sin(s, x):
 sin.partials(lambda t, out, x: t * np.cos(x))
 
 
+@facts(cost=call(23.0), onnx="Cos", range=Range(inherited=frozenset({"finite"})))
 @elementwise(ufunc=np.cos, oracle="cos(x)", complex_ok=True)
 def cos(s, x):
     """The cosine of x radians."""
@@ -37,6 +51,7 @@ def cos(s, x):
 cos.partials(lambda t, out, x: -t * np.sin(x))
 
 
+@facts(cost=call(48.0), onnx="Tan")
 @elementwise(ufunc=np.tan, oracle="tan(x)", domain=[ANGLE], complex_ok=True)
 def tan(s, x):
     """The tangent of x radians."""
@@ -46,6 +61,7 @@ def tan(s, x):
 tan.partials(lambda t, out, x: t * (1.0 + out * out))
 
 
+@facts(remedy=Remedy(singular=GUARD), cost=call())
 @elementwise(oracle="cot(x)", domain=[(0.0, pi)], complex_ok=True, singular=True)
 def cot(s, x):
     """The cotangent of x radians, 1 / tan(x)."""
@@ -55,6 +71,7 @@ def cot(s, x):
 cot.partials(lambda t, out, x: -t * (1.0 + out * out))
 
 
+@facts(cost=call(31.0), remedy=Remedy(singular=CLIP), onnx="Asin")
 @elementwise(ufunc=np.arcsin, oracle="asin(x)", domain=[UNIT], complex_ok=True, singular=True)
 def arcsin(s, x):
     """The angle in [-pi/2, pi/2] whose sine is x; derivative infinite at -1 and 1."""
@@ -70,6 +87,7 @@ def _cosine(x: Any) -> Any:
 arcsin.partials(lambda t, out, x: t / _cosine(x))
 
 
+@facts(cost=call(31.0), remedy=Remedy(singular=CLIP), onnx="Acos")
 @elementwise(ufunc=np.arccos, oracle="acos(x)", domain=[UNIT], complex_ok=True, singular=True)
 def arccos(s, x):
     """The angle in [0, pi] whose cosine is x; derivative infinite at -1 and 1."""
@@ -79,6 +97,7 @@ def arccos(s, x):
 arccos.partials(lambda t, out, x: -t / _cosine(x))
 
 
+@facts(cost=call(37.0), onnx="Atan", zero_slope=SATURATES, range=BOUNDED)
 @elementwise(ufunc=np.arctan, oracle="atan(x)", complex_ok=True)
 def arctan(s, x):
     """The angle in (-pi/2, pi/2) whose tangent is x."""
@@ -116,6 +135,7 @@ arctan.partials(_arctan_by_x)
 # Both have a singular point, the origin; there the derivative is 0 (docs/conventions.md).
 
 
+@facts(cost=call(48.0), zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.hypot, oracle="hypot(x, y)")
 def hypot(s, x, y):
     """sqrt(x*x + y*y) without overflow; derivative 0 at the origin."""
@@ -151,6 +171,7 @@ hypot.partials(
 )
 
 
+@facts(cost=call(37.0), remedy=Remedy(outside="Its operands are not numbers"), zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.arctan2, oracle="atan2(y, x)")
 def arctan2(s, y, x):
     """The angle of the point (x, y), in [-pi, pi]; derivative 0 at the origin.
@@ -177,24 +198,28 @@ arctan2.partials(_by_y, _by_x)
 # ---- units -------------------------------------------------------------------------------------
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.deg2rad, oracle="radians(x)")
 def deg2rad(s, x):
     """Degrees to radians: x pi / 180."""
     return x * (pi / 180.0)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.radians, oracle="radians(x)")
 def radians(s, x):
     """Degrees to radians: x pi / 180."""
     return x * (pi / 180.0)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.rad2deg, oracle="degrees(x)")
 def rad2deg(s, x):
     """Radians to degrees: x 180 / pi."""
     return x * (180.0 / pi)
 
 
+@facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.degrees, oracle="degrees(x)")
 def degrees(s, x):
     """Radians to degrees: x 180 / pi."""
@@ -210,6 +235,7 @@ for _op in (rad2deg, degrees):
 # ---- sinc --------------------------------------------------------------------------------------
 
 
+@facts(cost=call(23.0))
 @elementwise(ufunc=np.sinc, oracle="sincpi(x)", complex_ok=True)
 def sinc(s, x):
     """sin(pi x) / (pi x), and 1 at x = 0: NumPy's normalised sinc."""

@@ -25,6 +25,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op_facts import SELECTS, facts
 from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
@@ -47,6 +48,7 @@ class GetItem(Linear):
     """`x[index]`; its transpose is `scatter`."""
 
     differentiation = Differentiation(masks=True)
+    zero_slope = SELECTS
     effects = Effects(value_dependent_shape=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -137,6 +139,7 @@ def _scatter_oracle(t, *operands, index, shape):
     return z
 
 
+@facts(zero_slope=SELECTS)
 @linear(oracle=_scatter_oracle)
 def scatter(t, *operands, index, shape):
     """Zeros of that shape, with t added at the index; what meets there is summed."""

@@ -19,8 +19,10 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.handle import Handle, is_traced, possibly, value_of
+from wengert._engine.core.op_facts import facts
 from wengert._engine.core.spec import spec_of
 from wengert._engine.kinds.batching import on_last_axes
+from wengert._engine.ops import flops
 from wengert.errors import MatrixError, at, user_line
 
 from ..creation import identity
@@ -30,6 +32,7 @@ from ..shapes import reshape
 from .linear_solve import adjoint, inv, matrices, regular, spread, trace_of
 
 
+@facts(flops=flops.cubes(2 / 3))
 @matrices("The determinant is that of square matrices", oracle="numpy")
 def det(a):
     """The determinant; its derivatives of every order are right for singular matrices too."""
@@ -223,6 +226,7 @@ def _(rng):
     yield (regular(rng, 2, 2), rng.normal(size=(2, 2, 2))), {}
 
 
+@facts(flops=flops.cubes(2 / 3))
 @matrices("The determinant is that of square matrices", oracle="numpy")
 def slogdet(a):
     """The sign of the determinant (a phase if complex), and the logarithm of its size."""

@@ -22,9 +22,11 @@ import scipy  # scipy.linalg is loaded when it is first used
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.node import Node
+from wengert._engine.core.op_facts import GUARD, UNDERFLOW, Remedy, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
+from wengert._engine.ops import flops
 from wengert.errors import MatrixError, at, user_line
 
 from ..creation import full, identity, positions
@@ -51,6 +53,7 @@ def quotient(x: Any, d: Any) -> Any:
     return x / where(pole, np.array(np.nan, divisor.dtype), d)
 
 
+@facts(remedy=Remedy(singular=GUARD))
 @elementwise(oracle="x / d", domain=[REAL, POSITIVE], complex_ok=True, singular=True)
 def spared_quotient(s, x, d):
     """x / d; where d is 0 it is 0 if x is too, and NaN if not; its derivative there is NaN.
@@ -101,6 +104,13 @@ def _differences(w: Any) -> Any:
 # ---- eigenvalues -------------------------------------------------------------------------------
 
 
+@facts(
+    flops=flops.cubes(9.0),
+    remedy=Remedy(
+        singular="Equal eigenvalues: their vectors are not unique. Use functions of the matrix "
+        "that do not depend on the choice, or break the tie"
+    ),
+)
 @matrices(CONVERGE, oracle="numpy", prepare=lambda a: (hermitian(a),))
 def eigh(a, *, lower=True):
     """Eigenvalues in rising order and orthonormal eigenvectors of Hermitian matrices.
@@ -165,6 +175,12 @@ def _(rng):
     yield (hermitian(a),), {"lower": False}
 
 
+@facts(
+    flops=flops.cubes(25.0),
+    remedy=Remedy(
+        singular="Equal eigenvalues: their vectors are not unique. Break the tie, or use eigh"
+    ),
+)
 @matrices(CONVERGE, oracle="numpy")
 def eig(a):
     """Eigenvalues and eigenvectors of length one, always complex."""
@@ -262,6 +278,13 @@ def _(rng):  # fixed: elsewhere LAPACK's sign may change between two points of a
 # ---- singular values ---------------------------------------------------------------------------
 
 
+@facts(
+    flops=flops.cubes(21.0),
+    remedy=Remedy(
+        singular="Equal or zero singular values: their vectors are not unique. Break the tie, or "
+        "use functions of the singular values"
+    ),
+)
 @matrices(CONVERGE, oracle="numpy")
 def svd(a, *, full_matrices=False):
     """U, s and adjoint(V) with a = U @ diag(s) @ adjoint(V), s falling.
@@ -383,6 +406,7 @@ def _(rng):
 # ---- functions of a matrix ---------------------------------------------------------------------
 
 
+@facts(flops=flops.cubes(20.0), zero_slope=UNDERFLOW)
 @matrices(CONVERGE, oracle=lambda a: _expm_series(a))
 def expm(a):
     """The exponential of a square matrix."""

@@ -20,8 +20,10 @@ import scipy  # scipy.linalg is loaded when it is first used
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.op_facts import facts
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import on_last_axes
+from wengert._engine.ops import flops
 from wengert.errors import MatrixError, at, user_line
 
 from ..creation import identity, triangle_mask
@@ -34,6 +36,7 @@ TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 # ---- triangles ---------------------------------------------------------------------------------
 
 
+@facts(flops=flops.cubes(0.0))
 @matrices("Look at how the triangle is made, or use lstsq")
 def solve_triangular(a, b, *, lower=False, trans=0, unit_diagonal=False):
     """x with op(a) @ x = b, reading one triangle of `a`; op: none, transpose, adjoint (0, 1, 2)."""
@@ -147,6 +150,7 @@ def _(rng):
 # ---- Cholesky ----------------------------------------------------------------------------------
 
 
+@facts(flops=flops.cubes(1 / 3))
 @matrices(
     "Add a small multiple of the identity, or use eigh, if it may be semidefinite",
     oracle="numpy",
@@ -309,6 +313,7 @@ def _(rng):
 # ---- QR ----------------------------------------------------------------------------------------
 
 
+@facts(flops=flops.cubes(4 / 3))
 @matrices("The matrix has to have as many rows as columns, or more", oracle="numpy")
 def qr(a):
     """Q with orthonormal columns and upper triangular R with a = Q @ R; no more columns than rows.

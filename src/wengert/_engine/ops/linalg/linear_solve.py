@@ -20,9 +20,11 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.op import register
+from wengert._engine.core.op_facts import Remedy, facts
 from wengert._engine.core.spec import example_of, spec_of
 from wengert._engine.kinds.batching import deepened, ndim_of, on_last_axes, row_ranks
 from wengert._engine.kinds.opaque import Opaque
+from wengert._engine.ops import flops
 from wengert.errors import MatrixError, at, user_line
 
 from ..shapes import reshape, transpose
@@ -150,6 +152,10 @@ def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: Any, **params:
 # ---- solving -----------------------------------------------------------------------------------
 
 
+@facts(
+    flops=flops.cubes(2 / 3),
+    remedy=Remedy(outside="The matrix is singular, or nearly so: add a multiple of the identity"),
+)
 @matrices("Use lstsq, or add a multiple of the identity, if it may be singular", oracle="numpy")
 def solve(a, b):
     """x with a @ x = b; b is one vector if it has one axis, else matrices."""
@@ -195,6 +201,10 @@ def regular(rng, *shape):
     return rng.normal(size=(*shape, n)) + 3.0 * np.eye(n)
 
 
+@facts(
+    flops=flops.cubes(2.0),
+    remedy=Remedy(outside="The matrix is singular, or nearly so: add a multiple of the identity"),
+)
 @matrices("Use pinv, or solve or lstsq for a right-hand side", oracle="numpy")
 def inv(a):
     """The inverse."""
@@ -224,6 +234,7 @@ def _(rng):
 # ---- matrices of any rank ----------------------------------------------------------------------
 
 
+@facts(flops=flops.cubes(21.0))
 @matrices("Look for NaN or infinity in it", oracle="numpy")
 def pinv(a, *, rtol=None, hermitian=False):
     """The pseudoinverse; differentiable among matrices of the same rank.
@@ -273,6 +284,7 @@ def _(rng):
     yield (rng.normal(size=(2, 2, 3)),), {}
 
 
+@facts(flops=flops.cubes(4 / 3))
 @matrices("Look for NaN or infinity in it", oracle="numpy", discrete=True)
 def matrix_rank(a, *, tol=None, hermitian=False, rtol=None):
     """How many singular values are larger than the tolerance; a whole number."""

@@ -27,10 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.op_facts import facts
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
 from wengert._engine.kinds.opaque import opaque
+from wengert._engine.ops import flops
 
 from .sliding_windows import (
     Array,
@@ -94,6 +96,7 @@ def _plainly(x, w, *, stride, padding, dilation, groups):
     return y
 
 
+@facts(flops=flops.convolution)
 @opaque(trusted=True, oracle=_plainly)
 def convolution(x, w, *, stride, padding, dilation, groups):
     """y[n, o, i] = sum w[o, c, j] x[n, c, i stride + j dilation - low], in groups of channels."""
@@ -137,6 +140,7 @@ def _input_plainly(y, w, *, size, stride, padding, dilation, groups):
     return x
 
 
+@facts(flops=flops.convolution_input)
 @opaque(trusted=True, oracle=_input_plainly)
 def convolution_input(y, w, *, size, stride, padding, dilation, groups):
     """The adjoint of `convolution` by x, which has axes of lengths `size`."""
@@ -183,6 +187,7 @@ def _weight_plainly(x, y, *, kernel, stride, padding, dilation, groups):
     return w
 
 
+@facts(flops=flops.convolution_weight)
 @opaque(trusted=True, oracle=_weight_plainly)
 def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
     """The adjoint of `convolution` by w, whose kernels have the shape `kernel`."""

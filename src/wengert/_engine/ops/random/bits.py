@@ -24,6 +24,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.op import register
+from wengert._engine.core.op_facts import GUARD, Remedy, facts
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.elementwise import elementwise
 
@@ -135,6 +136,7 @@ tail = register(
 )
 
 
+@facts(remedy=Remedy(singular=GUARD))
 @elementwise(
     domain=[(2.0**-65, 0.5)], singular=True, half=False, oracle="sqrt(2) * erfinv(1 - 2 * v)"
 )

@@ -29,20 +29,8 @@ if TYPE_CHECKING:
 else:
     complexes = Late("wengert._engine.backends.llvm.vector_math.complex")
 
-# The work of an operation beside that of an addition.
-_HEAVY = frozenset(
-    """exp exp2 expm1 log log2 log10 log1p sin cos tan cot arcsin arccos arctan arctan2 sinh cosh
-    tanh sech_squared coth arcsinh arccosh arctanh sigmoid softplus log_sigmoid logaddexp
-    logaddexp2 power float_power cbrt erf erfc bell gelu elu sinc hypot fmod remainder floor_divide
-    gcd lcm""".split()
-)
 _COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
-
-
-def weight_of(name: str) -> int:
-    """The work of an operation beside that of an addition."""
-    return 20 if name in _HEAVY else 4 if name in ("divide", "sqrt", "reciprocal") else 1
 
 
 def _class_of(node: Node) -> Any:
@@ -111,7 +99,8 @@ def _rule(node: Node, operands: Sequence[Item]) -> Any:
         limits = _limits(node, loop)
         if limits:
             combine = functools.partial(_within, limits, combine)
-    return Map(op.name, combine, weight_of(op.name) + work)
+    weight = 1 if op.cost is None else op.cost.weight
+    return Map(op.name, combine, weight + work)
 
 
 def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:

@@ -20,6 +20,7 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Map, Redu
 from wengert._engine.backends.llvm.lowering.registry import line_of, specs_of
 from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.core.symbolic.dim import names_in, valued
 from wengert._engine.ops.cost_model import bytes_of, flops_of
@@ -27,19 +28,8 @@ from wengert._engine.profiling.record import Kept, Part
 
 Sizes = Mapping[str, int]
 
-# The work of an element beside that of an addition: measured on 4000 float64 on one thread of an
-# EPYC with AVX-512 (an addition took 0.03 ns); of others what the plan goes by.
-_WORK = {
-    **dict.fromkeys("exp exp2 sin cos cosh sinc remainder".split(), 23.0),
-    **dict.fromkeys("expm1 log sigmoid arcsin arccos sqrt".split(), 31.0),
-    **dict.fromkeys("log2 log10 log1p arctan arctan2 sinh".split(), 37.0),
-    **dict.fromkeys("tan arctanh cbrt hypot".split(), 48.0),
-    **dict.fromkeys("tanh sech_squared softplus".split(), 60.0),
-    **dict.fromkeys("erf erfc power float_power logaddexp logaddexp2 arcsinh gelu".split(), 95.0),
-    **dict.fromkeys("special.gammaln special.psi special.ndtr".split(), 350.0),
-    **dict.fromkeys("divide reciprocal".split(), 18.0),
-}
-# The same for reading or writing it, by how many bytes there are of all: which cache has them.
+# The time for reading or writing an element beside that of an addition (`Op.cost.work`), by the
+# number of bytes in all, which decides in which cache they are.
 _MEMORY = ((1 << 15, 1.0), (1 << 20, 3.0), (1 << 25, 8.0))
 _FAR = 25.0
 
@@ -185,7 +175,8 @@ class Made:
 
 
 def _work_of(x: Item) -> float:
-    return _WORK.get(x.rule.name, x.rule.weight) if isinstance(x.rule, Map) else x.rule.weight
+    op = REGISTRY.get(x.rule.name) if isinstance(x.rule, Map) else None
+    return x.rule.weight if op is None or op.cost is None else op.cost.work
 
 
 def _line(node: Any) -> Any:

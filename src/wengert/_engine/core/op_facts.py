@@ -1,0 +1,166 @@
+"""Facts about one operation, stated above its definition and looked up at the operation.
+
+    @facts(cost=Cost(23.0, is_call=True), onnx="Exp", zero_slope=UNDERFLOW, range=NONNEGATIVE)
+    @elementwise(ufunc=np.exp, oracle="exp(x)", complex_ok=True)
+    def exp(s, x):
+        return s.exp(x)
+
+    Cost      what it costs to run, for scheduling, profiles, checkpoints and reports
+    Remedy    what to write instead where it gives NaN, infinity or no derivative
+    Range     what is known of its values (rewrite/value_properties.py)
+
+No other file compares names of operations to find these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+if TYPE_CHECKING:
+    from .op import Op
+
+OpT = TypeVar("OpT", bound="Op")
+Flops = Callable[[Any, Sequence[Any], Any], Any]  # (node, specs of operands, spec of the result)
+
+# How a derivative may be exactly zero although the value varies (`Op.zero_slope`).
+SATURATES = "saturates"  # far from 0, where the slope rounds to zero
+UNDERFLOW = "underflow"  # where the value underflows, and the slope with it
+AT_ORIGIN = "at_origin"  # at 0, by convention
+SELECTS = "selects"  # with respect to the elements that are not selected
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an operation costs.
+
+    Attributes
+    ----------
+    work : float
+        The time for one element beside that of an addition: measured on 4000 float64 on one thread
+        of an EPYC with AVX-512 (an addition took 0.03 ns); 20 for functions not measured.
+    is_call : bool
+        It is a function of the math library, whose code is much longer than an instruction.
+    flops : callable, optional
+        ``flops(node, operands, spec)``, floating-point operations; by default those of its kind
+        (ops/cost_model.py).  None is returned where they are not known.
+    """
+
+    work: float = 1.0
+    is_call: bool = False
+    flops: Flops | None = None
+
+    @property
+    def weight(self) -> int:
+        """The work in the steps that fusion distinguishes: 1, 4 (a division) and 20 (a call)."""
+        return 20 if self.is_call else 4 if self.work > 1.0 else 1
+
+    @property
+    def is_recomputed(self) -> bool:
+        """Whether computing it again takes no longer than reading a value from memory."""
+        return not self.is_call and self.work < 25.0
+
+
+ARITHMETIC = Cost()
+DIVISION = Cost(18.0)
+
+
+def call(work: float = 20.0) -> Cost:
+    """The cost of a function of the math library."""
+    return Cost(work, is_call=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What to write instead of an operation, as the end of a message.
+
+    Attributes
+    ----------
+    singular : str, optional
+        Where the derivative is infinite or NaN at a finite operand.
+    outside : str, optional
+        Where the value itself is not finite; by default that of `singular`.
+    overflow : str, optional
+        Where the exact value is finite and too large for the dtype.
+    """
+
+    singular: str | None = None
+    outside: str | None = None
+    overflow: str | None = None
+
+    def advice(self, problem: Literal["singular", "outside", "overflow"]) -> str:
+        """What to do about a problem; something general if nothing is stated."""
+        if problem == "overflow":
+            return self.overflow or _GENERAL
+        if problem == "outside":
+            return self.outside or self.singular or _GENERAL
+        return self.singular or _GENERAL
+
+
+_GENERAL = "Choose another form of the formula, or keep away from that point"
+GUARD = (
+    "Keep the operand away from there before the function is applied: "
+    "np.where(ok, x, 1.0) inside, and np.where(ok, ..., value) around it"
+)
+CLIP = "Clip the operand to just inside, np.clip(x, -1 + eps, 1 - eps), or use arctan2"
+IN_LOGARITHMS = "Work with logarithms"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What is known of every element of the result (the words of rewrite/value_properties.py).
+
+    Attributes
+    ----------
+    always : frozenset of str
+    inherited : frozenset of str
+        Properties that the result has if the operand has them.
+    of_numbers : frozenset of str
+        Properties that the result has if no element of the operand is NaN.
+    """
+
+    always: frozenset[str] = frozenset()
+    inherited: frozenset[str] = frozenset()
+    of_numbers: frozenset[str] = frozenset()
+
+
+NOTHING_KNOWN = Range()
+NONNEGATIVE = Range(always=frozenset({"nonnegative"}), inherited=frozenset({"number"}))
+BOUNDED = Range(of_numbers=frozenset({"finite"}))
+
+
+def facts(
+    *,
+    cost: Cost | None = None,
+    flops: Flops | None = None,
+    onnx: str | None = None,
+    remedy: Remedy | None = None,
+    zero_slope: str | None = None,
+    range: Range | None = None,
+) -> Callable[[OpT], OpT]:
+    """State facts about the operation below (a decorator).
+
+    Parameters
+    ----------
+    cost : Cost, optional
+    flops : callable, optional
+        `Cost.flops`.
+    onnx : str, optional
+        The operator of ONNX that computes the same.
+    remedy : Remedy, optional
+    zero_slope : str, optional
+        `SATURATES`, `UNDERFLOW`, `AT_ORIGIN` or `SELECTS`.
+    range : Range, optional
+    """
+    if flops is not None:
+        cost = replace(cost or ARITHMETIC, flops=flops)
+    given = {"cost": cost, "onnx": onnx, "remedy": remedy, "zero_slope": zero_slope, "range": range}
+
+    def state(op: OpT) -> OpT:
+        for name, fact in given.items():
+            if fact is not None:
+                setattr(op, name, fact)
+        return op
+
+    return state

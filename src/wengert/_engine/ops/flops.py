@@ -1,0 +1,84 @@
+"""Counts of floating-point operations, for `Cost.flops`.
+
+pass_over_operand    one for each element of the operand
+nothing              what only moves elements
+cubes                factorizations and solves of matrices
+transform            fast Fourier transforms
+convolution          two for each product
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import log2, prod
+from typing import Any
+
+from wengert._engine.core.op_facts import Flops
+from wengert._engine.core.symbolic.dim import names_in
+
+
+def pass_over_operand(node: Any, operands: Sequence[Any], spec: Any) -> Any:
+    """One for each element of the operand."""
+    return operands[0].size
+
+
+def nothing(node: Any, operands: Sequence[Any], spec: Any) -> Any:
+    """None: elements are only moved."""
+    return 0
+
+
+def cubes(factor: float) -> Flops:
+    """A multiple of n**3 for a square matrix of n rows, and 2 n**2 for each right-hand side.
+
+    The factors are those of Golub and Van Loan, "Matrix Computations", 4th ed., tables of
+    chapters 3, 4, 5, 7 and 8.
+    """
+
+    def count(node: Any, operands: Sequence[Any], spec: Any) -> float | None:
+        if names_in([n for s in operands for n in s.shape]):
+            return None
+        *stack, m, n = operands[0].shape
+        total = factor * max(m, n) * min(m, n) ** 2
+        if len(operands) > 1 and operands[1].shape:
+            second = operands[1].shape
+            columns = second[-1] if len(second) > 1 else 1
+            total += 2.0 * n * n * columns
+        return float(prod(stack) * total)
+
+    return count
+
+
+def transform(factor: float) -> Flops:
+    """A multiple of n log2(n) for each line of n numbers: Cooley and Tukey's count."""
+
+    def count(node: Any, operands: Sequence[Any], spec: Any) -> float | None:
+        n, lines = node.params["n"], spec.shape
+        if names_in((n, *lines)) or not spec.size:
+            return None
+        return factor * (spec.size // lines[node.params["axis"]]) * n * log2(n)
+
+    return count
+
+
+def _products(w: Any, y: Any) -> Any:
+    return 2 * y.size * prod(w.shape[1:])
+
+
+def convolution(node: Any, operands: Sequence[Any], spec: Any) -> Any:
+    """Two for each element of the result and of the kernel that makes it."""
+    return _products(operands[1], spec)
+
+
+def convolution_input(node: Any, operands: Sequence[Any], spec: Any) -> Any:
+    """The same for the cotangent of the input."""
+    return _products(operands[1], operands[0])
+
+
+def convolution_weight(node: Any, operands: Sequence[Any], spec: Any) -> Any:
+    """The same for the cotangent of the kernel."""
+    return _products(spec, operands[1])
+
+
+def full_convolution(node: Any, operands: Sequence[Any], spec: Any) -> Any:
+    """Two for each pair of elements."""
+    return 2 * operands[0].size * operands[1].size

@@ -1,0 +1,77 @@
+"""Laws: each operation of the engine states the facts that others look up."""
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert._engine.core.op import REGISTRY, lookup
+from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, Cost, call, facts
+from wengert._engine.kinds.elementwise import Elementwise
+from wengert.onnx.exporter import elementwise as exporter
+
+lookup("sin")  # every family is loaded by now
+OPS = {n: op for n, op in REGISTRY.items() if not n.startswith("special.")}
+
+
+def ufunc_of(op):
+    """NumPy's ufunc that the operation is, if it is one."""
+    found = getattr(op, "ufunc", None)
+    return found if found is not None and getattr(np, found.__name__, None) is found else None
+
+
+def slope(op, x):
+    """The derivative of a function of one operand."""
+    return op.rules[0](np.float64(1.0), np.float64(op.run(x)), np.float64(x))
+
+
+def test_each_ufunc_states_its_cost():
+    ufuncs = [n for n, op in OPS.items() if op.kind == "elementwise" and ufunc_of(op) is not None]
+    assert len(ufuncs) > 80
+    assert [n for n in ufuncs if OPS[n].cost is None] == []
+
+
+def test_each_operation_with_a_pole_states_a_remedy():
+    singular = [n for n, op in OPS.items() if op.differentiation.singular]
+    assert len(singular) >= 20
+    assert [n for n in singular if OPS[n].remedy.singular is None] == []
+
+
+def test_each_function_that_becomes_flat_states_it():
+    found = set()
+    for name, op in OPS.items():
+        if not isinstance(op, Elementwise) or len(op.arguments) > 1 or op.rules[0] is None:
+            continue
+        if op.discrete or op.differentiation.masks:
+            continue
+        with np.errstate(all="ignore"):
+            ends = [x for x in (-800.0, 800.0) if np.isfinite(op.run(x))]
+            if any(slope(op, x) == 0 for x in ends) and slope(op, 0.3) != 0:
+                found.add(name)
+    assert {"tanh", "silu", "exp", "erf"} <= found
+    assert [n for n in found if not OPS[n].zero_slope] == []
+
+
+def test_a_flat_activation_is_diagnosed_as_saturated():
+    found = wg.why(lambda x: np.sum(lookup("silu")(x)), np.full(3, -900.0))
+    assert "flat in floating point" in str(found)
+
+
+def test_each_operation_exported_by_name_states_it():
+    names = {*exporter._UNARY, *exporter._SINGLE, *exporter._BINARY, *exporter._COMPARISONS}
+    assert [n for n in names if lookup(n).onnx is None] == []
+
+
+@pytest.mark.parametrize(
+    ("cost", "weight", "recomputed"),
+    [(ARITHMETIC, 1, True), (Cost(18.0), 4, True), (Cost(31.0), 4, False), (call(), 20, False)],
+)
+def test_weights_of_costs(cost, weight, recomputed):
+    assert cost.weight == weight and cost.is_recomputed is recomputed
+
+
+def test_facts_are_stated_at_the_operation():
+    class Anything:
+        pass
+
+    op = facts(cost=call(2.0), zero_slope=AT_ORIGIN)(Anything())
+    assert vars(op) == {"cost": call(2.0), "zero_slope": AT_ORIGIN}
