@@ -35,7 +35,6 @@ from .tape import VARIABLE
 
 Pair = tuple[Any, bool]  # a value, and whether its first axis are the rows
 _serial = attrgetter("serial")
-_inside = Late("wengert._engine.core.nan_locator")
 _row_by_row = Late("wengert._engine.autodiff.vmap_fallback")
 
 
@@ -78,7 +77,7 @@ class Lines:
 
     def _looked_at(self, lines: Sequence[Node], outputs: Sequence[Node], checks: Any) -> list[Pair]:
         """The same while `wengert.debug` looks for NaN, which it finds in these lines."""
-        watch = _inside.Watch(checks)
+        watch = checks.locator.Watch(checks)
         with nonfinite_checks.unseen(), np.errstate(all="ignore"):
             for node in lines:
                 out = self.known[node] = self._value(node)

@@ -13,7 +13,6 @@ import numpy as np
 
 from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.handle import Handle, is_traced, wrap
-from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import Sweep, lookup
 from wengert._engine.core.recording import Session, enable_grad, naming, switches
@@ -27,8 +26,6 @@ from .cotangent_space import cast, expand, project
 from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
 from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
-
-_unfit = Late("wengert._engine.autodiff.nan_gradients")
 
 
 def pushforward(
@@ -79,7 +76,7 @@ def pushforward(
     if checks is not None:
         with nonfinite_checks.unseen():
             result = pushforward(outputs, tangents, recorded, tape, closed)
-        _unfit.tell_forward(checks, tape, tangents, outputs, result)
+        checks.locator.report_forward(checks, tape, tangents, outputs, result)
         return result
     start = next_serial() if recorded else 0
     lost = False

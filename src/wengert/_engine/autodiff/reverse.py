@@ -24,7 +24,6 @@ import numpy as np
 from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import Parts, part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
-from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import Sweep
 from wengert._engine.core.recording import Session, enable_grad, naming, switches
@@ -40,7 +39,6 @@ from .linearity import check_linear
 from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
-_unfit = Late("wengert._engine.autodiff.nan_gradients")
 Bars = dict[Node, Any]
 PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
 
@@ -94,7 +92,7 @@ def pullback(
     if checks is not None:
         with nonfinite_checks.unseen():
             bars = pullback(seeds, targets, recorded, tape, closed=closed)
-        _unfit.tell_backward(checks, tape, seeds, bars)
+        checks.locator.report_backward(checks, tape, seeds, bars)
         return bars
     start = next_serial() if recorded else 0
     seen: list[Any] = []

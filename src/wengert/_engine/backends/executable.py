@@ -25,7 +25,6 @@ from wengert.errors import ShapeError, at, user_line
 
 from .argument_conversion import fitted
 from .copy_on_return import own
-from .interpreter.nonfinite_checks import run_checked
 from .registry import Backend, Run
 from .variable_updates import exclusively, locks_of, values_of, write
 
@@ -122,7 +121,7 @@ class Executable:
         checks = here() if switches.count else None
         if checks is not None:  # wengert.debug(nan=True)
             sizes = self._sizes(fed) if self._symbolic else {}
-            return lambda values: run_checked(self.graph, sizes, values, checks)
+            return lambda values: checks.locator.run_checked(self.graph, sizes, values, checks)
         key: Any = None
         if self._symbolic:
             key = tuple([np.shape(value) for value in fed])

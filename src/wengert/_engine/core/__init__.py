@@ -28,7 +28,7 @@ index_errors.py                lookups by number that fail
 symbolic/                      symbolic sizes
 shape_inference_by_example.py  shapes inferred by running on small arrays
 alpha_equivalence.py           lengths known only when a loop has ended
-nonfinite_checks.py            the search for the first NaN; nan_locator.py in loops and subgraphs
+nonfinite_checks.py            whether values are checked for NaN, and what has been found
 pytree.py                      nested containers
 dynamic_scope.py               values that hold within a `with` block
 fork_safe_locks.py             locks that a forked child finds free

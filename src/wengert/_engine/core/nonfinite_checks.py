@@ -1,42 +1,70 @@
-"""Checking: finding the first NaN or infinity, while it is on and at no cost while it is off.
+"""NaN checks: whether values are looked at, and what has been found.
 
-`wengert.debug(nan=True)` opens a session (recording.py) with `Checks`.  The one door (dispatch.py)
-shows it every value; what sweeps and compiled graphs compute is shown by those who run them
-(autodiff/nan_gradients.py, backends/interpreter/nonfinite_checks.py).  Where none is open, the door
-looks at a number that it looks at anyway.
+`wengert.debug(nan=True)` opens a session (recording.py) with `Checks` (diagnostics/nan_switch.py).
+`apply` (dispatch.py) shows it every value; what derivatives and compiled graphs compute is shown by
+those who run them.  Where no session is open, this costs the one test of a counter.
 
-    Checks    what is looked for, and what has been found
-    Switch    turns it on or off: from where it is made, or for a block
-    here      the checks that hold here
-    unseen    a block in which values are not looked at: a sweep looks at what it returns
+    Checks     what is looked for, and what has been found
+    Locator    finds the node, in what ran as one: a loop, a graph, a derivative
+    here       the checks that hold here
+    unseen     a block in which values are not looked at: a backward pass looks at what it returns
 """
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import numpy as np
 
-from wengert.errors import ArgumentError, NotFiniteError, at, user_line
+from wengert.errors import NotFiniteError, at, user_line
 
 from .dynamic_scope import Block, Blocks
-from .lazy_import import Late
-from .policy import gated
-from .recording import Session, naming, open_session, paused, session
+from .recording import naming
 from .spec import spec_of
 
-_bodies = Late("wengert._engine.core.nan_locator")
-_unseen: Blocks[bool] = Blocks("wengert_unseen", False)
+UNSEEN: Blocks[bool] = Blocks("wengertUNSEEN", False)
 SHOWN = 6  # an array of no more elements is shown as it is
 ADVICE = (
     "Keep the operands away from there (np.where around them, or clip them), or look at where they "
     "come from (wengert.debug.show, wengert.why); if it is meant, put the line into a block "
     "`with wengert.debug(nan=False):`"
 )
+
+
+class Watch(Protocol):
+    """What a locator makes of a graph that runs node by node."""
+
+    def saw(self, node: Any, params: Any, operands: Sequence[Any], out: Any) -> None:
+        """A node gave a value."""
+
+    def ended(self, nodes: Sequence[Any], outputs: Iterable[Any]) -> None:
+        """The graph has run."""
+
+
+class Locator(Protocol):
+    """Finds the node that made a NaN in what ran as one (diagnostics/nan_locator.py)."""
+
+    def look_inside(self, checks: Checks, op: Any, params: Any, values: Sequence[Any]) -> None:
+        """Run a loop or a branch again, node by node."""
+
+    def run_checked(
+        self, graph: Any, sizes: Mapping[str, int], values: Sequence[Any], checks: Checks
+    ) -> list[Any]:
+        """Run a graph, looking at every value."""
+
+    def report_backward(self, checks: Checks, tape: Any, seeds: Any, results: Any) -> None:
+        """Report the first operation of a backward pass whose cotangents are bad."""
+
+    def report_forward(
+        self, checks: Checks, tape: Any, given: Any, outputs: Any, results: Any
+    ) -> None:
+        """Report the first operation of a forward pass whose tangent is bad."""
+
+    @property
+    def Watch(self) -> Callable[[Checks], Watch]:
+        """The class of what watches a graph that runs node by node."""
 
 
 class Checks:
@@ -48,12 +76,14 @@ class Checks:
         Whether NaN and infinities are looked for.
     raises : bool
         Whether the first one raises.
+    locator : Locator
+        Finds the node in what ran as one: a loop, a graph, a derivative.
     found : list of NotFiniteError
         What has been found, if it does not raise.
     """
 
-    def __init__(self, nan: bool, inf: bool, raises: bool) -> None:
-        self.nan, self.inf, self.raises = nan, inf, raises
+    def __init__(self, nan: bool, inf: bool, raises: bool, locator: Locator) -> None:
+        self.nan, self.inf, self.raises, self.locator = nan, inf, raises, locator
         self.found: list[NotFiniteError] = []
 
     def is_bad(self, value: Any) -> bool:
@@ -84,9 +114,9 @@ class Checks:
 
     def look(self, op: Any, params: Any, values: Sequence[Any], value: Any) -> None:
         """Look at what an operation made of its operands."""
-        if self.is_bad(value) and not _unseen.get():
+        if self.is_bad(value) and not UNSEEN.get():
             if op.kind == "control":
-                _bodies.look_inside(self, op, params, values)
+                self.locator.look_inside(self, op, params, values)
             self.tell(op.name, values, value, user_line())
 
     def tell(self, name: str, values: Sequence[Any], value: Any, where: str | None) -> None:
@@ -142,7 +172,7 @@ def short(value: Any) -> str:
 def here() -> Checks | None:
     """The checks that hold here, if any."""
     opened = naming()
-    return None if opened is None or _unseen.get() else opened.checks
+    return None if opened is None or UNSEEN.get() else opened.checks
 
 
 @contextmanager
@@ -150,96 +180,8 @@ def unseen() -> Iterator[None]:
     """A block in which values are not looked at."""
     block = Block(True)
     try:
-        _unseen.open(block)
+        UNSEEN.open(block)
         yield
     finally:
         block.end(True)
-        _unseen.forget()
-
-
-class Switch:
-    """Checks turned on, or off: from where it is made, or, as a block, until its end.
-
-    Attributes
-    ----------
-    found : list of NotFiniteError
-        With ``raises=False``, what has been found.
-    """
-
-    def __init__(self, nan: bool = False, inf: bool = False, raises: bool = True) -> None:
-        for name, given in (("nan", nan), ("inf", inf), ("raises", raises)):
-            if not isinstance(given, bool):
-                raise ArgumentError(
-                    f"debug({name}={given!r}): it is True or False{at(user_line())}."
-                )
-        self._settings = nan, inf, raises
-        self._checks = Checks(*self._settings)
-        self._closing = ExitStack()
-        self._lasting: list[Switch] = []  # switches without a block, which this one turns off
-        self._outer = _lasting.get()
-        if not nan and not inf:
-            while self._outer is not None:
-                self._lasting.append(self._outer)
-                self._outer.close()
-                self._outer = self._outer._outer
-            _lasting.set(None)
-        self._begin()
-
-    def _begin(self) -> None:
-        """Let it hold from here."""
-        is_on = self._checks.nan or self._checks.inf
-        if session() is not None or (not is_on and naming() is None):
-            return  # a graph is being built, where no value is known; or nothing is on
-        if is_on:
-            self._closing.enter_context(paused())
-            self._closing.enter_context(gated())
-            opened = Session(watching=True)
-            opened.checks, opened.reads = self._checks, _Nowhere()
-            session_block = open_session(opened, self)
-            self._closing.callback(session_block.end, True)
-            _lasting.set(self)
-        block = Block(not is_on)
-        block.end_with(self)
-        _unseen.open(block)
-        self._closing.callback(block.end, True)
-
-    @property
-    def found(self) -> list[NotFiniteError]:
-        """With ``raises=False``, what has been found."""
-        return self._checks.found
-
-    def close(self) -> None:
-        """End what it began."""
-        self._closing.close()
-
-    def __enter__(self) -> Switch:
-        if _lasting.get() is self:
-            _lasting.set(self._outer)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-        for other in reversed(self._lasting):
-            other._begin()
-
-    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that runs with these settings (a decorator)."""
-        with self:
-            settings = self._settings
-
-        @functools.wraps(function)
-        def checked(*args: Any, **kwargs: Any) -> Any:
-            with Switch(*settings):
-                return function(*args, **kwargs)
-
-        return checked
-
-
-_lasting: ContextVar[Switch | None] = ContextVar("wengert_lasting_checks", default=None)
-
-
-class _Nowhere(list[Any]):
-    """A list that keeps nothing."""
-
-    def append(self, item: Any) -> None:
-        """Nothing."""
+        UNSEEN.forget()

@@ -14,10 +14,11 @@ import numpy as np
 
 from wengert._engine.autodiff.reverse import has_nan, pullback
 from wengert._engine.autodiff.tape import Tape, tape_between
-from wengert._engine.autodiff.traced_sweep import Step, watched
 from wengert._engine.core.dispatch import Parts
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
+
+from .traced_sweep import Step, watched
 
 
 class Edge(NamedTuple):

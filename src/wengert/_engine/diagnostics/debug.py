@@ -23,12 +23,13 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.lazy_import import public_dir
-from wengert._engine.core.nonfinite_checks import Switch
 from wengert._engine.core.static_params import stated
 from wengert._engine.core.validation import spelled
 from wengert._engine.ops import side_effects
 from wengert._engine.ops.side_effects import Retrieved, retrieved
 from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+
+from .nan_switch import Switch
 
 __all__ = ["Retrieved", "guard", "log", "retrieve", "retrieved", "show"]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.traced_sweep import given_by
 from wengert._engine.core.dispatch import Parts
 from wengert._engine.core.node import Node
 
@@ -19,6 +18,7 @@ from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
 from .nonfinite_values import Index, bad_index, operands_at, origin, spoken
+from .traced_sweep import given_by
 
 
 def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.traced_sweep import given_by
 from wengert._engine.core.node import Node, Watched
 from wengert._engine.core.op import Op, Sweep
 from wengert._engine.core.static_params import frozen
@@ -23,6 +22,7 @@ from wengert._engine.core.static_params import frozen
 from .dependency_trace import ancestors, plain
 from .describe import named
 from .findings import Finding
+from .traced_sweep import given_by
 
 LOOP = 300  # operations on small arrays at one line of the program
 SMALL = 64  # elements

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.autodiff.tape import tape_between
-from wengert._engine.autodiff.traced_sweep import tangent_of, tangents
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
 
 from .backward_trace import Edge, magnitude
 from .describe import named
 from .findings import Finding
+from .traced_sweep import tangent_of, tangents
 from .zero_gradients import cause
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.traced_sweep import given_by
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
 from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, SELECTS, UNDERFLOW
@@ -21,6 +20,7 @@ from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
 from .nonfinite_values import origin, spoken
+from .traced_sweep import given_by
 
 Cause = tuple[str, str]  # kind and message
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.nonfinite_checks import Switch
 from wengert._engine.core.pytree import flatten
+from wengert._engine.diagnostics.nan_switch import Switch
 from wengert.errors import NotFiniteError
 
 STEPS, BYTES = 100, 32_000_000

@@ -2,5 +2,4 @@
 
 buffer_reuse      memory that has become free during a run
 interpreter       "interpret": NumPy, line by line; the meaning of a graph
-nonfinite_checks  the interpreter looking for NaN, while `wengert.debug(nan=True)` holds
 """

@@ -15,15 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.autodiff.cotangent_space import project
+from wengert._engine.autodiff.forward import jvp_from_vjp, settle
+from wengert._engine.autodiff.reverse import complete, through_hooks, vjp_from_jvp
+from wengert._engine.autodiff.tape import Tape
 from wengert._engine.core.dispatch import Parts
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
-
-from .cotangent_space import project
-from .forward import jvp_from_vjp, settle
-from .reverse import complete, through_hooks, vjp_from_jvp
-from .tape import Tape
 
 
 class Step(NamedTuple):

@@ -1,0 +1,274 @@
+"""Which node gave the first NaN or infinity, while `wengert.debug(nan=True)` looks for them.
+
+A node of the function itself that makes a bad value of good ones is reported at once.  Nodes of
+derivatives are guarded where a derivative is infinite and what was not selected is NaN, so they are
+reported only if a result is computed from them.
+
+A loop is one operation to whoever looks at values; when its result is bad, it is run once more,
+node by node, and the search stops at the first node whose operands are good.  A derivative that ran
+with values is likewise asked for its results, and run once more if one is bad.
+
+These are the functions of `core.nonfinite_checks.Locator`:
+
+    Watch              a graph that runs, node by node
+    look_inside        run a loop or a branch again
+    run_checked        run a graph with the interpreter, looking at every value
+    report_backward    the first operation of a backward pass; report_forward of a forward pass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.autodiff.tape import Tape
+from wengert._engine.backends.interpreter.interpreter import Interpreter, Program
+from wengert._engine.backends.registry import Run
+from wengert._engine.core.dispatch import PART
+from wengert._engine.core.graph import Graph
+from wengert._engine.core.handle import value_of
+from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.nonfinite_checks import Checks, short
+from wengert._engine.core.static_params import substituted
+from wengert._engine.core.subgraph import Body, evaluated
+from wengert.errors import at
+
+from .traced_sweep import tangents, watched
+
+Known = Mapping[Node, Any]
+Values = Sequence[Any]
+
+
+class Watch:
+    """What is seen of the lines of a list while it runs.
+
+    Parameters
+    ----------
+    checks : Checks
+    """
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._bad: set[Node] = set()
+        self._born: dict[Node, Callable[[], None]] = {}
+
+    def saw(self, node: Node, params: Any, operands: Values, out: Any) -> None:
+        """A line gave a value; `params` are its parameters, or None if it ran in another way.
+
+        Raises
+        ------
+        NotFiniteError
+        """
+        checks = self._checks
+        if not checks.is_bad(out):
+            return
+        self._bad.add(node)
+        if not node.level:
+            self._tell(node, params, operands, out)
+        elif not checks.is_bad(tuple(operands)):
+            self._born[node] = lambda: self._tell(node, params, operands, out)
+
+    def ended(self, nodes: Sequence[Node], outputs: Iterable[Node]) -> None:
+        """Tell of the first line of a derivative that a bad result was computed from.
+
+        Raises
+        ------
+        NotFiniteError
+        """
+        live = self._bad.intersection(outputs)
+        for node in reversed(nodes):
+            if node in live:
+                live.update(a for a in node.args if isinstance(a, Node) and a in self._bad)
+        for node in nodes:
+            if node in live and node in self._born:
+                self._born[node]()
+                return
+
+    def _tell(self, node: Node, params: Any, operands: Values, out: Any) -> None:
+        op: Any = node.op
+        if op.kind == "control" and params is not None:
+            look_inside(self._checks, op, params, operands)
+        name = f"in the derivative, {op.name}" if node.level else op.name
+        self._checks.tell(name, operands, out, node.where)
+
+
+def look_inside(checks: Checks, op: Any, params: dict[str, Any], values: Values) -> None:
+    """Run a loop or choice again, line by line, and tell of the line that made it.
+
+    Parameters
+    ----------
+    checks : Checks
+    op, params, values
+        The operation, its parameters and its operands.
+
+    Raises
+    ------
+    NotFiniteError
+        Naming that line, and the step of the loop.
+    """
+    _Walk(checks).run(op, params, values)
+
+
+class _Walk:
+    """One run, line by line."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._checks = checks
+        self._step = ""
+
+    def run(self, op: Any, params: dict[str, Any], values: Values) -> Any:
+        """What a loop or choice gives."""
+        outer = self._step
+
+        def visit(number: int, _: Any) -> None:
+            self._step = f"{outer}step {number} of {op.name}, "
+
+        if hasattr(op, "walked"):
+            out = op.walked(self._compiled, values, params, visit)
+        else:
+            out = op.run_by(self._compiled, *values, **params)
+        self._step = outer
+        return out
+
+    def _compiled(self, body: Body) -> Callable[[Values], list[Any]]:
+        if body.size_names:
+            return evaluated(body)
+        return lambda values: self._lines(body, values)
+
+    def _lines(self, body: Body, values: Values) -> list[Any]:
+        held: dict[Node, Any] = dict(zip(body.inputs, values, strict=True))
+        for node in body.nodes:
+            if node in held:
+                continue
+            if isinstance(node.op, Leaf):
+                held[node] = node.value
+                continue
+            operands = [held[a] for a in node.inputs]
+            held[node] = value = self._value(node, operands)
+            if self._checks.is_bad(value) and not self._checks.is_bad(tuple(operands)):
+                self._checks.tell(f"{self._step}{node.op.name}", operands, value, node.where)
+        return [held[n] for n in body.outputs]
+
+    def _value(self, node: Node, operands: Values) -> Any:
+        op: Any = node.op
+        if op is PART:
+            return operands[0][node.params["index"]]
+        if op.kind == "control":
+            return self.run(op, node.params, operands)
+        return op.run(*operands, **node.params)
+
+
+# ---- graphs
+
+
+def run_checked(
+    graph: Graph, sizes: Mapping[str, int], values: Sequence[Any], checks: Checks
+) -> list[Any]:
+    """The results of a graph, each line of which is looked at.
+
+    Parameters
+    ----------
+    graph, sizes, values
+        The graph, the numbers of its named sizes, and values of its inputs and variables.
+    checks : Checks
+
+    Raises
+    ------
+    NotFiniteError
+    """
+    return _Checked(checks).compile(graph, sizes)(values)
+
+
+class _Checked(Interpreter):
+    """The interpreter; one object for each run."""
+
+    def __init__(self, checks: Checks) -> None:
+        self._watch = Watch(checks)
+
+    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+        """The interpreter's steps, each of which is looked at."""
+        program = Program(self, graph, sizes, reuses=False)
+        program.steps = [
+            (self._looked_at(run, graph.nodes[line], sizes), a, b, slot)
+            for (run, a, b, slot), line in zip(program.steps, program.lines, strict=True)
+        ]
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            found = program.run(values)
+            self._watch.ended(graph.nodes, (*graph.outputs, *graph.updates.values()))
+            return found
+
+        return run
+
+    def _looked_at(
+        self, run: Callable[..., Any], node: Node, sizes: Mapping[str, int]
+    ) -> Callable[..., Any]:
+        def step(*operands: Any) -> Any:
+            out = run(*operands)
+            self._watch.saw(node, substituted(node.params, sizes), operands, out)
+            return out
+
+        return step
+
+
+# ---- derivatives with values
+
+
+def report_backward(checks: Checks, tape: Tape, seeds: Known, results: Sequence[Any]) -> None:
+    """Tell of the first operation whose cotangents are bad, if a result is."""
+    if not any(checks.is_bad(value_of(r)) for r in results):
+        return
+    plain = {n: value_of(t) for n, t in seeds.items()}
+    infinite: Node | None = None
+    finite = Checks(nan=True, inf=True, raises=False, locator=checks.locator)
+    with np.errstate(all="ignore"):
+        for step in watched(tape, plain, guarded=True):
+            if checks.is_bad(step.cotangent):
+                continue  # it was found before, or the sweep began with it
+            for i, bar in enumerate(step.passed):
+                if checks.is_bad(bar):
+                    began = infinite if finite.is_bad(step.cotangent) else None
+                    what = f"gradient with respect to operand {i}"
+                    _report(checks, step.node, what, bar, step.cotangent, began)
+                    return
+                if infinite is None and finite.is_bad(bar):
+                    infinite = step.node
+
+
+def report_forward(
+    checks: Checks, tape: Tape, given: Known, outputs: Sequence[Node], results: Sequence[Any]
+) -> None:
+    """Tell of the first operation whose tangent is bad, if a result is."""
+    if not any(checks.is_bad(value_of(r)) for r in results):
+        return
+    with np.errstate(all="ignore"):
+        dots = tangents(tape, {n: value_of(t) for n, t in given.items()})
+    live = {n for n, r in zip(outputs, results, strict=True) if checks.is_bad(value_of(r))}
+    for node in reversed(tape.lines):  # those that a bad result was computed from
+        if node in live:
+            live.update(a for a in node.args_as_nodes() if checks.is_bad(dots.get(a)))
+    for node in tape.lines:
+        before = [dots[a] for a in node.args_as_nodes() if a in dots]
+        if node in live and node.args and not checks.is_bad(tuple(before)):
+            _report(checks, node, "derivative", dots[node], tuple(before), None)
+            return
+
+
+def _report(
+    checks: Checks, node: Node, what: str, bad: Any, given: Any, infinite: Node | None
+) -> None:
+    element, index = checks.first(bad) or (None, ())
+    place = f" at index {index}" if index else ""
+    operands = "; ".join(short(a.value if isinstance(a, Node) else a) for a in node.args)
+    began = ""
+    if infinite is not None:
+        began = f", whose infinity began in the gradient of {infinite.op.name}{at(infinite.where)}"
+    checks.report(
+        f"the {what} of {node.op.name} is {element}{place}; its operands are {operands}, and it "
+        f"was given the derivative {short(given)}{began}. Keep the operands away from points where "
+        "the derivative is infinite or undefined (np.where around them, or clip them); wengert.why "
+        "tells more",
+        node.where,
+    )

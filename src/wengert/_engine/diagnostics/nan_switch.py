@@ -1,0 +1,111 @@
+"""Switching the NaN checks on and off: ``with wengert.debug(nan=True):``.
+
+Checks hold for a block, or from the call of `wengert.debug` until ``wengert.debug()``.  Inside of a
+block that turns them off, values are not looked at.
+
+Switch    turns them on or off, from where it is made, or for a block
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from contextlib import ExitStack
+from contextvars import ContextVar
+from typing import Any
+
+from wengert._engine.core.dynamic_scope import Block
+from wengert._engine.core.nonfinite_checks import UNSEEN, Checks
+from wengert._engine.core.policy import gated
+from wengert._engine.core.recording import Session, naming, open_session, paused, session
+from wengert.errors import ArgumentError, NotFiniteError, at, user_line
+
+from . import nan_locator
+
+
+class Switch:
+    """Checks turned on, or off: from where it is made, or, as a block, until its end.
+
+    Attributes
+    ----------
+    found : list of NotFiniteError
+        With ``raises=False``, what has been found.
+    """
+
+    def __init__(self, nan: bool = False, inf: bool = False, raises: bool = True) -> None:
+        for name, given in (("nan", nan), ("inf", inf), ("raises", raises)):
+            if not isinstance(given, bool):
+                raise ArgumentError(
+                    f"debug({name}={given!r}): must be True or False{at(user_line())}."
+                )
+        self._settings = nan, inf, raises
+        self._checks = Checks(*self._settings, nan_locator)
+        self._closing = ExitStack()
+        self._lasting: list[Switch] = []  # switches without a block, which this one turns off
+        self._outer = _lasting.get()
+        if not nan and not inf:
+            while self._outer is not None:
+                self._lasting.append(self._outer)
+                self._outer.close()
+                self._outer = self._outer._outer
+            _lasting.set(None)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Let it hold from here."""
+        is_on = self._checks.nan or self._checks.inf
+        if session() is not None or (not is_on and naming() is None):
+            return  # a graph is being built, where no value is known; or nothing is on
+        if is_on:
+            self._closing.enter_context(paused())
+            self._closing.enter_context(gated())
+            opened = Session(watching=True)
+            opened.checks, opened.reads = self._checks, _Nowhere()
+            session_block = open_session(opened, self)
+            self._closing.callback(session_block.end, True)
+            _lasting.set(self)
+        block = Block(not is_on)
+        block.end_with(self)
+        UNSEEN.open(block)
+        self._closing.callback(block.end, True)
+
+    @property
+    def found(self) -> list[NotFiniteError]:
+        """With ``raises=False``, what has been found."""
+        return self._checks.found
+
+    def close(self) -> None:
+        """End what it began."""
+        self._closing.close()
+
+    def __enter__(self) -> Switch:
+        if _lasting.get() is self:
+            _lasting.set(self._outer)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        for other in reversed(self._lasting):
+            other._begin()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that runs with these settings (a decorator)."""
+        with self:
+            settings = self._settings
+
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with Switch(*settings):
+                return function(*args, **kwargs)
+
+        return checked
+
+
+_lasting: ContextVar[Switch | None] = ContextVar("wengert_lasting_checks", default=None)
+
+
+class _Nowhere(list[Any]):
+    """A list that keeps nothing."""
+
+    def append(self, item: Any) -> None:
+        """Nothing."""
