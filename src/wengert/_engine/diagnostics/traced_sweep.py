@@ -3,7 +3,7 @@
     watched     from the outputs back, a step for each line
     tangents    from a target forward, the tangent of each line
 
-The same walk as in reverse.py, in the plainest form: one step for each line, with the cotangent
+The same traversal as in reverse.py, in the plainest form: one step for each line, with the cotangent
 that arrived there and what the operation made of it for each operand.  It is run when somebody
 wants to look, so it keeps what the engine gives up, and does nothing to be fast.
 """
