@@ -3,9 +3,9 @@
     watched     from the outputs back, a step for each line
     tangents    from a target forward, the tangent of each line
 
-The same traversal as in reverse.py, in the plainest form: one step for each line, with the cotangent
-that arrived there and what the operation made of it for each operand.  It is run when somebody
-wants to look, so it keeps what the engine gives up, and does nothing to be fast.
+The same traversal as in reverse.py, in the plainest form: one step for each node, with the
+cotangent that arrived there and what the operation made of it for each operand.  It runs when
+somebody asks, so it keeps what the engine frees, and is not written for speed.
 """
 
 from __future__ import annotations
