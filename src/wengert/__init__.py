@@ -1,26 +1,27 @@
-"""wengert differentiates NumPy programs exactly and shows the graph that it differentiates.
+"""Exact derivatives of NumPy programs, as graphs that can be transformed, compiled and saved.
 
-grad, value_and_grad, vjp, jvp, linearize      derivatives of functions
-jacobian, jacfwd, jacrev, hessian, hvp         matrices of derivatives
-sparse_jacobian, sparse_hessian, sparsity      those with few entries, and where these are
-checkpoint, stop_gradient, no_grad             what is remembered, what is passed
-Tensor, tensor                                 arrays that remember how they were computed
-vmap                                           many rows at once
-custom_jvp, custom_vjp                         functions with derivatives of your own
-scan, fori_loop, while_loop, cond, switch      loops and choices; map, associative_scan
-jit                                            functions, compiled
-trace, input, variable, spec, dim              graphs from functions, and by hand
-Graph, computation, gradients                  what is built, run and derived
-scope, policy, after, assume                   names for its lines, rules, order, known facts
-explain, why, profile                          what runs where, and how long; why a gradient is so
-save, load                                     graphs, parameters and arrays in files
-named                                          arrays whose axes have names
-numpy, scipy, nn, optim, data, extend, testing  submodules: operations, models, your own operations,
-graphs, rewrite, backends, show, keep, axes    checks; what graphs are built, simplified, run, drawn
-debug, random, compiling                       and kept by; values on their way, random numbers
-set_threads, get_threads                       how many processors native functions use
-memory, cache                                  what native code keeps: memory, files
-compat                                         programs written for HIPS autograd
+grad, value_and_grad, vjp, jvp, linearize       derivatives of functions
+jacobian, jacfwd, jacrev, hessian, hvp          Jacobians, Hessians and their products
+sparse_jacobian, sparse_hessian, sparsity       sparse derivatives and their patterns
+checkpoint, stop_gradient, no_grad              memory of backward passes, detached values
+Tensor, tensor                                  arrays that record operations
+vmap                                            functions of a batch
+custom_jvp, custom_vjp                          functions with custom derivatives
+scan, fori_loop, while_loop, map                loops
+cond, switch, associative_scan                  branches, prefix computations
+jit                                             compiled functions
+trace, input, variable, spec, dim               graphs from functions, and by hand
+Graph, computation, gradients                   what is built, run and differentiated
+scope, policy, after, assume                    names of nodes, conversions, order, known properties
+explain, why, profile                           what runs, why a gradient is zero or NaN, timings
+save, load                                      graphs, parameters and arrays in files
+named                                           arrays with named axes
+numpy, scipy, random, sparse                    NumPy's and SciPy's names, random numbers
+nn, optim, data, onnx, compat                   models, training, other libraries
+extend, testing                                 custom operations, checks of derivatives
+graphs, rewrite, backends, show, keep, axes     graphs, passes, backends, visualization, files
+debug, memory, cache                            debugging, recycled memory, compiled code on disk
+set_threads, get_threads                        threads of compiled functions
 """
 
 import importlib

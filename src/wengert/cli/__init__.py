@@ -1,16 +1,16 @@
 """The command line: `wengert demo`, `train`, `show`, `bench`, `doctor`.
 
-bench        how fast this machine is
-commands     what there is to say, and what is done then; how errors end
-demo         a small training with its pictures
-doctor       what this machine is, and whether all works
-from_config  models, losses, optimisers and data by their names
-show         what is in a file
-toml_config  that file: TOML, read and checked
-train        a training that a file describes
+commands     argument parser, exit codes, error messages
+demo         a small training run with plots
+train        training runs described by a file
+toml_config  that file: TOML, read and validated
+from_config  models, losses, optimizers and data by name
+show         the contents of a file
+bench        a few timings of this machine
+doctor       versions, hardware, and whether everything works
 
-A command ends with 0 if it did what it was asked, 1 if that failed, 2 if it was not understood,
-130 if it was interrupted.  Errors of the user's are one message, not a traceback.
+Exit codes: 0 success, 1 failure, 2 invalid arguments, 130 interrupted.  Errors of the user are
+printed as one message without a traceback.
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -1,7 +1,7 @@
-"""Compatibility: programs that were written for another library run here.
+"""Compatibility: names and interfaces of other libraries.
 
-autograd    the names of HIPS autograd, with its conventions (docs/autograd-users.md)
-sklearn     estimators with the interface of scikit-learn
+autograd  the names of HIPS autograd, with its conventions (docs/autograd-users.md)
+sklearn   estimators with scikit-learn's interface
 """
 
 import importlib

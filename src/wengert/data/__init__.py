@@ -1,16 +1,16 @@
-"""Data: datasets, how they are read and changed, and the loader that hands them out in batches.
+"""Data: datasets, transforms, and the loader that makes batches.
 
-collate           a batch of a list of items
 dataset           Dataset, ArrayDataset, TensorDataset
-encoders          OneHot, MinMax, Standard: learnt from data, and back
-loader            DataLoader; samplers.py in which order, collating.py what a batch is
-prefetch          batches ahead of time, by a thread; workers.py by other processes
-rng_state         generators and their states
-samplers          in which order, and how often, the items of a pass come
 subsets           Subset, ConcatDataset, MapDataset, filtered, random_split
-transforms        pictures and arrays, changed, also at random
-worker_processes  batches made by other processes
-readers/          Readers of file formats: CIFAR, IDX, images, text
+loader            DataLoader
+samplers          the order of the items of an epoch
+collate           a batch from a list of items
+prefetch          batches made ahead in a background thread
+worker_processes  batches made in other processes
+rng_state         random generators and their states
+transforms        transforms of images and arrays, also random ones
+encoders          OneHot, MinMax, Standard: fitted to data, invertible
+readers/          readers of file formats: CIFAR, IDX, images, text
 """
 
 from typing import TYPE_CHECKING

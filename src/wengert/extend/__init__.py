@@ -5,15 +5,14 @@ operator_classes/      AbstractOperator and its hierarchy on a symbolic graph; O
 primitives.py          @primitive, @vjp: a function and its rule
 backward_decorator.py  @backward: a method and a gradient by name
 op_classes/            Op: adjoints (deriv), and transformers that run them
-
-style_adapter.py      what the five styles have in common
-operation_lookup.py   as_operation: an operation written in any style, on tensors
-traced_primitives.py  primitives in graphs, where their bodies and rules are traced
-static_operands.py    operands without a shape or dtype: strings, None, objects
+style_adapter.py       what the five styles share
+operation_lookup.py    as_operation: an operation of any style, on tensors
+traced_primitives.py   primitives while tracing
+static_operands.py     operands without a shape or dtype: strings, None, objects
 
 The functions elementwise, linear, reduction, contraction and opaque define operations of the
-engine itself.  An operation in any style is used in expressions with all others, and differentiates
-to any order when its rule is written in differentiable operations.
+engine itself.  Operations of all styles can be used in one expression, and differentiate to any
+order if their rules are written in differentiable operations.
 """
 
 from wengert._engine.core.lazy_import import public_dir

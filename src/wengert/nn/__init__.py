@@ -1,22 +1,21 @@
 """Models: modules, parameters, layers and losses.  PyTorch's names, NumPy's arrays.
 
-check_sizes     sizes that layers are made with, looked at before weights of such shapes are drawn
-containers      Sequential, Parallel, Residual, lists and dicts
-hooks           functions that a module calls before and after `forward`, to look or to change
-init            where parameters start
-model_summary   a model as a table of its layers, with shapes, parameters and work
-module          Module; found.py, what belongs to one; hooks.py; counted.py: sizes, checked
-module_tracing  what a module does differently while a graph is built
+module          Module
 parameter       Parameter, Buffer
-progress        a progress bar (imported on its own: ``from wengert.nn.progress import ...``);
-                bar.py draws it on a terminal
-rich_progress   the progress bar on a terminal
-safetensors_io  weights as safetensors; summaries.py: a table of a model
+containers      Sequential, Parallel, Residual, lists and dicts
+traversal       parameters, buffers and submodules of a module, found from its attributes
+hooks           functions called before and after `forward`
+init            initial values of parameters
 state_dict      functional_call and stateful_call: a model as a function of its parameters
-traversal       what belongs to a module, by looking at its attributes
-functional/     the functions behind them
-layers/         Linear, Bilinear, Flatten, ...; embedding.py
-training/       fit, evaluate, checkpoints, logs: imported when asked for
+check_sizes     validation of sizes before parameters are allocated
+model_summary   table of layers with shapes, parameters and operations
+module_tracing  modules while tracing
+progress        a progress bar (import it from wengert.nn.progress)
+rich_progress   the progress bar on a terminal; the only module that imports rich
+safetensors_io  weights in safetensors files
+functional/     the functions behind the layers
+layers/         layers
+training/       fit, evaluate, checkpoints, logs; imported at first use
 """
 
 from importlib import import_module

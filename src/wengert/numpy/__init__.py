@@ -1,45 +1,39 @@
-"""NumPy's names, for arrays and tensors alike.
+"""NumPy's names, for arrays and tensors.
 
-array_info           what is asked of an array and not computed from it: shape, allclose, printing
-concatenators        `r_` and `c_`: arrays joined by what stands in brackets, tensors among it
 creation             array, zeros, eye, zeros_like
-cumulative           Along an axis: running sums and products, differences, np.gradient, integrals,
-                     interpolation
-einsum_subscripts    Subscripts of einsum: from what the user writes to one string of letters for
-                     each operand
-elementwise          NumPy's functions of single elements
-fft                  modules of their own, as in NumPy
-histograms           how many elements, or how much weight, lies in each bin
-indexing             take, where, select, choose, piecewise, meshgrid
-joining              concatenate, stack, block, split, tile, repeat, insert ...; concatenators: r_,
-                     c_
 linspace_arange      arange, linspace, geomspace, vander
-matmul_einsum        products (subscripts: those of einsum)
-minmax               NumPy's extremes and questions: max, min, ptp, argmax, argmin, any, all,
-                     count_nonzero
-nanfunctions         Reductions over everything that is not NaN: nansum, nanmean, nanvar, nanmax,
-                     nancumsum,
-norms                Norms of vectors and matrices, log-sum-exp, softmax
-padding              pad
-poly1d_functions     by their coefficients
-put_and_place        put, place, putmask, copyto
-quantiles            Medians, quantiles, percentiles, with and without NaNs
-random               modules of their own, as in NumPy
-reduction_arguments  what reductions take
-reductions           NumPy's sums, products and moments: sum, prod, mean, var, std
-sets                 NumPy's set operations on arrays of distinct elements
+array_info           shape, allclose, printing
+elementwise          elementwise functions
+ufuncs               methods of ufuncs on tensors: reduce, accumulate, outer, at, reduceat
+reductions           sum, prod, mean, var, std
+minmax               max, min, ptp, argmax, argmin, any, all, count_nonzero
+nanfunctions         nansum, nanmean, nanvar, nanmax, nancumsum ...
+reduction_arguments  arguments that reductions share
+cumulative           cumsum, cumprod, diff, gradient, trapezoid, interp
+statistics           average, cov, corrcoef ...
+quantiles            median, quantile, percentile, and their variants without NaN
+histograms           histogram, bincount, digitize
+norms                norms of vectors and matrices, log-sum-exp, softmax
+matmul_einsum        matmul, dot, tensordot, einsum
+einsum_subscripts    the subscripts of einsum
 shape_manipulation   reshape, transpose, moveaxis, flip, roll, broadcast_to, diag, tril
-sort_search_unique   Sorting, searching, distinct elements
-statistics           statistics, quantiles, histograms
-ufuncs               Methods of ufuncs on tensors: reduce, accumulate, outer, at, reduceat
-windows              i0, and Kaiser's window, which is made of it
-linalg/              modules of their own, as in NumPy
-polynomial/          series in Chebyshev's and other polynomials: a module of its own, too
+joining              concatenate, stack, block, split, tile, repeat, insert
+concatenators        `r_` and `c_`
+indexing             take, where, select, choose, piecewise, meshgrid
+put_and_place        put, place, putmask, copyto
+sort_search_unique   sort, argsort, searchsorted, unique
+sets                 set operations on arrays
+padding              pad
+windows              i0, and windows such as kaiser
+poly1d_functions     polyval, polyfit, roots ...
+fft                  numpy.fft
+random               numpy.random
+linalg/              numpy.linalg
+polynomial/          numpy.polynomial
 
-Each function takes plain arrays and gives plain arrays, exactly NumPy's; with a tensor among the
-arguments it gives a tensor.  Every module here states its public names in `__all__`, and they are
-collected below.  What NumPy has beside them is NumPy's own: dtypes, constants, functions of
-integers, printing options.
+Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
+Each module states its public names in `__all__`; they are collected below.  All other names of
+NumPy are NumPy's own: dtypes, constants, functions of integers, printing options.
 """
 
 import sys

@@ -3,8 +3,8 @@
 export_model  export: a graph, a function or a module as a file
 import_model  load: a file as a graph that runs, compiles and differentiates
 onnx_library  the onnx package, imported at first use; dtypes
-exporter/     the lines of a graph as nodes of ONNX
-importer/     the nodes of ONNX as operations
+exporter/     nodes of a graph to nodes of ONNX
+importer/     nodes of ONNX to operations
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -1,18 +1,18 @@
-"""Optimisers: how parameters move against their gradients.  PyTorch's names and formulas.
+"""Optimizers, with PyTorch's names and formulas.
 
-adagrad_rmsprop_adadelta  Adagrad, RMSprop, Adadelta
-adam                      Adam, AdamW
-ema                       EMA: a moving mean of the parameters
-grad_clipping             clip_grad_norm_, clip_grad_value_
-lbfgs                     LBFGS, for losses that are the same at every call
-lion                      Lion
-minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives
 optimizer                 Optimizer: parameter groups, zero_grad, state_dict
+sgd                       SGD: gradient descent, momentum, Nesterov
+adam                      Adam, AdamW
+adagrad_rmsprop_adadelta  Adagrad, RMSprop, Adadelta
+lion                      Lion
+lbfgs                     LBFGS, for deterministic losses
+minimization              minimize, least_squares: SciPy's methods, with exact compiled derivatives
+schedules                 learning-rate schedules
+reduce_on_plateau         ReduceLROnPlateau
+grad_clipping             clip_grad_norm_, clip_grad_value_
+ema                       EMA: exponential moving average of the parameters
 ravel                     containers of arrays as vectors
-reduce_on_plateau         ReduceLROnPlateau: smaller when a figure stops getting better
-schedules                 rates that change as training goes on
-sgd                       SGD: steepest descent, momentum, Nesterov
-state                     what is remembered, as variables of compiled steps
+state                     optimizer state as variables of compiled steps
 """
 
 from wengert._engine.core.lazy_import import public_dir

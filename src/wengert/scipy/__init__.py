@@ -1,22 +1,18 @@
-"""SciPy's names, for arrays and tensors alike; each package is imported when it is asked for.
+"""SciPy's names, for arrays and tensors; each subpackage is imported at first use.
 
-dispatch      how a function that is no ufunc meets SciPy's
-register_all  imports them all: their operations, for who looks for one
-fft/          those of them that are here (`SUBPACKAGES`)
-integrate/    those of them that are here (`SUBPACKAGES`)
-interpolate/  those of them that are here (`SUBPACKAGES`)
-linalg/       scipy.linalg, for arrays and tensors alike: every function here differentiates
-signal/       scipy.signal, for arrays and tensors alike
-special/      scipy.special, for arrays and tensors alike: every function here differentiates
-stats/        scipy.stats, for arrays and tensors alike: log-densities that differentiate, and
-              draws
+dispatch      functions that call SciPy's for plain arrays
+register_all  imports all subpackages, which registers their operations
+fft/          scipy.fft
+integrate/    scipy.integrate
+interpolate/  scipy.interpolate
+linalg/       scipy.linalg
+signal/       scipy.signal
+special/      scipy.special
+stats/        scipy.stats
 
-special, linalg, stats, signal,    as in SciPy: `wengert.scipy.special.gammaln`
-
-`import wengert` loads none of them, as SciPy's own packages cost more than NumPy to import.  Nobody
-has to import them by hand, though: `scipy.special.gammaln` called with a tensor finds its
-operation (_engine/tensor/numpy_protocols.py), and so does a file with a saved graph
-(_engine/core/op.py, `lookup`).
+`import wengert` imports none of them, as SciPy's packages take longer to import than NumPy.  They
+need not be imported explicitly: `scipy.special.gammaln` called with a tensor finds its operation
+(_engine/tensor/numpy_protocols.py), and so does a saved graph (_engine/core/op.py, `lookup`).
 """
 
 import pkgutil

@@ -1,12 +1,12 @@
-"""Checks anyone can use: derivatives of a function, all laws of an operation.
+"""Checks of derivatives and operations.
 
-array_api           the array API standard over tensors, for its public test suite
-finite_differences  numerical derivatives of the forward function, by extrapolation
-grad_checks         check_grads: both modes, any order, of any function
-mpmath_oracle       mpmath as an outside witness of elementwise values
+grad_checks         check_grads: derivatives of a function, both modes, any order
 op_checks           check_op: all laws of one operation
 traced_checks       check_traced: a function and its graph
-coverage/           what there is of NumPy and SciPy: facts found by calling it, and their page
+finite_differences  numerical derivatives with extrapolation
+mpmath_oracle       mpmath as the reference of elementwise values
+array_api           the array API standard over tensors, for its public test suite
+coverage/           which functions of NumPy and SciPy are supported, found by calling them
 laws/               the properties that every operation must have, one function each
 """
 

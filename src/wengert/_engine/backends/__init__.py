@@ -1,18 +1,17 @@
-"""Backends: what runs a graph.
+"""Backends: interpreter, native code, and what they share.
 
-argument_conversion  arguments of a call as arrays of the shapes and dtypes that a graph expects
-cache                wengert.memory and wengert.cache: what native code keeps
-copy_on_return       results that a caller may write to
+registry             Backend, and the registry of backends by name; entry points of other packages
+executable           Executable: a graph with checked inputs and solved sizes, ready to be called
+argument_conversion  arguments of a call as arrays of the shapes and dtypes of a graph's inputs
+copy_on_return       copies of results that share memory with something else
+variable_updates     new values of variables, written together after a run
+liveness             lifetime of values, and which operations may write in place
 cost_report          operations, bytes and peak memory, counted without running
-executable           Executable: a graph with its inputs checked and its sizes solved, ready to
-                     call
-interpreter_profile  how long each line takes, seen by a clock
-interpreter_timing   where the time of a run goes, where lines run one after the other
-liveness             when each value is needed for the last time, and what that saves
-memory               wengert.memory and wengert.cache: what native code keeps
-null                 "null": runs nothing
-registry             Backend, the registry by name, entry points of third parties
-variable_updates     new values of variables, written after a run
+interpreter_profile  time of each node in the interpreter
+interpreter_timing   time of a run that executes one node after the other
+null                 "null": runs nothing and returns zeros
+cache                wengert.cache: compiled code on disk
+memory               wengert.memory: recycled memory of native functions
 interpreter/         runs a graph node by node with NumPy
 llvm/                "llvm": native code; imported at first use, as LLVM is large
 """

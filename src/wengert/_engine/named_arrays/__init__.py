@@ -1,11 +1,11 @@
-"""Named axes: arrays whose axes are found by name and not by position.
+"""Named axes: arrays whose axes are addressed by name.
 
-axis_names.py   what names are, and how those of several operands are brought together
+axis_names.py   names, and how those of several operands are aligned
 named_array.py  Named: an array or a tensor with a name for each axis
-functions.py    dot, concatenate, stack, where of several of them
+functions.py    dot, concatenate, stack, where
 
-An option, not a second kind of tensor: a Named holds a plain array or a tensor and names; values
-are computed by the same operations, so derivatives, graphs and tracing are the same.
+A Named holds a plain array or a tensor; values are computed by the same operations, so derivatives,
+graphs and tracing are the same.
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -1,17 +1,17 @@
 """Graph rewriting: passes that simplify a graph without changing the function it computes.
 
-assume               what users know of them
-driver               one walk in which every line takes its simplest form
-inline_custom_calls  functions with rules of their own, written out once nobody differentiates
-pass_history         what was done, step by step
-pass_manager         simplify; the pass manager, which watches and verifies
-pattern              functions read as patterns, and compared with lines
-rule                 rules as data: Rule (two functions of NumPy), rule (a function of a line)
-rule_index           which rules can apply to a line
-value_properties     what is known of values: finite, positive, symmetric,
-verify_pass          whether what a pass returned is a graph of the same function
-loops/               Passes over loops and branches
-rules/               Rewrite rules, by subject
+pass_manager         simplify; the order of passes, and their verification
+driver               applies rules to each node until a fixed point
+rule                 rules as data: Rule (two NumPy functions), rule (a function of a node)
+pattern              NumPy functions as patterns, and matching
+rule_index           which rules can apply to a node
+value_properties     properties of values: finite, positive, symmetric ...
+assume               assume: properties stated by the user
+inline_custom_calls  functions with custom derivatives, inlined before execution
+pass_history         the history of a simplification
+verify_pass          verification of the result of a pass
+loops/               passes over loops and branches
+rules/               rewrite rules, by subject
 
 How to write a rule and a pass: docs/rewriting.md.
 """

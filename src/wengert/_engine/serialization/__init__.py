@@ -1,12 +1,13 @@
-"""Keep: graphs and parameters as files, in one safe format.
+"""Serialization: graphs, arrays and containers in safetensors files.
 
-save_load.py      save, load, inspect: begin here
-snapshot_files.py      snapshot, snapshots, latest: a folder of dated files
-class_registry.py     register_class: named tuples, dataclasses and tensor classes by name
-encode.py     values as JSON beside arrays; decode.py the way back
-graph_json.py       graphs, line by line; graph_from_json.py the way back, verify_specs.py the specs
-safetensors_file.py   the bytes: the layout of safetensors; atomic_files.py puts them in place whole
-errors.py, dim_json.py   what is wrong with a file; sizes with names, within limits
+save_load.py         save, load, inspect; begin here
+snapshot_files.py    snapshot, snapshots, latest: a folder of dated files
+class_registry.py    register_class: named tuples, dataclasses and tensor classes by name
+encode.py            values as JSON and arrays; decode.py the inverse
+graph_json.py        graphs as JSON; graph_from_json.py the inverse, verify_specs.py checks specs
+safetensors_file.py  the safetensors format; atomic_files.py atomic writes
+dim_json.py          symbolic sizes as text, with limits
+errors.py            errors of damaged files
 """
 
 from typing import TYPE_CHECKING

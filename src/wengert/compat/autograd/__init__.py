@@ -1,23 +1,23 @@
 """The names of HIPS autograd, on wengert's engine.
 
-builtins                isinstance and type that look through tensors
-differential_operators  grad, jacobian, hessian, make_vjp, make_jvp and their kin
-extend                  primitive, defvjp, defjvp: functions with rules of the user's
+differential_operators  grad, jacobian, hessian, make_vjp, make_jvp ...
+extend                  primitive, defvjp, defjvp
+traced_call             calls of such primitives as nodes of the graph
+tracer                  Box, getval
+vspace                  vspace: the vector space of a value
+wrap_util               operators on functions of one argument, extended to any argument
+builtins                isinstance, type, dict, list and tuple that accept tensors
 test_util               check_grads
-traced_call             primitive, defvjp, defjvp: functions with rules of the user's
-tracer                  vspace, getval, Box
-vspace                  vspace, getval, Box
-wrap_util               functions of one argument made functions of any
 misc/                   flatten, optimizers, fixed_points
-numpy/                  NumPy's and SciPy's functions: wengert's
-scipy/                  NumPy's and SciPy's functions: wengert's
+numpy/                  NumPy's functions, by autograd's module names
+scipy/                  SciPy's functions, by autograd's module names
 
-from wengert.compat.autograd import grad, elementwise_grad, jacobian
+    from wengert.compat.autograd import grad, elementwise_grad, jacobian
     import wengert.compat.autograd.numpy as np
 
-Derivatives of complex functions follow autograd's convention, which is the complex conjugate of
-wengert's: the gradient of a real J by z is dJ/dRe z - i dJ/dIm z, and a rule multiplies by f'(z).
-What else differs stands in docs/autograd-users.md.
+Derivatives of complex functions follow autograd's convention, the complex conjugate of wengert's:
+the gradient of a real J with respect to z is dJ/dRe z - i dJ/dIm z, and a rule multiplies by f'(z).
+docs/autograd-users.md lists the other differences.
 """
 
 import importlib

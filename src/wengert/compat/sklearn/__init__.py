@@ -1,14 +1,14 @@
 """Estimators with scikit-learn's interface.
 
-covariance           covariances of Gaussian processes
-gaussian_process     GaussianProcessRegressor
 linear_model         Ridge, Lasso, ElasticNet
 logistic_regression  LogisticRegression
 mlp                  MLPClassifier, MLPRegressor
-validation           what they are given, checked by scikit-learn; its only room in this package
+gaussian_process     GaussianProcessRegressor
+covariance           covariance functions of Gaussian processes
+validation           validation of inputs; the only module that imports scikit-learn
 
-They need scikit-learn (the extra `learn`), take its parameters' names, and pass its own checks.
-What they find is found by exact derivatives and compiled code.
+They need scikit-learn (the extra `learn`), have its parameter names, and pass its estimator checks.
+They are fitted with exact derivatives and compiled code.
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -1,24 +1,20 @@
 """The functions behind the layers, under PyTorch's name: ``import wengert.nn.functional as F``.
 
-activations            relu, ...; normalizing.py: batch_norm, ...; resampling.py: interpolate
-adaptive_pooling       as many windows as are asked for, with PyTorch's names
-attention              scaled_dot_product_attention; dropping.py: dropout
-classification_losses  Losses of classes, and of yes and no, as plain functions
-conv                   conv1d ...; convolve.py: what they share; window_options.py: their options
-conv_nd                What convolutions over any number of axes have in common
-ctc                    CTCLoss
-dropouts               elements set to zero at random, in training
-margin_losses          Losses that ask for a margin, as plain functions; distances and likenesses
-                       of vectors
-normalization          Normalisation, as plain functions: elements made to have mean 0 and variance
-                       1 together
-pooling                max_pool1d ...; adaptive_pools.py: adaptive ones; pool.py: what they share
-pooling_nd             Pooling as functions: the largest elements and the means of windows, with
-                       PyTorch's names
-regression_losses      mse_loss, ...; class_losses.py: cross_entropy, ...; margin_losses.py
+activations            relu, sigmoid, softmax ...
+attention              scaled_dot_product_attention
+conv                   conv1d ... conv_transpose3d
+conv_nd                convolution in any number of axes
+pooling                max_pool1d ... avg_pool3d
+pooling_nd             pooling in any number of axes
+adaptive_pooling       adaptive_max_pool1d ... adaptive_avg_pool3d
+window_options         kernel sizes, strides, padding and dilation
+dropouts               dropout, alpha_dropout ...
+normalization          batch_norm, layer_norm ...
 resampling             interpolate, pixel_shuffle
-window_options         kernel sizes, strides, padding and dilations, as layers and functions take
-                       them
+regression_losses      mse_loss, l1_loss, huber_loss ...
+classification_losses  cross_entropy, nll_loss, binary_cross_entropy ...
+margin_losses          hinge_loss, triplet_margin_loss ...; distances and similarities
+ctc                    ctc_loss
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
 """Training: `fit`, and the parts that it is made of.
 
-batch_iteration     what `fit` is given as data, as something to go through again and again
+fit                 fit; begin here
+trainer             the training loop
+train_step          one compiled training step
+batch_iteration     data as an iterable that can be repeated
+evaluation          evaluate: loss and metrics without updates
+metrics             metrics averaged over samples
+history             History: the values measured
 callbacks           Callback, EarlyStopping, OnPlateau
-checkpoints         Checkpoint, read_checkpoint; capturing.py all that decides how a training goes
-                    on
-evaluation          evaluate: loss and metrics without learning
-fit                 fit: begin here
-history             History: what has been measured
+checkpoints         Checkpoint, read_checkpoint
+training_state      the complete state of a training, saved and restored
+loggers             JSONLines, TensorBoard
+tensorboard         TensorBoard's file format
+nan_report          the operation that gave the first NaN
 keyboard_interrupt  Ctrl-C
-loggers             JSONLines, TensorBoard; events.py the bytes of the latter
-metrics             figures of predictions, averaged over samples
-nan_report          where the first NaN comes from
-tensorboard         the files that TensorBoard reads, written without TensorFlow
-train_step          one step, compiled; batches.py what it is given; metrics.py what is measured
-trainer             Run: the loop
-training_state      everything that decides how a training goes on, as plain values, and back
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -1,12 +1,12 @@
-"""NumPy's `linalg`, for arrays and tensors alike.
+"""NumPy's `linalg`, for arrays and tensors.
 
-decompositions    cholesky, qr, eig, eigh, svd and their values alone
+decompositions    cholesky, qr, eig, eigh, svd, eigvals, svdvals ...
 linear_solve      solve, inv, det, slogdet, pinv, lstsq, tensorsolve, tensorinv
 norms_and_powers  norm, cond, matrix_rank, trace, diagonal, matrix_power, multi_dot
 
 Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
-Matrices stand in the last two axes.  A matrix that LAPACK refuses raises `MatrixError`, which is a
-`numpy.linalg.LinAlgError` too.
+Matrices are in the last two axes.  A singular or invalid matrix raises `MatrixError`, which is also
+a `numpy.linalg.LinAlgError`.
 """
 
 from numpy.linalg import LinAlgError

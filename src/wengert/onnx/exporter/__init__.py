@@ -1,16 +1,16 @@
-"""Writing: the lines of a graph as nodes of ONNX.
+"""Export: nodes of a graph to nodes of ONNX.
 
-control_flow     scan and cond
-conv_pool        convolution and pooling
+graph_writer     an ONNX graph being written: nodes, names, constants, sizes
+registry         which function exports which operation
+scalar_language  the scalar language as ONNX nodes: elementwise operations by their bodies
 elementwise      elementwise operations that ONNX has
-graph_writer     a graph on its way: nodes, names, constants, lengths
-indexing         parts of arrays, read and written
-matmul           matrices and contractions
 reductions       sums, extremes, softmax
-registry         which function writes which operation
-scalar_language  the scalar language as nodes: elementwise operations by their bodies
-shape_ops        arrangement of elements; arrays made of lengths
-value_info       what a file says of inputs and results
+matmul           matrix products and contractions
+indexing         reading and writing elements
+shape_ops        reshape, transpose, concatenate ...; arrays such as `full` and `arange`
+conv_pool        convolution and pooling
+control_flow     scan and cond
+value_info       names, shapes and dtypes of inputs and outputs
 """
 
 from . import control_flow, conv_pool, elementwise, indexing, matmul, reductions, shape_ops

@@ -1,18 +1,18 @@
-"""Reading: the nodes of ONNX as operations.
+"""Import: nodes of ONNX to operations.
 
-control_flow   If, Loop and Scan, by their bodies
+registry       which function imports which operator
+node_view      a node and its attributes
+creation       constants and arrays such as ConstantOfShape and Range
+elementwise    elementwise operators and activations
+reductions     sums, extremes, cumulative sums, softmax
+matmul         matrix products and contractions
+indexing       gather, scatter and slices
+shape_ops      reshape, transpose, concatenate ..., sizes as values, padding
 conv_pool      convolution and pooling
-creation       constants, and arrays made of lengths
-elementwise    operators that act on each element; activations
-indexing       gathers and scatters
-matmul         matrices and contractions
-memory_limit   how much memory known results may take
-node_view      a node as these functions see it; lists of lengths
-normalization  by statistics of a batch, a group, a layer
+normalization  batch, group and layer normalization
 recurrent      RNN, GRU and LSTM
-reductions     sums, extremes, running sums, softmax
-registry       which function reads which operator
-shape_ops      arrangement of elements, lengths as values, padding
+control_flow   If, Loop and Scan
+memory_limit   a limit of the memory of constants computed while importing
 """
 
 from . import (

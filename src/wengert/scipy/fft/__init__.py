@@ -1,11 +1,11 @@
-"""scipy.fft, for arrays and tensors alike: nearly all of it is linear, and its own derivative.
+"""scipy.fft, for arrays and tensors.
 
-dct_by_fft     these as Fourier transforms, for native code
-dct_dst        dct, idct, dst, idst, and dctn ... along several axes
+fft_functions  fft, ifft, rfft ... in one and several dimensions
+dct_dst        dct, idct, dst, idst, dctn ...
+dct_by_fft     cosine and sine transforms as Fourier transforms, for native code
 fast_hankel    fht, ifht
-fft_functions  fft and its kin along one axis, two, or several, of real and complex numbers
 
-What has no operand to differentiate by (next_fast_len, workers) is SciPy's own.
+Functions without a differentiable argument (next_fast_len, workers) are SciPy's own.
 """
 
 from scipy.fft import get_workers, next_fast_len, prev_fast_len, set_workers

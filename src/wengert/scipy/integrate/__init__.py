@@ -1,11 +1,11 @@
-"""scipy.integrate, for arrays and tensors alike: integrals of samples, and by fixed points.
+"""scipy.integrate, for arrays and tensors: integrals of samples and of functions.
 
-adaptive_quadrature  quad, quad_vec, dblquad, tplquad
-fixed_quadrature     fixed_quad, newton_cotes
 sampled              trapezoid, cumulative_trapezoid, simpson, cumulative_simpson, romb
+fixed_quadrature     fixed_quad, newton_cotes
+adaptive_quadrature  quad, quad_vec, dblquad, tplquad
 
-All are differentiable by the samples, and by where they stand, `x` or `dx`; integrals of functions
-by the ends and by whatever the function depends on.  Differential equations are not here.
+Integrals of samples are differentiable with respect to the samples and to `x` or `dx`; integrals of
+functions with respect to the limits and everything that the function depends on.
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -1,18 +1,18 @@
-"""scipy.interpolate, for arrays and tensors alike: by the values, and by where they stand.
+"""scipy.interpolate, for arrays and tensors.
 
-banded_solve          the system of equations of a spline
-bspline               BSpline, make_interp_spline
-cubic_splines         CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
-fitpack               splrep, splev, splint ...; InterpolatedUnivariateSpline, RectBivariateSpline
 linear_interpolation  interp1d
-polynomial            BarycentricInterpolator, KroghInterpolator, pchip_interpolate
+cubic_splines         CubicSpline, CubicHermiteSpline, PchipInterpolator, Akima1DInterpolator
+bspline               BSpline, make_interp_spline
 ppoly                 PPoly
+polynomial            BarycentricInterpolator, KroghInterpolator, pchip_interpolate
+fitpack               splrep, splev, splint ...; InterpolatedUnivariateSpline, RectBivariateSpline
 rbf                   RBFInterpolator
 regular_grid          RegularGridInterpolator, interpn
+banded_solve          the banded linear systems of splines
 
-Objects made of plain arrays give exactly SciPy's values at plain points; at tensors, and made of
-tensors, they give tensors.  All are differentiable by the values, by the places where these stand,
-and by the points of evaluation; where pieces meet, docs/conventions.md says which counts.
+Objects made of plain arrays give exactly SciPy's values at plain points; with tensors they give
+tensors.  All are differentiable with respect to the data values, their positions and the points of
+evaluation; docs/conventions.md states which derivative is taken at breakpoints.
 """
 
 from wengert._engine.core.lazy_import import public_dir

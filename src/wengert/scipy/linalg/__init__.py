@@ -1,30 +1,28 @@
-"""scipy.linalg, for arrays and tensors alike: every function here differentiates.
+"""scipy.linalg, for arrays and tensors.
 
-banded              Equations with banded matrices, at a cost that grows with the band
-companion_matrices  Matrices made of one line of numbers or two: Fiedler's, companions, Leslie's
-decompositions      Orthogonal factors under SciPy's names: Cholesky, QR, singular values, polar,
-                    bases of spaces
-eigenvalues         eig, eigh, generalised and banded         schur        schur, hessenberg
-funm_expm_frechet   funm, expm_cond, matrix_balance, angles    orthogonal   rq, qr_multiply
-ldl                 The factorization L D adjoint(L) of a Hermitian matrix that need not be
-                    definite
-linear_solve        solve and its structures, lstsq, pinv     banded       equations with bands
-lu_cho_solve        lu, cho_factor, what is solved with them  ldl          for indefinite matrices
-matrix_equations    Sylvester and Lyapunov equations          riccati      Riccati equations
-matrix_functions    of matrices: expm, logm, sqrtm, cosm
-numpy_aliases       numpy's: norm, kron, and what looks at plain arrays only
-real_schur_blocks   real and complex forms of eigenvalues      lines        fiedler, leslie
-register            how a function of SciPy's becomes an operation
-riccati             Algebraic Riccati equations, of control in continuous and in discrete time
-rq_qr_multiply      More of QR: the triangle first, and products with Q
-schur               Triangular and nearly triangular forms: Schur's and Hessenberg's
-schur_vjp           how the unitary factor of Schur's form turns
-toeplitz_circulant  toeplitz, circulant, block_diag ...       factors      qr, svd, polar, orth
+linear_solve        solve for general and structured matrices, lstsq, pinv
+lu_cho_solve        lu, lu_factor, lu_solve, cho_factor, cho_solve
+ldl                 ldl
+banded              solve_banded, solveh_banded and other banded systems
+toeplitz_circulant  toeplitz, circulant, hankel, block_diag ..., solve_toeplitz
+companion_matrices  fiedler, companion, leslie
+decompositions      cholesky, qr, svd, polar, orth, null_space
+rq_qr_multiply      rq, qr_multiply
+eigenvalues         eig, eigh, generalized, banded and tridiagonal problems
+schur               schur, hessenberg
+schur_vjp           the derivative of the unitary factor of a Schur decomposition
+real_schur_blocks   conversion between real and complex forms of eigenvalues
+matrix_functions    expm, logm, sqrtm, cosm ...
+funm_expm_frechet   funm, expm_cond, matrix_balance, subspace_angles
+matrix_equations    Sylvester and Lyapunov equations
+riccati             continuous and discrete algebraic Riccati equations
+numpy_aliases       functions that NumPy has too, and functions of plain arrays only
+register            how functions of scipy.linalg become operations
 
-SciPy's functions do not ask tensors what to do, so they are called by these names.  Plain arrays go
-to SciPy's function, and give exactly its values.  Matrices of a tensor stand in its last two axes,
-and all functions take batches unless they say otherwise.  The arguments overwrite_a, check_finite
-and the like are taken and have no meaning.
+SciPy's functions do not dispatch on tensors, so they are called by these names.  Plain arrays are
+passed to SciPy's function and give exactly its values.  Matrices of a tensor are in its last two
+axes, and all functions accept batches unless their docstring says otherwise.  Arguments such as
+overwrite_a and check_finite are accepted and ignored.
 """
 
 from importlib import import_module

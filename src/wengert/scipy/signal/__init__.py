@@ -1,19 +1,19 @@
-"""scipy.signal, for arrays and tensors alike.
+"""scipy.signal, for arrays and tensors.
 
 convolution             convolve, correlate, fftconvolve, oaconvolve, convolve2d, correlate2d
-detrend_savgol_hilbert  detrend, savgol_filter, hilbert, hilbert2
-frequency_response      freqz, sosfreqz; other_responses: freqs, freqz_zpk, freqz_sos, group_delay
-iir_design              butter, cheby1, cheby2 by their frequencies, and what moves prototypes
-median_wiener           medfilt, medfilt2d, wiener
 recursive_filters       lfilter, lfilter_zi, lfiltic, deconvolve
-resampling              resample, resample_poly, upfirdn, decimate
 sosfilt_filtfilt        sosfilt, sosfilt_zi, filtfilt, sosfiltfilt
+iir_design              butter, cheby1, cheby2 and conversions of filters
+frequency_response      freqz, sosfreqz
+state_space_response    freqs, freqz_zpk, group_delay and responses of other filter forms
+median_wiener           medfilt, medfilt2d, wiener
+detrend_savgol_hilbert  detrend, savgol_filter, hilbert, hilbert2
+resampling              resample, resample_poly, upfirdn, decimate
 spectral_estimation     csd, welch, periodogram, coherence, stft, spectrogram
-state_space_response    Responses of filters given in other ways, and their delays
 waveforms               chirp, sawtooth, square, gausspulse; vectorstrength
-windows                 a module of its own, as in SciPy
+windows                 scipy.signal.windows
 
-Filters differentiate by their coefficients, signals and states, in O(n) both ways.
+Filters are differentiable with respect to coefficients, signals and states, in O(n) in both modes.
 """
 
 from wengert._engine.core.lazy_import import public_dir

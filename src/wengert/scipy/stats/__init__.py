@@ -1,4 +1,4 @@
-"""scipy.stats, for arrays and tensors alike: log-densities that differentiate, and draws.
+"""scipy.stats, for arrays and tensors: differentiable densities and distributions, random numbers.
 
 bounded                  uniform beta truncnorm triang powerlaw vonmises genextreme genpareto
 continuous_distribution  what distributions have in common: logpdf, pdf, cdf, sf, logcdf, logsf,
@@ -26,10 +26,10 @@ truncated                truncexpon truncpareto truncweibull_min trapezoid wrapc
 weibulls                 invweibull exponweib exponpow gengamma erlang gompertz genexpon
 whole_line               gennorm dgamma dweibull genlogistic hypsecant johnsonsu moyal loggamma
 
-Names, signatures and parameters are SciPy's.  A distribution differentiates by the point and by
-all parameters; outside of its support the logarithm of the density is -inf, and the derivative 0.
-Random numbers are functions of a key (``random_state=wengert.random.key(0)``), and of continuous
-distributions they have derivatives by the parameters (wengert.random).
+Names, signatures and parameters are SciPy's.  Distributions are differentiable with respect to the
+point and all parameters; outside of the support the log-density is -inf and its derivative 0.
+Random numbers are functions of a key (``random_state=wengert.random.key(0)``); those of continuous
+distributions have derivatives with respect to the parameters (wengert.random).
 """
 
 from typing import Any

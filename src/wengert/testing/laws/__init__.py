@@ -1,13 +1,13 @@
 """Laws: properties that every operation must have, one function each.
 
-batching         many rows at once are what a loop gives
 common           values, specs, both modes of derivative, special values
-full_range       of elementwise operations: tails, complex numbers, dtypes
-memory_layout    strides, order, alignment, byte order do not matter
-native_code      of native code: values, derivatives, sizes with names
-singular_points  of singular points, and what was not chosen
-symbolic_sizes   of graphs for sizes with names
-tracing          of graphs: values, both modes of derivative, levels
+full_range       elementwise operations over their whole range: tails, complex numbers, dtypes
+batching         a batch gives what a loop gives
+memory_layout    results do not depend on strides, order, alignment and byte order
+singular_points  singular points, and branches that are not taken
+symbolic_sizes   graphs with symbolic sizes
+tracing          graphs: values, derivatives in both modes
+native_code      native code: values, derivatives, symbolic sizes
 """
 
 from . import (

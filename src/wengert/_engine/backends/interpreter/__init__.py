@@ -1,5 +1,5 @@
 """The interpreter: runs a graph node by node with NumPy.
 
-buffer_reuse      memory that has become free during a run
-interpreter       "interpret": NumPy, line by line; the meaning of a graph
+interpreter   "interpret": the reference semantics of graphs
+buffer_reuse  reuse of memory that has become free during a run
 """

@@ -1,10 +1,9 @@
 """Indexing: reading and writing array elements by slices, masks and index arrays.
 
-getitem   x[index] and x[index] = v, for every index that NumPy knows; their transposes
-masks     Masks in an index, while a graph is built
-shapes    Shapes of what an index chooses, by rule, for lengths that are numbers or sizes with a
-          name
-template  Indices as data: a static template, and the arrays that belong in it
+getitem   x[index] and x[index] = v for all indices of NumPy, and their transposes
+masks     masks in an index while tracing
+shapes    shapes of indexed arrays, exact for symbolic sizes
+template  an index as a static template and arrays
 """
 
 from . import getitem

@@ -1,17 +1,15 @@
 """Operations on matrices: products, linear systems, factorizations, eigenvalues.
 
-check                   a value, if something holds; an error in its place otherwise
-degenerate_eigenvalues  Quotients by differences of eigenvalues or singular values, which may be
-                        equal
-determinants            Determinants, and their derivatives of every order
-eigen_svd               Eigenvalues and singular values, and the exponential of a matrix
-factorizations          Factorizations with triangles: Cholesky, QR, and solving with a triangle
-linear_solve            solving, inverse, pseudoinverse
-matmul                  matmul in all ranks, dot, and the general contraction einsum
-packed_storage          solving with a matrix in two lines, of which a loop repeats the second only
-polar_decomposition     The unitary factor of a matrix, and the sum of its singular values
-results                 Named tuples that functions of `numpy.linalg` return, with NumPy's names
-                        and fields
+matmul                  matmul, dot, einsum
+linear_solve            solve, inv, pinv
+factorizations          Cholesky, QR, triangular solves
+packed_storage          LU factors as a value, and solving with them
+determinants            determinants and their derivatives of any order
+eigen_svd               eigenvalues, singular values, the matrix exponential
+degenerate_eigenvalues  divided differences for equal eigenvalues or singular values
+polar_decomposition     the unitary polar factor, the nuclear norm
+check                   a value if a condition holds, an error otherwise
+results                 named tuples that functions of `numpy.linalg` return
 """
 
 from . import (

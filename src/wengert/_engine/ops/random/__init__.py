@@ -1,8 +1,8 @@
 """Random bits as a function of a key and a position.
 
-bits    Random numbers as operations: a pure function of a state and a position
-keys    Keys of random numbers as operations: many from one, and one from a key and a number
-philox  Philox 4x64 on NumPy arrays: the words of a block, as a function of its counter and a key
+bits    random bits and numbers as functions of a key and a position
+keys    keys derived from a key: split and fold_in
+philox  Philox 4x64 on NumPy arrays
 """
 
 from . import bits, keys

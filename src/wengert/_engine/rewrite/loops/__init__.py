@@ -1,17 +1,14 @@
 """Passes over loops and branches.
 
-driver                    simplifies loops and branches as a whole, with the passes below
-hoist_factorizations      a matrix that is the same in each step of a loop is factorized once
-hoist_transposes          what is the same in each step of a loop is transposed before it, where
-                          products ask it
-loop_dce                  what a loop carries, stacks and takes along without anybody needing it
-loop_fusion               loops that do the same work become one
-loop_view                 a line with bodies taken apart, and put together again with other bodies
-                          or operands
-merge_checkpointed_loops  a loop that leaves snapshots for the way back does what the loop itself
-                          does
-nested_graphs             their bodies, simplified by the same passes
-sink_accumulations        products that a loop only adds up are one product behind the loop
-unroll                    loops of at most one step, and choices of which it is known which way
-                          they go
+driver                    the order of the passes
+loop_view                 a loop or branch as its parts, for the passes below
+nested_graphs             subgraphs simplified by all passes
+loop_fusion               loops with the same trip count and equal work, merged
+loop_dce                  unused carries, inputs and stacked outputs, removed
+unroll                    loops of at most one iteration, and branches with known conditions,
+                          inlined
+hoist_transposes          loop-invariant transposes for products in the loop, hoisted
+hoist_factorizations      factorizations of loop-invariant matrices, hoisted
+sink_accumulations        accumulated products as one product after the loop
+merge_checkpointed_loops  a loop and the loop that stores its checkpoints, merged
 """

@@ -1,8 +1,8 @@
-"""The explorer: an HTML page on which a graph is looked at, line by line and pass by pass.
+"""The explorer: an HTML page that shows a graph node by node and pass by pass.
 
-explorer.py         the page of a graph: one file, with its data in it
-page_data.py        what the page shows, as JSON
-grouping.py         lines that belong together; line_blocks.py how a group is described
+explorer.py         the page of a graph: one file with its data
+page_data.py        the contents of the page as JSON
+grouping.py         nodes grouped into boxes; line_blocks.py splits long sequences
 rewrite_history.py  the steps of a simplification
-page/                HTML, CSS and JavaScript
+page/               HTML, CSS and JavaScript
 """

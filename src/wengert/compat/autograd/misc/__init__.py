@@ -1,8 +1,8 @@
-"""Misc: what autograd keeps beside its derivatives.
+"""Helpers of autograd: flattening, optimizers, fixed points.
 
 flatten.py       containers as one vector, and back
 optimizers.py    sgd, rmsprop, adam
-fixed_points.py  fixed_point, differentiated without its steps
+fixed_points.py  fixed_point, differentiated implicitly
 """
 
 from .flatten import flatten

@@ -1,11 +1,11 @@
-"""``import wengert.compat.autograd.numpy as np``: NumPy's names, for arrays and tensors.
+"""NumPy's names for ``import wengert.compat.autograd.numpy as np``.
 
-    wengert.numpy     everything of it; plain arrays give plain arrays
-    linalg, fft       those of wengert.numpy
-    random            NumPy's own
-    numpy_boxes.py    ArrayBox
+wengert.numpy   all functions, for arrays and tensors
+linalg, fft     those of wengert.numpy
+random          NumPy's own
+numpy_boxes.py  ArrayBox
 
-``import numpy as np`` does as well: NumPy's own functions dispatch.
+``import numpy as np`` works as well: NumPy's functions dispatch to wengert.
 """
 
 import sys

@@ -1,11 +1,11 @@
 """SciPy's names, for arrays and tensors: those of `wengert.scipy`.
 
-    special, linalg, integrate    as there
-    misc                          special: autograd has logsumexp in it
-    stats.py   distributions, each importable as a module
-    signal.py  convolve, with autograd's arguments
+special, linalg, integrate  as in wengert.scipy
+misc                        special, in which autograd has logsumexp
+stats.py                    distributions, each importable as a module
+signal.py                   convolve, with autograd's arguments
 
-They are imported when something of them is asked for.
+They are imported at first use.
 """
 
 import importlib

@@ -1,29 +1,22 @@
 """Entry points: how Python and C call compiled programs.
 
-address_table          the addresses that an entry needs, in a table beside its text
-argument_guards        is this argument what the program was made for?
-array_layouts          arrays that do not lie in C order are served where they lie, and not copied
-c_pointers             C function pointers for other libraries   `pointer(program, code,
-                       signature)`
-capture_guard_codegen  the functions that go through records, compiled once for the process
-capture_guards         entries that look at captured values first; guarded_text, their text
-cpython_layout         where CPython and NumPy keep things; is it so in this process?
-dispatch               one entry in front of several, chosen by types, dtypes, axes and layouts
-entry_builder          the words that the text is made of
-entry_codegen          the whole text of an entry            `entry_text(module, program)`
-number_conversion      Python numbers as values of a port
-ports                  a value that goes into a native function, or comes out, and where the frame
-                       has it
-python_function        the function object                   `make_entry(program, code, miss,
-                       failed)`
-result_objects         the objects that a call returns
-result_structure       how a call of a graph returns its results
-shared_routines        what all entries do alike, compiled once
-size_arguments         named sizes, and expressions of them, as instructions
-
-dispatching one entry in front of several
-
-Begin with backends/llvm/abi/entry_codegen.py, which tells the way that a call goes.
+entry_codegen          the text of an entry point: `entry_text(module, program)`; begin here
+entry_builder          the builder of that text
+address_table          table of addresses of this process, which the text refers to
+argument_guards        checks of types, dtypes, shapes and strides of arguments
+array_layouts          programs for arrays that are not C-contiguous, without copies
+number_conversion      Python numbers as values of ports
+size_arguments         symbolic sizes as 64-bit integers
+ports                  Port: an input or output of a native function, and its slots in the frame
+result_objects         result arrays and numbers, and their release on errors
+result_structure       containers of results
+capture_guards         entry points that compare captured values and feed captured arrays
+capture_guard_codegen  the functions that compare them, compiled once per process
+cpython_layout         offsets in CPython's and NumPy's objects, verified before use
+dispatch               one entry point before several, chosen by types, dtypes, ranks and layouts
+python_function        the function object: `make_entry(program, code, miss, failed)`
+shared_routines        functions that all entry points call, compiled once per process
+c_pointers             C function pointers for other libraries: `pointer(program, code, signature)`
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
 """Object files on disk, in a directory private to the user.
 
-disk_cache         object files on disk; without LLVM
-object_files       text to object file, by way of the cache
-private_directory  a folder that nobody else can write to
+disk_cache         the cache: files by checksum; does not import LLVM
+object_files       from LLVM IR to an object file, through the cache
+private_directory  a directory that only its owner can write to; atomic writes
 """

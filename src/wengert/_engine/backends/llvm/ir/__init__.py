@@ -1,14 +1,14 @@
 """LLVM IR: the builder, types, SIMD values and the scalar language written in them.
 
-affine            where something is read, as sums over the counters of loops
-execution_engine  text made into machine code in memory; nothing else imports llvmlite
-half_precision    conversions of half precision, for processors that have no instructions for them
-index_analysis    what an index says of each axis
-ir_builder        LLVM's text: modules, functions, sections that nest as loops do
-llvm_types        how LLVM names NumPy's dtypes
-masked_memory     LLVM's loads and stores of vectors of which a mask says which lanes take part
-memory_access     elements from memory and into it; masked where only some lanes take part
-object_symbols    what an object file calls outside; halves the conversions that LLVM calls
-scalar_language   the scalar language read as instructions; lane is one value of it, or several
-simd_value        a value in a register, or several side by side that go the same way
+ir_builder        modules, functions and nested sections of LLVM IR text
+llvm_types        LLVM types and constants of NumPy's dtypes
+simd_value        Lane: one value or a SIMD vector of values
+scalar_language   the scalar language as LLVM instructions
+memory_access     loads and stores of elements
+masked_memory     masked vector loads and stores
+affine            index expressions that are affine in loop counters
+index_analysis    from an index to the axes of the result
+execution_engine  compiles LLVM IR in memory; the only module that imports llvmlite
+half_precision    float16 conversions for processors without instructions for them
+object_symbols    symbols that an object file defines and imports
 """

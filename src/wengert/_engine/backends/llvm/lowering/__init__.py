@@ -1,25 +1,26 @@
 """Lowering: graph nodes to the loop IR, one module for each family of operations.
 
-decomposed_ops        operations that say which others they are made of
-determinant_2x2       of two rows, of three in single precision
-elementwise           bodies in the scalar language
-gathers               elements whose place is told by other arrays
-indexing              x[index] and x[index] = v; slices are views and choices, index arrays gathers
-leaves                inputs, constants, sizes, arrays made from nothing
-loop_ir               what a graph computes, taken apart into what loops can do
-one_hot               what is picked from each row, or put into one place of each row
+loop_ir               the loop IR: maps, views, selections, gathers, reductions, kernel calls
+registry              which function lowers which operation; other operations are kernels or host
+                      callbacks
+leaves                inputs, constants, sizes, and arrays such as `full` and `arange`
+elementwise           elementwise operations, by their bodies in the scalar language
+views                 reshape, transpose, slices, flips
+strided_views         views of arrays in memory that need no copy
+selection             concatenate, stack, roll: the operand depends on the index
+indexing              x[index] and x[index] = v
+gathers               elements at indices from other arrays
+one_hot               one element per row, selected or stored
+scatter_chains        several stores into one array
 reductions            sums, extremes, norms, log-sum-exp
-registry              which function lowers which operation; what none lowers is a step
-rounding              rounding to decimals; modf, frexp
-scatter_chains        many writes into one array, which is made once
-selection             concatenate, stack, roll: which operand, by the index
-shared_factorization  with the determinant of the same matrix, one factorization
-small_products        products that are loops: outer, dot of vectors, small matrices
 softmax               softmax and its logarithm
-special_functions     derivatives of special functions by orders and parameters
-strided_views         an item as a part of one that lies in memory
-strong_zeros          strong zeros of a sweep: one comparison where that is enough
-views                 reshape, transpose, slices, flips: other indices of the same elements
+small_products        products that are loops: outer products, dot of vectors, small matrices
+determinant_2x2       determinants of two rows, in single precision of three
+shared_factorization  inverse and determinant of one matrix, with one factorization
+rounding              rounding to decimals; modf, frexp
+special_functions     families of special functions
+strong_zeros          strong zeros as comparisons
+decomposed_ops        operations that are defined by other operations
 """
 
 from . import (

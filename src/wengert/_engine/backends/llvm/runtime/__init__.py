@@ -1,19 +1,15 @@
 """Runtime: threads, memory and addresses of library functions.
 
-allocator         memory that is recycled, as LLVM's text
-allocator_stats   what can be asked of that memory; without LLVM
-blas_threads      how many threads BLAS uses for one call
-library_symbols   addresses of BLAS, LAPACK, special functions, NumPy's sorting
-machine           how many processors and how much memory this process may use
-numpy_allocator   such memory for NumPy's arrays, as LLVM's text
-os_calls          locks and pages, as LLVM's text; words of records
-pooled_arrays     the capsule that makes arrays own recycled memory
-runtime_library   these texts as one native module: its functions by name
-scipy_extensions  SciPy's compiled modules without the packages around them
-thread_count      the number of threads; without LLVM
-thread_pool       a range shared out to threads, as LLVM's text
-
-backends/llvm/cache/disk_cache.py         object files on disk; without LLVM
-backends/llvm/cache/private_directory.py        a folder that nobody else can write to
-backends/llvm/cache/object_files.py       text to object file, by way of the cache
+runtime_library   the native module of the runtime, compiled once per process
+allocator         recycling allocator, as LLVM IR
+allocator_stats   statistics and limits of the allocator; does not import LLVM
+numpy_allocator   the allocator as memory of NumPy's arrays (NEP 49)
+pooled_arrays     arrays that own recycled memory
+os_calls          locks, pages and other calls of the operating system, as LLVM IR
+thread_pool       a range split among threads, as LLVM IR
+thread_count      the number of threads; does not import LLVM
+blas_threads      the number of threads of a BLAS call
+machine           processors and memory that this process may use
+library_symbols   addresses of BLAS, LAPACK, special functions and NumPy's sorting
+scipy_extensions  SciPy's extension modules, loaded without their packages
 """

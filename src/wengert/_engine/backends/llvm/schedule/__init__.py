@@ -1,10 +1,10 @@
 """Scheduling: which nodes share a loop, in which order, and in which buffers.
 
-buffer_donation  updates that are written where the variables lie
-fma_fusion       a product that is scaled and added to something is one step
-fusion           passes that share their outer loops, row after row
-iteration_space  which loop is inside, and how wide its steps are
-loop_fission     what could share a loop and has nothing in common
-scheduling       what shares a loop, what is stored, and in which order all of it runs
-workspace        where lies what is kept between the stages of a plan
+scheduling       which expressions share a loop, which are stored, and their order
+fusion           loop groups over the same rows, fused along the outer loop
+loop_fission     loop groups split into independent parts
+iteration_space  order of loops, collapsed axes and vector width
+fma_fusion       scaled products and sums as one kernel call
+buffer_donation  updates written into the memory of variables
+workspace        memory of intermediate arrays, by lifetime
 """

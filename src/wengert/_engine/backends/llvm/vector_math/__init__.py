@@ -1,35 +1,35 @@
-"""Vector mathematics: exp, log, sin, erf, gamma ... as LLVM functions of SIMD values.
+"""Vector math: exp, log, sin, erf, gamma ... as LLVM functions of SIMD values.
 
-erf                    erf, erfc, gelu; gamma, gammaln
 exponential            exp, exp2, expm1
-float_decomposition    fmod, remainder, floor_divide, nextafter, spacing, ldexp, sign, hypot
-float_parts            signs, exponents and whole parts of numbers
-gamma                  erf, erfc, gelu; gamma, gammaln
-hyperbolic             sinh, cosh, tanh; arcsinh, arccosh, arctanh
-integer_ops            whole numbers and truth values in it; complexes/ complex ones
-integers               gcd and powers of whole numbers
-inverse_hyperbolic     sinh, cosh, tanh; arcsinh, arccosh, arctanh
-inverse_trigonometric  sin, cos, tan; arcsin, arccos, arctan, arctan2
-lane_loops             a loop inside a leaf
 logarithms             log, log2, log10, log1p
-payne_hanek            arguments less multiples of pi
-polynomial_evaluation  sums of powers
 power                  power, cbrt
-range_reduction        arguments less multiples of pi
+trigonometric          sin, cos, tan
+inverse_trigonometric  arcsin, arccos, arctan, arctan2
+hyperbolic             sinh, cosh, tanh
+inverse_hyperbolic     arcsinh, arccosh, arctanh
+erf                    erf, erfc, gelu
+gamma                  gamma, gammaln
 softplus               softplus, log_sigmoid
-trigonometric          sin, cos, tan; arcsin, arccos, arctan, arctan2
-complex/               Complex arithmetic and functions, as NumPy's ufuncs
+range_reduction        arguments modulo multiples of pi
+payne_hanek            range reduction of arguments of any size
+polynomial_evaluation  polynomials with fused multiply-add
+float_decomposition    fmod, remainder, floor_divide, nextafter, spacing, ldexp, sign, hypot
+float_parts            sign, exponent and integer part of floating-point numbers
+integer_ops            operations of integers and booleans
+integers               gcd and powers of unsigned integers
+lane_loops             loops that run until all lanes are finished
+complex/               complex arithmetic and functions
 
-A leaf is a function of the language and of lanes of one dtype, float32 or float64, entered under
-the name that NumPy gives it:
+A function is written in the scalar language for lanes of one dtype, float32 or float64, and
+registered under NumPy's name:
 
     @leaf("exp")
     def exp(s, x):
         ...
 
-It is written without branches, so that lanes go side by side, in the operators of lanes, `s.where`,
-`s.fma`, `s.bits`, `s.number`, `s.table`, `s.cast`, and other leaves.  For each dtype and width it
-is made once in a process, as the text of one LLVM function.
+It has no branches, so that lanes do not diverge: it consists of the operators of lanes, `s.where`,
+`s.fma`, `s.bits`, `s.number`, `s.table`, `s.cast`, and other such functions.  It is emitted once
+per process for each dtype and width, as one LLVM function.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Convolution, pooling and recursive filters.
 
-conv1d_full       products of sequences
-conv_im2col       convolutions of channels, by products of matrices
-conv_nd           the same of arrays of several axes
-depthwise_conv    those of each channel by itself
-im2col            windows of images as columns of matrices, and added up again
-pooling           sums and largest elements of windows
-recursive_filter  recursive filters
+conv1d_full       full convolution of two sequences
+conv_nd           convolution in any number of axes
+im2col            windows of images as columns of a matrix, and the adjoint
+conv_im2col       convolution of channels by matrix products
+depthwise_conv    convolution of each channel by itself
+pooling           sums and maxima of windows
+recursive_filter  recursive (IIR) filters
 """

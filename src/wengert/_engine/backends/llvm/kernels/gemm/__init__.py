@@ -1,9 +1,9 @@
 """Matrix products: einsum lowering, BLAS calls and register-blocked loops.
 
-batched_small_gemm  products of many small matrices, a lane for each
-einsum_lowering     from index letters to products of matrices
-gemm                one product of matrices: BLAS, or vectors of our own
-gemm_microkernel    products of matrices that stay in a near cache, in registers
-matmul              matmul, dot, einsum
-unrolled_gemv       products of small matrices with vectors, unrolled
+matmul              matmul, dot and einsum
+einsum_lowering     from the subscripts of a contraction to matrix products
+gemm                one matrix product, by BLAS or by loops
+gemm_microkernel    register-blocked products of matrices that fit into a cache
+unrolled_gemv       unrolled products of small matrices and vectors
+batched_small_gemm  batches of products of small matrices, one per SIMD lane
 """

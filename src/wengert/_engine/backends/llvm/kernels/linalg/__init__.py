@@ -1,22 +1,21 @@
 """Linear algebra kernels: LAPACK calls and loops for small matrices.
 
-banded_solve             systems with a banded matrix
-cholesky_qr              Cholesky, QR, LU
-cholesky_vjp             the derivative of Cholesky's factorization backwards
-determinants             determinants of up to four rows, their logarithms and cofactors
-eigen_svd                eigenvalues, singular values
-expm                     the exponential of a matrix
-lapack                   what the kernels of matrices share
-looped_small_matrices    systems, inverses, determinants and triangles of up to eight rows, in
-                         loops
+lapack                   what the kernels that call LAPACK share
 lu_solve                 linear systems, inverses, determinants
-matrix_functions         square roots, logarithms and signs of matrices
-packed_factors           LU and what is solved with it, one after the other
-schur                    Schur's forms, and how their unitary factors turn
+cholesky_qr              Cholesky, QR and LU factorizations
+packed_factors           LU factors as a value, and solving with them
+cholesky_vjp             the backward pass of the Cholesky factorization
+eigen_svd                eigenvalues and singular values
 structured_solve         systems with banded and positive definite matrices
-sylvester                equations with the unknown matrix between two others
-symmetric_eigenvalues    eigenvalues and eigenvectors of small symmetric matrices
-toeplitz_solve           equations with constant diagonals; orders of rows
-tridiagonalization       small symmetric matrices brought to that form
-unrolled_small_matrices  systems, inverses, triangles, Cholesky of up to four rows, unrolled
+banded_solve             systems with banded matrices
+toeplitz_solve           Toeplitz systems (Levinson's recursion); row permutations
+sylvester                Sylvester's equation
+schur                    Schur decompositions, and the derivative of their unitary factors
+expm                     the matrix exponential
+matrix_functions         square roots, logarithms and signs of matrices
+unrolled_small_matrices  systems, inverses and factorizations of up to four rows, unrolled
+looped_small_matrices    the same of five to eight rows, in loops
+determinants             determinants of up to four rows, their logarithms and cofactors
+symmetric_eigenvalues    eigenvalues and eigenvectors of batches of small symmetric matrices
+tridiagonalization       Householder tridiagonalization of small symmetric matrices
 """

@@ -1,6 +1,6 @@
 """Random numbers: Philox bits, distributions, keys.
 
-distributions  random numbers of them
-keys           keys of other keys
-philox         random bits as a function of key and position
+philox         random bits as a function of a key and a position
+distributions  random numbers of distributions
+keys           keys derived from keys
 """

@@ -1,5 +1,5 @@
 """Sorting and searching.
 
-argsort       positions that sort
-searchsorted  places among sorted numbers, counts
+argsort       indices that sort an array
+searchsorted  insertion points in sorted arrays, histogram counts
 """

@@ -1,14 +1,13 @@
 """Complex arithmetic and functions, as NumPy's ufuncs.
 
-arithmetic     + - * /, sign, absolute value, whole powers
-comparisons    comparisons (the real part first), logic, the larger and the smaller
-exponential    exp, log, power, sqrt and their relatives
+arithmetic     + - * /, sign, absolute value, integer powers
+comparisons    comparisons (lexicographic), logic, maximum and minimum
+exponential    exp, log, power, sqrt and related functions
 trigonometric  sin, sinh, ... and their inverses
 
-Arithmetic is done in the dtype of the pair, step by step as NumPy does it.  The functions of
-complex64 are computed in float64 and rounded once: their special cases are then those of
-complex128, and no digit is lost.  Branch cuts, the sign of zero and infinities are those of Annex G
-of C99, which NumPy follows as well.
+Arithmetic is done in the dtype of the parts, in NumPy's order of operations.  Functions of
+complex64 are computed in float64 and rounded once, so their special cases are those of complex128.
+Branch cuts, signed zeros and infinities follow Annex G of C99, as NumPy does.
 """
 
 from __future__ import annotations
