@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import scipy
 
-from wengert.testing.coverage import SPACES, collected, names_of, page
-from wengert.testing.coverage.reasons import NOT_HERE, REASONS
+from tools.coverage import SPACES, collected, names_of, page
+from tools.coverage.reasons import NOT_HERE, REASONS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 KEPT = json.loads((DOCS / "coverage.json").read_text())

@@ -20,9 +20,11 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from wengert.testing.coverage import SPACES, collected, names_of, page
-
 DOCS = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(DOCS.parent))
+
+from tools.coverage import SPACES, collected, names_of, page  # noqa: E402
+
 KEPT = DOCS / "coverage.json"
 RIGHT = "reverse", "forward", "order 2", "vmap", "traced"
 

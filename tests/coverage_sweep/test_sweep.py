@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wengert.testing.coverage.calls import call_of
-from wengert.testing.coverage.spaces import ours_of, theirs_of, way_of
+from tools.coverage.calls import call_of
+from tools.coverage.spaces import ours_of, theirs_of, way_of
 
 from .exceptions import EXCEPTIONS
 from .formulas import FORMULAS

@@ -11,7 +11,7 @@ functions in formulas.py it is a formula in many digits (exact.py).  Against it 
     native      forward and reverse; forward over forward, reverse over forward
     single      forward and reverse of float32
 
-at the catalogue's arguments (wengert.testing.coverage), at random ones around them, at zeros, equal
+at the catalogue's arguments (tools.coverage), at random ones around them, at zeros, equal
 numbers, large, small and negative ones, and with arrays in Fortran's order, with negative strides
 and read-only.  Where the reference refuses, is not finite, or has a kink, nothing is compared.
 
@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import wengert as wg
+from tools.coverage.probe import Program
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import WengertError
-from wengert.testing.coverage.probe import Program
 from wengert.testing.finite_differences import directional
 
 from .exact import Exact

@@ -27,7 +27,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "wengert"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-FOLDERS = ("src", "tests", "docs", "examples", "benchmarks", ".ci")
+FOLDERS = ("src", "tests", "docs", "examples", "benchmarks", "tools", ".ci")
 FILE_LIMIT = 450
 FUNCTION_LIMIT = 60
 MAP_LIMIT = 3

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOWED = Path(__file__).with_name("words_allowed.json")
-PLACES = {"src": "*.py", "docs": "*.md", "examples": "*.py", "benchmarks": "*.py"}
+PLACES = {"src": "*.py", "docs": "*.md", "examples": "*.py", "benchmarks": "*.py", "tools": "*.py"}
 PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 
 _OF_DERIVATIVES = r"(?:derivatives?|gradients?|slopes?|partials?|differentia\w+|varied)"

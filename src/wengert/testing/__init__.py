@@ -6,7 +6,6 @@ traced_checks       check_traced: a function and its graph
 finite_differences  numerical derivatives with extrapolation
 mpmath_oracle       mpmath as the reference of elementwise values
 array_api           the array API standard over tensors, for its public test suite
-coverage/           which functions of NumPy and SciPy are supported, found by calling them
 laws/               the properties that every operation must have, one function each
 """
 

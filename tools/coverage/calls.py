@@ -18,8 +18,8 @@ import scipy
 
 from wengert._engine.core import pytree
 from wengert._engine.core.op import REGISTRY
+from wengert.testing.laws.common import arguments_of
 
-from ..laws.common import arguments_of
 from .distributions import call_of_method
 from .numpy_calls import FAMILIES, FFT, LINALG, NUMPY, SERIES
 from .scipy_calls import SCIPY

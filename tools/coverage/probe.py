@@ -24,9 +24,9 @@ from wengert._engine.core.handle import Handle, dtype_of, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.graphs import trace
 from wengert._engine.jit import jit
+from wengert.errors import WengertError
+from wengert.testing.grad_checks import check_grads
 
-from ...errors import WengertError
-from ..grad_checks import check_grads
 from .calls import Call
 
 DTYPES = ("float16", "float32", "float64", "complex64", "complex128")
