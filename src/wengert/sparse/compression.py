@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.arguments import Call
+from wengert._engine.autodiff.batch_graph import over_rows
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import gathered
-from wengert._engine.autodiff.vmap import over_rows
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup

@@ -118,7 +118,7 @@ def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
     name = node.op.name
     if name in _LOOPS:
         return _LOOPS[name](line, walked)
-    return rule_of(node.op)(line)  # type: ignore[arg-type]
+    return rule_of(node.op)(line)
 
 
 def rule_of(op: Op) -> Rule:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.copy_on_write import is_unshared
+from wengert._engine.core.array_states import is_unshared
 from wengert._engine.core.node import Node
 
 from .cotangent_space import project

@@ -21,9 +21,9 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import is_symbolic
 
+from .batch_graph import over_rows
 from .pullback import Result
 from .reverse import gathered, has_nan
-from .vmap import over_rows
 
 FEW = 12  # so many sweeps cost less than writing one down
 # A single sweep touches only what is read or written of an array (`vjp_into`); all at once make
@@ -43,7 +43,7 @@ def worth_it(result: Result, count: Any, reverse: bool) -> bool:
     for node in result.tape.lines:
         if node.info is not None and node.info.hooks is not None:
             return False
-        if node.op.vjp_into is not None and node.args:  # type: ignore[union-attr]
+        if node.op.vjp_into is not None and node.args:
             parts += node.args[0].spec.size > limit
     return parts <= FEW
 

@@ -11,7 +11,7 @@ and derivatives of any order pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from operator import attrgetter
 from typing import Any
@@ -20,22 +20,32 @@ import numpy as np
 
 from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import PART, apply
-from wengert._engine.core.handle import Handle, shape_of, value_of, wrap
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
 from wengert._engine.core.node import Constant, Leaf, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import is_recording, no_grad, session, switches
+from wengert._engine.core.recording import is_recording, no_grad, session, switches, tracing
 from wengert._engine.core.spec import Spec, unweakened
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import is_open
-from wengert._engine.core.tracing import derivation, part_of
-from wengert.errors import RuleError, ShapeError, TraceError, at
+from wengert._engine.core.tracing import derivation, part_of, placeholder
+from wengert.errors import RuleError, ShapeError, TraceError, at, user_line
 
 from .tape import VARIABLE
 
 Pair = tuple[Any, bool]  # a value, and whether its first axis are the rows
 _serial = attrgetter("serial")
-_row_by_row = Late("wengert._engine.autodiff.vmap_fallback")
+
+
+class _Fallback:
+    """What batches an operation that states no batching rule; set by vmap_fallback.py."""
+
+    applied: Callable[..., Any]
+
+
+def register_fallback(applied: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function what batches operations without a batching rule (a decorator)."""
+    _Fallback.applied = staticmethod(applied)
+    return applied
 
 
 class Lines:
@@ -175,7 +185,7 @@ class Lines:
             return plainly(op, args, node.params), False
         out = op.batched(args, flags, self.size, node.params)
         if out is NotImplemented and not getattr(op, "trusted", True):
-            out = _row_by_row.applied(op, args, flags, node.params)
+            out = _Fallback.applied(op, args, flags, node.params)
         elif out is NotImplemented:
             out = one_by_one(node, args, flags, self.size)
         self._check(node, out)
@@ -251,3 +261,50 @@ def _row(x: Any, i: int) -> Any:
     if isinstance(x, Handle):
         return apply(lookup("getitem"), (x,), {"index": i})
     return x[i]
+
+
+def over_rows(
+    fun: Callable[..., list[Any]],
+    columns: Sequence[Any],
+    size: Any,
+    what: str,
+    record: bool = True,
+) -> list[Pair]:
+    """The results of a function of one row, for all rows.
+
+    Parameters
+    ----------
+    fun : callable
+        Takes a handle for each column and returns a list.
+    columns : sequence
+        Arrays or handles with the rows first.
+    size : int or Dim
+        The number of rows.
+    record : bool
+        Whether derivatives are to pass to recorded values that `fun` takes from outside.
+
+    Returns
+    -------
+    list of (value, bool)
+        For each result its value, and whether its first axis are the rows.
+    """
+    rows: dict[Node, Any] = {}
+    with tracing() as opened:
+        opened.isolated = True
+        for x in columns:
+            spec = describe(x)
+            rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
+        outs = fun(*map(wrap, rows))
+        _check_untouched(opened.written, what)
+        effects = list(opened.effects)
+    nodes = [x.node for x in outs if isinstance(x, Handle)]
+    values = iter(Lines(rows, size, opened.since, record).values([*nodes, *effects]))
+    return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
+
+
+def _check_untouched(written: dict[Any, Any], what: str) -> None:
+    if written:
+        raise TraceError(
+            f"{what}: it wrote to a tensor from outside, which would be written to once for each "
+            f"row. Return the new value instead{at(user_line())}."
+        )

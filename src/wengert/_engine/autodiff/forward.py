@@ -207,7 +207,7 @@ def _sweep(
 
 def settle(dot: Any, node: Node, recorded: bool) -> Any:
     """A tangent with the shape and dtype of the value of `node`."""
-    if node.op.vjp_into is not None or node.is_traced:  # type: ignore[union-attr]
+    if node.op.vjp_into is not None or node.is_traced:
         value = node.spec  # the value may be outdated, and is not asked for without need
     else:
         value = node.value

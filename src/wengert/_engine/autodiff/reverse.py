@@ -327,13 +327,13 @@ def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
 
 def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
     """The value and the operands of a line as handles; constant ones if it is `closed`."""
-    if closed and not node.is_traced and node.op.vjp_into is None:  # type: ignore[union-attr]
+    if closed and not node.is_traced and node.op.vjp_into is None:
         inputs = [as_handle(a.value) if isinstance(a, Node) else a for a in node.args]
         out = node.value
         return tuple(map(as_handle, out)) if type(out) is tuple else as_handle(out), inputs
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
     # What is written into may be outdated: its value is not asked for without need.
-    if node.op.vjp_into is None:  # type: ignore[union-attr]
+    if node.op.vjp_into is None:
         several = node.spec if node.is_traced else node.value
         if type(several) is tuple:
             return tuple(wrap(part(node, i)) for i in range(len(several))), inputs

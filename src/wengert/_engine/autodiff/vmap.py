@@ -19,16 +19,14 @@ import optree
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
-from wengert._engine.core.node import Node, constant
+from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import tracing
-from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.core.tracing import placeholder
-from wengert.errors import ConversionError, ShapeError, StructureError, TraceError, at, user_line
+from wengert.errors import ConversionError, ShapeError, StructureError, at, user_line
 
 from .arguments import name_of
-from .batch_graph import Lines, Pair
+from .batch_graph import over_rows
+from .vmap_fallback import row_by_row as row_by_row
 from .wrapper import derived
 
 P = ParamSpec("P")
@@ -156,53 +154,6 @@ def _vmap(
         value = _result(value, batched, axis, size, what)
         results.append(_as_given(value, leaves))
     return pytree.unflatten(pytree.flatten(outer)[1], results)
-
-
-def over_rows(
-    fun: Callable[..., list[Any]],
-    columns: Sequence[Any],
-    size: Any,
-    what: str,
-    record: bool = True,
-) -> list[Pair]:
-    """The results of a function of one row, for all rows.
-
-    Parameters
-    ----------
-    fun : callable
-        Takes a handle for each column and returns a list.
-    columns : sequence
-        Arrays or handles with the rows first.
-    size : int or Dim
-        The number of rows.
-    record : bool
-        Whether derivatives are to pass to recorded values that `fun` takes from outside.
-
-    Returns
-    -------
-    list of (value, bool)
-        For each result its value, and whether its first axis are the rows.
-    """
-    rows: dict[Node, Any] = {}
-    with tracing() as opened:
-        opened.isolated = True
-        for x in columns:
-            spec = describe(x)
-            rows[placeholder(Spec(spec.shape[1:], spec.dtype))] = x
-        outs = fun(*map(wrap, rows))
-        _check_untouched(opened.written, what)
-        effects = list(opened.effects)
-    nodes = [x.node for x in outs if isinstance(x, Handle)]
-    values = iter(Lines(rows, size, opened.since, record).values([*nodes, *effects]))
-    return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
-
-
-def _check_untouched(written: dict[Any, Any], what: str) -> None:
-    if written:
-        raise TraceError(
-            f"{what}: it wrote to a tensor from outside, which would be written to once for each "
-            f"row. Return the new value instead{at(user_line())}."
-        )
 
 
 # ---- axes --------------------------------------------------------------------------------------

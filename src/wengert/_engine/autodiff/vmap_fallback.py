@@ -16,18 +16,16 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, wrap
-from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import REGISTRY, Op, Sweep, lookup, register
 from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.core.tracing import infer
 from wengert.errors import ShapeError
 
+from .batch_graph import over_rows, register_fallback
 from .forward import jvp_from_vjp
 from .reverse import vjp_from_jvp
 from .tape import fresh
-
-_batch = Late("wengert._engine.autodiff.vmap")  # which evaluates lines, and so comes here
 
 
 class RowByRow(Operation):
@@ -150,7 +148,7 @@ class RowByRow(Operation):
             live[:] = [x is not None for x in found]
             return [x for x in found if x is not None]
 
-        pairs = iter(_batch.over_rows(row, columns, size, self.name))
+        pairs = iter(over_rows(row, columns, size, self.name))
         found = [next(pairs) if is_live else None for is_live in live]
         return [None if p is None else _spread(p, size) for p in found]
 
@@ -175,6 +173,7 @@ def _operation(of: Any) -> Op:
 row_by_row = register(RowByRow("row_by_row", "An operation, applied to each of many rows."))
 
 
+@register_fallback
 def applied(op: Op, args: Sequence[Any], flags: Sequence[bool], params: dict[str, Any]) -> Any:
     """An operation on many rows, as one line."""
     of = op.name if REGISTRY.get(op.name) is op else op

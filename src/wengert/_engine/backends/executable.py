@@ -7,9 +7,9 @@ compiles once for each set of sizes, hands out results that are the caller's own
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from .argument_conversion import fitted
 from .copy_on_return import own
 from .registry import Backend, Run
 from .variable_updates import exclusively, locks_of, values_of, write
-
-if TYPE_CHECKING:
-    from wengert._engine.profiling.record import Timing
 
 _PROGRAMS = 64  # compiled for that many sets of sizes, the oldest forgotten first
 
@@ -92,26 +89,17 @@ class Executable:
         write(self._written, found[count:])
         return found[:count]
 
-    def timed(
-        self,
-        values: Sequence[Any],
-        repeats: int | None = None,
-        call: Callable[[], object] | None = None,
-        overwrites: bool = False,
-    ) -> Timing:
-        """Where the time of a run goes; updates are computed, and not written.
+    def prepared(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
+        """What a run is given for values of the inputs: values of all leaves, and sizes.
 
         Raises
         ------
         ShapeError, DtypeError
             As for a call.
-        BackendError
-            The backend cannot tell.
         """
         fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
         sizes = self._sizes(fed) if self._symbolic else {}
-        fed += values_of(self.owners)
-        return self.backend.timed(self.graph, fed, sizes, repeats, call, overwrites)
+        return [*fed, *values_of(self.owners)], sizes
 
     def __deepcopy__(self, memo: Any) -> Executable:
         return Executable(self.graph, self.backend)

@@ -1,9 +1,11 @@
-"""Linewise: where the time of a run goes, where lines run one after the other.
+"""Where the time of a run goes: asked of the backend, or measured node by node.
 
-The interpreter with a clock around each line (interpreter_profile.py), told as a `Timing`.  Nothing
-has to be shared out here: a step is a line of the graph, and belongs to one of the user's.
+The interpreter is timed from here, with a clock around each node (interpreter_profile.py): a step
+is a node of the graph, and belongs to one of the user's lines.  The interpreter itself knows
+nothing of profiling.
 
-    timed    the runs, and what they say
+    timed              of an executable
+    timed_by_nodes     of a backend that runs node by node
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from wengert._engine.core.symbolic.dim import valued
 from wengert._engine.ops.cost_model import flops_of, shares_memory, steps_of
 from wengert._engine.profiling.record import Kept, Part, Step, Timing, in_turn, undisturbed, whole
 
+from .executable import Executable
 from .interpreter.interpreter import Interpreter
 from .interpreter_profile import Clocked, LineTime, Profile
 from .liveness import in_place, known_bytes, live_bytes, specs_at
@@ -30,12 +33,35 @@ _MOST = 100  # runs, where nobody says how many
 
 
 def timed(
+    executable: Executable,
+    values: Sequence[Any],
+    repeats: int | None = None,
+    call: Callable[[], object] | None = None,
+    overwrites: bool = False,
+) -> Timing:
+    """Where the time of a run goes; updates are computed, and not written.
+
+    Raises
+    ------
+    ShapeError, DtypeError
+        As for a call.
+    BackendError
+        The backend cannot tell.
+    """
+    fed, sizes = executable.prepared(values)
+    backend, graph = executable.backend, executable.graph
+    if isinstance(backend, Interpreter):
+        return timed_by_nodes(backend, graph, fed, sizes, repeats, call)
+    return backend.timed(graph, fed, sizes, repeats, call, overwrites)
+
+
+def timed_by_nodes(
     backend: Interpreter,
     graph: Graph,
     values: Sequence[Any],
     sizes: Mapping[str, int],
-    repeats: int | None,
-    call: Callable[[], object] | None,
+    repeats: int | None = None,
+    call: Callable[[], object] | None = None,
 ) -> Timing:
     """Where the time of a run goes; see `Backend.timed`."""
     plain, clock = backend.compile(graph, sizes), Clocked(backend)

@@ -147,4 +147,4 @@ def in_place(graph: Graph, specs: Sequence[Any]) -> dict[int, int]:
 
 def _is_copied(node: Node) -> bool:
     """Whether the value of a line surely lies in new memory: a reduction to fewer elements."""
-    return node.op.kind == "reduction"
+    return bool(node.op.kind == "reduction")

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.batch_graph import Pair
+from wengert._engine.autodiff.batch_graph import Pair, over_rows
 from wengert._engine.autodiff.cotangent_space import project, uniform, zeros
-from wengert._engine.autodiff.vmap import over_rows
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.node import Node, constant

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.autodiff.batch_graph import over_rows
 from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.autodiff.tape import fresh, tape_between
-from wengert._engine.autodiff.vmap import over_rows
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup, register

@@ -16,6 +16,7 @@ scalar_language.py             the language in which bodies of elementwise opera
 concretization.py              when a value may become a Python number
 replaced_errors.py             errors of other libraries that replace ours
 handle.py                      Handle: the mutable reference to a node; views
+array_states.py                states of an array that is written to in place
 copy_on_write.py               stores to large arrays whose old value may still be needed
 graph.py                       Graph: nodes in evaluation order, their names and dependences
 graph_order.py                 the order; node_selectors.py names, and patterns that select nodes

@@ -10,9 +10,7 @@ This is done only when nothing but its node refers to the array, counted by the 
 a view, a user's variable, a value held by another line each count, and then the array is copied.
 
     overwritable    may the array of this node be taken over?
-    is_unshared     has the caller the only reference to an array?
     hand_over       make a node remember what is about to be overwritten; take_back undoes it
-    State           what an outdated node has in place of a value
 """
 
 from __future__ import annotations
@@ -22,70 +20,10 @@ from typing import Any
 
 import numpy as np
 
+from .array_states import Family, State
 from .node import CONSTANT, NO_PARAMS, Node
-from .spec import Spec
 
 LIMIT = 4096  # bytes; a smaller array is copied as fast as a state is noted
-
-
-class Family:
-    """The states of one array, and the outdated one that was put together last."""
-
-    __slots__ = ("array", "number")
-
-    def __init__(self) -> None:
-        self.number = -1
-        self.array: Any = None
-
-
-class State:
-    """One state of an array; a newer one knows how to come back to it.
-
-    Attributes
-    ----------
-    number : int
-        Which state of its family it is.
-    array : ndarray or None
-        The array itself, for the newest state.
-    newer : State or None
-        The next state; None for the newest.
-    index, old
-        What the next state has overwritten, and what stood there.
-    spec : Spec
-        Shape and dtype.
-    """
-
-    __slots__ = ("array", "family", "index", "newer", "number", "old", "spec")
-
-    def __init__(self, array: Any, family: Family, number: int) -> None:
-        self.array, self.family, self.number = array, family, number
-        self.newer: State | None = None
-        self.index = self.old = None
-        self.spec = Spec(array.shape, array.dtype)
-
-    def read(self) -> Any:
-        """The array in this state; put together again if it is outdated."""
-        family = self.family
-        if self.array is not None:
-            return self.array
-        if family.number == self.number:
-            return family.array
-        later = [self]
-        state = self.newer
-        while state is not None and state.array is None and state.number != family.number:
-            later.append(state)
-            state = state.newer
-        if state.array is not None:  # type: ignore[union-attr]
-            array = state.array.copy()  # type: ignore[union-attr]
-        else:
-            array = family.array
-            family.array, family.number = None, -1
-            if not is_unshared(array):  # somebody still looks at that state
-                array = array.copy()
-        for state in reversed(later):
-            array[state.index] = state.old
-        family.array, family.number = array, self.number
-        return array
 
 
 def _references(node: Node) -> int:
@@ -94,27 +32,8 @@ def _references(node: Node) -> int:
     return sys.getrefcount(array) - (node.version is not None)
 
 
-# What `getrefcount` says of an array that nobody else refers to is the interpreter's affair, so it
-# is asked once.
+# What `getrefcount` gives for an unshared array depends on the interpreter, so it is measured.
 _ALONE = _references(Node(CONSTANT, (), NO_PARAMS, np.empty(1)))
-_UNSHARED = sys.maxsize
-
-
-def is_unshared(array: np.ndarray[Any, Any]) -> bool:
-    """Whether a local variable of the caller is the only reference to an array of its own."""
-    return sys.getrefcount(array) <= _UNSHARED and array.base is None
-
-
-def _count_local() -> int:
-    array = np.empty(1)
-    return next(n for n in range(1, 20) if _is_at_most(array, n))
-
-
-def _is_at_most(array: Any, n: int) -> bool:
-    return sys.getrefcount(array) <= n
-
-
-_UNSHARED = _count_local()
 
 
 def overwritable(node: Node) -> bool:

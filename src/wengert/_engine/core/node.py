@@ -19,20 +19,17 @@ The `serial` number is the order of creation: a topological order for nothing.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert.errors import MutatedError
 
+from .array_states import State
 from .node_info import NodeInfo
 from .op_facts import NOTHING_KNOWN, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .spec import spec_of
-
-if TYPE_CHECKING:
-    from .copy_on_write import State
-    from .op import Op
 
 next_serial = itertools.count(1).__next__
 NO_PARAMS: dict[str, Any] = {}
@@ -84,7 +81,7 @@ class Node:
 
     __slots__ = ("__weakref__", "args", "info", "op", "params", "serial", "value", "version")
 
-    op: Op | Leaf
+    op: Any  # an Op, or a Leaf
     args: tuple[Any, ...]
     params: dict[str, Any]
     value: Any
@@ -94,7 +91,7 @@ class Node:
 
     def __init__(
         self,
-        op: Op | Leaf,
+        op: Any,
         args: tuple[Any, ...] = (),
         params: dict[str, Any] = NO_PARAMS,
         value: Any = None,

@@ -16,12 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-if TYPE_CHECKING:
-    from .op import Op
-
-OpT = TypeVar("OpT", bound="Op")
+OpT = TypeVar("OpT")  # an operation
 Flops = Callable[[Any, Sequence[Any], Any], Any]  # (node, specs of operands, spec of the result)
 
 # How a derivative may be exactly zero although the value varies (`Op.zero_slope`).

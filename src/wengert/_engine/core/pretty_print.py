@@ -11,7 +11,8 @@ name that stands in the lines that have it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,8 +21,24 @@ from .source_location import short
 from .spec import shown
 from .static_params import listed
 
-if TYPE_CHECKING:
-    from .graph import Graph
+
+class Printable(Protocol):
+    """A graph, as far as it is printed."""
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    effects: tuple[Node, ...]
+    updates: dict[Node, Node]
+
+    def __len__(self) -> int: ...
+
+    def index(self, item: Any) -> int:
+        """The index of a node."""
+
+    def operands(self, index: int) -> Sequence[int]:
+        """The indices of the operands of a node."""
+
 
 INDENT = "    "
 
@@ -57,7 +74,7 @@ class _Names:
         return self.of[x]
 
 
-def printed(graph: Graph) -> str:
+def printed(graph: Printable) -> str:
     """The list as text."""
     names = _Names()
     text = [_section(graph, names)]
@@ -72,7 +89,7 @@ def printed(graph: Graph) -> str:
     return "\n".join(text)
 
 
-def _section(graph: Graph, names: _Names) -> str:
+def _section(graph: Printable, names: _Names) -> str:
     rows = [_row(graph, i, names) for i in range(len(graph))]
     widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
     lines = ["   ".join(map(str.ljust, row, (*widths, 0))).rstrip() for row in rows]
@@ -84,7 +101,7 @@ def _section(graph: Graph, names: _Names) -> str:
     return "\n".join([*lines, f"return {results}".rstrip()])
 
 
-def _row(graph: Graph, i: int, names: _Names) -> tuple[str, str, str, str]:
+def _row(graph: Printable, i: int, names: _Names) -> tuple[str, str, str, str]:
     node = graph.nodes[i]
     words = [f"%{i} = {node.op.name}"]
     if node.name:

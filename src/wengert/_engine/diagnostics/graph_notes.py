@@ -182,7 +182,7 @@ def _guarded(node: Node, graph: Graph) -> Iterator[Finding]:
 
 
 def _is_singular(node: Node) -> bool:
-    return node.op.differentiation.is_singular(node)
+    return bool(node.op.differentiation.is_singular(node))
 
 
 def _held(node: Node, graph: Graph) -> Iterator[Finding]:

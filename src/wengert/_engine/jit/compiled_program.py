@@ -18,6 +18,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, owners_of, wrap
+from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
 from wengert._engine.core.recording import Changes, is_recording
 from wengert._engine.core.spec import unweakened
@@ -29,7 +30,10 @@ from .compiled_operation import GraphOperation, closed, extras_of, written_out
 from .native_call import entry_of, run_of
 
 if TYPE_CHECKING:
+    from wengert._engine.backends import interpreter_timing
     from wengert._engine.profiling.record import Timing
+else:
+    interpreter_timing = Late("wengert._engine.backends.interpreter_timing")
 
 _node = attrgetter("node")
 Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all
@@ -142,7 +146,7 @@ class Compiled:
         """
         values = [_plain(x.node) if isinstance(x, Handle) else x for x in fed]
         beside = None if self._acts else call
-        return self._executable.timed(values, repeats, beside, not self._keeps)
+        return interpreter_timing.timed(self._executable, values, repeats, beside, not self._keeps)
 
     def _with_history(self, fed: Sequence[Any]) -> Any:
         """The result as tensors, recorded if anything that takes part is."""

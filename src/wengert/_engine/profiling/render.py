@@ -18,7 +18,7 @@ from wengert._engine.core.source_location import short
 from .flamegraph import Bar, LineBar, flames
 
 if TYPE_CHECKING:
-    from .profile import Profile, Row, UserLine
+    from .profile_data import ProfileData, Row, UserLine
     from .record import Step
 
 _LINES, _SCOPES, _STEPS = 15, 20, 40  # rows that are printed
@@ -27,7 +27,7 @@ _TEXT, _WHAT = 46, 64  # letters of a line of the user's, and of what a step is
 _NOTE = "~ shared out among the lines of one loop, by estimated work"
 
 
-def text(profile: Profile) -> str:
+def text(profile: ProfileData) -> str:
     """Two tables."""
     found = _head(profile)
     lines, left = _lines(profile)
@@ -45,7 +45,7 @@ def text(profile: Profile) -> str:
     return "\n".join(found)
 
 
-def picture(profile: Profile, path: Any = None) -> str:
+def picture(profile: ProfileData, path: Any = None) -> str:
     """An SVG document."""
     around = profile.rows[-1]
     bars = [_bar(step, profile.seconds) for step in profile.timing.steps]
@@ -65,7 +65,7 @@ def picture(profile: Profile, path: Any = None) -> str:
     return flames(bars, lines, _head(profile)[0], _head(profile)[1], path)
 
 
-def html(profile: Profile) -> str:
+def html(profile: ProfileData) -> str:
     """A picture and two tables, as a piece of a page."""
     lines, _ = _lines(profile)
     rows, _ = _rows(profile)
@@ -76,7 +76,7 @@ def html(profile: Profile) -> str:
     )
 
 
-def page(profile: Profile) -> str:
+def page(profile: ProfileData) -> str:
     """A page of its own."""
     style = (
         "body{font-family:sans-serif;max-width:980px;margin:2em auto}"
@@ -91,7 +91,7 @@ def page(profile: Profile) -> str:
 # ---- words ---------------------------------------------------------------------------------------
 
 
-def _head(profile: Profile) -> list[str]:
+def _head(profile: ProfileData) -> list[str]:
     timing = profile.timing
     count = len(timing.steps)
     steps = "1 step" if count == 1 else f"{count} steps"
@@ -198,11 +198,11 @@ def _said(title: str, seconds: float) -> str:
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def _lines(profile: Profile) -> tuple[list[UserLine], list[str]]:
+def _lines(profile: ProfileData) -> tuple[list[UserLine], list[str]]:
     return _first(profile.by_line(), _LINES, lambda x: x.share, "lines")
 
 
-def _rows(profile: Profile) -> tuple[list[Row], list[str]]:
+def _rows(profile: ProfileData) -> tuple[list[Row], list[str]]:
     """The steps to be printed; where there are many, equal ones together, without the small."""
     rows = list(profile.rows)
     if len(rows) <= _STEPS:

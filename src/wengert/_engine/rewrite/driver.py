@@ -1,12 +1,12 @@
-"""Walk: one pass over a list in which every line takes its simplest form.
+"""Driver: one pass over a graph in which every node takes its simplest form.
 
-Lines are met in order, so their operands already have theirs.  A line is looked up among those that
-are there (merging); if it is new, the rules that can apply are tried (rule_index.py), and what a
-rule writes goes the same way.  So the list that comes out has no line to which a rule applies, and
-the time is linear in its length.
+Nodes are met in order, so their operands already have theirs.  A node is looked up among those that
+exist (common subexpressions are merged); if it is new, the rules that can apply are tried
+(rule_index.py), and what a rule writes goes the same way.  So the resulting graph has no node to
+which a rule applies, and the time is linear in its length.
 
-What replaces a line has the same spec, and lets no derivative through that the line stopped: that
-is seen to here, for all rules.  Nothing of the list that went in is changed.
+What replaces a node has the same spec, and passes no derivative that the node stopped; this is
+ensured here, for all rules.  The graph that went in is not changed.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Applied(NamedTuple):
     replacement: Node
 
 
-class Walk:
-    """One walk over a graph.
+class Driver:
+    """One pass over a graph.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class Walk:
 
     def _key(self, line: Node) -> Hashable:
         op, args, params = line.op, line.args, line.params
-        if len(args) == 2 and op.commutative and args[1].serial < args[0].serial:  # type: ignore[union-attr]
+        if len(args) == 2 and op.commutative and args[1].serial < args[0].serial:
             args = args[::-1]
         if not params:
             return op, type(line), args
@@ -200,7 +200,7 @@ class Walk:
         args = line.args
         operands = tuple([self.describe(a) for a in args])
         same = len(args) == 2 and args[0] is args[1]
-        found = self.index.candidates(line.op, operands, same)  # type: ignore[arg-type]
+        found = self.index.candidates(line.op, operands, same)
         if not found:
             return None
         since = next_serial()
@@ -258,7 +258,7 @@ class Walk:
                 waiting += later
                 continue
             args = [place.get(a, a) for a in node.args]
-            place[node] = self.line(node.op, args, node.params, like)  # type: ignore[arg-type]
+            place[node] = self.line(node.op, args, node.params, like)
             waiting.pop()
         return place.get(made, made)
 

@@ -28,7 +28,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import ArgumentError, RegistryError, at, user_line
 
-from .driver import Applied, Walk
+from .driver import Applied, Driver
 from .loops import driver
 from .loops.nested_graphs import Bodies
 from .pass_history import History, Step
@@ -103,8 +103,8 @@ class Pass:
             return self.function(graph), ()
         if self._index is None:
             self._index = Index(self.rules)
-        walk = Walk(graph, self._index, self.merges)
-        return walk.run(graph), tuple(walk.applied)
+        driver = Driver(graph, self._index, self.merges)
+        return driver.run(graph), tuple(driver.applied)
 
     def __call__(self, graph: AnyGraph) -> AnyGraph:
         """The graph after this pass; the one given is not changed."""

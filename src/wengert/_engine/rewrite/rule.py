@@ -5,7 +5,7 @@
     LineRule    a function of one line, for what a pattern cannot say; made by `rule`
     Writer      what such a function writes lines with
 
-A rule never changes a line: it names another one for its place.  The walk (driver.py) sees to it
+A rule never changes a line: it names another one for its place.  The driver (driver.py) sees to it
 that the other has the same shape and dtype, lets through no derivative that was stopped, and bears
 the user's line of what it replaces.
 """
@@ -13,7 +13,7 @@ the user's line of what it replaces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op, lookup
@@ -21,9 +21,7 @@ from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, at, user_line
 
 from .pattern import SAMPLES, Found, Line, Number, matches, signature, traced, variants
-
-if TYPE_CHECKING:
-    from .driver import Walk
+from .rewrite_context import RewriteContext
 
 Descriptor = Any  # what an index knows of an operand: its operation, or "number 1.0"
 
@@ -41,11 +39,13 @@ class Match:
 
     __module__ = "wengert.rewrite"
 
-    def __init__(self, line: Node, operands: Mapping[str, Node], params: Any, walk: Walk) -> None:
+    def __init__(
+        self, line: Node, operands: Mapping[str, Node], params: Any, context: RewriteContext
+    ) -> None:
         self.line = line
         self.params: dict[str, Any] = params
         self._operands = operands
-        self._walk = walk
+        self._context = context
 
     def __getitem__(self, name: str) -> Node:
         """The line that a wildcard stands for."""
@@ -53,15 +53,15 @@ class Match:
 
     def spec(self, name: str) -> Any:
         """Shape and dtype of what a wildcard stands for."""
-        return self._walk.spec(self._operands[name])
+        return self._context.spec(self._operands[name])
 
     def value(self, name: str) -> Any:
         """The number that a wildcard stands for, if it is one everywhere; else None."""
-        return self._walk.number(self._operands[name])
+        return self._context.number(self._operands[name])
 
     def has(self, name: str, *facts: str) -> bool:
         """Whether all of these are known of what a wildcard stands for (`properties.FACTS`)."""
-        return self._walk.has(self._operands[name], *facts)
+        return self._context.has(self._operands[name], *facts)
 
 
 class Rule:
@@ -178,29 +178,31 @@ class Rule:
         """Both."""
         return self.orders, self.made
 
-    def apply(self, tree: Line, line: Node, walk: Walk) -> Node | None:
+    def apply(self, tree: Line, line: Node, context: RewriteContext) -> Node | None:
         """What takes the place of a line that looks like one order of the pattern, or None."""
         found = Found([None] * len(self.operands), {})
-        if not matches(tree, line, found, walk.number_key) or not self._fits(line, found, walk):
+        if not matches(tree, line, found, context.number_key) or not self._fits(
+            line, found, context
+        ):
             return None
         if self.condition is not None:
             operands = dict(zip(self.operands, found.operands, strict=True))
-            if not self.condition(Match(line, operands, found.params, walk)):
+            if not self.condition(Match(line, operands, found.params, context)):
                 return None
         replacement = self.made
         if type(replacement) is Number:
-            return walk.filled(replacement.value, line)
-        return walk.built(replacement, found, line)
+            return context.filled(replacement.value, line)
+        return context.built(replacement, found, line)
 
-    def _fits(self, line: Node, found: Found, walk: Walk) -> bool:
+    def _fits(self, line: Node, found: Found, context: RewriteContext) -> bool:
         """Whether the dtypes are of the kinds that the rule holds for."""
-        root = walk.spec(line)
+        root = context.spec(line)
         if type(root) is not Spec:
             return False
         dtypes = set()
         for name, a in zip(self.operands, found.operands, strict=True):
             if a is not None and self._options[1].get(name) is not bool:
-                own = walk.spec(a)
+                own = context.spec(a)
                 if type(own) is not Spec or (own.dtype.kind not in self.kinds and not own.weak):
                     return False
                 if not own.weak:
@@ -215,20 +217,20 @@ class Writer:
 
     Attributes
     ----------
-    walk : Walk
+    context : RewriteContext
         Knows specs, numbers and facts of lines.
     """
 
-    __slots__ = ("_like", "walk")
+    __slots__ = ("_like", "context")
 
-    def __init__(self, walk: Walk, like: Node) -> None:
-        self.walk = walk
+    def __init__(self, context: RewriteContext, like: Node) -> None:
+        self.context = context
         self._like = like
 
     def __call__(self, op: Any, *operands: Any, **params: Any) -> Node:
         """A line of an operation, or of the one of that name, in its simplest form."""
         made: Op = lookup(op) if isinstance(op, str) else op
-        return self.walk.line(made, operands, params, self._like)
+        return self.context.line(made, operands, params, self._like)
 
 
 class LineRule:

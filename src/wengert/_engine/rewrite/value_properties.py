@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -31,8 +31,7 @@ from wengert._engine.core.op_facts import NOTHING_KNOWN, Range
 from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, at, user_line
 
-if TYPE_CHECKING:
-    from .driver import Walk
+from .rewrite_context import RewriteContext
 
 FACTS = (
     "finite number positive nonnegative nonzero integer symmetric diagonal lower upper definite"
@@ -108,10 +107,10 @@ def checked(names: Any) -> Known:
 
 
 class Facts:
-    """What is known of the lines of a walk; found when asked for, and remembered."""
+    """What is known of the nodes of a graph; inferred when asked for, and cached."""
 
-    def __init__(self, walk: Walk) -> None:
-        self._walk = walk
+    def __init__(self, context: RewriteContext) -> None:
+        self._context = context
         self._known: dict[Node, Known] = {}
 
     def has(self, node: Node, *facts: str) -> bool:
@@ -138,7 +137,7 @@ class Facts:
         return known[node]
 
     def _found(self, line: Node, rule: Any) -> Known:
-        spec = self._walk.spec(line)
+        spec = self._context.spec(line)
         if type(spec) is not Spec:
             return NOTHING
         facts: set[str] = set()
@@ -148,7 +147,7 @@ class Facts:
             facts |= facts_of_value(line.value)
         if rule is not None and not isinstance(line.op, Leaf):
             operands = [self._known[a] for a in line.args]
-            facts |= rule(operands, line, self._walk)
+            facts |= rule(operands, line, self._context)
         return closed(facts)
 
 
@@ -165,7 +164,7 @@ def _rule_of(op: Any) -> Callable[..., Any] | None:
     return rule
 
 
-def _by_range(known_range: Range, known: list[Known], line: Node, walk: Walk) -> Known:
+def _by_range(known_range: Range, known: list[Known], line: Node, context: RewriteContext) -> Known:
     found = known_range.always | (known[0] & known_range.inherited)
     return found | known_range.of_numbers if "number" in known[0] else found
 
@@ -173,7 +172,7 @@ def _by_range(known_range: Range, known: list[Known], line: Node, walk: Walk) ->
 def fact_rule(*names: str) -> Callable[[Any], Any]:
     """State what is known of the result of operations (a decorator).
 
-    The function takes the facts of the operands, the line, and the walk.
+    The function takes the facts of the operands, the line, and the context.
     """
 
     def enter(function: Any) -> Any:
@@ -183,15 +182,16 @@ def fact_rule(*names: str) -> Callable[[Any], Any]:
     return enter
 
 
-_RULES["full"] = lambda known, line, walk: facts_of_value(line.params["value"]) & _ELEMENTS
-_RULES["eye"] = lambda known, line, walk: (
+_RULES["full"] = lambda known, line, context: facts_of_value(line.params["value"]) & _ELEMENTS
+_RULES["eye"] = lambda known, line, context: (
     {"finite", "integer", "nonnegative", *_shape_of_eye(line)}
 )
-_RULES["assume"] = lambda known, line, walk: known[0] | set(line.params["facts"])
-_RULES["absolute"] = _RULES["fabs"] = lambda known, line, walk: (
-    _if_float(line, walk, "nonnegative") | (known[0] & {"finite", "number", "nonzero", "integer"})
+_RULES["assume"] = lambda known, line, context: known[0] | set(line.params["facts"])
+_RULES["absolute"] = _RULES["fabs"] = lambda known, line, context: (
+    _if_float(line, context, "nonnegative")
+    | (known[0] & {"finite", "number", "nonzero", "integer"})
 )
-_RULES["negative"] = lambda known, line, walk: (
+_RULES["negative"] = lambda known, line, context: (
     known[0] & {"finite", "number", "nonzero", "integer", "symmetric", "diagonal", "lower", "upper"}
 )
 
@@ -202,65 +202,65 @@ def _shape_of_eye(line: Node) -> set[str]:
     return {"diagonal", "definite"} if square else set()
 
 
-def _if_float(line: Node, walk: Walk, fact: str) -> set[str]:
+def _if_float(line: Node, context: RewriteContext, fact: str) -> set[str]:
     """Whole numbers wrap around: the absolute value of the least of them is negative."""
-    return {fact} if walk.spec(line).dtype.kind == "f" else set()
+    return {fact} if context.spec(line).dtype.kind == "f" else set()
 
 
 @fact_rule("square")
-def _square(known: list[Known], line: Node, walk: Walk) -> set[str]:
-    return _if_float(line, walk, "nonnegative") | (known[0] & {"number", "integer"})
+def _square(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+    return _if_float(line, context, "nonnegative") | (known[0] & {"number", "integer"})
 
 
 @fact_rule("sqrt")
-def _sqrt(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _sqrt(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     if "nonnegative" not in known[0]:
         return set()
     return {"nonnegative"} | (known[0] & {"finite", "number", "nonzero"})
 
 
 @fact_rule("add")
-def _add(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _add(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     a, b = known
     facts = set(a & b & {"nonnegative", "integer"})
     if {"nonnegative"} <= facts and (a | b) & {"positive"}:
         facts.add("positive")
     if {"nonnegative", "number"} <= a & b:
         facts.add("number")  # no inf - inf
-    if walk.spec(line).dtype.kind in "iu":
+    if context.spec(line).dtype.kind in "iu":
         facts -= {"nonnegative", "positive"}  # they wrap around
-    return facts | _structure(known, line, walk)
+    return facts | _structure(known, line, context)
 
 
 @fact_rule("subtract")
-def _subtract(known: list[Known], line: Node, walk: Walk) -> set[str]:
-    return set(known[0] & known[1] & {"integer"}) | _structure(known, line, walk)
+def _subtract(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+    return set(known[0] & known[1] & {"integer"}) | _structure(known, line, context)
 
 
 @fact_rule("multiply")
-def _multiply(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _multiply(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     a, b = known
     facts = set(a & b & {"integer"})
-    if walk.spec(line).dtype.kind == "f":
+    if context.spec(line).dtype.kind == "f":
         facts |= a & b & {"nonnegative"}
-    return facts | _structure(known, line, walk)
+    return facts | _structure(known, line, context)
 
 
 @fact_rule("divide")
-def _divide(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _divide(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     return set(known[0] & known[1] & {"nonnegative"})
 
 
-def _structure(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _structure(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     """Symmetric plus symmetric is symmetric, and so on, for matrices of one shape."""
-    if walk.spec(line.args[0]) != walk.spec(line.args[1]):
+    if context.spec(line.args[0]) != context.spec(line.args[1]):
         return set()
     # inf - inf and 0 * inf are NaN, but where there is none both operands have the pattern.
     return set(known[0] & known[1] & {"symmetric"})
 
 
 @fact_rule("maximum", "fmax")
-def _maximum(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _maximum(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     a, b = known
     facts = set(a & b & {"finite", "number", "integer", "nonnegative", "positive", "nonzero"})
     if line.op.name == "maximum":
@@ -269,36 +269,36 @@ def _maximum(known: list[Known], line: Node, walk: Walk) -> set[str]:
 
 
 @fact_rule("minimum", "fmin")
-def _minimum(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _minimum(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     return set(known[0] & known[1] & (_ELEMENTS))
 
 
 @fact_rule("where")
-def _where(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _where(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     return set(known[1] & known[2] & _ELEMENTS)
 
 
 @fact_rule("floor", "ceil", "rint", "trunc")
-def _whole(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _whole(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     return {"integer"} | (known[0] & {"finite", "number"})
 
 
 @fact_rule(
     "reshape", "expand_dims", "squeeze", "broadcast_to", "flip", "roll", "diagonal", "getitem"
 )
-def _moved(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _moved(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     return set(known[0] & _ELEMENTS)
 
 
 @fact_rule("copy", "stop_gradient", "positive")
-def _same(known: list[Known], line: Node, walk: Walk) -> Known:
+def _same(known: list[Known], line: Node, context: RewriteContext) -> Known:
     return known[0]
 
 
 @fact_rule("transpose")
-def _transposed(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _transposed(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     facts = set(known[0] & _ELEMENTS)
-    axes, ndim = line.params.get("axes"), len(walk.spec(line).shape)
+    axes, ndim = line.params.get("axes"), len(context.spec(line).shape)
     swapped = (*range(ndim - 2), ndim - 1, ndim - 2)
     order = tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
     if ndim >= 2 and order == swapped:
@@ -309,18 +309,18 @@ def _transposed(known: list[Known], line: Node, walk: Walk) -> set[str]:
 
 
 @fact_rule("sum", "max", "min", "mean")
-def _reduced(known: list[Known], line: Node, walk: Walk) -> set[str]:
-    if walk.spec(line).dtype.kind != "f":
+def _reduced(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+    if context.spec(line).dtype.kind != "f":
         return set()
     return set(known[0] & {"nonnegative"})
 
 
 @fact_rule("inv")
-def _inverse(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _inverse(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     # What LAPACK gives of a symmetric matrix is symmetric up to rounding only.
     return set(known[0] & {"diagonal"})
 
 
 @fact_rule("cholesky")
-def _cholesky(known: list[Known], line: Node, walk: Walk) -> set[str]:
+def _cholesky(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
     return {"lower"}

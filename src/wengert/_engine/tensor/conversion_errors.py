@@ -227,7 +227,7 @@ def _of_scipy(path: tuple[str, ...], name: str) -> str:
                 ", which takes the same arguments"
             )
         if module == "optimize":
-            if name in import_module("wengert.optim").__all__:
+            if name in import_module("wengert").optim.__all__:
                 return (
                     f"scipy.optimize.{name} knows plain arrays only: call wengert.optim.{name}, "
                     "which takes the derivative itself"

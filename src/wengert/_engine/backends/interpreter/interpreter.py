@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from wengert._engine.control_flow.operations import Control
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.index_errors import complaint
-from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.node import Leaf, Node, is_variable
 from wengert._engine.core.op import Op
 from wengert._engine.core.spec import Spec
@@ -50,13 +49,6 @@ from wengert.errors import (
 from ..liveness import last_uses, specs_at, writes_anywhere
 from ..registry import Backend, Run, register_backend
 from .buffer_reuse import LIMIT, into_free_memory, set_aside
-
-if TYPE_CHECKING:
-    from wengert._engine.profiling.record import Timing
-
-    from .. import interpreter_timing
-else:
-    interpreter_timing = Late("wengert._engine.backends.interpreter_timing")
 
 Step = tuple[Callable[..., Any], Any, int, int]
 # What stands in the place of the second operand, where there is none.
@@ -99,18 +91,6 @@ class Interpreter(Backend):
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
         """Steps of what a loop or choice does, to walk along while its line runs."""
         return Program(self, body, sizes).walk
-
-    def timed(
-        self,
-        graph: Graph,
-        values: Sequence[Any],
-        sizes: Mapping[str, int],
-        repeats: int | None = None,
-        call: Callable[[], object] | None = None,
-        overwrites: bool = False,
-    ) -> Timing:
-        """Where the time of a run goes, line by line."""
-        return interpreter_timing.timed(self, graph, values, sizes, repeats, call)
 
 
 class Program:
@@ -180,7 +160,7 @@ class Program:
         """Whether the value is the same at each run, and takes little memory."""
         if node.inputs or node.op.kind != "creation":
             return False
-        return node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT
+        return bool(node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT)
 
     def _large_lines(self) -> list[Any]:
         """For each line that makes a large array where it is told to its shape and dtype."""

@@ -13,7 +13,7 @@ import ctypes
 import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from wengert._engine.core.lazy_import import Late
 from wengert._engine.core.symbolic.dim import replaced
 
 if TYPE_CHECKING:
+    from wengert._engine.backends import interpreter_timing
+    from wengert._engine.backends.interpreter.interpreter import Interpreter
     from wengert._engine.backends.llvm.abi import c_pointers
     from wengert._engine.backends.llvm.profile import profile_runner
     from wengert._engine.profiling.record import Timing
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from . import program as programs
     from .program import Program
 else:
+    interpreter_timing = Late("wengert._engine.backends.interpreter_timing")
     programs = Late("wengert._engine.backends.llvm.program")
     profile_runner = Late("wengert._engine.backends.llvm.profile.profile_runner")
     c_pointers = Late("wengert._engine.backends.llvm.abi.c_pointers")
@@ -267,7 +270,9 @@ class Native(Backend):
         """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
         found = profile_runner.timed(self, graph, values, sizes, repeats, call, overwrites)
         if found is None:  # the run came to no end: the interpreter says why
-            return backend("interpret").timed(graph, values, sizes, repeats, call)
+            return interpreter_timing.timed_by_nodes(
+                cast("Interpreter", backend("interpret")), graph, values, sizes, repeats, call
+            )
         return found
 
     def address(self, graph: Graph, signature: str = "numbers") -> Any:

@@ -9,7 +9,7 @@ with it: compare it, or hand it on as an array (backends/llvm/abi/capture_guard_
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,8 +27,14 @@ from wengert._engine.backends.llvm.abi.cpython_layout import DATA, DESCR, DIMENS
 from .guards import Content, Guard, Same
 from .sources import ABSENT, Kind, Source
 
-if TYPE_CHECKING:
-    from .captured import Captured
+
+class Captures(Protocol):
+    """What records are made of (captured.py)."""
+
+    guards: list[Guard]
+    feeds: dict[str, Source]
+    aliases: list[tuple[Source, int]]
+
 
 _Row = tuple[int, int, int, int, int, int]
 
@@ -43,11 +49,11 @@ class Records:
         How many arrays they feed.
     """
 
-    def __init__(self, captured: Captured) -> None:
+    def __init__(self, captured: Captures) -> None:
         self.rows, self._kept = _made(captured)
         self.feeds = len(captured.feeds)
 
-    def refresh(self, captured: Captured) -> None:
+    def refresh(self, captured: Captures) -> None:
         """Expect what the guards expect now: equal values that are other objects."""
         rows, kept = _made(captured)
         if rows.shape == self.rows.shape:
@@ -57,7 +63,7 @@ class Records:
             self._kept = kept
 
 
-def _made(captured: Captured) -> tuple[np.ndarray[Any, Any], list[Any]]:
+def _made(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
     rows: list[_Row] = []
     kept: list[Any] = []
     scopes: dict[int, list[_Row]] = {}

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core import copy_on_write
+from wengert._engine.core.array_states import State
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from wengert._engine.core.node import Node
@@ -419,7 +420,7 @@ def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
     node = x.node
     if not copy_on_write.overwritable(node):
         return apply(setitem, args, params)
-    states: list[copy_on_write.State] = []
+    states: list[State] = []
 
     def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
         place = join_index(index, [np.array(o) for o in operands])

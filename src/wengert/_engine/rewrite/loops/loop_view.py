@@ -91,7 +91,7 @@ class Loop:
 
 def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
     """A line of the same operation with other operands and parameters."""
-    spec, _ = infer(node.op, tuple([a.spec for a in args]), params)  # type: ignore[arg-type]
+    spec, _ = infer(node.op, tuple([a.spec for a in args]), params)
     info = node.info_with(spec=spec)
     if info.linear:  # of other operands, so in other places
         linear = {node.args[k] for k in info.linear}

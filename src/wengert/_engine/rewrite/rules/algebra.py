@@ -319,13 +319,13 @@ CHOICES = (
 def by_power_of_two(line: Node, new: Writer) -> Node | None:
     """The product with an exact reciprocal."""
     x, y = line.args
-    value, spec = new.walk.number(y), new.walk.spec(y)
-    if new.walk.spec(x).dtype.kind != "f" or not isinstance(value, int | float | np.number):
+    value, spec = new.context.number(y), new.context.spec(y)
+    if new.context.spec(x).dtype.kind != "f" or not isinstance(value, int | float | np.number):
         return None
     if isinstance(value, bool) or spec.dtype.kind not in "fiu" or not np.isfinite(value):
         return None
     mantissa, _ = math.frexp(float(value))
-    narrowest = [d for d in (new.walk.spec(line).dtype, spec.dtype) if d.kind == "f"]
+    narrowest = [d for d in (new.context.spec(line).dtype, spec.dtype) if d.kind == "f"]
     reciprocal = 1.0 / float(value) if value else math.inf
     if abs(mantissa) != 0.5 or abs(value) == 1 or not all(_has(d, value) for d in narrowest):
         return None
@@ -352,7 +352,7 @@ def _has(dtype: np.dtype[Any], value: Any) -> bool:
 )
 def grouped(line: Node, new: Writer) -> Node | None:
     """x + (a + b) for (x + a) + b."""
-    walk = new.walk
+    walk = new.context
     dtype = walk.spec(line).dtype
     if dtype.kind not in "iu":
         return None

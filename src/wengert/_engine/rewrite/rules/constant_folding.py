@@ -35,17 +35,17 @@ def _all_constant(op: Op, operands: tuple[Descriptor, ...]) -> bool:
 
 def _computed(line: Node, new: Writer) -> Node | None:
     """The value of a line, from those of its operands."""
-    spec = new.walk.spec(line)
+    spec = new.context.spec(line)
     if type(spec) is not Spec or is_symbolic(spec.shape) or sizes_of(line.params):
         return None
-    operands = [new.walk.spec(a) for a in line.args]
+    operands = [new.context.spec(a) for a in line.args]
     if any(type(s) is not Spec or is_symbolic(s.shape) for s in operands):
         return None
     if max(map(_bytes, (spec, *operands))) > LIMIT:
         return None
     values = [a.value if a.op is CONSTANT else a.op.run(**a.params) for a in line.args]
     value = _run(line, values, spec)
-    return None if value is None else new.walk.constant(value)
+    return None if value is None else new.context.constant(value)
 
 
 def _bytes(spec: Spec) -> int:
@@ -86,7 +86,7 @@ def _all_uniform(op: Op, operands: tuple[Descriptor, ...]) -> bool:
 
 def _computed_once(line: Node, new: Writer) -> Node | None:
     """An elementwise operation on arrays of one number, computed on the numbers."""
-    walk = new.walk
+    walk = new.context
     spec = walk.spec(line)
     if not is_symbolic(spec.shape) and _bytes(spec) <= 64:
         return None
@@ -116,9 +116,9 @@ uniform = LineRule(
 
 
 def _moved_uniform(line: Node, new: Writer) -> Node | None:
-    spec = new.walk.spec(line)
-    value = new.walk.number(line.args[0])
-    is_number = new.walk.spec(line.args[0]).shape == ()
+    spec = new.context.spec(line)
+    value = new.context.number(line.args[0])
+    is_number = new.context.spec(line.args[0]).shape == ()
     if value is None or len(line.args) > 1 or (line.args[0].op is CONSTANT and not is_number):
         return None
     if line.args[0].op is CONSTANT and (spec.shape == () or not _may_repeat(spec)):
@@ -150,9 +150,9 @@ uniform_moved = rule(
 )
 def uniform_cast(line: Node, new: Writer) -> Node | None:
     """The cast of an array of one number."""
-    spec = new.walk.spec(line)
+    spec = new.context.spec(line)
     with np.errstate(all="ignore"):
-        number = np.asarray(new.walk.number(line.args[0])).astype(spec.dtype)[()]
+        number = np.asarray(new.context.number(line.args[0])).astype(spec.dtype)[()]
     return _full(new, spec, number)
 
 

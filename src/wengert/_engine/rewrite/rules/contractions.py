@@ -35,7 +35,7 @@ _SUMS = ("sum_to", "sum")
 def sum_of_negatives(line: Node, new: Writer) -> Node | None:
     """The sum, negated."""
     x = line.args[0].args[0]
-    have, wanted = new.walk.spec(x), new.walk.spec(line)
+    have, wanted = new.context.spec(x), new.context.spec(line)
     if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or line.params.get("dtype"):
         return None
     return new("negative", new(line.op, x, **line.params))
@@ -54,7 +54,7 @@ def sum_of_negatives(line: Node, new: Writer) -> Node | None:
 )
 def sum_of_contraction(line: Node, new: Writer) -> Node | None:
     """The contraction of factors that are summed before, over what only one of them has."""
-    walk, inner = new.walk, line.args[0]
+    walk, inner = new.context, line.args[0]
     have, wanted = walk.spec(inner), walk.spec(line)
     if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or line.params.get("dtype"):
         return None

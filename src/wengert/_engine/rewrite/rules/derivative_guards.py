@@ -30,7 +30,7 @@ _DEPTH = 8  # operations between t and g that are looked through
 def strong_zero(line: Node, new: Writer) -> Node | None:
     """The second operand."""
     t, g = line.inputs
-    walk = new.walk
+    walk = new.context
     if walk.spec(g) != walk.spec(line):
         return None
     if walk.has(t, "nonzero", "number") or walk.has(g, "number") or _vanishes(t, g, walk, _DEPTH):
@@ -72,7 +72,7 @@ def _vanishes(t: Node, g: Node, walk: Any, depth: int) -> bool:
 def strong_zero_twice(line: Node, new: Writer) -> Node | None:
     """The inner one, if it guards against the same."""
     t, g = line.args
-    same = g.op is line.op and g.args[0] is t and new.walk.spec(g) == new.walk.spec(line)
+    same = g.op is line.op and g.args[0] is t and new.context.spec(g) == new.context.spec(line)
     return g if same else None
 
 
@@ -89,7 +89,7 @@ def strong_zero_twice(line: Node, new: Writer) -> Node | None:
 def strong_contraction(line: Node, new: Writer) -> Node | None:
     """The plain contraction."""
     t, *others = line.args
-    walk = new.walk
+    walk = new.context
     if walk.has(t, "nonzero") or all(walk.has(a, "finite") for a in others):
         return new("einsum", *line.args, **line.params)
     return None

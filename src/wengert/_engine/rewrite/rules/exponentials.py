@@ -152,9 +152,9 @@ _SPREADS = ("reshape", "expand_dims", "broadcast_to")
 def share(line: Node, new: Writer) -> Node | None:
     """t times the share of exp(x) in the sum, shifted."""
     for quotient, e in (line.args, line.args[::-1]):
-        if e.op.name != "exp" or new.walk.spec(e).dtype.kind != "f":
+        if e.op.name != "exp" or new.context.spec(e).dtype.kind != "f":
             continue
-        if any(type(n) is int and n == 0 for n in new.walk.spec(e).shape):
+        if any(type(n) is int and n == 0 for n in new.context.spec(e).shape):
             continue  # of nothing there is no maximum
         way = []
         while quotient.op.name in _SPREADS:
@@ -168,7 +168,7 @@ def share(line: Node, new: Writer) -> Node | None:
         whole = _whole_axes(total, way, e, new)
         if not whole:
             continue
-        t = new("broadcast_to", t, shape=new.walk.spec(quotient).shape)
+        t = new("broadcast_to", t, shape=new.context.spec(quotient).shape)
         for step in reversed(way):
             t = new(step.op, t, **step.params)
         return new("multiply", t, _shifted_share(e.args[0], total.params["axis"], new))
@@ -177,11 +177,11 @@ def share(line: Node, new: Writer) -> Node | None:
 
 def _whole_axes(total: Node, way: list[Node], e: Node, new: Writer) -> bool:
     """Whether the sum meets what was summed: it has kept its axes, or has got them back."""
-    shape = new.walk.spec(e).shape
+    shape = new.context.spec(e).shape
     axis = total.params.get("axis")
     gone = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     kept = tuple(1 if i in {a % len(shape) for a in gone} else n for i, n in enumerate(shape))
-    shapes = [new.walk.spec(n).shape for n in (total, *way)]
+    shapes = [new.context.spec(n).shape for n in (total, *way)]
     return kept in shapes or (axis is None and () in shapes)
 
 
@@ -200,7 +200,7 @@ def _shifted_share(x: Node, axis: Any, new: Writer) -> Node:
 )
 def sum_of_quotients(line: Node, new: Writer) -> Node | None:
     """The quotient of the sum, where the divisor is the same for all that is summed."""
-    inner, shape = line.args[0], new.walk.spec(line).shape
+    inner, shape = line.args[0], new.context.spec(line).shape
     factor, quotient = None, inner
     if inner.op.name == "multiply":
         for a, b in (inner.args, inner.args[::-1]):
@@ -209,13 +209,13 @@ def sum_of_quotients(line: Node, new: Writer) -> Node | None:
     if quotient.op.name != "divide":
         return None
     above, below = quotient.args
-    if new.walk.spec(below).shape != shape or below.op.name != "sum":
+    if new.context.spec(below).shape != shape or below.op.name != "sum":
         return None
-    if new.walk.spec(line).dtype.kind != "f":
+    if new.context.spec(line).dtype.kind != "f":
         return None
     if factor is not None:
         above = new("multiply", factor, above)
-    if new.walk.spec(above).shape != new.walk.spec(inner).shape:
+    if new.context.spec(above).shape != new.context.spec(inner).shape:
         return None
     return new("divide", new("sum_to", above, shape=shape), below)
 
@@ -225,7 +225,7 @@ def sum_of_quotients(line: Node, new: Writer) -> Node | None:
 
 def _is_shallow(match: Match) -> bool:
     g = match["g"]
-    return g.op.name != "strong_zero" or g.args[1].op.name != "strong_zero"
+    return bool(g.op.name != "strong_zero" or g.args[1].op.name != "strong_zero")
 
 
 _S, _G = np.array([0.0, 2.0, 0.0]), np.array([np.nan, 3.0, 0.0])

@@ -27,7 +27,7 @@ _B = np.array([[1.0, 2.0], [0.5, -1.0]])
 )
 def symmetric(line: Node, new: Writer) -> Node | None:
     """The matrix itself."""
-    x, walk = line.args[0], new.walk
+    x, walk = line.args[0], new.context
     ndim = len(walk.spec(line).shape)
     if ndim < 2 or not walk.has(x, "symmetric"):
         return None
@@ -45,8 +45,8 @@ def symmetric(line: Node, new: Writer) -> Node | None:
 def triangle(line: Node, new: Writer) -> Node | None:
     """The triangular solver."""
     a, b = line.args
-    is_lower = new.walk.has(a, "lower")
-    if not is_lower and not new.walk.has(a, "upper"):
+    is_lower = new.context.has(a, "lower")
+    if not is_lower and not new.context.has(a, "upper"):
         return None
     return new("solve_triangular", a, b, lower=is_lower, trans=0, unit_diagonal=False)
 
@@ -74,7 +74,7 @@ def inverse_times(line: Node, new: Writer) -> Node | None:
 def determinant(line: Node, new: Writer) -> Node | None:
     """The product of the diagonal."""
     a = line.args[0]
-    if not (new.walk.has(a, "lower") or new.walk.has(a, "upper")):
+    if not (new.context.has(a, "lower") or new.context.has(a, "upper")):
         return None
     return new("prod", new("diagonal", a, offset=0, axis1=-2, axis2=-1), axis=-1)
 

@@ -33,7 +33,7 @@ def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
 def _is_new(match: Match) -> bool:
     """Whether the largest has not been divided by already."""
     x = match["x"]
-    return x.op.name != "divide" or x.args[1].op.name != "stop_gradient"
+    return bool(x.op.name != "divide" or x.args[1].op.name != "stop_gradient")
 
 
 def _scaled(x: Any, *, axis: Any, keepdims: bool) -> Any:

@@ -43,7 +43,10 @@ SAME_ORDER = ("reshape", "expand_dims", "squeeze")
 def nothing(line: Node, new: Writer) -> Node | None:
     """The operand itself."""
     x = line.inputs[0]
-    if new.walk.spec(x).shape != new.walk.spec(line).shape or line.params.get("order", "C") != "C":
+    if (
+        new.context.spec(x).shape != new.context.spec(line).shape
+        or line.params.get("order", "C") != "C"
+    ):
         return None
     if line.op.name == "transpose" and not _is_identity(_axes(line, new)):
         return None
@@ -51,7 +54,7 @@ def nothing(line: Node, new: Writer) -> Node | None:
 
 
 def _axes(line: Node, new: Writer) -> tuple[int, ...]:
-    ndim = len(new.walk.spec(line).shape)
+    ndim = len(new.context.spec(line).shape)
     axes = line.params.get("axes")
     return tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
 
@@ -95,8 +98,8 @@ def reshapes(line: Node, new: Writer) -> Node | None:
     inner = line.args[0]
     if any(n.params.get("order", "C") != "C" for n in (line, inner)):
         return None
-    x, shape = inner.args[0], new.walk.spec(line).shape
-    return x if new.walk.spec(x).shape == shape else new("reshape", x, shape=shape, order="C")
+    x, shape = inner.args[0], new.context.spec(line).shape
+    return x if new.context.spec(x).shape == shape else new("reshape", x, shape=shape, order="C")
 
 
 @rule(
@@ -124,7 +127,7 @@ def broadcast_of_new_axes(line: Node, new: Writer) -> Node | None:
     """The broadcast of what had fewer axes."""
     inner = line.args[0]
     x = inner.args[0]
-    have, wanted = new.walk.spec(x).shape, new.walk.spec(inner).shape
+    have, wanted = new.context.spec(x).shape, new.context.spec(inner).shape
     extra = len(wanted) - len(have)
     if extra <= 0 or wanted != (1,) * extra + have:
         return None
@@ -143,7 +146,7 @@ def casts(line: Node, new: Writer) -> Node | None:
     """One cast, or none."""
     inner = line.inputs[0]
     x = inner.inputs[0]
-    given, between = new.walk.spec(x), new.walk.spec(inner).dtype
+    given, between = new.context.spec(x), new.context.spec(inner).dtype
     if given.weak or not holds(between, given.dtype):
         return None
     if given.dtype == line.params["dtype"]:
@@ -160,7 +163,7 @@ def casts(line: Node, new: Writer) -> Node | None:
 )
 def same_cast(line: Node, new: Writer) -> Node | None:
     """The operand itself."""
-    spec = new.walk.spec(line.args[0])
+    spec = new.context.spec(line.args[0])
     return line.args[0] if spec.dtype == line.params["dtype"] and not spec.weak else None
 
 
@@ -177,7 +180,7 @@ def same_cast(line: Node, new: Writer) -> Node | None:
 )
 def elementwise_broadcasts(line: Node, new: Writer) -> Node | None:
     """The operation on what was broadcast, broadcast again if it has to be."""
-    walk = new.walk
+    walk = new.context
     bare = [_bare(a, walk) for a in line.args]
     if all(a is b for a, b in zip(bare, line.args, strict=True)):
         return None
@@ -215,7 +218,7 @@ def _is_less(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
 )
 def elementwise_transposes(line: Node, new: Writer) -> Node | None:
     """The transpose of the operation."""
-    walk, axes = new.walk, None
+    walk, axes = new.context, None
     operands = []
     for a in line.args:
         if a.op.name == "transpose":
@@ -279,7 +282,7 @@ def einsum_transposed(line: Node, new: Writer) -> Node | None:
 )
 def sum_of_broadcast(line: Node, new: Writer) -> Node | None:
     """The number of repetitions times what was repeated, if no more than that is summed."""
-    walk, inner = new.walk, line.args[0]
+    walk, inner = new.context, line.args[0]
     have, wanted = walk.spec(inner), walk.spec(line)
     if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or line.params.get("dtype"):
         return None

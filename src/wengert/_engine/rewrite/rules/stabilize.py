@@ -284,10 +284,10 @@ def log_of_mean(line: Node, new: Writer) -> Node | None:
     exponential = inner.args[0]
     if type(line) is Node and is_stopped(exponential):
         return None
-    if exponential.op.name != "exp" or new.walk.spec(line).dtype.kind != "f":
+    if exponential.op.name != "exp" or new.context.spec(line).dtype.kind != "f":
         return None
     x = exponential.args[0]
-    full, kept = new.walk.spec(x), new.walk.spec(inner)
+    full, kept = new.context.spec(x), new.context.spec(inner)
     counts = [n for n in (*full.shape, *kept.shape) if type(n) is not int or n == 0]
     if counts or full.dtype.kind != "f":
         return None

@@ -43,7 +43,7 @@ def _is_alone(line: Node, new: Writer) -> bool:
     template = line.params["index"]
     parts = template if isinstance(template, tuple) else (template,)
     holes = sum(isinstance(p, Hole) for p in parts)
-    specs = [new.walk.spec(a) for a in _places(line)]
+    specs = [new.context.spec(a) for a in _places(line)]
     return holes == len(specs) and all(s.shape == () and s.dtype.kind in "iu" for s in specs)
 
 
@@ -62,7 +62,7 @@ def read_back(line: Node, new: Writer) -> Node | None:
     if not _is_same_place(line, inner) or not _is_alone(line, new):
         return None
     value = inner.args[1]
-    have, wanted = new.walk.spec(value), new.walk.spec(line)
+    have, wanted = new.context.spec(value), new.context.spec(line)
     return value if (have.shape, have.dtype) == (wanted.shape, wanted.dtype) else None
 
 

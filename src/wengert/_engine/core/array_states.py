@@ -1,0 +1,95 @@
+"""The states of a large array that is written to in place (copy_on_write.py).
+
+State          what an outdated node has in place of a value
+Family         the states of one array
+is_unshared    whether the caller has the only reference to an array
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from .spec import Spec
+
+
+class Family:
+    """The states of one array, and the outdated one that was put together last."""
+
+    __slots__ = ("array", "number")
+
+    def __init__(self) -> None:
+        self.number = -1
+        self.array: Any = None
+
+
+class State:
+    """One state of an array; a newer one knows how to come back to it.
+
+    Attributes
+    ----------
+    number : int
+        Which state of its family it is.
+    array : ndarray or None
+        The array itself, for the newest state.
+    newer : State or None
+        The next state; None for the newest.
+    index, old
+        What the next state has overwritten, and what stood there.
+    spec : Spec
+        Shape and dtype.
+    """
+
+    __slots__ = ("array", "family", "index", "newer", "number", "old", "spec")
+
+    def __init__(self, array: Any, family: Family, number: int) -> None:
+        self.array, self.family, self.number = array, family, number
+        self.newer: State | None = None
+        self.index = self.old = None
+        self.spec = Spec(array.shape, array.dtype)
+
+    def read(self) -> Any:
+        """The array in this state; put together again if it is outdated."""
+        family = self.family
+        if self.array is not None:
+            return self.array
+        if family.number == self.number:
+            return family.array
+        later = [self]
+        state = self.newer
+        while state is not None and state.array is None and state.number != family.number:
+            later.append(state)
+            state = state.newer
+        if state.array is not None:  # type: ignore[union-attr]
+            array = state.array.copy()  # type: ignore[union-attr]
+        else:
+            array = family.array
+            family.array, family.number = None, -1
+            if not is_unshared(array):  # somebody still looks at that state
+                array = array.copy()
+        for state in reversed(later):
+            array[state.index] = state.old
+        family.array, family.number = array, self.number
+        return array
+
+
+_UNSHARED = sys.maxsize
+
+
+def is_unshared(array: np.ndarray[Any, Any]) -> bool:
+    """Whether a local variable of the caller is the only reference to an array of its own."""
+    return sys.getrefcount(array) <= _UNSHARED and array.base is None
+
+
+def _count_local() -> int:
+    array = np.empty(1)
+    return next(n for n in range(1, 20) if _is_at_most(array, n))
+
+
+def _is_at_most(array: Any, n: int) -> bool:
+    return sys.getrefcount(array) <= n
+
+
+_UNSHARED = _count_local()
