@@ -14,8 +14,6 @@ PACKAGE = ROOT / "src" / "wengert"
 UPWARD = {
     # a checkpointed function is a custom function
     ("_engine.autodiff.checkpoint", "_engine.control_flow.checkpointed_call"),
-    # the name of what to call instead, in a message
-    ("_engine.tensor.conversion_errors", "optim"),
     # the scalar language and the functions written in it
     ("_engine.backends.llvm.ir.scalar_language", "_engine.backends.llvm.vector_math.complex"),
     ("_engine.backends.llvm.program", "_engine.backends.llvm.profile.program_summary"),
