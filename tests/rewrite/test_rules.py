@@ -7,6 +7,7 @@ from wengert.rewrite import LineRule, Rule, simplify
 import wengert as wg
 import wengert.nn  # the operations softmax and log_softmax
 from wengert._engine.core.graph_fingerprint import equals
+from wengert._engine.rewrite.pattern import together, traced
 from wengert._engine.rewrite.rules import (
     algebra,
     constant_folding,
@@ -148,3 +149,22 @@ def test_other_dtypes_are_kept_or_left_alone(rule, dtype):
     else:
         # At least as accurate, so they may differ by what the original is wrong.
         np.testing.assert_allclose(got, wanted, rtol=2e-2 if dtype == "float16" else 1e-5)
+
+
+def test_patterns_traced_together_are_those_traced_alone():
+    rules = [r for r in RULES if isinstance(r, Rule)]
+    alone = [repr(traced(r.pattern, r.operands, *r._options)) for r in rules]
+    seen = together(lambda: [repr(traced(r.pattern, r.operands, *r._options)) for r in rules])
+    assert len(rules) > 40 and seen == alone
+
+
+def test_patterns_are_traced_whatever_is_open():
+    rule = next(r for r in RULES if isinstance(r, Rule))
+    alone = repr(traced(rule.pattern, rule.operands, *rule._options))
+
+    def inside(x):
+        with wg.scope("model"), wg.no_grad():
+            assert repr(traced(rule.pattern, rule.operands, *rule._options)) == alone
+        return x * 2.0
+
+    wg.trace(inside)(1.0)

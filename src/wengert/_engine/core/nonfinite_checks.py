@@ -24,7 +24,7 @@ from .dynamic_scope import Block, Blocks
 from .recording import naming
 from .spec import spec_of
 
-UNSEEN: Blocks[bool] = Blocks("wengertUNSEEN", False)
+UNSEEN: Blocks[bool] = Blocks("wengert_unseen", False)
 SHOWN = 6  # an array of no more elements is shown as it is
 ADVICE = (
     "Keep the operands away from there (np.where around them, or clip them), or look at where they "

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import Context
+from contextlib import contextmanager, nullcontext
+from contextvars import Context, ContextVar
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,13 +29,14 @@ from wengert._engine.core.graph_fingerprint import is_stopped
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import CONSTANT, Leaf, Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.recording import enable_grad, tracing
+from wengert._engine.core.recording import tracing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import derivation, placeholder
 from wengert.errors import ArgumentError, at, user_line
 
+T = TypeVar("T")
 SAMPLES: Mapping[str, tuple[Any, Any]] = {"axis": (0, 1), "keepdims": (False, True)}
 _LENGTH = dim("pattern_length")  # of all axes: what depends on it cannot be a pattern
 _MOST_COMMUTATIVE = 8
@@ -140,20 +142,44 @@ def traced(
 
     def tree(values: Mapping[str, Any]) -> Any:
         nodes = [placeholder(spec[n], n) for n in names]
-        with tracing(), enable_grad(), derivation(0) as origin:
-            origin.where = "a pattern"  # its nodes need no line of a user's, which takes a search
+        with nullcontext() if _together.get() else _trace():
             out = fun(*map(wrap, nodes), **values)
         holes = dict(zip(nodes, places, strict=True))
         return _tree(out.node if isinstance(out, Handle) else out, holes, fun)
 
-    # In a context of its own: whatever policy, scope or trace is open has nothing to do with it.
-    alone = Context().run
+    alone = _call if _together.get() else Context().run
     first = {p: samples[p][0] for p in params}
     found: Tree = alone(tree, first)
     for p in params:
         other = alone(tree, {**first, p: samples[p][1]})
         found = _generalised(found, other, p, samples[p], fun)
     return found
+
+
+# Patterns are traced in a context of their own: no open policy, scope or trace applies to them.
+_together = ContextVar("wengert_patterns_together", default=False)
+
+
+def together(function: Callable[[], T]) -> T:
+    """Call a function that traces many patterns, in one trace."""
+
+    def call() -> T:
+        _together.set(True)  # this context ends with the call
+        with _trace():
+            return function()
+
+    return Context().run(call)
+
+
+@contextmanager
+def _trace() -> Iterator[None]:
+    with tracing(), derivation(0) as origin:
+        origin.where = "a pattern"  # its nodes have no user line, and finding one takes long
+        yield
+
+
+def _call(function: Callable[..., T], *args: Any) -> T:
+    return function(*args)
 
 
 def _tree(x: Any, holes: Mapping[Node, int], fun: Any) -> Any:
@@ -203,7 +229,10 @@ def _odd(name: str, fun: Any) -> ArgumentError:
 
 def variants(tree: Any) -> list[Any]:
     """The same tree with the operands of commutative operations in every order."""
-    if _count(tree) > _MOST_COMMUTATIVE:
+    count = _count(tree)
+    if not count:
+        return [tree]
+    if count > _MOST_COMMUTATIVE:
         raise ArgumentError(
             f"a pattern with more than {_MOST_COMMUTATIVE} commutative operations. Split it, or "
             f"write a rule as a function of the line{at(user_line())}."

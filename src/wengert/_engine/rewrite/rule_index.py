@@ -17,7 +17,7 @@ from typing import Any
 
 from wengert._engine.core.op import Op
 
-from .pattern import Hole, Line, Number
+from .pattern import Hole, Line, Number, together
 from .rule import AnyRule, Descriptor, LineRule, Rule
 
 Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of it that can match
@@ -43,13 +43,16 @@ class Index:
         self._by_root: dict[Op, list[Candidate]] = {}
         self._any: list[tuple[int, LineRule]] = []
         self._found: dict[Any, tuple[Candidate, ...]] = {}
+        together(self._enter_all)
+
+    def _enter_all(self) -> None:
         for i, rule in enumerate(self.rules):
             if isinstance(rule, LineRule):
                 self._any.append((i, rule))
                 continue
             for tree in rule.orders:
                 self._by_root.setdefault(tree.op, []).append((i, tree))
-                self._note_numbers(tree)
+            self._note_numbers(rule.orders[0])  # the other orders have the same
 
     def _note_numbers(self, tree: Any) -> None:
         if type(tree) is Number:
