@@ -5,7 +5,9 @@
 #   make demo      train on scikit-learn's digits and show the graph (examples/digits.py)
 #   make examples  run every example in full
 #   make test      lint, layers, types, tests and documentation: what CI runs
-#   make test-all  the same, with the slow tests
+#   make quick     lint, layers and a few cases of each test: a minute
+#   make test-all  what `make test` runs, with the slow tests
+#   make test-durations  run the tests, and write down how long they took (tests/durations.json)
 #   make test-oldest  a broad selection with the oldest NumPy, SciPy, llvmlite and optree
 #                  that pyproject.toml allows (part of the two above); OLDEST_PYTHON=python3.12 where
 #                  `python3` is newer than these versions know
@@ -26,10 +28,10 @@ OLDEST := .venv-oldest/bin
 OLDEST_PYTHON ?= $(PYTHON)
 PYTENSOR := .venv-pytensor/bin
 
-# A file of tests stays in one process; tests/conftest.py says which files begin.
-PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
+# How many processes the tests are divided among.
+PROCESSES ?= 2
 # Small products gain nothing from threads, and lose much where the cores are busy.
-test test-all test-oldest: export OPENBLAS_NUM_THREADS ?= 1
+quick test test-all test-oldest test-durations: export OPENBLAS_NUM_THREADS ?= 1
 
 # Modules are compiled when they are first imported, and kept: pip, which would compile all of them,
 # takes twice the time, and a process that keeps none pays for each import again.
@@ -38,7 +40,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
 .DEFAULT_GOAL := test
 .NOTPARALLEL:
-.PHONY: demo examples test test-all test-oldest bench gradbench guard guard-update docs lint format layers types clean
+.PHONY: demo examples quick test test-all test-durations test-oldest bench gradbench guard guard-update docs lint format layers types clean
 
 demo: .venv/ready
 	@$(BIN)/python examples/digits.py
@@ -46,16 +48,22 @@ demo: .venv/ready
 examples: .venv/ready
 	@for script in examples/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+quick: lint layers
+	@$(BIN)/python tests/run.py -n $(PROCESSES) --quick
+
 test: lint layers types
-	@$(BIN)/python -m pytest $(PARALLEL)
+	@$(BIN)/python tests/run.py -n $(PROCESSES)
 	@$(MAKE) --no-print-directory test-oldest
 
 test-all: lint layers types
-	@$(BIN)/python -m pytest -m "" $(PARALLEL)
+	@$(BIN)/python tests/run.py -n $(PROCESSES) -m ""
 	@$(MAKE) --no-print-directory test-oldest
 
+test-durations: .venv/ready
+	@$(BIN)/python tests/run.py -n $(PROCESSES) --record
+
 test-oldest: .venv-oldest/ready
-	@$(OLDEST)/python -m pytest -p no:cacheprovider $(PARALLEL) $$($(OLDEST)/python tests/oldest.py tests)
+	@$(OLDEST)/python tests/run.py -n $(PROCESSES) -p no:cacheprovider $$($(OLDEST)/python tests/oldest.py tests)
 
 lint: .venv/ready
 	@$(BIN)/ruff check .

@@ -14,7 +14,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TOOLS = ("pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "mpmath")  # as new as you like
+TOOLS = ("pytest", "pytest-timeout", "hypothesis", "mpmath")  # as new as you like
 TESTS = """
     backends/test_backends.py backends/llvm/test_engine.py backends/llvm/test_entry.py
     backends/llvm/test_halves.py backends/llvm/test_integers.py
