@@ -9,6 +9,7 @@ of this run, which its processes share, so that the user's own cache is neither 
     rng          a generator seeded by the name of the test
     operations   on the configuration: the library's own, as test modules may register others
     --quick      a few cases of each function (tests/selection.py)
+    machine code made in a hurry where a test is of something else (tests/machine_code.py)
     fast, wide   hypothesis profiles: `pytest --hypothesis-profile=wide` searches afresh, and longer
 """
 
@@ -30,7 +31,7 @@ import wengert as wg
 from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.op import REGISTRY
 
-from . import selection
+from . import machine_code, selection
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job in the background of a script ignores Ctrl-C, and so would the programs that tests run.
@@ -65,6 +66,17 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     """Mark the cases that this run leaves out."""
     selection.sampled(items, config.getoption("--quick"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Most tests are compiled in a hurry."""
+    undo = machine_code.quick_code() if machine_code.is_quick(item) else None
+    try:
+        return (yield)
+    finally:
+        if undo is not None:
+            undo()
 
 
 def pytest_collection_finish():

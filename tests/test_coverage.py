@@ -55,6 +55,7 @@ def _answer(said):
     return "no" if isinstance(said, str) and ": " in said else said
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("space", SPACES)
 def test_a_sample_of_the_facts_is_so(space):
     here()

@@ -96,6 +96,7 @@ def cases():
     ]
 
 
+@pytest.mark.sample(3)
 @needs_gcc
 @pytest.mark.parametrize("name", cases())
 def test_answers_agree_with_c(name):

@@ -335,12 +335,14 @@ def registry_is_left_alone():
     assert before == REGISTRY
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(("law", "build"), FAULTS)
 def test_the_law_finds_the_fault(law, build, rng):
     with pytest.raises(CheckError):
         LAWS[law](build(), rng)
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize(
     "build", dict.fromkeys(p.values[1] for p in FAULTS), ids=lambda b: b.__name__
 )

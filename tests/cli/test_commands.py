@@ -168,6 +168,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_mistakes_are_one_message(capsys, config, mistake):
     import re

@@ -633,6 +633,7 @@ CONVOLUTIONS = [
 ]
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize(("one", "two", "axes", "dot_axes"), CONVOLUTIONS)
 def test_convolve_along_axes(one, two, axes, dot_axes, mode):

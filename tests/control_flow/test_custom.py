@@ -145,6 +145,7 @@ DERIVATIVES = {
 SOME = [pytest.param(w, ALL[k % len(ALL)], id=n) for k, (n, w) in enumerate(DERIVATIVES.items())]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("what", "f"), SOME)
 def test_a_right_rule_gives_the_right_derivative(what, f):
     compiled, expected = wg.jit(what(f)), what(plain)(X, Y)
@@ -216,6 +217,7 @@ def test_softmax_with_cross_entropy_has_the_derivative_of_its_rule(way):
     close(way(wg.grad(cross_entropy))(large, 1), [1.0, -1.0, 0.0])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp", "primitive"])
 @ways
 def test_a_function_without_a_derivative_has_that_of_its_rule(kind, way):

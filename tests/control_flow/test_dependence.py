@@ -134,6 +134,7 @@ def switched(a, b):
     return wg.scan(outer, (a, b), np.array([0, 1, 2, 1, 0]))[0]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("f", [inside, handed_on, unstepped, ended, collected, switched])
 @pytest.mark.parametrize("derive", [wg.jacfwd, wg.jacrev])
 def test_what_loops_and_choices_inside_move(f, derive):

@@ -9,6 +9,7 @@ X = np.arange(3.0)
 A = np.arange(9.0).reshape(3, 3) / 7.0
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 10])
 @pytest.mark.parametrize(
     "read",

@@ -51,6 +51,7 @@ def test_scan_is_a_loop_along_rows(reverse):
         alike(found, wanted)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("lower", "upper"), [(0, 4), (-2, 3), (2, 2), (3, 1), (-1, -5)])
 def test_fori_loop_is_a_range(lower, upper):
     def step(i, c):
@@ -87,6 +88,7 @@ def test_while_loop_is_a_while():
         alike(found, (value, np.int64(count)))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("size", [None, 1, 2, 3, 4, 9])
 def test_map_is_a_stack(size):
     def f(row):
@@ -101,6 +103,7 @@ def test_map_is_a_stack(size):
         np.testing.assert_allclose(found, exact, 1e-12)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 8, 13])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan_is_cumulative(n, reverse):
@@ -138,6 +141,7 @@ class Pair(NamedTuple):
     right: Any
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "start",
     [

@@ -35,6 +35,7 @@ def test_no_schedule_takes_fewer_steps(room):
         assert max((a.slot for a in actions), default=0) < room
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 @pytest.mark.parametrize("kept", [left, spread])
 def test_the_way_back_from_what_is_left(kept, block):
@@ -103,6 +104,7 @@ def ways(f, *args):
     return [wg.trace(f)(*args)(*args), wg.jit(f)(*args)]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("room", ROOMS)
 def test_gradients_are_the_same(room):
     for n in (0, 1, 2, 30):

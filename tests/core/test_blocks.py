@@ -196,6 +196,7 @@ def opened(*blocks):
             stack.enter_context(block)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("act", INTERRUPTED.values(), ids=INTERRUPTED)
 def test_an_interrupt_wherever_one_can_be(act):
     """Python looks for Ctrl-C where a function begins or goes on, and after each call of one of C.

@@ -254,6 +254,7 @@ def at(name):
     return np.array(list(CASES[name][1]))
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", CASES)
 def test_eager(name):
     f = CASES[name][0]
@@ -262,6 +263,7 @@ def test_eager(name):
             require(name, way, derivative(f, way)(at(name)))
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", CASES)
 def test_graphs(name):
     """Interpreted and native, several derivatives in one graph."""
@@ -298,6 +300,7 @@ def simplified(f, way, x):
     return graph
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", CASES)
 def test_simplified_in_between(name):
     f, x = CASES[name][0], at(name)

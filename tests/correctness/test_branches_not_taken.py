@@ -179,6 +179,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", CASES)
 def test_what_was_not_chosen_has_no_influence(name):
     check(CASES[name])
@@ -221,6 +222,7 @@ def back_from_ones(f):
     return lambda x: wg.grad(lambda x: np.sum(f(x)))(x)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", THIRD)
 def test_third_derivatives(name):
     f, x, want = THIRD[name]

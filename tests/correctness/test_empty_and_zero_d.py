@@ -104,6 +104,7 @@ def answers(f, call, x):
 FUNCTIONS = dict(functions())
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore")  # means and variances of nothing
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_function(shape):
@@ -179,6 +180,7 @@ EMPTY = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", EMPTY)
 def test_gradients(name):
     check(EMPTY[name])

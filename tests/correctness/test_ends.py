@@ -89,6 +89,7 @@ FLAT = {  # functions that are flat, or straight, at infinity: slopes there, the
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", FLAT)
 def test_infinity(name):
     """Slopes and second derivatives are their limits, in all mixtures of modes, in graphs too."""
@@ -115,6 +116,7 @@ def test_infinity(name):
                 np.testing.assert_array_equal(found, np.zeros(x.shape))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", CASES)
 def test_ends(name):
     check(CASES[name])
@@ -129,6 +131,7 @@ def test_a_sigmoid_written_by_hand_overflows_without_harm():
         np.testing.assert_array_equal(wg.jit(wg.grad(f))(x), [0, 0.25, 0])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("scale", [1e260, 1e-260])
 @pytest.mark.parametrize("second", [wg.hessian, lambda f: wg.jacrev(wg.grad(f))])
 @pytest.mark.parametrize("way", [lambda f: f, wg.jit])

@@ -28,6 +28,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_of_half_precision(name):
     f = FUNCTIONS[name]

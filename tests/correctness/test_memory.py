@@ -50,6 +50,7 @@ def program(x):
     return np.sum(rows) + np.sum(np.sort(x, axis=0)[0]) * np.max(x) + np.vdot(x, np.sqrt(x))
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_derivatives_do_not_depend_on_the_layout(name):
     given = np.asarray(LAYOUTS[name])
@@ -101,6 +102,7 @@ def test_views_of_a_tensor_that_overlap():
     np.testing.assert_array_equal(wg.jit(wg.grad(f))(x), [1.0, 2.0 + 20.0, 20.0 + 200.0])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", [">f4", ">f8", ">c8", ">c16", "<f2", ">f2"])
 def test_gradients_have_the_dtype_of_their_argument(dtype):
     x = np.array([1.0, 2.0]).astype(dtype)

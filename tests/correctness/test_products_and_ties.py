@@ -67,11 +67,13 @@ TIES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products(name):
     check(PRODUCTS[name])
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", TIES)
 def test_ties(name):
     check(TIES[name])
@@ -87,6 +89,7 @@ ORDERED = {  # with the weights that the elements of a sorted row have
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", ORDERED)
 @pytest.mark.parametrize("x", [[2.0, 2.0, 1.0, 5.0], [3.0, 3.0, 3.0, 3.0], [1.0, 2.0, 2.0, 2.0]])
 def test_sorting_and_its_kin_choose_each_element_once(name, x):

@@ -368,6 +368,7 @@ def wrong(style, factor):
     return as_operation(Double), {}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("style", ["behaviour", "operator", "primitive", "decorated", "op"])
 def test_check_op_finds_a_wrong_rule_of_any_style(style):
     for factor in (1.0, 1.0 + 1e-4):

@@ -199,6 +199,7 @@ SYMBOLIC = {
 }
 
 
+@pytest.mark.sample(37)
 @pytest.mark.parametrize("name", SYMBOLIC)
 def test_programs_for_all_sizes(name):
     with np.errstate(all="ignore"):

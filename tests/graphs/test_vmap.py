@@ -165,6 +165,7 @@ INDICES = [
 ]
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("read", INDICES)
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])
 def test_index_arrays(read, axes):

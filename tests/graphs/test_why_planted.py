@@ -65,6 +65,7 @@ def program(seed, fault=None):
     return names["f"], place + 3, rng.normal(size=4)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("seed", range(50))
 def test_without_a_fault_nothing_is_found(seed):
     f, _, x = program(seed)
@@ -73,6 +74,7 @@ def test_without_a_fault_nothing_is_found(seed):
     np.testing.assert_array_equal(found.gradient, wg.grad(f)(x))
 
 
+@pytest.mark.sample(76)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_planted_fault_is_found(fault, seed):

@@ -74,6 +74,7 @@ def operand(dtype):
     return np.array(VALUES[dtype], dtype)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "dtype", [pytest.param(d, marks=[] if d in "?bD" else pytest.mark.slow) for d in DTYPES]
 )
@@ -84,6 +85,7 @@ def test_functions_of_one_operand(dtype):
 PAIRS = [a + b for a in DTYPES for b in DTYPES]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "pair", [pytest.param(p, marks=[] if p in QUICK_PAIRS else pytest.mark.slow) for p in PAIRS]
 )
@@ -105,6 +107,7 @@ def test_python_numbers_beside_arrays(dtype):
     assert compare(functions, operand(dtype)) == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["b", "B", "h", "Q"])
 def test_python_integers_that_are_arguments(dtype):
     """The program is one for all integers: it looks at them when it runs."""
@@ -227,6 +230,7 @@ def test_linear_algebra(dtype):
             np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("value", "dtype"), [(2**62, "q"), (2**63, "Q"), (100, "b"), (250, "B"), (30000, "h")]
 )
@@ -240,6 +244,7 @@ def test_sums_beyond_the_dtype(value, dtype):
 # ---- ends of the range ---------------------------------------------------------------------------
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6, pytest.param(12, marks=pytest.mark.slow)])
 def test_determinants_of_denormal_numbers(n):
     a = np.random.default_rng(n).normal(size=(n, n))
@@ -251,6 +256,7 @@ def test_determinants_of_denormal_numbers(n):
     np.testing.assert_array_equal(f(np.zeros((n, n))), (0.0, -np.inf))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("p", [None, 1, -1, 2, -2, "fro", np.inf])
 def test_conditions_of_singular_matrices_are_infinite(p):
     f = lambda a: la.cond(a, p)  # noqa: E731

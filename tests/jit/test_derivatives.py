@@ -57,6 +57,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("way", WAYS)
 def test_by_one_argument(way):
     make, want = WAYS[way]

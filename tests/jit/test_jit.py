@@ -1,5 +1,6 @@
 """Compiled functions: containers, keywords, static arguments, closures, results of all sorts."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.jit.captured_state import States
 from wengert.errors import (
     ArgumentError,
     BackendError,
@@ -86,6 +88,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_containers(name):
     f, args = CONTAINERS[name]
@@ -406,6 +409,26 @@ def test_threads_compile_once():
     for t in threads:
         t.join()
     assert len(found) == 160 and len(set(found)) == 1
+    assert f.cache_info().traces == 1
+
+
+def test_threads_that_find_no_program_at_the_same_time_compile_once(monkeypatch):
+    """Whoever looks at what the function captures waits for the other, if it may come there."""
+    meeting = threading.Barrier(2)
+    discovered = States.discovered
+
+    def late(self, call, level):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            meeting.wait(0.1)
+        return discovered(self, call, level)
+
+    monkeypatch.setattr(States, "discovered", late)
+    f = wg.jit(lambda x: np.sum(np.sin(x) ** 2))
+    threads = [threading.Thread(target=f, args=(X,)) for _ in range(2)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
     assert f.cache_info().traces == 1
 
 

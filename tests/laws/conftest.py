@@ -9,17 +9,11 @@ laws that cost most are run for one in SAMPLE of them (chosen by the checksum of
 choice does not move when functions are added), and for all of them by `make test-all`; their values
 in native code for one in SAMPLE_OF_VALUES.  Their values are in every run, and so are their
 derivatives against mpmath's, in both modes to second order (tests/scipy/test_special_*.py).
-
-Most of what laws of native code cost is LLVM choosing good instructions.  Two of them leave it out,
-as native code itself does for what seldom runs; `make test-all` does not, nor does the law of the
-native values, nor any test of tests/backends.
 """
 
-import importlib
 import zlib
 
 import pytest
-from wengert.backends import backends
 
 from wengert.testing.laws.common import LAWS, laws_of
 
@@ -40,7 +34,6 @@ COSTLY = {
 NATIVE_VALUES = "test_native_values_agree"
 # mpmath integrates for seconds; the other results of these functions stay.
 SLOW_ORACLES = {"special.iti0k0.1", "special.itj0y0.1"}
-QUICK = {"test_native_derivatives_agree", "test_native_sizes_agree"}
 
 
 def pytest_generate_tests(metafunc):
@@ -61,14 +54,3 @@ def is_passed_over(name, law):
         return True
     sample = SAMPLE if law in COSTLY else SAMPLE_OF_VALUES if law == NATIVE_VALUES else 1
     return name.startswith(ALIKE) and zlib.crc32(name.encode()) % sample != 0
-
-
-@pytest.fixture(autouse=True)
-def quick(request, monkeypatch):
-    """Machine code made in a quarter of the time, of programs that run once."""
-    is_thorough = not request.config.option.markexpr  # `make test-all`
-    if is_thorough or request.function.__name__ not in QUICK or "llvm" not in backends():
-        return
-    kept = importlib.import_module("wengert._engine.backends.llvm.program_cache")
-    compiled = kept.kept_object_of
-    monkeypatch.setattr(kept, "kept_object_of", lambda text, _: compiled(text, quick=True))

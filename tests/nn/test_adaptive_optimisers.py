@@ -87,6 +87,7 @@ def test_equal_gradients_do_not_make_a_negative_variance():
     assert np.all(np.isfinite(steps))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_compiled_steps_are_the_eager_ones(make):
     target = np.array([0.3, 0.1, -0.2])

@@ -117,6 +117,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_second_order(name):
     check_grads(lambda x: np.sum(np.sin(SMOOTH[name](x))), (ROW,), order=2, entries=False)

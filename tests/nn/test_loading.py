@@ -58,6 +58,7 @@ def generators():
     ]
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("kind", [0, 1, 2], ids=["PCG64", "MT19937", "Philox"])
 @pytest.mark.parametrize("prefetch", [0, 2])
 @pytest.mark.parametrize("stop", [0, 1, 3, 4, 5, 7])

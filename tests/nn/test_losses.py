@@ -22,6 +22,7 @@ def test_operations_keep_the_laws(name):
     check_op(wg._engine.core.op.lookup(name))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 @pytest.mark.parametrize(
     ("loss", "target"),

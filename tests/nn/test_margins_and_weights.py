@@ -219,6 +219,7 @@ def cosine(x, y, axis, eps=1e-8):
     return np.sum(x * y, axis=axis) / (sizes[0] * sizes[1])
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     ("one", "two", "axis"),

@@ -150,6 +150,7 @@ METHODS = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("method", METHODS)
 def test_minimize_by_every_method(method):
     found = optim.minimize(

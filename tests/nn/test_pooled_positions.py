@@ -45,6 +45,7 @@ def by_trying(x, size, adaptive):
     return found
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", CASES)
 def test_positions_are_the_same_eager_compiled_and_batched(case, rng):
     pool, size, shape = CASES[case]

@@ -58,6 +58,7 @@ def test_an_optimiser_follows_its_schedule(schedule):
     assert optimizer.lr == pytest.approx(float(schedule(9)))
 
 
+@pytest.mark.sample(10)
 @EACH
 @pytest.mark.parametrize("make", [optim.SGD, optim.Adam], ids=["sgd", "adam"])
 def test_compiled_steps_follow_it_too(schedule, make):

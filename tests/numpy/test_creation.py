@@ -158,6 +158,7 @@ RANGES = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", RANGES)
 def test_ranges(name, agree):
     agree(RANGES[name], A, B, order=2)

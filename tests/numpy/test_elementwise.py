@@ -49,6 +49,7 @@ def test_ufuncs_are_numpys_own(name):
     assert getattr(wnp, name) is getattr(np, name)
 
 
+@pytest.mark.sample(42)
 @pytest.mark.parametrize("name", UFUNCS)
 def test_every_dtype(name):
     """What NumPy computes, a tensor computes bit for bit; what NumPy refuses, so does it."""
@@ -151,6 +152,7 @@ POINTS = {
 }
 
 
+@pytest.mark.sample(73)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions(name, point):

@@ -23,6 +23,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_histograms_agree_with_numpy(name, agree):
     agree(CASES[name], X, Y, WEIGHTS)

@@ -60,6 +60,7 @@ INDICES = {
 }
 
 
+@pytest.mark.sample(17)
 @pytest.mark.parametrize("name", INDICES)
 def test_reading(name):
     index = INDICES[name]
@@ -73,6 +74,7 @@ def test_reading(name):
     np.testing.assert_array_equal(wg.grad(lambda x: np.sum(x[index]))(X), counts)
 
 
+@pytest.mark.sample(17)
 @pytest.mark.parametrize("name", INDICES)
 def test_assignment(name, rng):
     index = INDICES[name]
@@ -237,6 +239,7 @@ CASES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("name", CASES)
 def test_functions_agree_with_numpy(name, agree):
     agree(CASES[name], X, V)
@@ -369,6 +372,7 @@ def test_a_branch_not_taken_is_zero_and_not_nan():
     np.testing.assert_array_equal(got, [0.25, 0.0])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "window, axis", [((2, 2), None), (2, 0), (2, -1), ((1, 3), (1, 0)), ((2, 2), (1, 1)), (0, 0)]
 )

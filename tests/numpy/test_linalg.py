@@ -142,6 +142,7 @@ def same(f, arrays, rtol=1e-10):
         np.testing.assert_allclose(g.numpy(), w, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", CASES)
 def test_value_and_derivatives(name, rng):
     f, *shapes = CASES[name]
@@ -150,6 +151,7 @@ def test_value_and_derivatives(name, rng):
     check_grads(f, arrays, order=2)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", COMPLEX)
 def test_complex_matrices(name, rng):
     f, *shapes = COMPLEX[name]
@@ -184,6 +186,7 @@ def _like(out, ones):
 ORDERS = [None, 1, -1, 2, -2, np.inf, -np.inf]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("order", [*ORDERS, "fro", "nuc"])
 def test_matrix_norms(order, rng):
     for kind in (float, complex):
@@ -198,6 +201,7 @@ def test_matrix_norms(order, rng):
             check_grads(f, [x], order=1)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("order", [*ORDERS, 0, 3, 1.5])
 def test_vector_norms(order, rng):
     for kind in (float, complex):
@@ -305,6 +309,7 @@ def test_cholesky_gradient_is_symmetric(rng):
 # ---- operations without a NumPy name -----------------------------------------------------------
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("trans", [0, 1, 2])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("unit", [False, True])
@@ -358,6 +363,7 @@ EMPTY = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", EMPTY)
 def test_empty_matrices(name):
     f, shape = EMPTY[name]

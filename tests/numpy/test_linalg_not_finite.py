@@ -64,6 +64,7 @@ def test_an_eager_run_refuses_them(name):
             refuses(FUNCTIONS[name], wg.tensor(spoiled(n, value)), name)
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("n", [3, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [f for f in FUNCTIONS if f not in VALUED])
 def test_a_compiled_program_refuses_them(name, n):

@@ -38,6 +38,7 @@ def leaves(x):
     return x if isinstance(x, tuple | list) else (x,)
 
 
+@pytest.mark.sample(118)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("ours", "theirs"), list(functions()))
 def test_a_list_is_the_array_of_it(ours, theirs):
@@ -83,6 +84,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("namespace", [wnp, anp], ids=["wengert.numpy", "compat"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_values_and_derivatives(case, namespace):

@@ -93,6 +93,7 @@ def evaluated(text, x):
     return eval(compile(text, place, "eval"), NAMES | names)
 
 
+@pytest.mark.sample(26)
 @pytest.mark.parametrize("text", LISTS)
 def test_the_line_to_write_is_named_and_right(text):
     wanted = evaluated(text, X)

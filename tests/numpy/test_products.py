@@ -59,6 +59,7 @@ if hasattr(np, "matvec"):
     SHAPES["vecmat"] = (lambda xp, a, b: xp.vecmat(a, b), (3,), (2, 3, 4))
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("name", SHAPES)
 def test_product(name, rng, agree):
     f, *shapes = SHAPES[name]
@@ -90,6 +91,7 @@ def random_contraction(rng):
     return words, out, shapes
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32", "int8", "bool", "complex128"])
 def test_any_contraction_is_einsum(dtype, rng):
     for _ in range(200):

@@ -62,6 +62,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.sample(72)
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.parametrize("axis", AXES, ids=str)
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -82,6 +83,7 @@ def test_reduction(name, axis, keepdims, rng):
         check(lambda x: REDUCTIONS[name](x, axis=axis, keepdims=keepdims), x)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "max", "min"])
 def test_where_and_initial(name, rng):
     x = rng.normal(size=(3, 4))
@@ -195,6 +197,7 @@ ZEROS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("zeros", ZEROS)
 def test_prod_with_zeros_to_third_order(zeros):
     x, c = np.array(ZEROS[zeros][:4]), np.arange(1.0, 5.0)
@@ -318,6 +321,7 @@ def test_logsumexp_at_infinity():
 ORDERS = [0, 0.5, 1, 1.5, 2, 3, -1, -2, np.inf, -np.inf]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("ord", ORDERS)
 def test_vector_norm(ord, rng):
     x = rng.normal(size=(2, 3)) + 0.1
@@ -346,6 +350,7 @@ def test_matrix_norm(ord, rng):
 # ---- running -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("axis", [None, 0, -1])
 @pytest.mark.parametrize("f", [np.cumsum, np.cumprod, np.nancumsum, np.nancumprod])
 def test_running(f, axis, rng):
@@ -394,6 +399,7 @@ def test_interp(rng):
     check(lambda x, fp: np.interp(x, [1.0], fp), x, fp[:1])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 @pytest.mark.parametrize("sizes", [(5, 3), (3, 5), (4, 4), (5, 2), (2, 5), (1, 3)])
 def test_convolve_and_correlate(mode, sizes, rng):
@@ -444,6 +450,7 @@ QUANTILE_METHODS = """linear weibull hazen interpolated_inverted_cdf median_unbi
     nearest""".split()
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("method", QUANTILE_METHODS)
 def test_quantile_methods(method, rng):
     x = rng.permutation(28).reshape(2, 7, 2) + rng.random((2, 7, 2)) * 0.5

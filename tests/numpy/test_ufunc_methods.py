@@ -28,6 +28,7 @@ REORDERABLE = [np.add, np.multiply, np.maximum, np.minimum, np.logaddexp, np.log
 ORDERED = [np.subtract, np.divide, np.power, np.arctan2]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ufunc", REORDERABLE, ids=lambda u: u.__name__)
 def test_reduce(ufunc, rng):
     x = rng.normal(size=(3, 2, 2))
@@ -49,6 +50,7 @@ def test_reduce_by_folding(ufunc, rng):
         ufunc.reduce(wg.tensor(x), axis=None)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum, np.hypot, np.logaddexp])
 def test_reduce_with_where_and_initial(ufunc, rng):
     x = rng.normal(size=(3, 4))
@@ -82,6 +84,7 @@ def test_reduce_out(rng):
 ACCUMULATED = [np.add, np.multiply, np.maximum, np.minimum, np.logaddexp, np.subtract, np.hypot]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ufunc", ACCUMULATED, ids=lambda u: u.__name__)
 def test_accumulate(ufunc, rng):
     x = rng.normal(size=(3, 5)) + 2.0
@@ -110,6 +113,7 @@ def test_long_accumulations():
     np.testing.assert_array_equal(slope, np.ones_like(x))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "ufunc", [np.add, np.multiply, np.divide, np.maximum, np.hypot], ids=lambda u: u.__name__
 )
@@ -153,6 +157,7 @@ def written(ufunc, index):
     return f
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("index", INDICES)
 @pytest.mark.parametrize(
     "ufunc",

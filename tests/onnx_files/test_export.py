@@ -49,6 +49,7 @@ def check(what, specs, dtype, sizes=(2, 3)):
         agree(run(data, *arrays), flat(what(*arrays)), dtype)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "name", [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in MODELS]
@@ -117,6 +118,7 @@ def indexed(x, i):
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("function", [elementary, trigonometric, reduced, shaped, indexed])
 def test_functions(function, dtype):

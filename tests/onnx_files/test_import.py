@@ -29,6 +29,7 @@ def test_layers_come_back(name):
     back(make().eval(), [S(s) for s in shapes])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("function", [elementary, reduced, shaped, indexed, loops])
 def test_functions_come_back(function):
     specs = [S(("n", 4, 5))] + [S(2, np.int64)] * (function is indexed)

@@ -88,6 +88,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_small_file_cannot_ask_for_any_memory(name):
     nodes = list(HOSTILE[name])

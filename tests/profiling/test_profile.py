@@ -137,6 +137,7 @@ def test_several_results_and_named_sizes():
     assert seen.value["b"] == (100.0, None)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("f", "x"),
     [

@@ -65,6 +65,7 @@ DISCRETE = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_distributions(name):
     draw, law = CONTINUOUS[name]
@@ -90,6 +91,7 @@ def test_distributions_of_whole_numbers(name):
     assert stats.chisquare(got[some], want[some] * (got.sum() / want[some].sum())).pvalue > 1e-3
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_every_backend_gives_the_same_numbers(name):
     """To the last bit, but for functions of wengert's own: exp, log, tan, of which each rounds."""
@@ -161,6 +163,7 @@ def bessel_ratio(c):
     return ive(1, c) / ive(0, c)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", MEANS)
 def test_gradients_of_means_are_those_of_exact_means(name):
     """Within five standard errors of the estimate, at orders one and two."""
@@ -179,6 +182,7 @@ def test_gradients_of_means_are_those_of_exact_means(name):
         assert abs(np.mean(slopes) - want) < 5.0 * error + 1e-6
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "draw",
     [

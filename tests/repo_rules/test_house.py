@@ -20,13 +20,13 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "wengert"
-MODULES = sorted(PACKAGE.rglob("*.py"))
+from . import sources
+from .sources import PACKAGE, ROOT, tree_of
+
+MODULES = sorted(sources.MODULES.values())
 FOLDERS = ("src", "tests", "docs", "examples", "benchmarks", "tools", ".ci")
 FILE_LIMIT = 450
 FUNCTION_LIMIT = 60
@@ -82,11 +82,6 @@ def offences(pattern):
 
 def relative(path):
     return path.relative_to(PACKAGE).as_posix()
-
-
-@functools.cache
-def tree_of(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def where(path, node):

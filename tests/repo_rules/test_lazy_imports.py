@@ -6,11 +6,11 @@ goes up today, with the reason; it may only shrink.
 """
 
 import ast
+import functools
 import tomllib
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "src" / "wengert"
+from .sources import MODULES, ROOT, package_of, tree_of
+
 UPWARD = {
     # a checkpointed function is a custom function
     ("_engine.autodiff.checkpoint", "_engine.control_flow.checkpointed_call"),
@@ -19,19 +19,6 @@ UPWARD = {
     ("_engine.backends.llvm.program", "_engine.backends.llvm.profile.program_summary"),
 }
 CALLS = {"Late", "late_names", "import_module"}
-
-
-def module_of(path):
-    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-    return ".".join(parts).removesuffix(".__init__")
-
-
-MODULES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-
-
-def package_of(module):
-    is_package = MODULES[module].name == "__init__.py"
-    return module if is_package else module.rpartition(".")[0]
 
 
 def text_of(node, module):
@@ -74,9 +61,14 @@ def named(call, module):
     return [name for name in found if name.split(".")[0] == "wengert"]
 
 
+@functools.cache
 def lazy_imports():
+    return list(_lazy_imports())
+
+
+def _lazy_imports():
     for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree_of(path)):
             name = isinstance(node, ast.Call) and getattr(
                 node.func, "id", getattr(node.func, "attr", None)
             )
@@ -109,7 +101,7 @@ def is_upward(a, b, height):
 
 
 def test_every_name_is_that_of_a_module():
-    found = list(lazy_imports())
+    found = lazy_imports()
     assert len(found) > 40
     wrong = [f"{a} names {b}" for a, b in found if b not in MODULES]
     assert not wrong

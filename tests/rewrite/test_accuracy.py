@@ -65,6 +65,7 @@ def errors(f, truth, x):
     return np.array(out)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("name", ONE)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_one_operand(name, dtype):

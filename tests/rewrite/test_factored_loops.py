@@ -111,6 +111,7 @@ def test_factors_made_outside_stay_outside_and_native(name):
         assert backend("llvm").program(graph).islands == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ALL)
 def test_values_and_gradients_are_those_of_eager(name):
     f = ALL[name]

@@ -89,6 +89,7 @@ def test_a_total_that_begins_with_something(given):
     agree(plain, *given)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("what", ["read", "stacked", "scaled", "few", "unknown"])
 def test_totals_that_stay(what, given):
     x = given[1]

@@ -58,6 +58,7 @@ def test_names_are_unique():
     assert len({r.name for r in RULES}) == len(RULES)
 
 
+@pytest.mark.sample(38)
 @pytest.mark.parametrize("rule", PATTERNS, ids=name)
 def test_a_pattern_becomes_its_replacement(rule):
     arrays, params = arguments(rule)
@@ -125,6 +126,7 @@ def test_exact_rules_keep_every_bit_of_special_values(rule):
         assert_same(after(*arrays), before(*arrays), True)
 
 
+@pytest.mark.sample(214)
 @pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "int64", "int8", "uint8"])
 @pytest.mark.parametrize("rule", PATTERNS, ids=name)
 def test_other_dtypes_are_kept_or_left_alone(rule, dtype):

@@ -94,6 +94,7 @@ def _views_of_views(x):
     return a * x
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("f", [_row_of_none, _rest, _rows, _columns_of_none, _views_of_views])
 def test_writes_through_views_of_new_axes(f):
     x = np.array([0.3, 1.2, -0.7])

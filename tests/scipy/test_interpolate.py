@@ -64,6 +64,7 @@ def same(got, want, rtol=1e-9):
     np.testing.assert_allclose(got.numpy(), want, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", CURVES)
 def test_values_are_scipys(name, rng):
     make = CURVES[name]
@@ -91,6 +92,7 @@ def inside(x):
     return x[[0, 2, 4]] + np.array([0.3, 0.45, 0.2])
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", CURVES)
 def test_derivatives_by_values_places_and_points(name, rng):
     make = CURVES[name]

@@ -230,6 +230,7 @@ def check(name, rng, kind):
     return f, arrays
 
 
+@pytest.mark.sample(35)
 @pytest.mark.parametrize("name", CASES)
 def test_value_and_derivatives(name, rng):
     f, arrays = check(name, rng, float)

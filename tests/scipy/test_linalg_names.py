@@ -76,6 +76,7 @@ def test_derivatives_are_those_of_differences(name):
     check_grads(fun, tuple(arrays), order=2, entries=False)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", SOME)
 def test_native_code_gives_the_same(name):
     fun, arrays = _given(name)
@@ -112,6 +113,7 @@ def test_steps_and_orders_of_hankels_transform_have_derivatives():
     check_grads(wg.scipy.fft.fhtoffset, (0.2, 0.5, 0.1, 0.3), order=2, entries=False)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", ["dct", "dst"])
 @pytest.mark.parametrize("type", [1, 2, 3, 4])
 def test_cosine_and_sine_transforms_are_native(kind, type):

@@ -44,6 +44,7 @@ def test_logarithms_have_30_digits():
         assert off(log(a), [x.ln() for x in exact(a)]) < 10
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "op, params, operands",
     [

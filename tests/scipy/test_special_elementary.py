@@ -72,6 +72,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
 def test_derivatives(row, sweep, make_case):
     sweep(make_case(*row))

@@ -57,12 +57,14 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
 def test_derivatives(row, sweep, make_case):
     *what, options = row
     sweep(make_case(*what, **options))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("f", "number"),
     [(sp.elliprf, 3), (sp.elliprd, 3), (sp.elliprg, 3), (sp.elliprj, 4), (sp.elliprc, 2)],

@@ -66,6 +66,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
 def test_derivatives(row, sweep, make_case):
     *what, options = row
@@ -88,6 +89,7 @@ def test_complex_derivatives(f):
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "z", [1 + 2j, -3 + 0.5j, 7 + 0.01j, -9 + 1e-3j, 20 + 30j, 4 + 1.6j, -2 - 3j]
 )

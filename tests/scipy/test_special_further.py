@@ -27,6 +27,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_derivatives(name):
     args = CASES[name]

@@ -58,6 +58,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
 def test_derivatives(row, sweep, make_case):
     *what, options = row

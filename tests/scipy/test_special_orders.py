@@ -194,6 +194,7 @@ def compare(name, point):
     return first, max(np.max(np.abs(h - hessian) / size) for h in seconds)
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("name", CASES)
 def test_both_modes_to_second_order(name):
     first, second = compare(name, CASES[name][1][0])
@@ -240,6 +241,7 @@ INVERSES = {  # the inverse, the function, which operand is the probability, and
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", INVERSES)
 def test_an_inverse_undoes_its_function_to_second_order(name):
     forward, place, point = INVERSES[name]

@@ -77,6 +77,7 @@ ZERO_WEIGHTS = [  # a, b, derivative by a, derivative by b
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("row", range(len(ZERO_WEIGHTS)))
 def test_derivatives_by_weights_that_are_zero(row):

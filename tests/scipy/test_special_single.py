@@ -15,6 +15,7 @@ import wengert as wg
 NAMES = "ber bei ker kei berp beip kerp keip".split()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_kelvin_in_single_precision(name):
     function = getattr(scipy.special, name)

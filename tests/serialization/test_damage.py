@@ -199,6 +199,7 @@ def root(value):
     return changed(SAMPLE, lambda made: {**made, "root": value})
 
 
+@pytest.mark.sample(29)
 @pytest.mark.parametrize(
     "value",
     [

@@ -17,6 +17,7 @@ from .helpers import changed, packed, round_trip, unpacked
 KINDS = ("value", "value_and_grad", "twice")
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_there_and_back(name, kind):
@@ -116,6 +117,7 @@ def put(made, name, key, value):
             item[1] = value
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize(
     ("key", "value"),
     [

@@ -97,6 +97,7 @@ def check_pattern(rng, kinds):
     return f, x, dense
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("seed", range(30))
 def test_patterns(rng, seed):
     check_pattern(rng, STEPS)

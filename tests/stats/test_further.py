@@ -28,6 +28,7 @@ def asked(law, method, *args):
         return None
 
 
+@pytest.mark.sample(28)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_values(name):
     compared = 0
@@ -90,6 +91,7 @@ def test_all_derivatives(name):
     derivatives(name, 2)
 
 
+@pytest.mark.sample(28)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_outside_of_the_support_there_is_nothing(name):
     law, shapes = getattr(ours, name), CONTINUOUS[name][0]
@@ -117,6 +119,7 @@ def test_whole_numbers(name):
             np.testing.assert_allclose(got, getattr(law, method)(), rtol=1e-9, err_msg=method)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", FREE)
 def test_whole_numbers_differentiate_by_their_parameters(name):
     shapes = DISCRETE[name]

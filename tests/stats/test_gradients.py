@@ -29,12 +29,14 @@ def operands(name):
     return (x, *map(np.float64, shapes), np.float64(0.3), np.float64(1.7))
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_log_densities(name):
     """By all operands, in both modes, at two orders, against differences."""
     wg.check_grads(getattr(ours, name).logpdf, operands(name), order=2, entries=False)
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", [n for n in CONTINUOUS if "cdf" in HAVE[n]])
 def test_distribution_functions(name):
     law = getattr(ours, name)
@@ -49,6 +51,7 @@ def test_distribution_functions(name):
     np.testing.assert_allclose(slope, law.pdf(x, *rest) / law.cdf(x, *rest), rtol=1e-9)
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", [n for n in CONTINUOUS if "ppf" in HAVE[n]])
 def test_quantiles(name):
     law = getattr(ours, name)
@@ -59,6 +62,7 @@ def test_quantiles(name):
     np.testing.assert_allclose(slope * law.pdf(law.ppf(q, *rest), *rest), 1.0, rtol=1e-9)
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_outside_of_the_support_the_derivative_is_zero(name):
     law, shapes = getattr(ours, name), INSIDE[name]
@@ -147,6 +151,7 @@ def test_whole_numbers(name):
     assert np.all(wg.grad(lambda k: np.sum(law.logpmf(k, *real)))(k) == 0.0)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["norm", "gamma", "t", "beta", "truncnorm", "genpareto"])
 def test_compiled_and_in_rows(name):
     law, (x, *rest) = getattr(ours, name), operands(name)

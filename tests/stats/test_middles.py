@@ -30,6 +30,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CASES)
 def test_slopes(name):
     f, x, slope, bend = CASES[name]

@@ -71,6 +71,7 @@ def compared(name, args, given, look):
     wg.check_grads(program, inputs, order=1, entries=False)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("name", CASES)
 def test_functions(name):
     if name in ("trim_mean", "tmean", "tvar", "tsem", "tmin", "tmax", "power_divergence", "pmean"):
@@ -87,6 +88,7 @@ def test_functions(name):
     compared(name, *CASES[name], lambda made: made)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_of_results(name):
     args, given, fields = PARTS[name]

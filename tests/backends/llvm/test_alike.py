@@ -55,6 +55,7 @@ def with_constant(x, c):
     return np.cumsum(np.sin(x) * c, axis=1)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "one, two",
     [
@@ -87,6 +88,7 @@ def test_what_differs_is_not_shared(one, two):
         np.testing.assert_allclose(a, b, rtol=1e-6 if a.dtype == np.float32 else 1e-12)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_random_programs(seed, named):

@@ -50,6 +50,7 @@ def differences(found, right, *operands):
     return [(*[x[i] for x in operands], found[i], right[i]) for i in wrong[:4]]
 
 
+@pytest.mark.sample(12)
 @QUIET
 @BOTH
 @pytest.mark.parametrize(
@@ -63,6 +64,7 @@ def test_of_pairs_as_numpy(name, dtype):
     assert not differences(run_body(ufunc_body(name), right.dtype, x, y), right, x, y)
 
 
+@pytest.mark.sample(15)
 @QUIET
 @BOTH
 @pytest.mark.parametrize(
@@ -112,6 +114,7 @@ def close(found, right, tolerance):
     return flags[0] & flags[1]
 
 
+@pytest.mark.sample(16)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -176,6 +179,7 @@ def units(got, exact):
     return float(abs(MP.mpf(float(got)) - exact) / MP.mpf(float(np.spacing(np.abs(nearest)))))
 
 
+@pytest.mark.sample(16)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", [*FUNCTIONS, "expm1"])
@@ -206,6 +210,7 @@ def test_overflow_is_not_early():
 # ---- powers ------------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(8)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, -1, -2, 10, 99, -99])
@@ -281,6 +286,7 @@ def _beside_mpmath(rng, n):
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", ["exp2", "log1p", "expm1", "log", "sqrt"])
 def test_complex_functions_of_all_sizes_against_mpmath(name):
     """Errors in units of the last place of |f(z)|, where NumPy's log1p and exp2 lose all digits."""

@@ -26,6 +26,7 @@ def calling(name: str, count: int, more: str = "") -> bytes:
     return execution_engine.object_of("\n".join(lines), quick=True)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("count", [0, 1, 500, 999, 1000, 1100])
 def test_any_number_of_functions_outside(count: int) -> None:
     one = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: 1)

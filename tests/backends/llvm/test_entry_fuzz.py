@@ -196,6 +196,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("strided", [False, True])
 @pytest.mark.parametrize("lenient", [False, True])
 @pytest.mark.parametrize("group", GROUPS)
@@ -250,6 +251,7 @@ def check_against_slow_path(made, values, result, lenient):
         assert np.array_equal(np.signbit(np.real(value)), np.signbit(np.real(want)))
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize("thing", range(len(NUMBERS) + len(OBJECTS)))
 def test_every_awkward_thing_at_every_kind_of_port(thing):
     value = [*NUMBERS, *OBJECTS][thing]

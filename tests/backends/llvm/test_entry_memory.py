@@ -113,6 +113,7 @@ def moved(call, count=2_000):
     return max(abs(sys.getrefcount(x) - n) for x, n in zip(SHARED, counts, strict=True))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("way", WAYS)
 def test_calls_leave_nothing_behind(way):
     call = WAYS[way]()

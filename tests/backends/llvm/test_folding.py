@@ -26,6 +26,7 @@ def data(dtype, *shapes):
     return [RNG.normal(size=s).astype(dtype) for s in shapes]
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize(
     "f",
@@ -62,6 +63,7 @@ def test_batches():
     assert len(found) == 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "f",
     [

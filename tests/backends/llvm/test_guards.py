@@ -40,6 +40,7 @@ def others():
     }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("name", [*multiples(), *others()])
 def test_strong_zeros(name, dtype):

@@ -103,6 +103,7 @@ define void @moved(ptr %x, ptr %y, i64 %n) {
 """
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(not X86, reason="of another architecture")
 @pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "sapphirerapids"])
 def test_what_llvm_makes_a_call_of_has_an_address(

@@ -89,6 +89,7 @@ LIARS = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", LIARS)
 def test_what_is_no_plain_array_is_refused_or_right(name, rng):
     f, x = compiled(lambda x: np.sum(np.exp(x)) + x), rng.normal(size=5)
@@ -160,6 +161,7 @@ OF_NUMBERS = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", OF_NUMBERS)
 @pytest.mark.parametrize("x", [2.0, np.float32(-1.5), np.int8(3)], ids=str)
 def test_numbers_have_an_axis_for_numpy(name, x):

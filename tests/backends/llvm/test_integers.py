@@ -80,6 +80,7 @@ def check(name, *arrays, width=8):
     assert not len(wrong), f"{len(wrong)} differ: {shown}"
 
 
+@pytest.mark.sample(40)
 @QUIET
 @pytest.mark.parametrize("name, kind", list(cases(ONE, 1)))
 def test_of_one(name, kind):
@@ -91,12 +92,14 @@ def pairs(one, two, count=500):
     return random.choice(numbers(one), count), random.choice(numbers(two), count)
 
 
+@pytest.mark.sample(59)
 @QUIET
 @pytest.mark.parametrize("name, kind", list(cases(TWO, 2)))
 def test_of_two(name, kind):
     check(name, *pairs(kind, kind))
 
 
+@pytest.mark.sample(8)
 @QUIET
 @pytest.mark.parametrize("name", ["floor_divide", "remainder", "gcd", "lcm", "right_shift"])
 @pytest.mark.parametrize("kind", ["i4", "u8"])
@@ -105,6 +108,7 @@ def test_other_widths(name, kind, width):
     check(name, *pairs(kind, kind), width=width)
 
 
+@pytest.mark.sample(12)
 @QUIET
 @pytest.mark.parametrize(
     "name, both",
@@ -141,6 +145,7 @@ def test_divisors_against_python():
     assert found.tolist() == [math.gcd(int(a), int(b)) for a, b in zip(x, y, strict=True)]
 
 
+@pytest.mark.sample(40)
 @pytest.mark.filterwarnings("ignore::numpy.exceptions.ComplexWarning")
 @QUIET
 @pytest.mark.parametrize(
@@ -163,6 +168,7 @@ def test_casts(old, new):
     assert not len(wrong), [(x[i], found[i], right[i]) for i in wrong[:4]]
 
 
+@pytest.mark.sample(4)
 @QUIET
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_python_number_takes_the_dtype_of_its_partner(kind):

@@ -51,6 +51,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_what_was_kept_is_the_same_program(name):
     f, arrays = FUNCTIONS[name]
@@ -148,6 +149,7 @@ def signed(folder, change, is_record):
             disk_cache.write(key, change(said))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("damage", RECORDS)
 def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
     f = FUNCTIONS["elementwise"][0]
@@ -160,6 +162,7 @@ def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
     assert type(program_cache.program_of(graph, None)) is program_cache.Kept
 
 
+@pytest.mark.sample(3)
 @pytest.mark.skipif(sys.platform != "linux", reason="an object file there begins in another way")
 @pytest.mark.parametrize("damage", OBJECTS)
 def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage):

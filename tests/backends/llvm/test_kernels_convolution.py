@@ -77,6 +77,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", CASES)
 def test_convolutions_are_numpys(rng, name):
     x, w, params = CASES[name]

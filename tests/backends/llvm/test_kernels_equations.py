@@ -81,6 +81,7 @@ def test_bands(dtype, rng):
             assert run("linalg.banded_solve", bad, b, outputs=[want], **params)[0] == 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("lower", [False, True])
 def test_positive_definite_systems(dtype, lower, rng):

@@ -56,6 +56,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", FLOATS + OTHERS)
 def test_matmul_in_all_dtypes(dtype):
     rng = np.random.default_rng(0)
@@ -90,6 +91,7 @@ def test_matmul_of_views(dtype):
     check("matmul", np.broadcast_to(big[0], (3, 6, 5)), big[:3].mT, strided=True)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("pair", ["f4 f8", "i4 f8", "? f4", "f8 c16", "i2 u2", "u1 i8", "f2 f4"])
 def test_operands_of_two_dtypes(pair):
     rng = np.random.default_rng(2)
@@ -119,6 +121,7 @@ EINSUMS = [
 ]
 
 
+@pytest.mark.sample(21)
 @pytest.mark.parametrize("letters", EINSUMS, ids=">".join)
 @pytest.mark.parametrize("dtype", ["f8", "c8", "i2"])
 def test_einsum(letters, dtype):

@@ -42,6 +42,7 @@ def check(name, *operands, strided=False, tolerance=None, **params):
     agree(found, wanted, tolerance)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_running_sums(dtype):
     rng = np.random.default_rng(0)
@@ -53,6 +54,7 @@ def test_running_sums(dtype):
     check("cumsum", x[:, ::-2, 1:], axis=0, strided=True)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_running_products(dtype):
     rng = np.random.default_rng(1)
@@ -61,6 +63,7 @@ def test_running_products(dtype):
     check("cumprod", draw(rng, (5, 4), dtype).T, axis=1, strided=True)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "u8", "?"])
 def test_running_extremes(dtype):
     rng = np.random.default_rng(2)
@@ -93,6 +96,7 @@ def test_the_first_factor_is_not_used():
     check("recurrence", a[::-1], b, axis=0, reverse=True, strided=True)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "c16", "i1", "u8"])
 @pytest.mark.parametrize("name", ["slide", "convolve"])
 def test_products_of_sequences(name, dtype):

@@ -52,6 +52,7 @@ def refused(name, *operands, outputs, **params):
     return run(name, *operands, outputs=outputs, **params)[0] == 1
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_solve(dtype):
     rng = np.random.default_rng(0)
@@ -72,6 +73,7 @@ def test_solve(dtype):
     check("solve", draw(rng, (3, 3), dtype).T, draw(rng, (6, 6), dtype)[::2, 1:4], strided=True)
 
 
+@pytest.mark.sample(10)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", ["inv", "det", "slogdet", "det_derivative"])
 def test_one_matrix(name, dtype):
@@ -115,6 +117,7 @@ def test_singular_matrices():
     check("det_derivative", near)
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c16"])
 @pytest.mark.parametrize("trans", [0, 1, 2])
 @pytest.mark.parametrize("lower", [False, True])

@@ -36,6 +36,7 @@ def refused(name, *operands, outputs, **params):
     return run(name, *operands, outputs=outputs, **params)[0] == 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_argsort(dtype):
     rng = np.random.default_rng(0)
@@ -55,6 +56,7 @@ def test_lexsort():
     check("lexsort", one.T, two.T, axis=0, strided=True)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", ["?", "i1", "u8", "f2", "f8"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted(dtype, side):

@@ -40,6 +40,7 @@ def check(name, *operands, strided=False, tolerance=None, **params):
         agree(x, y, tolerance)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("upper", [False, True])
 def test_cholesky(dtype, upper):
@@ -58,6 +59,7 @@ def test_cholesky(dtype, upper):
     check("cholesky", np.full((2, 2), np.nan), upper=upper)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_qr(dtype):
     rng = np.random.default_rng(1)
@@ -69,6 +71,7 @@ def test_qr(dtype):
         check("completing_columns", draw(rng, shape, dtype))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("lower", [False, True])
 def test_eigh(dtype, lower):
@@ -84,6 +87,7 @@ def test_eigh(dtype, lower):
     check("eigh", x.mT, strided=True, lower=lower)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_eig(dtype):
     rng = np.random.default_rng(3)
@@ -103,6 +107,7 @@ def test_eig_refuses_what_is_not_finite():
         assert run("eig", x * (1 + 1j), outputs=outputs)[0] == 1
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("full", [False, True])
 def test_svd(dtype, full):
@@ -130,6 +135,7 @@ def test_pinv(dtype):
     check("pinv", np.zeros((3, 2), dtype))
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_matrix_rank(dtype):
     rng = np.random.default_rng(6)

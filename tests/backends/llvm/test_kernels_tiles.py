@@ -35,6 +35,7 @@ def check(a, b, begin=None, **options):
     assert np.max(np.abs(found - wanted) / scale) < 20 * np.finfo(a.dtype).eps
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("n", [2, 7, 8, 9, 16, 17, 31, 32, 33, 50, 64])
 def test_every_width(n, dtype):
@@ -44,6 +45,7 @@ def test_every_width(n, dtype):
         check(a, b)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("ways", ["NN", "NT", "TN", "TT", "SN", "NS"])
 def test_factors_that_lie_anyhow(ways, dtype):
@@ -76,6 +78,7 @@ def test_scaled_and_added(shape):
     check(a, b, c, alpha=2.0, beta=0.25)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("m", [0, 1, 3, 4, 12, 17, 40, 200, 100_003])
 def test_heights_that_are_not_known(m):
     rng = np.random.default_rng(4)
@@ -91,6 +94,7 @@ def test_heights_that_are_not_known(m):
     assert "dgemm" in compiled.text  # for those that are worth more than one thread
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("k", [0, 1, 5, 70, 9_000])
 def test_sums_whose_length_is_not_known(k):
     rng = np.random.default_rng(5)
@@ -116,6 +120,7 @@ def test_what_is_left_to_blas():
     )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "c8", "u8", "i2", "c16"])
 def test_copies_of_transposes(dtype):
     rng = np.random.default_rng(6)
@@ -130,6 +135,7 @@ def test_copies_of_transposes(dtype):
         assert (found == wanted).all()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("threads", [1, 2, None])
 @pytest.mark.parametrize("letters", ["ij,jk->ik", "ij,kj->ik", "ji,jk->ik"])
 def test_large_products_on_one_thread_and_on_several(letters, threads):

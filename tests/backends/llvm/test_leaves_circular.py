@@ -93,6 +93,7 @@ def closest(dtype):
     return np.array(found).astype(dtype)
 
 
+@pytest.mark.sample(5)
 @DTYPES
 @pytest.mark.parametrize("name", UNARY)
 def test_errors_are_small_over_the_whole_range(name, dtype):
@@ -104,12 +105,14 @@ def test_errors_of_angles_are_small(dtype):
     check_errors("arctan2", LIMIT_OF_ANGLE, *planes(dtype, 500))
 
 
+@pytest.mark.sample(3)
 @DTYPES
 @pytest.mark.parametrize("name", PERIODIC)
 def test_near_multiples_of_a_right_angle(name, dtype):
     check_errors(name, LIMITS[name], multiples(dtype, 400))
 
 
+@pytest.mark.sample(3)
 @DTYPES
 @pytest.mark.parametrize("name", PERIODIC)
 def test_numbers_closest_to_multiples_of_a_right_angle(name, dtype):
@@ -188,6 +191,7 @@ def test_tiny_arguments_come_back(name, dtype):
     assert np.array_equal(run_leaf(name, tiny), tiny)
 
 
+@pytest.mark.sample(6)
 @DTYPES
 @pytest.mark.parametrize("name", [*UNARY, "arctan2"])
 def test_width_changes_no_bit(name, dtype):

@@ -103,6 +103,7 @@ def check(name, dtype, *args):
     return found
 
 
+@pytest.mark.sample(7)
 @DTYPES
 @pytest.mark.parametrize("name", UNARY)
 def test_errors_are_small_over_the_whole_range(name, dtype):
@@ -139,6 +140,7 @@ def test_special_values_are_numpys(name, dtype):
     assert np.array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
 
 
+@pytest.mark.sample(8)
 @DTYPES
 @pytest.mark.parametrize("name", [*LIMITS])
 def test_width_changes_no_bit(name, dtype):

@@ -51,6 +51,7 @@ def points(name, dtype, count, seed=0):
     return np.concatenate([*parts, above_one.astype(dtype), (2 - above_one).astype(dtype)])
 
 
+@pytest.mark.sample(5)
 @DTYPES
 @pytest.mark.parametrize("name", NAMES)
 def test_errors_are_small_over_the_whole_range(name, dtype):
@@ -107,6 +108,7 @@ def test_where_the_root_is_no_longer_taken(name, dtype):
     check_errors(name, LIMITS[name], (limit + steps).astype(dtype))
 
 
+@pytest.mark.sample(5)
 @DTYPES
 @pytest.mark.parametrize("name", NAMES)
 def test_width_changes_no_bit(name, dtype):

@@ -37,6 +37,7 @@ def check(name, dtype, *arrays, width, body=None):
     assert not len(wrong), f"{name}: {len(wrong)} differ: {shown}"
 
 
+@pytest.mark.sample(15)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("width", [1, 8])
 @pytest.mark.parametrize("dtype", [*DTYPES, np.float16])
@@ -74,6 +75,7 @@ def test_huge_quotients():
     assert run_body(ufunc_body("fmod"), float, x, y)[0] == np.fmod(1e308, 3.0) == 2.0
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("whole", "int8 int32 int64 uint8 uint16 bool".split())
 @pytest.mark.parametrize("dtype", [*DTYPES, np.float16])
 def test_ldexp(dtype, whole):

@@ -144,6 +144,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.sample(3)
 @QUIET
 @BOTH
 @pytest.mark.parametrize("name", list(SMOOTH))
@@ -175,6 +176,7 @@ def test_sums_of_exponentials_as_numpy(name, dtype):
     assert np.all(both & (off | (found == right) | np.isnan(right)))
 
 
+@pytest.mark.sample(12)
 @QUIET
 @pytest.mark.parametrize("width", [1, 2, 4, 16])
 @pytest.mark.parametrize(

@@ -158,6 +158,7 @@ def test_none_is_forgotten():
     assert classes - {"Module", *SAME} == {*LAYERS, *LOSSES, *ELSEWHERE}
 
 
+@pytest.mark.sample(66)
 @pytest.mark.parametrize("mode", ["train", "eval"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers(name, mode):
@@ -165,6 +166,7 @@ def test_layers(name, mode):
     agree(lambda: getattr(make(), mode)(), x)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("name", LOSSES)
 def test_losses(name, reduction):
@@ -177,6 +179,7 @@ def test_functions(name):
     agree(lambda: getattr(F, name), *FUNCTIONS[name])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2"])
 @pytest.mark.parametrize("f", [F.softmax, F.log_softmax])
 def test_softmax_along_any_axis(f, dtype):

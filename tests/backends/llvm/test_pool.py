@@ -65,6 +65,7 @@ SIZES = [0, 1, 63, 64, 65, 4096, LARGE - 1, LARGE, LARGE + 1, 3 * LARGE, MEGABYT
 SIZES += [2 * MEGABYTE - 1, 2 * MEGABYTE, 2 * MEGABYTE + 1, 9 * MEGABYTE, 80_000_000]
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("size", SIZES)
 def test_a_block_is_aligned_and_all_of_it_can_be_written(size):
     block = alloc(size)

@@ -51,6 +51,7 @@ def test_mantissas_and_fractions(dtype):
                     )
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("decimals", [0, 1, 2, 5, 17, -1, -3])
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_rounding_to_decimals(dtype, decimals):
@@ -76,6 +77,7 @@ def test_rounding_other_numbers():
             np.testing.assert_array_equal(found, np.round(x, decimals))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("p", [0.5, 1, 1.5, 2, 3, 4, 7.25, -1, -2])
 def test_norms(p):
     rng = np.random.default_rng(2)

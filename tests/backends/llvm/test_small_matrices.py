@@ -69,6 +69,7 @@ def all_of_one(a, p, b, c):
     )
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("n", "dtype"),
     [(1, "f8"), (2, "f8"), (3, "f8"), (4, "f8"), (3, "f4"), (2, "i4"), (5, "f8"), (8, "f4")],
@@ -81,6 +82,7 @@ def test_values(n, dtype, rng):
         check(all_of_one, a, p, b, c)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [*UNARY, "solve", "cholesky"])
 def test_batches_of_all_sizes(name, rng):
     """One program for all lengths; a batch may be shorter than a register."""
@@ -114,6 +116,7 @@ def test_operands_that_lie_otherwise(rng):
     check(lambda a: np.linalg.det(np.moveaxis(a, 0, -1)[1:, 1:].transpose(2, 1, 0)), a)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [2, 3, 4, 6, 8])
 def test_solutions_are_backward_stable(n, rng):
     """Whatever the condition, and with rows and columns of all sizes: the residual is rounding."""
@@ -134,6 +137,7 @@ def test_solutions_are_backward_stable(n, rng):
     assert np.median(residual / size) <= 2 * np.median(usual) + EPS
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_rows_are_exchanged(n):
     every = np.array([np.eye(n)[list(p)] for p in itertools.permutations(range(n))])
@@ -158,6 +162,7 @@ def singular_matrices():
     yield np.ones((8, 8)) + np.eye(8, k=1)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", range(10))
 def test_singular_matrices_are_what_lapack_says(case, rng):
     """Also where it is rounding that decides, and in the middle of others."""
@@ -220,6 +225,7 @@ def test_not_a_number(rng):
 # ---- triangles ---------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 6])
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("trans", [0, 1, "C"])
@@ -297,6 +303,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products(name, rng):
     fun = PRODUCTS[name]
@@ -307,6 +314,7 @@ def test_products(name, rng):
     native(fun, a.astype("f8"), b.astype("f8"), v.astype("f8"))
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_of_all_sizes(name, rng):
     compiled = wg.jit(PRODUCTS[name], islands="forbid")

@@ -215,6 +215,7 @@ def narrow(x):
     return x.astype("c8" if x.dtype.kind == "c" else "f4")
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CASES)
 def test_values(name):
     op, oracle, operands, _ = CASES[name]
@@ -225,6 +226,7 @@ def test_values(name):
         np.testing.assert_allclose(got, want, rtol=2e-13)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CASES)
 def test_single_precision(name):
     op, oracle, operands, _ = CASES[name]
@@ -237,6 +239,7 @@ def test_single_precision(name):
         np.testing.assert_allclose(got, want, rtol=4e-6, atol=1e-30)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CASES)
 def test_derivatives(name):
     op, _, operands, k = CASES[name]
@@ -291,6 +294,7 @@ def test_tails(dtype):
                 np.testing.assert_allclose(a, b, rtol=1e-13 if dtype == "f8" else 4e-6)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("dtype", ["?", "i1", "u2", "i4", "i8", "f2"])
 def test_other_dtypes(dtype):
     x = np.arange(1, 20).astype(dtype)
@@ -423,6 +427,7 @@ PLACES = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PLACES)
 def test_places_in_a_program(name):
     want, _, got = ways(PLACES[name], np.linspace(1.0, 3.0, 37))

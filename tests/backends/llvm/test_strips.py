@@ -11,6 +11,7 @@ RNG = np.random.default_rng(0)
 SHAPES = [(1, 1), (3, 5), (33, 70), (64, 64), (100, 31), (7, 3, 40), (40, 3, 7)]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("named", [False, True], ids=["numbers", "names"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_transposed_arrays_are_read_right(shape, named):
@@ -44,6 +45,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("first", LAYOUTS)
 @pytest.mark.parametrize("second", ["in order", "fortran", "part"])
 def test_arrays_are_read_where_they_lie(first, second):

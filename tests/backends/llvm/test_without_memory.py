@@ -42,6 +42,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_memory_that_is_not_there(name, rng):
     f, shape = FUNCTIONS[name]

@@ -479,6 +479,7 @@ def refusals():
     ]
 
 
+@pytest.mark.sample(13)
 @pytest.mark.parametrize("case", range(30))
 def test_refusals(case):
     act, error, message = refusals()[case]

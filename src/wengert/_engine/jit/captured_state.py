@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -69,24 +70,40 @@ class State:
 class States:
     """The states of a function, most recent first, for each set of objects among its arguments."""
 
-    def __init__(self, fun: Callable[..., Any], layout: Layout) -> None:
-        self._fun, self._layout = fun, layout
+    def __init__(
+        self, fun: Callable[..., Any], layout: Layout, lock: AbstractContextManager[Any]
+    ) -> None:
+        self._fun, self._layout, self._lock = fun, layout, lock
         self.known: OrderedDict[Hashable, list[State]] = OrderedDict()
 
     def find(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[State, Call]:
         """The state that holds now, and the call with the arrays that it feeds."""
-        key = call.objects_key
-        known = self.known.get(key)
-        for state in known or ():
+        found = self._known(call, args, kwargs)
+        if found is None:
+            with self._lock:  # another thread may be about to make the same
+                found = self._known(call, args, kwargs) or self._next(call, args, kwargs)
+        return found
+
+    def _known(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[State, Call] | None:
+        known = list(self.known.get(call.objects_key, ()))
+        for state in known:
             arrays = state.captured.quickly()
             if arrays is not None:
                 return state, self._extended(state, call, arrays, args, kwargs)
-        for state in known or ():
+        for state in known:
             arrays = state.captured.arrays()
             if arrays is not None:
                 return state, self._extended(state, call, arrays, args, kwargs)
+        return None
+
+    def _next(
+        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[State, Call]:
         # What could not be fed before will not be fed now, whatever else has changed.
-        level = max((s.level for s in known or ()), default=0)
+        known = self.known.get(call.objects_key, ())
+        level = max((s.level for s in known), default=0)
         return self._new(call, level, args, kwargs)
 
     def less_fed(

@@ -83,7 +83,7 @@ class Jitted(Generic[P, R]):
         parameters = parameter_names(fun, 0)
         numbers, names = options["static_argnums"], options["static_argnames"]
         self._layout = Layout(numbers, names, parameters)
-        self._states = States(fun, self._layout)
+        self._states = States(fun, self._layout, self._lock)
         self.clear_cache()
 
     # ---- calling -------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ class Jitted(Generic[P, R]):
     def clear_cache(self) -> None:
         """Forget all programs; the next call compiles."""
         with self._lock:
-            self._states = States(self._fun, self._layout)
+            self._states = States(self._fun, self._layout, self._lock)
             self._leave()
             self._traces, self._seconds = 0, 0.0
 
