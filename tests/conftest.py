@@ -7,6 +7,7 @@ fails in company, and the same commit always runs the same cases.  Compiled code
 of this run, which its processes share, so that the user's own cache is neither read nor written.
 
     rng          a generator seeded by the name of the test
+    calls        counts the calls that a function makes, where a clock would do
     operations   on the configuration: the library's own, as test modules may register others
     --quick      a few cases of each function (tests/selection.py)
     machine code made in a hurry where a test is of something else (tests/machine_code.py)
@@ -31,7 +32,7 @@ import wengert as wg
 from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.op import REGISTRY
 
-from . import machine_code, selection
+from . import counting, machine_code, selection
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A job in the background of a script ignores Ctrl-C, and so would the programs that tests run.
@@ -95,3 +96,9 @@ def pytest_report_header():
 @pytest.fixture
 def rng(request):
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def calls():
+    """What counts the work of a function: see tests/counting.py."""
+    return counting.calls

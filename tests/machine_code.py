@@ -3,8 +3,8 @@
     quick_code    until it is undone, programs are compiled without LLVM's choice of instructions
     is_quick      whether a test may have such code
 
-The tests of tests/backends and the law of native values, have the code that users run, and so has
-every test of `make test-all`: they find what is wrong in the instructions that LLVM chooses.  The other
+The tests of tests/backends and the law of native values have the code that users run, and so has
+every test of `make test-all`: they find what is wrong in LLVM's choice of instructions.  The other
 tests are of what happens before: LLVM is given the same program.
 """
 

@@ -227,6 +227,25 @@ def compiling() -> Path:
     return run
 
 
+def written(x: Any) -> Any:
+    """A loop that writes each element of a large array, which is not copied for it."""
+
+    def step(i: Any, a: Any) -> Any:
+        a = a.copy()
+        a[i] = np.sin(a[i])
+        return a
+
+    return wg.fori_loop(0, len(x), step, x * 1.0)
+
+
+def interpreted() -> Path:
+    """The hundred lines of a graph, run by the interpreter."""
+    x = np.ones(3)
+    g = wg.jit(long_chain, backend="interpret")
+    g(x)
+    return lambda: g(x)
+
+
 def elementwise(x: Any) -> Any:
     """One loop with a transcendental function."""
     return np.tanh(x * 0.7 + 0.3) * x
@@ -259,6 +278,9 @@ PATHS: dict[str, Hot] = {
     ),
     "compiled scan": Hot(partial(compiled, decay, 0.7), "steps"),
     "compiled gradient of a scan": Hot(partial(compiled, wg.grad(decay), 0.7), "steps"),
+    "compiled exponential of -1e9": Hot(partial(compiled, np.exp, np.full(10_000, -1e9)), "array"),
+    "compiled writes into a large array": Hot(partial(compiled, written, np.ones(10_000)), "steps"),
+    "interpreted graph": Hot(interpreted),
     "trace": Hot(tracing, "program"),
     "trace a gradient": Hot(differentiating, "program"),
     "simplify": Hot(simplifying, "program"),

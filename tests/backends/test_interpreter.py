@@ -1,6 +1,5 @@
 """The interpreter: it gives what eager gives, lets memory go, and says where it failed."""
 
-import sys
 import threading
 import weakref
 
@@ -215,34 +214,3 @@ def test_threads_share_a_program():
     for t in threads:
         t.join()
     assert not wrong
-
-
-def test_ten_thousand_lines_cost_little_more_than_numpy():
-    """The measure is 0.5 us for each line; benchmarks/interpreter.py says what it is."""
-    import time
-
-    def f(x):
-        for _ in range(1000):
-            x = x * 1.0001 + 0.001
-        return x
-
-    run = program(wg.trace(f)(np.ones(5))).run
-    steps = [(np.multiply, 1.0001), (np.add, 0.001)] * 1000
-
-    def plain(y):
-        for g, c in steps:
-            y = g(y, c)
-        return y
-
-    def seconds(call):
-        best = sys.float_info.max
-        for _ in range(9):
-            start = time.perf_counter()
-            call()
-            best = min(best, time.perf_counter() - start)
-        return best
-
-    x = np.ones(5)
-    assert np.array_equal(run([x])[0], plain(x))
-    overhead = (seconds(lambda: run([x])) - seconds(lambda: plain(x))) / 2000
-    assert overhead < 0.5e-6

@@ -2,7 +2,6 @@
 
 import gc
 import threading
-import time
 import tracemalloc
 
 import numpy as np
@@ -28,14 +27,14 @@ def test_a_long_chain_of_operations(length):
     gc.collect()
 
 
-def test_a_fan_out_of_a_hundred_thousand():
+def test_a_fan_out_of_thirty_thousand():
     x = wg.tensor(np.array([1.0, 2.0]), requires_grad=True)
-    terms = [x * float(k) for k in range(100_000)]
+    terms = [x * float(k) for k in range(30_000)]
     total = terms[0]
     for t in terms[1:]:
         total = total + t
     total.sum().backward()
-    assert x.grad.tolist() == [4999950000.0] * 2
+    assert x.grad.tolist() == [449985000.0] * 2
 
 
 def diamonds(n):
@@ -70,18 +69,12 @@ def test_each_line_is_handed_its_complete_cotangent_once():
     assert handed[1:] == [6.0, 6.0]
 
 
-def test_backward_time_is_linear_in_the_length():
+def test_backward_work_is_linear_in_the_length(calls):
     def measure(n):
-        x = wg.tensor(1.0, requires_grad=True)
-        y = chain(x, n)
-        start = time.perf_counter()
-        y.backward()
-        return time.perf_counter() - start
+        return calls(chain(wg.tensor(1.0, requires_grad=True), n).backward)
 
-    measure(1000)
-    short = min(measure(5_000) for _ in range(5))
-    long = min(measure(50_000) for _ in range(3))
-    assert long < 30 * short
+    measure(10)
+    assert measure(8_000) < 11 * measure(800)
 
 
 def test_only_what_lies_between_is_visited():

@@ -46,19 +46,19 @@ def stored(monkeypatch):
     return stored
 
 
-def test_no_hot_path_is_slower():
-    status, printed = guard()
+def test_no_hot_path_executes_more():
+    status, printed = guard("--kind", "bytecodes")
     assert status == 0, f"\n{printed}\n(`make guard-update` writes down what is right)"
 
 
 def test_a_path_slower_by_a_half_is_reported():
-    status, printed = guard("--slowed", "--only", "eager add", "--only", "compiled elementwise")
+    status, printed = guard(
+        "--slowed", "--kind", "bytecodes", "--only", "eager add", "--only", "trace"
+    )
     if "nothing is written down" in printed:
         pytest.skip("no figures of this version of Python: `make guard-update` adds them")
     assert status == 1, printed
-    assert verdicts(printed, "bytecodes")["eager add"] == "SLOW", printed
-    if "another processor" not in printed:  # where the margin is wide
-        assert set(verdicts(printed, "ratios").values()) == {"SLOW"}, printed
+    assert set(verdicts(printed, "bytecodes").values()) == {"SLOW"}, printed
 
 
 @pytest.mark.slow

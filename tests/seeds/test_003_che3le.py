@@ -1,7 +1,5 @@
 """What was wrong in che3le, one test for each fault (SEED_SYSTEMS 003.4)."""
 
-import time
-
 import numpy as np
 import pytest
 
@@ -18,7 +16,7 @@ def test_a_value_used_twice_is_visited_once_and_late():
     assert x.grad.item() == 36.0
 
 
-def test_chained_diamonds_are_right_and_take_linear_time():
+def test_chained_diamonds_are_right_and_take_linear_time(calls):
     """1: 10 diamonds gave 3.5e17 instead of 1024; each doubled the time."""
 
     def diamonds(n):
@@ -29,9 +27,8 @@ def test_chained_diamonds_are_right_and_take_linear_time():
         return x.grad.item()
 
     assert diamonds(10) == 1024.0
-    start = time.perf_counter()
     assert diamonds(1000) == 2.0**1000
-    assert time.perf_counter() - start < 5.0
+    assert calls(diamonds, 1000) < 11 * calls(diamonds, 100)
 
 
 def test_losses_multiply_the_upstream_gradient_in(rng):

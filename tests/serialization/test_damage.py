@@ -10,7 +10,6 @@ import json
 import subprocess
 import sys
 import textwrap
-import time
 import tracemalloc
 
 import numpy as np
@@ -270,10 +269,8 @@ def root(value):
     ],
     ids=lambda v: json.dumps(v)[:50],
 )
-def test_values_that_are_none(value):
-    start = time.perf_counter()
-    refused(root([value]))
-    assert time.perf_counter() - start < 2.0
+def test_values_that_are_none(value, calls):
+    assert calls(refused, root([value])) < 20_000
 
 
 def test_a_value_nested_deeply():
@@ -530,17 +527,19 @@ def symbolic(shape, other=None):
     return changed(data, grow)
 
 
-def test_sizes_that_are_read_take_little_time():
+def test_sizes_that_are_read_take_little_time(calls):
     """Each within its limit, and the most that one may have."""
     big = "n**9*m**9*k**9"
-    start = time.perf_counter()
     assert unpacked(symbolic([big])).inputs[0].spec.shape
-    refused(symbolic([big, big]), match="larger than any program")
-    refused(symbolic([f"{big} + 1"], [f"{big} + 2"]), match="multiply")
-    assert time.perf_counter() - start < 2.0
+
+    def both():
+        refused(symbolic([big, big]), match="larger than any program")
+        refused(symbolic([f"{big} + 1"], [f"{big} + 2"]), match="multiply")
+
+    assert calls(both) < 200_000
 
 
-def test_lines_with_sizes_have_a_budget_together():
+def test_lines_with_sizes_have_a_budget_together(calls):
     names = [f"a{k}" for k in range(600)]
 
     def f(*xs):
@@ -554,9 +553,8 @@ def test_lines_with_sizes_have_a_budget_together():
         for spec in graph["specs"]:
             spec[1] = [sizes[spec[1][0]]]
 
-    start = time.perf_counter()
-    refused(changed(data, grow), match="more terms than a file may have")
-    assert time.perf_counter() - start < 10.0
+    grown = changed(data, grow)
+    assert calls(lambda: refused(grown, match="more terms than a file may have")) < 5_000_000
 
 
 def test_a_size_that_is_divided_by_zero_at_the_probes():
@@ -587,7 +585,5 @@ def test_reading_takes_memory_for_the_arrays_once(tmp_path):
 
 def test_many_keys_of_which_one_comes_twice():
     text = "{" + ",".join(f'"k{i}":0' for i in range(60_000)) + ',"k59999":0}'
-    start = time.process_time()
     with pytest.raises(Damage, match="'k59999' comes twice"):
         parsed(text, "the header")
-    assert time.process_time() - start < 5.0  # looked for among those before it, 20 s

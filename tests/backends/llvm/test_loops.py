@@ -139,23 +139,6 @@ def test_a_few_numbers_stay_in_registers():
     assert "llvm.masked" not in body
 
 
-def seconds(f, *args):
-    f(*args)
-    took = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        f(*args)
-        took.append(time.perf_counter() - begin)
-    return min(took)
-
-
-@pytest.mark.parametrize("kind", ["value", "gradient"])
-def test_writing_an_element_costs_the_same_in_a_large_array(kind):
-    made = DERIVATIVES[kind](written)
-    few, many = (seconds(wg.jit(made), np.ones(n), np.full(n, 0.5)) / n for n in (2_000, 64_000))
-    assert many < 4 * few  # by copies of the array it would be 32 times as much
-
-
 def test_compiling_does_not_depend_on_the_number_of_steps():
     texts = {}
     for n in (100, 1_000_000):

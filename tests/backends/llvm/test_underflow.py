@@ -1,44 +1,14 @@
-"""What underflows to zero costs no more than what does not.
+"""Values around the place from which on results that underflow are chosen to be zero.
 
 A processor takes hundreds of cycles for arithmetic whose result is subnormal or underflows.  The
 exponential of -1e9 (which is how masks are written), and tanh of 1e20, are chosen to be zero and
-one instead; here their time is compared with that of ordinary numbers, and their values around the
-place from which on they are chosen.
+one instead; that this is fast is for `make guard` to see.
 """
-
-from time import perf_counter
 
 import numpy as np
 import pytest
 
 import wengert as wg
-
-SIZE = 4096
-
-
-def least(function, x):
-    """Seconds of the fastest of some calls."""
-    found = []
-    for _ in range(20):
-        begin = perf_counter()
-        function(x)
-        found.append(perf_counter() - begin)
-    return min(found)
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("name", "usual", "far"), [("exp", -1.0, -1e9), ("exp2", -1.0, -1e9), ("tanh", 1.0, 1e20)]
-)
-def test_far_numbers_take_no_longer(dtype, name, usual, far):
-    function = wg.jit(getattr(np, name))
-    near, away = (np.full(SIZE, x, dtype) for x in (usual, far))
-    function(near), function(away)
-    for _ in range(5):  # on a busy machine one of them may have been interrupted
-        if least(function, away) < 4.0 * least(function, near):
-            return
-    pytest.fail(f"{name} of {far} takes more than four times as long as that of {usual}")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
