@@ -278,4 +278,6 @@ def _declared(first: str) -> str:
     found = _DEFINITION.match(first)
     assert found is not None, first
     kinds = ", ".join(a.rpartition(" ")[0] for a in found[2].split(", ") if a)
-    return f"declare {found[1]}({kinds})"
+    # Called through its address in a table: calls between object files that LLVM loads one after the
+    # other are otherwise distances of 32 bits, and memory may put them further apart than that.
+    return f"declare {found[1]}({kinds}) nonlazybind"
