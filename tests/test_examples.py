@@ -77,6 +77,7 @@ def test_digits_in_full(tmp_path, seed):
     assert figure(text, r"seconds +(\d\S*)") < 60.0
 
 
+@pytest.mark.slow
 def test_too_low_an_accuracy_is_a_failure(tmp_path):
     with pytest.raises(AssertionError, match="held-out accuracy is below 100 %"):
         read_digits(tmp_path, "--epochs", "1", "--at-least", "1.0")

@@ -239,7 +239,7 @@ def written(x: Any) -> Any:
 
 
 def interpreted() -> Path:
-    """The hundred lines of a graph, run by the interpreter."""
+    """A graph of a hundred nodes, run by the interpreter."""
     x = np.ones(3)
     g = wg.jit(long_chain, backend="interpret")
     g(x)

@@ -19,7 +19,7 @@ from wengert.testing.laws.common import LAWS, laws_of
 
 ALIKE = "special."
 SAMPLE = 16
-SAMPLE_OF_VALUES = 4
+SAMPLE_OF_VALUES = 8
 COSTLY = {
     "test_partials_keep_their_digits",
     "test_derivatives_are_right",
