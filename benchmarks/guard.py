@@ -162,7 +162,7 @@ def main() -> int:
             continue
         found = measured(kind, names, options.slowed, options.update or options.slowed)
         if options.update:
-            stored.update(kind, found)
+            stored.update(kind, found, some=options.only is not None)
         well &= report(kind, found)
     return not well
 

@@ -89,10 +89,12 @@ def standard(kind: str, file: Path = FILE) -> Standard | None:
     return Standard(kind, most, ELSEWHERE, "another processor")
 
 
-def update(kind: str, found: Mapping[str, float], file: Path = FILE) -> None:
-    """Write down what was found."""
+def update(kind: str, found: Mapping[str, float], file: Path = FILE, some: bool = False) -> None:
+    """Write down what was found; the figures of other paths stay if it is `some` of them."""
     everything = load(file)
     rounded: dict[str, Any] = {n: float(f"{value:.4g}") for n, value in found.items()}
-    everything.setdefault(kind, {})[belongs(kind)] = rounded
+    known = everything.setdefault(kind, {})
+    before = known.get(belongs(kind), {}) if some else {}
+    known[belongs(kind)] = {**before, **rounded}
     ordered = {k: dict(sorted(everything[k].items())) for k in MARGINS if k in everything}
     file.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")

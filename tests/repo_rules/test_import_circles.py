@@ -6,9 +6,9 @@ Counted are all import statements and the names given to `LazyModule`, `lazy_nam
 
 import ast
 import functools
-from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parents[2] / "src" / "wengert"
+from .sources import PACKAGE, tree_of
+
 LAZY = {"Late", "late_names", "LazyModule", "lazy_names", "import_module"}
 CIRCLES = {
     "control_flow.custom": {"_engine.control_flow.custom", "_engine.control_flow.custom_rules"},
@@ -45,7 +45,7 @@ def imports(module):
     """The modules that a module imports."""
     path = modules()[module]
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(path)):
         names = []
         if isinstance(node, ast.Import):
             names = [a.name for a in node.names]

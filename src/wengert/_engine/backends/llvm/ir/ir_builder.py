@@ -278,6 +278,6 @@ def _declared(first: str) -> str:
     found = _DEFINITION.match(first)
     assert found is not None, first
     kinds = ", ".join(a.rpartition(" ")[0] for a in found[2].split(", ") if a)
-    # Called through its address in a table.  Between object files that LLVM loads one after the other
-    # a direct call is a distance of 32 bits, and they may lie further from each other than that.
+    # Called through a table of addresses: a direct call between two object files is a distance of
+    # 32 bits for LLVM's loader, and they may be further from each other than that.
     return f"declare {found[1]}({kinds}) nonlazybind"
