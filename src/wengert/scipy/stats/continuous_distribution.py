@@ -1,19 +1,21 @@
-"""Distributions: what all of one variable have in common, with SciPy's names and signatures.
+"""Base classes of univariate distributions, with SciPy's names and signatures.
 
-    Continuous    an entry states formulas of the standard form: `log_density(x, *shapes)` ...
-    (discrete.py  the same for whole numbers)
-    Frozen        a distribution with its parameters
+    Distribution  what continuous and discrete distributions share
+    Continuous    base class; a subclass defines formulas of the standard form (loc 0, scale 1):
+                  `log_density(x, *shapes)` ...
+    Frozen        a distribution with fixed parameters
 
-An entry is a subclass whose formulas are written in NumPy's and SciPy's functions, so that they
-differentiate by the point and by every parameter, in both modes, to any order, and are arrays' own
-values where no tensor is among the arguments.  What is the same for all is here:
+(Discrete is in discrete_distribution.py.)  The formulas are written with NumPy and SciPy functions,
+so that they can be differentiated with respect to the point and every parameter, in both modes, to
+any order; for arrays they return arrays.  The base class adds:
 
     location and scale     (x - loc) / scale, and the logarithm of the scale
     the support            outside of it the density is 0, its logarithm -inf, and the derivative 0;
-                           formulas are never evaluated there, but at a point inside (`inner`)
-    parameters             where they are none the result is NaN
+                           formulas are evaluated at a point inside (`inner`) instead
+    parameters             where they are invalid the result is NaN
 
-A choice is made by `where`, which gives what was not chosen the derivative 0 (docs/conventions.md).
+Branches are selected by `where`, whose derivative is 0 for the branch not selected
+(docs/conventions.md).
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ Formula = Callable[..., Any]
 
 
 class Distribution:
-    """What continuous and discrete distributions share: parameters, names, moments."""
+    """Parameters, names and moments of continuous and discrete distributions."""
 
     ends: tuple[float, float] = (-np.inf, np.inf)
     inner: float = 0.5
@@ -49,7 +51,7 @@ class Distribution:
         raise NotImplementedError
 
     def valid(self, *shapes: Any) -> Any:
-        """Whether the parameters are some."""
+        """True where the shape parameters are valid."""
         return True
 
     def support_of(self, *shapes: Any) -> tuple[Any, Any]:
@@ -57,16 +59,16 @@ class Distribution:
         return self.ends
 
     def inside_of(self, *shapes: Any) -> Any:
-        """A point of the support, for where there is none."""
+        """A point of the support, used in place of points outside."""
         return self.inner
 
     def formula(self, name: str) -> Formula:
-        """A formula of the entry.
+        """A formula of the subclass.
 
         Raises
         ------
         NotDifferentiableError
-            It has none of that name.
+            The subclass does not define it.
         """
         found: Formula | None = getattr(self, name, None)
         if found is None:
@@ -140,7 +142,7 @@ class Distribution:
 
     @np.errstate(all="ignore")
     def rvs(self, *args: Any, size: Any = None, random_state: Any = None, **given: Any) -> Any:
-        """Random numbers; derivatives by the parameters pass where the distribution is continuous.
+        """Random variates; those of continuous distributions are differentiable.
 
         Parameters
         ----------
@@ -171,7 +173,7 @@ class Distribution:
 
 
 def real(x: Any, what: str) -> Any:
-    """An operand of a distribution, which has to be real."""
+    """An operand as a real array or tensor."""
     if isinstance(x, int | float) and not isinstance(x, bool):
         return x
     x = as_array(x)
@@ -181,12 +183,12 @@ def real(x: Any, what: str) -> Any:
 
 
 def chosen(condition: Any, x: Any, y: Any) -> Any:
-    """`x` where the condition holds, else `y`; a number where both are."""
+    """`where`, which returns a scalar if both branches are scalars."""
     return np.where(condition, x, y)
 
 
 class Frozen:
-    """A distribution with its parameters: ``norm(0, 2).logpdf(x)``."""
+    """A distribution with fixed parameters: ``norm(0, 2).logpdf(x)``."""
 
     def __init__(self, dist: Distribution, args: tuple[Any, ...], given: dict[str, Any]) -> None:
         self.dist, self.args, self.kwds = dist, args, given
@@ -207,16 +209,16 @@ class Frozen:
 
 
 class Continuous(Distribution):
-    """A continuous distribution, of which an entry states formulas.
+    """A continuous distribution; a subclass defines formulas of the standard form.
 
-    log_density                  and what else is known of the standard form:
-    lower, upper                 the distribution function and its complement
+    log_density                  required
+    lower, upper                 the cdf and the survival function
     log_lower, log_upper         their logarithms
     quantile, upper_quantile     their inverses
     standard_mean, standard_var, standard_entropy, standard_draw
     """
 
-    at_low = True  # whether the formula holds at the lower end
+    at_low = True  # whether log_density is valid at the lower end
     at_high = True
 
     @np.errstate(all="ignore")
@@ -239,19 +241,19 @@ class Continuous(Distribution):
             return exp_of(self.logpdf(x, *args, **given))
 
     def cdf(self, x: Any, *args: Any, **given: Any) -> Any:
-        """The distribution function: the probability of less."""
+        """The cumulative distribution function."""
         return self._part(x, args, given, ("lower", "upper"), 0.0, 1.0)
 
     def sf(self, x: Any, *args: Any, **given: Any) -> Any:
-        """The probability of more."""
+        """The survival function, 1 - cdf."""
         return self._part(x, args, given, ("upper", "lower"), 1.0, 0.0)
 
     def logcdf(self, x: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the distribution function."""
+        """The logarithm of the cumulative distribution function."""
         return self._part(x, args, given, ("log_lower", "log_upper"), -np.inf, 0.0)
 
     def logsf(self, x: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the probability of more."""
+        """The logarithm of the survival function."""
         return self._part(x, args, given, ("log_upper", "log_lower"), 0.0, -np.inf)
 
     @np.errstate(all="ignore")
@@ -269,7 +271,7 @@ class Continuous(Distribution):
         return self._finished(out, z, shapes, scale)
 
     def _by_any(self, names: tuple[str, str], z: Any, shapes: list[Any]) -> Any:
-        """A part by its own formula, or by that of the other part or of what is not a logarithm."""
+        """cdf or sf from its own formula, or else from the other one or from its logarithm."""
         own, other = names
         if hasattr(self, own):
             return getattr(self, own)(z, *shapes)
@@ -287,18 +289,18 @@ class Continuous(Distribution):
         return None
 
     def _logarithm(self, own: str, other: str, z: Any, shapes: list[Any]) -> Any:
-        """The logarithm of a part, of the smaller of both parts."""
+        """The log of cdf or sf, computed from whichever of both is smaller."""
         value = self._by_any((own, other), z, shapes)
         rest = self._by_any((other, own), z, shapes)
         small = value < 0.5
         return chosen(small, np.log(chosen(small, value, 0.5)), np.log1p(-chosen(small, 0.5, rest)))
 
     def ppf(self, q: Any, *args: Any, **given: Any) -> Any:
-        """The quantile: the inverse of the distribution function."""
+        """The quantile function, the inverse of the cdf."""
         return self._inverse(q, args, given, ("quantile", "upper_quantile"), False)
 
     def isf(self, q: Any, *args: Any, **given: Any) -> Any:
-        """The inverse of the probability of more."""
+        """The inverse of the survival function."""
         return self._inverse(q, args, given, ("upper_quantile", "quantile"), True)
 
     @np.errstate(all="ignore")
@@ -319,7 +321,7 @@ class Continuous(Distribution):
         return self._checked(loc + scale * out, shapes, scale)
 
     def median(self, *args: Any, **given: Any) -> Any:
-        """The quantile of 1/2."""
+        """The median."""
         return self.ppf(0.5, *args, **given)
 
     def support(self, *args: Any, **given: Any) -> tuple[Any, Any]:
@@ -342,30 +344,30 @@ class Continuous(Distribution):
 
 
 def _in_precision(out: Any, point: Any, shapes: list[Any]) -> Any:
-    """A result in the precision of point and shapes: SciPy's betaln, for one, has no float32."""
+    """A result in the precision of point and shapes (betaln, for one, has no float32)."""
     dtype = np.result_type(*map(dtype_of, [point, *shapes]))
     return out.astype(dtype) if dtype.kind == "f" and dtype_of(out) != dtype else out
 
 
-# exp(x) is 0 below, also where x is -inf: there 0 times an infinite slope would be no number.
+# Below this exp(x) is 0; evaluating its derivative at x = -inf would give 0 * inf = NaN.
 _NOTHING = -800.0
 
 
 def exp_of(x: Any) -> Any:
-    """exp(x), and 0 with the derivative 0 where that is below the smallest number."""
-    some = np.logical_not(x < _NOTHING)  # NaN stays
+    """exp(x); 0 with derivative 0 where that underflows."""
+    some = np.logical_not(x < _NOTHING)  # keeps NaN
     return chosen(some, np.exp(chosen(some, x, 0.0)), 0.0)
 
 
 def one_less_exp(x: Any) -> Any:
-    """1 - exp(x), and 1 with the derivative 0 where exp(x) is below the smallest number."""
+    """1 - exp(x); 1 with derivative 0 where exp(x) underflows."""
     some = np.logical_not(x < _NOTHING)
     return chosen(some, -np.expm1(chosen(some, x, 0.0)), 1.0)
 
 
 def root_or_zero(x: Any) -> Any:
-    """The root of what is 0 only as it is below the smallest number: then 0, and flat."""
-    some = np.logical_not(x == 0)  # NaN stays
+    """sqrt(x) for x that is 0 only by underflow: then 0 with derivative 0."""
+    some = np.logical_not(x == 0)  # keeps NaN
     return chosen(some, np.sqrt(chosen(some, x, 1.0)), 0.0)
 
 
@@ -383,5 +385,5 @@ def log_expm1(x: Any) -> Any:
 
 
 def is_plain(*operands: Any) -> bool:
-    """Whether no tensor is among them."""
+    """Whether none of them is a tensor."""
     return not any(isinstance(x, Handle) for x in operands)

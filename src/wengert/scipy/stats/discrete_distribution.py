@@ -1,15 +1,15 @@
-"""Distributions of whole numbers: what all of them have in common.
+"""Base classes of discrete distributions.
 
-    Discrete    an entry states formulas of the standard form, as one of `Continuous` does
-    Finite      those of finitely many numbers, whose distribution function is a sum
-    count_of    the operations behind `ppf` and `isf`: SciPy's, steps of all operands
+    Discrete    a subclass defines formulas of the standard form, as for `Continuous`
+    Finite      distributions with finite support, whose cdf is a sum
+    count_of    the operations behind `ppf` and `isf`: SciPy's, piecewise constant in all operands
 
-There is no derivative by the point, which is whole; there are those by the parameters.  A quantile
-is a step of its probability and of the parameters, whose derivative is known to be 0.
+The point is an integer, so there are derivatives only with respect to the parameters.  A quantile
+is piecewise constant in its probability and in the parameters; its derivative is 0.
 
-Entropies without a formula are sums of -p log p over all numbers that have a probability beyond
-1e-18.  Which these are depends on the values of the parameters, so that such an entropy is not for
-graphs; it differentiates as the sum does.
+Entropies without a formula are sums of -p log p over all k with a probability above 1e-18.  Which
+these are depends on the values of the parameters, so that such an entropy cannot be traced; its
+derivative is that of the sum.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FEW = 4096
 
 
 class Discrete(Distribution):
-    """A distribution of whole numbers; an entry states what one of `Continuous` does.
+    """A distribution of integers; a subclass defines the same formulas as one of `Continuous`.
 
     There is no derivative by the point, which is whole; there are those by the parameters.
     """
@@ -42,16 +42,16 @@ class Discrete(Distribution):
     last = ("loc",)
     ends = (0.0, np.inf)
     inner = 1.0
-    light = True  # whether the tail falls so fast that a sum over it comes to an end
+    light = True  # whether the tail decays fast enough to be summed
 
     def inside_of(self, *shapes: Any) -> Any:
-        """The lower end."""
+        """The lower end of the support."""
         low, high = self.support_of(*shapes)
         return chosen(np.isfinite(low), low, high)
 
     @np.errstate(all="ignore")
     def logpmf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the probability of k; -inf where k is not whole."""
+        """The log of the probability mass at k; -inf where k is not an integer."""
         shapes, loc, _ = self.parsed(args, given)
         z = values(real(k, "k")) - value_of(loc)
         low, high = self.support_of(*shapes)
@@ -61,25 +61,25 @@ class Discrete(Distribution):
         return self._finished(chosen(inside, out, -np.inf), z, shapes)
 
     def pmf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The probability of k."""
+        """The probability mass function."""
         return np.exp(self.logpmf(k, *args, **given))
 
     def cdf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The probability of k or less."""
+        """The cumulative distribution function."""
         return self._part(k, args, given, "lower", "upper", 0.0, 1.0)
 
     def sf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The probability of more than k."""
+        """The survival function, 1 - cdf."""
         return self._part(k, args, given, "upper", "lower", 1.0, 0.0)
 
     @np.errstate(all="ignore")
     def logcdf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the probability of k or less."""
+        """The logarithm of the cumulative distribution function."""
         return np.log(self.cdf(k, *args, **given))
 
     @np.errstate(all="ignore")
     def logsf(self, k: Any, *args: Any, **given: Any) -> Any:
-        """The logarithm of the probability of more than k."""
+        """The logarithm of the survival function."""
         if hasattr(self, "log_upper"):
             return self._part(k, args, given, "log_upper", "log_lower", 0.0, -np.inf)
         return np.log(self.sf(k, *args, **given))
@@ -103,11 +103,11 @@ class Discrete(Distribution):
         return self._finished(out, z, shapes)
 
     def ppf(self, q: Any, *args: Any, **given: Any) -> Any:
-        """The least k whose distribution function is q or more; a step, of derivative 0."""
+        """The smallest k with cdf(k) >= q; piecewise constant, so its derivative is 0."""
         return self._count(q, args, given, False)
 
     def isf(self, q: Any, *args: Any, **given: Any) -> Any:
-        """The least k beyond which the probability is q or less; a step, of derivative 0."""
+        """The smallest k with sf(k) <= q; piecewise constant, so its derivative is 0."""
         return self._count(q, args, given, True)
 
     def _count(self, q: Any, args: Any, given: Any, upper: bool) -> Any:
@@ -116,7 +116,7 @@ class Discrete(Distribution):
         return COUNTS[len(shapes)](q, *shapes, law=self.name, upper=upper) + loc
 
     def median(self, *args: Any, **given: Any) -> Any:
-        """The quantile of 1/2."""
+        """The median."""
         return self.ppf(0.5, *args, **given)
 
     def support(self, *args: Any, **given: Any) -> tuple[Any, Any]:
@@ -143,7 +143,7 @@ class Discrete(Distribution):
         return np.sum(self._share(k, shapes), axis=0)
 
     def _reach(self, known: list[Any]) -> tuple[float, float]:
-        """The first and the last number that has a probability, but for what is none."""
+        """The first and the last k whose probability is not negligible."""
         low, high = (np.asarray(end, float) for end in self.support_of(*known))
         middle, width = np.floor(self.mean(*known)), 8.0
         while True:
@@ -167,7 +167,7 @@ class Discrete(Distribution):
         return chosen(some, -np.exp(logs) * chosen(some, logs, 0.0), 0.0)
 
     def known(self, x: Any) -> Any:
-        """The value of a parameter that decides how many terms a sum has.
+        """The value of a parameter that determines the number of terms of a sum.
 
         Raises
         ------
@@ -188,14 +188,14 @@ class Discrete(Distribution):
 
 
 class Finite(Discrete):
-    """A distribution of finitely many numbers, whose distribution function is a sum."""
+    """A distribution with finite support, whose cdf is a sum."""
 
     def lower(self, k: Any, *shapes: Any) -> Any:
-        """The probability of k or less."""
+        """The cumulative distribution function."""
         return self._sum(k, shapes, True)
 
     def upper(self, k: Any, *shapes: Any) -> Any:
-        """The probability of more than k."""
+        """The survival function, 1 - cdf."""
         return self._sum(k, shapes, False)
 
     def _sum(self, k: Any, shapes: tuple[Any, ...], below: bool) -> Any:
@@ -206,14 +206,14 @@ class Finite(Discrete):
 
 
 def _plain(x: Any) -> Any:
-    """The numbers that x is, if it is known and finite; else None."""
+    """The value of x as an array, if it is known and finite; else None."""
     shown = values(x) if not isinstance(x, int | float) else x
     known = isinstance(shown, np.ndarray | np.generic | int | float)
     return shown if known and np.all(np.isfinite(shown)) else None
 
 
 def numbers(first: float, last: float, *others: Any) -> Any:
-    """All whole numbers from first to last, along an axis in front of those of the others."""
+    """The integers from first to last, along a new leading axis."""
     depth = max([len(shape_of(x)) for x in others], default=0)
     return np.arange(int(first), int(last) + 1.0).reshape(-1, *[1] * depth)
 
@@ -224,7 +224,7 @@ def _found(q: Any, *shapes: Any, law: str, upper: bool) -> Any:
 
 
 def _oracle(q: Any, *shapes: Any, law: str, upper: bool) -> Any:
-    """The least k that has the probability, one after the other."""
+    """The quantile by linear search over SciPy's cdf or sf."""
     theirs = getattr(scipy.stats, law)
 
     def one(q: float, *shapes: float) -> float:
@@ -238,19 +238,19 @@ def _oracle(q: Any, *shapes: Any, law: str, upper: bool) -> Any:
 
 @family(oracle=_oracle)
 def count_of_one(q: Any, a: Any, *, law: str, upper: bool) -> Any:
-    """The quantile of a distribution with one parameter of shape."""
+    """The quantile of a distribution with one shape parameter."""
     return _found(q, a, law=law, upper=upper)
 
 
 @family(oracle=_oracle)
 def count_of_two(q: Any, a: Any, b: Any, *, law: str, upper: bool) -> Any:
-    """The quantile of a distribution with two parameters of shape."""
+    """The quantile of a distribution with two shape parameters."""
     return _found(q, a, b, law=law, upper=upper)
 
 
 @family(oracle=_oracle)
 def count_of_three(q: Any, a: Any, b: Any, c: Any, *, law: str, upper: bool) -> Any:
-    """The quantile of a distribution with three parameters of shape."""
+    """The quantile of a distribution with three shape parameters."""
     return _found(q, a, b, c, law=law, upper=upper)
 
 
@@ -272,5 +272,5 @@ def _of_two(rng: Any) -> Any:
 
 @count_of_three.examples
 def _of_three(rng: Any) -> Any:
-    shapes = 9, *rng.uniform(0.5, 2.0, size=2)  # the first is a whole number
+    shapes = 9, *rng.uniform(0.5, 2.0, size=2)  # the first is an integer
     yield (rng.uniform(0.2, 0.8, size=2), *shapes), {"law": "betabinom", "upper": False}

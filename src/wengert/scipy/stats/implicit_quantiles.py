@@ -1,17 +1,16 @@
 """Quantiles without a formula: SciPy's value, and the implicit function theorem for its derivative.
 
-    Implicit     a continuous distribution of which `lower` and `log_density` are known, and the
-                 inverse is not
-    quantile_of  the operations: the x at which the distribution function is q
+    Implicit     a continuous distribution with formulas for `lower` and `log_density`, but not for
+                 the inverse
+    quantile_of  the operations: the x with cdf(x) = q
 
-F(x; a) = q at the result, so that x moves by 1 / f with q, where f is the density, and by
--(dF/da) / f with a parameter (U. Dini; the reparameterisation of M. Figurnov, S. Mohamed, A. Mnih,
-Implicit reparameterization gradients, 2018).  The rule is written with the distribution's own
-formulas at the result itself, so it differentiates to any order.  Of the tails the nearer one is
-differentiated, as the other is 1 but for rounding.  The result is SciPy's, improved by a step of
-Newton's where SciPy stopped early.
+F(x; a) = q at the result, so dx/dq = 1 / f, where f is the density, and dx/da = -(dF/da) / f
+(U. Dini; M. Figurnov, S. Mohamed, A. Mnih, Implicit reparameterization gradients, 2018).  The rule
+uses the distribution's formulas at the result, so it can be differentiated to any order.  The
+smaller of cdf and sf is differentiated, as the other rounds to 1.  The value is SciPy's, improved
+by Newton steps where SciPy stopped early.
 
-A distribution that has a quantile has draws: the quantile of a uniform number.
+Random variates are quantiles of uniform variates.
 """
 
 from __future__ import annotations
@@ -34,32 +33,32 @@ _STEPS = 2
 
 
 class Implicit(Continuous):
-    """A continuous distribution whose quantile is found, and not written down."""
+    """A continuous distribution whose quantile has no closed form."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         _LAWS[name] = self
 
     def quantile(self, q: Any, *shapes: Any) -> Any:
-        """The x at which the distribution function is q."""
+        """The x with cdf(x) = q."""
         return QUANTILES[len(shapes)](q, *shapes, law=self.name, upper=False)
 
     def upper_quantile(self, q: Any, *shapes: Any) -> Any:
-        """The x beyond which the probability is q."""
+        """The x with sf(x) = q."""
         return QUANTILES[len(shapes)](q, *shapes, law=self.name, upper=True)
 
     def standard_draw(self, key: Any, shape: Any, *shapes: Any) -> Any:
-        """A uniform number's quantile."""
+        """The quantile of a uniform variate."""
         return self.quantile(functions.uniform(key, shape), *shapes)
 
     def part(self, x: Any, shapes: list[Any], upper: bool) -> Any:
-        """The probability of less, or of more, of the standard form."""
+        """The cdf, or sf if `upper`, of the standard form."""
         names = ("upper", "lower") if upper else ("lower", "upper")
         return self._by_any(names, x, shapes)
 
 
 def _found(q: Any, *shapes: Any, law: str, upper: bool) -> Any:
-    """SciPy's quantile of the standard form; where a step of Newton's betters it, that."""
+    """SciPy's quantile of the standard form, improved by Newton steps."""
     mine, theirs = _LAWS[law], getattr(scipy.stats, law)
     x = (theirs.isf if upper else theirs.ppf)(q, *shapes)
     low, high = mine.support_of(*shapes)
@@ -99,25 +98,25 @@ def _by_shape(k: int) -> Any:
 
 @family(oracle=lambda q, *, law, upper: _oracle(q, law=law, upper=upper))
 def quantile_of_none(q: Any, *, law: str, upper: bool) -> Any:
-    """The quantile of a distribution without parameters of shape."""
+    """The quantile of a distribution without shape parameters."""
     return _found(q, law=law, upper=upper)
 
 
 @family(oracle=lambda q, a, *, law, upper: _oracle(q, a, law=law, upper=upper))
 def quantile_of_one(q: Any, a: Any, *, law: str, upper: bool) -> Any:
-    """The quantile of a distribution with one parameter of shape."""
+    """The quantile of a distribution with one shape parameter."""
     return _found(q, a, law=law, upper=upper)
 
 
 @family(oracle=lambda q, a, b, *, law, upper: _oracle(q, a, b, law=law, upper=upper))
 def quantile_of_two(q: Any, a: Any, b: Any, *, law: str, upper: bool) -> Any:
-    """The quantile of a distribution with two parameters of shape."""
+    """The quantile of a distribution with two shape parameters."""
     return _found(q, a, b, law=law, upper=upper)
 
 
 @family(oracle=lambda q, a, b, c, *, law, upper: _oracle(q, a, b, c, law=law, upper=upper))
 def quantile_of_three(q: Any, a: Any, b: Any, c: Any, *, law: str, upper: bool) -> Any:
-    """The quantile of a distribution with three parameters of shape."""
+    """The quantile of a distribution with three shape parameters."""
     return _found(q, a, b, c, law=law, upper=upper)
 
 

@@ -1,0 +1,205 @@
+"""The Pareto distributions.
+
+    pareto genpareto lomax truncpareto
+
+Formulas: N. L. Johnson, S. Kotz, N. Balakrishnan, Continuous Univariate Distributions (1994, 1995).
+genpareto is smooth where its parameter c is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert.random import functions
+
+from ...special import exprel
+from ..continuous_distribution import Continuous, chosen
+from .common import Positive, log1p_ratio, where_finite
+
+__all__ = "pareto genpareto lomax truncpareto".split()
+
+
+class _Pareto(Continuous):
+    """The Pareto distribution with power `b`, on [1, inf)."""
+
+    ends = (1.0, np.inf)
+    inner = 2.0
+
+    def valid(self, b: Any) -> Any:
+        return b > 0
+
+    def log_density(self, x: Any, b: Any) -> Any:
+        return np.log(b) - (b + 1.0) * np.log(x)
+
+    def lower(self, x: Any, b: Any) -> Any:
+        return -np.expm1(-b * np.log(x))
+
+    def log_upper(self, x: Any, b: Any) -> Any:
+        return -b * np.log(x)
+
+    def upper(self, x: Any, b: Any) -> Any:
+        return x ** (-b)
+
+    def quantile(self, q: Any, b: Any) -> Any:
+        return np.exp(-np.log1p(-q) / b)
+
+    def upper_quantile(self, q: Any, b: Any) -> Any:
+        return q ** (-1.0 / b)
+
+    def standard_mean(self, b: Any) -> Any:
+        some = chosen(b > 1, b, 2.0)
+        return chosen(b > 1, some / (some - 1.0), np.inf)
+
+    def standard_var(self, b: Any) -> Any:
+        some = chosen(b > 2, b, 3.0)
+        return chosen(b > 2, some / ((some - 2.0) * (some - 1.0) ** 2), np.inf)
+
+    def standard_entropy(self, b: Any) -> Any:
+        return 1.0 + 1.0 / b - np.log(b)
+
+    def standard_draw(self, key: Any, shape: Any, b: Any) -> Any:
+        return functions.pareto(key, b, shape)
+
+
+pareto = _Pareto("pareto")
+
+
+class _GenPareto(Continuous):
+    """The generalized Pareto distribution; c = 0 gives expon."""
+
+    def support_of(self, c: Any) -> Any:
+        return 0.0, chosen(c < 0, -1.0 / chosen(c < 0, c, -1.0), np.inf)
+
+    def inside_of(self, c: Any) -> Any:
+        return chosen(c < 0, -0.5 / chosen(c < 0, c, -1.0), 1.0)
+
+    at_high = False
+
+    def log_density(self, x: Any, c: Any) -> Any:
+        return -(c + 1.0) * log1p_ratio(c, x)
+
+    def log_upper(self, x: Any, c: Any) -> Any:
+        return -log1p_ratio(c, x)
+
+    def lower(self, x: Any, c: Any) -> Any:
+        return -np.expm1(-log1p_ratio(c, x))
+
+    def quantile(self, q: Any, c: Any) -> Any:
+        y = -np.log1p(-q)
+        return y * exprel(c * y)
+
+    def upper_quantile(self, q: Any, c: Any) -> Any:
+        y = -np.log(q)
+        return y * exprel(c * y)
+
+    def standard_mean(self, c: Any) -> Any:
+        return chosen(c < 1, 1.0 / (1.0 - chosen(c < 1, c, 0.0)), np.inf)
+
+    def standard_var(self, c: Any) -> Any:
+        some = chosen(c < 0.5, c, 0.0)
+        return chosen(c < 0.5, 1.0 / ((1.0 - some) ** 2 * (1.0 - 2.0 * some)), np.inf)
+
+    def standard_entropy(self, c: Any) -> Any:
+        return 1.0 + c
+
+    def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
+        y = functions.exponential(key, shape)
+        return y * exprel(c * y)
+
+
+genpareto = _GenPareto("genpareto")
+
+
+class _Lomax(Positive):
+    """The Lomax (Pareto type II) distribution with power `c`."""
+
+    def valid(self, c: Any) -> Any:
+        return c > 0
+
+    def log_density(self, x: Any, c: Any) -> Any:
+        return np.log(c) - (c + 1.0) * np.log1p(x)
+
+    def log_upper(self, x: Any, c: Any) -> Any:
+        return -c * np.log1p(x)
+
+    def lower(self, x: Any, c: Any) -> Any:
+        return -np.expm1(-c * np.log1p(x))
+
+    def quantile(self, q: Any, c: Any) -> Any:
+        return np.expm1(-np.log1p(-q) / c)
+
+    def upper_quantile(self, q: Any, c: Any) -> Any:
+        return np.expm1(-np.log(q) / c)
+
+    def standard_mean(self, c: Any) -> Any:
+        return where_finite(c > 1, lambda c: 1.0 / (c - 1.0), c, beside=(2.0,))
+
+    def standard_var(self, c: Any) -> Any:
+        def var(c: Any) -> Any:
+            return c / ((c - 1.0) ** 2 * (c - 2.0))
+
+        return where_finite(c > 2, var, c, beside=(3.0,))
+
+    def standard_entropy(self, c: Any) -> Any:
+        return 1.0 + 1.0 / c - np.log(c)
+
+    def standard_draw(self, key: Any, shape: Any, c: Any) -> Any:
+        return np.expm1(functions.exponential(key, shape) / c)
+
+
+lomax = _Lomax("lomax")
+
+
+class _TruncPareto(Continuous):
+    """The Pareto distribution truncated to [1, c]; the power `b` may be negative."""
+
+    def valid(self, b: Any, c: Any) -> Any:
+        return np.logical_and(b != 0, c > 1)
+
+    def support_of(self, b: Any, c: Any) -> Any:
+        return 1.0, c
+
+    def inside_of(self, b: Any, c: Any) -> Any:
+        return 0.5 * (1.0 + c)
+
+    def _mass(self, x: Any, b: Any) -> Any:
+        """(1 - x^-b) / b."""
+        y = np.log(x)
+        return y * exprel(-b * y)
+
+    def log_density(self, x: Any, b: Any, c: Any) -> Any:
+        return -np.log(self._mass(c, b)) - (b + 1.0) * np.log(x)
+
+    def lower(self, x: Any, b: Any, c: Any) -> Any:
+        return self._mass(x, b) / self._mass(c, b)
+
+    def upper(self, x: Any, b: Any, c: Any) -> Any:
+        return x ** (-b) * self._mass(c / x, b) / self._mass(c, b)
+
+    def quantile(self, q: Any, b: Any, c: Any) -> Any:
+        return np.exp(-np.log1p(-b * q * self._mass(c, b)) / b)
+
+    def upper_quantile(self, q: Any, b: Any, c: Any) -> Any:
+        return c * np.exp(-np.log1p(b * q * c**b * self._mass(c, b)) / b)
+
+    def _moment(self, n: float, b: Any, c: Any) -> Any:
+        return self._mass(c, b - n) / self._mass(c, b)
+
+    def standard_mean(self, b: Any, c: Any) -> Any:
+        return self._moment(1.0, b, c)
+
+    def standard_var(self, b: Any, c: Any) -> Any:
+        return self._moment(2.0, b, c) - self._moment(1.0, b, c) ** 2
+
+    def standard_entropy(self, b: Any, c: Any) -> Any:
+        y = np.log(c)
+        logs = (1.0 / exprel(b * y) - 1.0) / -b  # the mean of log x
+        return np.log(self._mass(c, b)) + (b + 1.0) * logs
+
+    def standard_draw(self, key: Any, shape: Any, b: Any, c: Any) -> Any:
+        return self.quantile(functions.uniform(key, shape), b, c)
+
+
+truncpareto = _TruncPareto("truncpareto")

@@ -1,0 +1,113 @@
+"""Student's t distribution, and the skew t distribution of Jones and Faddy.
+
+    t jf_skew_t
+
+Formulas: M. C. Jones, M. J. Faddy, A skew extension of the t-distribution (2003).
+"""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from wengert.random import functions
+
+from ...special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtr, psi, stdtr, stdtrit
+from ..continuous_distribution import Continuous, chosen
+from .common import HALF_LOG_2PI
+
+__all__ = "t jf_skew_t".split()
+
+
+class _T(Continuous):
+    """Student's t distribution with `df` degrees of freedom; df = inf gives norm."""
+
+    def valid(self, df: Any) -> Any:
+        return df > 0
+
+    def log_density(self, x: Any, df: Any) -> Any:
+        finite = np.isfinite(df)
+        some = chosen(finite, df, 1.0)
+        tail = -0.5 * (some + 1.0) * np.log1p(x * x / some)
+        out = tail - betaln(0.5 * some, 0.5) - 0.5 * np.log(some)
+        return chosen(finite, out, -0.5 * (x * x) - HALF_LOG_2PI)
+
+    def lower(self, x: Any, df: Any) -> Any:
+        finite = np.isfinite(df)
+        return chosen(finite, stdtr(chosen(finite, df, 1.0), x), ndtr(x))
+
+    def upper(self, x: Any, df: Any) -> Any:
+        return self.lower(-x, df)
+
+    def quantile(self, q: Any, df: Any) -> Any:
+        return stdtrit(df, q)
+
+    def upper_quantile(self, q: Any, df: Any) -> Any:
+        return -stdtrit(df, q)
+
+    def standard_mean(self, df: Any) -> Any:
+        return chosen(df > 1, 0.0, np.inf)
+
+    def standard_var(self, df: Any) -> Any:
+        finite = np.logical_and(df > 2, np.isfinite(df))
+        some = chosen(finite, df, 3.0)
+        out = chosen(finite, some / (some - 2.0), chosen(df > 2, 1.0, np.inf))
+        return chosen(df > 1, out, np.nan)
+
+    def standard_entropy(self, df: Any) -> Any:
+        half = 0.5 * (df + 1.0)
+        return half * (psi(half) - psi(0.5 * df)) + 0.5 * np.log(df) + betaln(0.5 * df, 0.5)
+
+    def standard_draw(self, key: Any, shape: Any, df: Any) -> Any:
+        return functions.t(key, df, shape)
+
+
+t = _T("t")
+
+
+class _JFSkewT(Continuous):
+    """The skew t distribution of Jones and Faddy; a = b gives t with 2 a degrees of freedom."""
+
+    def valid(self, a: Any, b: Any) -> Any:
+        return np.logical_and(a > 0, b > 0)
+
+    def _shares(self, x: Any, a: Any, b: Any) -> tuple[Any, Any]:
+        """(1 + x / r) / 2 and (1 - x / r) / 2, where r^2 = a + b + x^2."""
+        whole = a + b
+        root = np.sqrt(whole + x * x)
+        # Not abs(x), whose derivative at 0 is 0: both branches have the right derivative there.
+        small = 0.5 * whole / (root * (root + chosen(x < 0, -x, x)))
+        return chosen(x < 0, small, 1.0 - small), chosen(x < 0, 1.0 - small, small)
+
+    def log_density(self, x: Any, a: Any, b: Any) -> Any:
+        first, second = self._shares(x, a, b)
+        out = (a + 0.5) * np.log(2.0 * first) + (b + 0.5) * np.log(2.0 * second)
+        return out - (a + b - 1.0) * log(2.0) - betaln(a, b) - 0.5 * np.log(a + b)
+
+    def lower(self, x: Any, a: Any, b: Any) -> Any:
+        first, second = self._shares(x, a, b)
+        near = x < 0
+        left = betainc(a, b, chosen(near, first, 0.5))
+        return chosen(near, left, betaincc(b, a, chosen(near, 0.5, second)))
+
+    def upper(self, x: Any, a: Any, b: Any) -> Any:
+        return self.lower(-x, b, a)
+
+    def quantile(self, q: Any, a: Any, b: Any) -> Any:
+        return self._of(betaincinv(a, b, q), betainccinv(b, a, q), a + b)
+
+    def upper_quantile(self, q: Any, a: Any, b: Any) -> Any:
+        return self._of(betainccinv(a, b, q), betaincinv(b, a, q), a + b)
+
+    def _of(self, first: Any, second: Any, whole: Any) -> Any:
+        return 0.5 * (first - second) * np.sqrt(whole / (first * second))
+
+    def standard_draw(self, key: Any, shape: Any, a: Any, b: Any) -> Any:
+        one, other = functions.split(key)
+        first, second = functions.gamma(one, a, shape), functions.gamma(other, b, shape)
+        return 0.5 * (first - second) * np.sqrt((a + b) / (first * second))
+
+
+jf_skew_t = _JFSkewT("jf_skew_t")
