@@ -23,7 +23,7 @@ def state():
     return (
         wg.is_recording(),
         recording._enabled.get(),
-        recording.noting(),
+        recording.recording_session(),
         tracing._scope.get(),
         tracing._metadata.get(),
         tracing.is_deriving(),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.jit.gc_threshold import seldom
+from wengert._engine.jit.gc_threshold import relaxed_gc
 
 
 @pytest.fixture(autouse=True)
@@ -40,13 +40,13 @@ def test_it_is_as_before_however_it_ends():
 @pytest.mark.parametrize("thresholds", [(0, 10, 10), (1_000_000, 10, 10)])
 def test_whoever_has_it_seldom_or_never_keeps_that(thresholds):
     gc.set_threshold(*thresholds)
-    with seldom():
+    with relaxed_gc():
         assert gc.get_threshold() == thresholds
     assert gc.get_threshold() == thresholds
 
 
 def test_what_is_set_meanwhile_stays():
-    with seldom():
+    with relaxed_gc():
         gc.set_threshold(123, 4, 5)
     assert gc.get_threshold() == (123, 4, 5)
 
@@ -57,7 +57,7 @@ def test_several_threads_leave_it_as_it_was(usual):
     def work():
         for _ in range(50):
             barrier.wait()
-            with seldom(), seldom():
+            with relaxed_gc(), relaxed_gc():
                 pass
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -9,7 +9,7 @@ import functools
 
 from .sources import PACKAGE, tree_of
 
-LAZY = {"Late", "late_names", "LazyModule", "lazy_names", "import_module"}
+LAZY = {"LazyModule", "lazy_names", "import_module"}
 CIRCLES = {
     "control_flow.custom": {"_engine.control_flow.custom", "_engine.control_flow.custom_rules"},
     "Tensor and its mixins": {

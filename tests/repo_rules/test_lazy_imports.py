@@ -1,4 +1,4 @@
-"""Imports by name (`Late`, `late_names`, `import_module`) lead somewhere, and down the layers.
+"""Imports by name (`LazyModule`, `lazy_names` ...) lead somewhere, and down the layers.
 
 import-linter sees import statements only.  Here every call that names a module of the package is
 read from the source, resolved, and compared with the layers of pyproject.toml.  `UPWARD` lists what
@@ -18,7 +18,7 @@ UPWARD = {
     ("_engine.backends.llvm.ir.scalar_language", "_engine.backends.llvm.vector_math.complex"),
     ("_engine.backends.llvm.program", "_engine.backends.llvm.profile.program_summary"),
 }
-CALLS = {"Late", "late_names", "import_module"}
+CALLS = {"LazyModule", "lazy_names", "import_module"}
 
 
 def text_of(node, module):
@@ -49,7 +49,7 @@ def named(call, module):
     """The modules of the package that one call names."""
     package = package_of(module)
     kind = getattr(call.func, "id", getattr(call.func, "attr", None))
-    if kind == "late_names":
+    if kind == "lazy_names":
         package = text_of(call.args[0], module)
         texts = [n.value for n in ast.walk(call.args[1]) if isinstance(n, ast.Constant)]
         texts = [t for t in texts if isinstance(t, str) and t.startswith(".")]

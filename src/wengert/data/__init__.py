@@ -15,7 +15,7 @@ readers/          readers of file formats: CIFAR, IDX, images, text
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.lazy_import import late_names, public_dir
+from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from . import encoders as encoders
 from . import transforms as transforms
@@ -70,7 +70,7 @@ __all__ = [
     "transforms",
 ]
 
-__getattr__ = late_names(
+__getattr__ = lazy_names(
     __name__,
     {
         **dict.fromkeys(("CIFAR10", "CIFAR100", "read_cifar"), ".readers.cifar"),

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
 
-_views = Late("wengert.data.subsets")
+_views = LazyModule("wengert.data.subsets")
 
 Seed = tuple[int, ...]
 

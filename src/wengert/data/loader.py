@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
 from ..errors import ArgumentError, StructureError, at, user_line
 from .collate import Plan, as_dataset, collated
@@ -25,7 +25,7 @@ from .prefetch import ahead
 from .rng_state import as_generator, digest, put_state, state_of
 from .samplers import RandomSampler, Sampler, SequentialSampler
 
-_workers = Late(
+_workers = LazyModule(
     "wengert.data.worker_processes"
 )  # and multiprocessing, which most programs do not need
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from wengert._engine.core.dynamic_scope import Block, Blocks
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Constant, is_variable
-from wengert._engine.core.recording import session
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.tracing import scope
 
 
@@ -34,7 +34,7 @@ _frame: Blocks[Frame | None] = Blocks("wengert_module", None)
 
 def is_traced_call(args: tuple[Any, ...]) -> bool:
     """Whether a module called with these arguments writes lines of a graph."""
-    if session() is not None:
+    if current_trace() is not None:
         return True
     return bool(args) and isinstance(args[0], Handle) and args[0].node.value is None
 
@@ -57,7 +57,7 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 def _guard(module: Any) -> None:
     """Let the graph be known to be for these modes."""
-    opened = session()
+    opened = current_trace()
     if opened is not None:
         ask = functools.partial(_modes, module)
         opened.guards.append((ask, ask()))

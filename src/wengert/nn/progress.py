@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
-bars: Any = Late("wengert.nn.rich_progress")  # needs rich, which may not be installed
+bars: Any = LazyModule("wengert.nn.rich_progress")  # needs rich, which may not be installed
 
 
 class Progress:

@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, value_of, wrap
 from wengert._engine.core.node import Constant, constant
-from wengert._engine.core.recording import session
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.validation import spelled
 from wengert._engine.tensor import Tensor
 from wengert.errors import DtypeError, ShapeError, StructureError, at, user_line
@@ -187,7 +187,7 @@ def _in_place_of(module: Any, state: Mapping[str, Any], what: str) -> Iterator[d
             f"parameters are {list(mine)}{at(user_line())}."
         )
     before = {name: mine[name].node for name in state}
-    opened = session()
+    opened = current_trace()
     buffers = {mine[name] for name in state if isinstance(mine[name], Buffer)}
     noted = {b: opened.written[b] for b in buffers if b in opened.written} if opened else {}
     try:

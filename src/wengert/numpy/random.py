@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.lazy_import import DUNDERS, late_names
+from wengert._engine.core.lazy_import import DUNDERS, lazy_names
 
 OURS = ("Generator", "default_rng")
 
-_ours = late_names("wengert", dict.fromkeys(OURS, ".random"))
+_ours = lazy_names("wengert", dict.fromkeys(OURS, ".random"))
 
 
 def __getattr__(name: str) -> Any:

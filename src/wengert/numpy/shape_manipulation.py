@@ -21,7 +21,7 @@ from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 from wengert._engine.core.handle import Handle, doubt, is_traced, shape_of, wrap
 from wengert._engine.core.node import Node
-from wengert._engine.core.recording import session
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic, spelled
 from wengert._engine.ops import casts, shapes
 from wengert._engine.ops.creation import triangle_mask
@@ -403,7 +403,7 @@ def own_copy(a: Any, order: Any = "K") -> Any:
     node = a.node
     if type(node) is Node and not node.args:
         return shapes.copy(a, order=order)  # a leaf's gradient belongs to its own handle
-    opened = session()
+    opened = current_trace()
     if opened is not None and opened.isolated and node.serial < opened.since:
         return shapes.copy(a, order=order)  # else a write to it would be one to what is outside
     shared = type(node.value) is not np.ndarray or shapes.is_compact(node.value, order)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, value_of
-from wengert._engine.core.recording import no_grad, session
+from wengert._engine.core.recording import current_trace, no_grad
 from wengert._engine.graphs.inputs import variable
 from wengert.errors import ArgumentError, ShapeError, StructureError, at, user_line
 
@@ -102,7 +102,7 @@ class EMA:
     @contextmanager
     def applied(self) -> Iterator[None]:
         """A block in which the parameters have their averages for values."""
-        if session() is not None:
+        if current_trace() is not None:
             raise StructureError(
                 "EMA.applied() while a graph is built: it changes values, which a graph has none "
                 f"of. Put the compiled call into the block{at(user_line())}."

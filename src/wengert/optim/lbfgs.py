@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.lazy_import import Late
-from wengert._engine.core.recording import enable_grad, no_grad, session
+from wengert._engine.core.lazy_import import LazyModule
+from wengert._engine.core.recording import current_trace, enable_grad, no_grad
 
 from ..errors import ArgumentError, StructureError, at, user_line
 from .optimizer import Optimizer, Options, require
 
 Vector = np.ndarray[Any, Any]
 SEARCHES = ("strong_wolfe", None)
-optimize = Late("scipy.optimize")
+optimize = LazyModule("scipy.optimize")
 
 
 class LBFGS(Optimizer):
@@ -143,7 +143,7 @@ class LBFGS(Optimizer):
             No closure, or a call while a graph is built: the number of evaluations is not known
             before they are done.
         """
-        if closure is None or session() is not None:
+        if closure is None or current_trace() is not None:
             raise StructureError(
                 "LBFGS.step looks at several points, so it needs the loss as a function, and "
                 "cannot be a line of a compiled one. Call step(closure) from plain Python; the "

@@ -21,13 +21,13 @@ from wengert._engine.autodiff.grad import grad, value_and_grad
 from wengert._engine.autodiff.jacobians import hessian, jacobian
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.jit import jit
 from wengert.errors import ArgumentError, at, user_line
 
 from .ravel import Raveled
 
-optimize = Late("scipy.optimize")
+optimize = LazyModule("scipy.optimize")
 
 BY_VALUES = frozenset(("nelder-mead", "powell", "cobyla", "cobyqa"))
 BY_PRODUCTS = frozenset(("newton-cg", "trust-ncg", "trust-krylov", "trust-constr"))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, value_of
-from wengert._engine.core.recording import no_grad, session
+from wengert._engine.core.recording import current_trace, no_grad
 from wengert._engine.core.validation import spelled
 
 from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
@@ -156,7 +156,7 @@ class Optimizer:
                 state = self._state.get(id(p))
                 if not state:
                     state = self._state[id(p)] = self.begin(value_before(p), group)
-                if session() is not None or is_held(state):
+                if current_trace() is not None or is_held(state):
                     held_step(self, p, state, group)
                 else:
                     p += self.update(value_of(p), value_of(p.grad), state, group)

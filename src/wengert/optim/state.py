@@ -24,7 +24,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle, is_traced, rebind, value_of, wrap
 from wengert._engine.core.node import constant
-from wengert._engine.core.recording import Changes, no_grad, session
+from wengert._engine.core.recording import Changes, current_trace, no_grad
 from wengert._engine.graphs.inputs import variable
 from wengert.errors import ArgumentError, at, user_line
 
@@ -76,7 +76,7 @@ class Group(dict[str, Any]):
             Changes.note()
         if not is_traced(value):
             super().__setitem__(name, value_of(value))
-        if session() is not None:
+        if current_trace() is not None:
             self.hold()
         if self.rate is not None:
             with no_grad():
@@ -99,7 +99,7 @@ class Group(dict[str, Any]):
     def advance(self) -> None:
         """Count a step, if the rate follows a schedule."""
         if self.schedule is not None:
-            if session() is not None:
+            if current_trace() is not None:
                 self.hold()
             self._took(value_of(self.taken) + 1)
 
@@ -129,14 +129,14 @@ def is_held(state: State) -> bool:
 
 def value_before(p: Any) -> Any:
     """The value of a parameter before a trace has written to it."""
-    opened = session()
+    opened = current_trace()
     node = p.node if opened is None else opened.written.get(p, p.node)
     return node.value
 
 
 def held_step(optimizer: Any, p: Any, state: State, group: Group) -> None:
     """Change one parameter, and what is remembered of it, as variables."""
-    opened = session()
+    opened = current_trace()
     options: Any = group
     for name, item in state.items():
         if not isinstance(item, Handle):

@@ -18,7 +18,7 @@ import numpy as np
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.node import is_variable
-from wengert._engine.core.recording import session
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs.inputs import variable
 from wengert._engine.ops.random import bits as ops
@@ -151,7 +151,7 @@ class Stream:
         >>> bool(x == y)
         False
         """
-        if session() is not None:
+        if current_trace() is not None:
             here = self._moved()
             return keys.fold(here[:2], here[2])
         number = self._next()
@@ -173,7 +173,7 @@ class Stream:
 
     def _draw(self, op: Any, shape: Any, dtype: np.dtype[Any], **options: Any) -> Any:
         lengths = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-        if session() is not None:
+        if current_trace() is not None:
             return op(self._moved(), number=0, shape=lengths, dtype=dtype, **options)
         return op(self.state, number=self._next(), shape=lengths, dtype=dtype, **options)
 

@@ -28,7 +28,7 @@ from wengert._engine.graphs.captures import Captured, captured_by
 from wengert._engine.graphs.tracing_session import built, parameter_names
 from wengert._engine.jit import jit
 from wengert._engine.jit.call_signature import is_object
-from wengert._engine.jit.rng_guard import undrawn
+from wengert._engine.jit.rng_guard import forbid_global_rng
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .coloring import Colouring, apart, coloured, least
@@ -191,7 +191,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
     names = parameter_names(given.fun, len(args))
     captured = captured_by(given.fun, _objects(args, kwargs), lambda array: False)
     captured.found = {}
-    with undrawn(given.fun, pytree.flatten((args, kwargs))[0]):
+    with forbid_global_rng(given.fun, pytree.flatten((args, kwargs))[0]):
         graph = built(Graph, probed, args, kwargs, names=names, guards=guards)
     captured.rebase()
     variables, single = calls[0].variables, calls[0].single

@@ -373,10 +373,10 @@ table = get(np._core._multiarray_umath._ARRAY_API, None)
 table = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))
 switch = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(table[304])
 before = switch(pool.handler())
-class Late:
+class LazyModule:
     def __init__(self): self.x, self.me = np.ones(10**6), self
     def __del__(self): self.y = np.ones(10**6)
-sys.kept = [Late(), np.ones(10**6)]
+sys.kept = [LazyModule(), np.ones(10**6)]
 import builtins
 builtins.kept = np.ones(300_000)
 print("done")

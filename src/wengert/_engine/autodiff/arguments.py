@@ -110,7 +110,7 @@ class Variables:
 def _is_derived(node: Node) -> bool:
     """Whether it is recorded, or, while a graph is built, the value of a variable held fast."""
     return type(node) is Node or (
-        recording.session() is not None and not isinstance(node, Constant)
+        recording.current_trace() is not None and not isinstance(node, Constant)
     )
 
 

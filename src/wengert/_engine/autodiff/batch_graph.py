@@ -23,7 +23,7 @@ from wengert._engine.core.dispatch import PART, apply
 from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
 from wengert._engine.core.node import Constant, Leaf, Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import is_recording, no_grad, session, switches, tracing
+from wengert._engine.core.recording import current_trace, is_recording, no_grad, switches, tracing
 from wengert._engine.core.spec import Spec, unweakened
 from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import is_open
@@ -66,7 +66,7 @@ class Lines:
     def __init__(self, rows: dict[Node, Any], size: Any, since: int, record: bool = True) -> None:
         self.known: dict[Node, Pair] = {n: (x, True) for n, x in rows.items()}
         self.size, self.since = size, since
-        self.inside_trace = session() is not None
+        self.inside_trace = current_trace() is not None
         self.record = record and is_recording()
         self._recorded: dict[Node, bool] = {}
 

@@ -18,10 +18,10 @@ import numpy as np
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import Op, Sweep
-from wengert._engine.core.tracing import noted
+from wengert._engine.core.tracing import eager_info
 from wengert.errors import MutatedError, at, user_line
 
 from .forward import pushforward
@@ -32,7 +32,7 @@ from .wrapper import derived
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_graphs = Late("wengert._engine.control_flow.checkpointed_call")
+_graphs = LazyModule("wengert._engine.control_flow.checkpointed_call")
 
 
 class Rerun(Op):
@@ -189,8 +189,8 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     captured = [n for n in older_than(mark, live) if n not in set(variables)]
     values = tuple(value_of(o) for o in outs)
     line = Node(op, (*nodes, *captured), value=values)
-    if recording.noting() is not None:
-        line.info = noted(line.args)
+    if recording.recording_session() is not None:
+        line.info = eager_info(line.args)
     results = [
         wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
         for i, o in enumerate(outs)

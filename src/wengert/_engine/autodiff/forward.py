@@ -15,7 +15,7 @@ from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.handle import Handle, is_traced, wrap
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import Sweep, lookup
-from wengert._engine.core.recording import Session, enable_grad, naming, switches
+from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert._engine.ops.linalg import degenerate_eigenvalues
 
@@ -154,7 +154,7 @@ def _eager_sweep(
     closed: bool,
 ) -> dict[Node, Any]:
     """The sweep where values are known; its lines note the user's, if somebody wants them."""
-    stem = naming() if sweep.recorded else None
+    stem = innermost_session() if sweep.recorded else None
     if stem is None:
         return _sweep(tape, tangents, sweep, outputs, closed=closed)
     with stem.deriving(1 + max((n.level for n in outputs), default=0)):

@@ -26,7 +26,7 @@ from wengert._engine.core.handle import Handle, value_of, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 
@@ -102,7 +102,7 @@ def stabilised(
     if made is graph:
         return None
     with enable_grad(), np.errstate(all="ignore"):
-        found = written_again(made, [wrap(n) for n in edge])
+        found = inline_graph(made, [wrap(n) for n in edge])
     if not all(isinstance(x, Handle) and type(x.node) is Node for x in found):
         return None
     return {n: x.node for n, x in zip(outputs, found, strict=True)}

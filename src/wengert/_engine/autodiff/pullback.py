@@ -18,7 +18,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Constant, Node, constant
 from wengert._engine.core.policy import chosen
-from wengert._engine.core.recording import is_recording, session
+from wengert._engine.core.recording import current_trace, is_recording
 from wengert._engine.core.spec import unweakened
 from wengert.errors import (
     ArgumentError,
@@ -84,7 +84,9 @@ class Result:
 
 def _stands_for_recorded(node: Node) -> bool:
     source = node.args[0]
-    return type(source) is Node or (session() is not None and not isinstance(source, Constant))
+    return type(source) is Node or (
+        current_trace() is not None and not isinstance(source, Constant)
+    )
 
 
 def _any_recorded(items: dict[Node, Any]) -> bool:

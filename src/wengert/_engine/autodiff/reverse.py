@@ -26,7 +26,7 @@ from wengert._engine.core.dispatch import Parts, part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import Sweep
-from wengert._engine.core.recording import Session, enable_grad, naming, switches
+from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert.errors import NotDifferentiableError, at
@@ -199,7 +199,7 @@ def _sweep(
 ) -> Bars:
     state = _State(tape, seeds, chosen, sweep)
     state.closed, state.seen = closed, seen if sweep.recorded else None
-    stem = naming() if sweep.recorded else None  # for the user's lines, if noted
+    stem = innermost_session() if sweep.recorded else None  # for the user's lines, if noted
     if stem is None:
         return _walk(tape, state)
     state.stem = stem

@@ -18,7 +18,7 @@ llvm/                "llvm": native code; imported at first use, as LLVM is larg
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.lazy_import import late_names, public_dir
+from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from .executable import Executable
 from .interpreter.interpreter import Interpreter
@@ -43,7 +43,7 @@ __all__ = [
     "report",
 ]
 
-__getattr__ = late_names(
+__getattr__ = lazy_names(
     __name__,
     {
         **dict.fromkeys(("Profile", "profile"), ".interpreter_profile"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import at_sizes
 
 from .registry import Backend, Run, register_backend
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from . import cost_report
     from .cost_report import Report
 else:
-    cost_report = Late("wengert._engine.backends.cost_report")
+    cost_report = LazyModule("wengert._engine.backends.cost_report")
 
 
 class Null(Backend):

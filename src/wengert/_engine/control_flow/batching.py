@@ -21,7 +21,7 @@ from wengert._engine.core.handle import Handle, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad, tracing
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open
@@ -147,7 +147,7 @@ def _ended(body: Body, fixed: int, carried: int, reverse: bool) -> Body:
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         end, now = (wrap(placeholder(Spec((), np.dtype(np.int64)))) for _ in range(2))
         handles = [wrap(n) for n in inputs]
-        outs = [strong(x) for x in written_again(body, handles)]
+        outs = [strong(x) for x in inline_graph(body, handles)]
         active = now < end
         carry = _chosen(active, outs[:carried], handles[fixed : fixed + carried])
         ys = [lookup("where")(active, y, _zero(y)) for y in outs[carried:]]
@@ -202,8 +202,8 @@ def _until_ended(body: Body, condition: Body, fixed: int, carried: int) -> tuple
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
         steps = wrap(placeholder(Spec((), np.dtype(np.int64))))
         handles = [wrap(n) for n in inputs]
-        (active,) = written_again(condition, handles)
-        outs = [strong(x) for x in written_again(body, handles)]
+        (active,) = inline_graph(condition, handles)
+        outs = [strong(x) for x in inline_graph(body, handles)]
         carry = _chosen(active, outs[:carried], handles[fixed:])
         results = [*carry, steps + astype(active, np.int64)]
         results += outs[carried:]
@@ -241,7 +241,7 @@ def choice(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[s
         name = "cond" if len(branches) == 2 and which.dtype.kind == "b" else "switch"
         return lookup(name)(which, *operands, branches=tuple(made))
     with np.errstate(all="ignore"):  # of what a row has not chosen, too
-        columns = list(zip(*[written_again(b, operands) for b in made], strict=True))
+        columns = list(zip(*[inline_graph(b, operands) for b in made], strict=True))
     return tuple([_picked(which, list(column)) for column in columns])
 
 

@@ -19,7 +19,7 @@ from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.side_effects import after
 from wengert.errors import MutatedError, at, user_line
@@ -74,7 +74,7 @@ class Recompute(Rule):
             full = list(operands)
             for k, x in zip(moving, xs, strict=True):
                 full[k] = x
-            outs = written_again(self.body, full)
+            outs = inline_graph(self.body, full)
             pairs = zip(outs, self.body.outputs, strict=True)
             return tuple([_handle(y) for y, n in pairs if _is_inexact(n)])
 

@@ -26,10 +26,10 @@ from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.forward import jvp_from_vjp
 from wengert._engine.autodiff.reverse import PROBING, vjp_from_jvp
 from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.opaque import is_lasting
 from wengert.errors import NotDifferentiableError, RuleError, at
@@ -37,7 +37,7 @@ from wengert.errors import NotDifferentiableError, RuleError, at
 from . import batching
 from .operations import Compile, Control
 
-_rules = Late("wengert._engine.control_flow.custom_rules")
+_rules = LazyModule("wengert._engine.control_flow.custom_rules")
 
 
 class Rule:
@@ -285,4 +285,4 @@ custom_call = register(CustomCall("custom_call", "A call whose derivative is giv
 @custom_call.compose
 def _(*operands: Any, body: Any, rule: Rule, captured: int) -> Any:
     """Its body's lines, for a backend that is given a graph in which it was not written out."""
-    return NotImplemented if body is None else tuple(written_again(body, operands))
+    return NotImplemented if body is None else tuple(inline_graph(body, operands))

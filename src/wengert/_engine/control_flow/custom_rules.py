@@ -19,7 +19,7 @@ from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import Sweep, lookup
 from wengert._engine.core.recording import enable_grad, tracing
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
@@ -192,7 +192,7 @@ class BodyRule(Rule):
         """What the list gives."""
         assert self.reverse is not None
         given = [t for t in ts if t is not None]
-        found = iter(written_again(self.reverse, [*operands, *outs, *given]))
+        found = iter(inline_graph(self.reverse, [*operands, *outs, *given]))
         return [next(found) if is_given else None for is_given in self.given]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
@@ -204,7 +204,7 @@ class BodyRule(Rule):
             for s, d in zip(specs, dots, strict=True)
             if s.dtype.kind in "fc"
         ]
-        found = iter(written_again(self.forward, [*operands, *outs, *given]))
+        found = iter(inline_graph(self.forward, [*operands, *outs, *given]))
         return [next(found) if describe(x).dtype.kind in "fc" else None for x in outs]
 
 

@@ -22,7 +22,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, is_traced, value_of, wrap
 from wengert._engine.core.node import Constant, constant
 from wengert._engine.core.op import lookup
-from wengert._engine.core.recording import session
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
@@ -32,7 +32,7 @@ from wengert.errors import DtypeError, ShapeError, StructureError, WengertError,
 
 def is_written_down(leaves: Sequence[Any]) -> bool:
     """Whether a loop becomes a line of a graph, and is not run now."""
-    return session() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
+    return current_trace() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
 
 
 def as_number(x: Any) -> Any:
@@ -75,7 +75,7 @@ def apart(x: Any) -> Any:
     An array as a tensor, as it is in a graph: what is computed from tensors can be written to it.
     """
     if isinstance(x, Handle):
-        opened = session()
+        opened = current_trace()
         if opened is not None and opened.isolated and x.node.serial < opened.since:
             return lookup("copy")(x)  # a write to it is then none to what is outside
         return wrap(x.node)

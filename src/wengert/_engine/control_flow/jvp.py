@@ -17,7 +17,7 @@ from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad, tracing
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import placeholder
 
@@ -69,7 +69,7 @@ def _with_tangents(
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         dots = {k: placeholder(inputs[k].spec) for k in moving}
-        outs = written_again(body, [wrap(n) for n in inputs])
+        outs = inline_graph(body, [wrap(n) for n in inputs])
         lines = [getattr(outs[k], "node", None) for k in asked]
         live = [n for n in lines if type(n) is Node]
         known = {inputs[k]: wrap(dot) for k, dot in dots.items()}

@@ -22,7 +22,7 @@ from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad, tracing
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import open_length
 from wengert._engine.core.tracing import deriving_level, placeholder
@@ -95,7 +95,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
-        outs = written_again(body, [wrap(n) for n in inputs])
+        outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
         lines = [x.node if isinstance(x, Handle) else constant(x) for x in outs]
@@ -246,7 +246,7 @@ class _Loop:
         if before is None:
             return []
         # Inside, the level counts what the body was derived from; here it is one sweep's.
-        return written_again(before, self.inputs[: self.fixed], highest=deriving_level())
+        return inline_graph(before, self.inputs[: self.fixed], highest=deriving_level())
 
     def starts(self) -> list[Any]:
         """The cotangents that are carried, and sums, before the first step backwards."""
@@ -307,7 +307,7 @@ def _pulled_branch(
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
-        outs = written_again(body, [wrap(n) for n in inputs])
+        outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in given]
         lines = [getattr(outs[k], "node", None) for k in given]
         targets = [inputs[k] for k in wanted]

@@ -27,10 +27,10 @@ from .node_info import NodeInfo
 from .op import Op
 from .op_facts import SELECTS
 from .op_traits import Aliasing
-from .recording import _enabled, _session, noting, switches
+from .recording import _enabled, _session, recording_session, switches
 from .spec import spec_of, unweakened, weakened
 from .static_params import sizes_of
-from .tracing import _Part, noted, record
+from .tracing import _Part, eager_info, record
 
 _new = object.__new__
 _Array = np.ndarray
@@ -120,7 +120,7 @@ def _are_general(inputs: Sequence[Any]) -> bool:
 
 def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
     """A line without history; but what depends on a variable is no constant of a graph."""
-    if derived and noting() is not None:
+    if derived and recording_session() is not None:
         node: Node = _new(Discrete)
         node.op, node.args = op, inputs
     else:
@@ -142,7 +142,7 @@ def _notes(op: Op, node: Node, inputs: Any, values: Any) -> NodeInfo | None:
     opened = _session.get()
     if opened is not None and opened.checks is not None:
         opened.checks.look(op, node.params, values, node.value)
-    return noted(inputs) if op.notes_where or opened is not None else None
+    return eager_info(inputs) if op.notes_where or opened is not None else None
 
 
 def _refused(op: Op, args: Any, params: dict[str, Any], values: Any, error: Exception) -> Any:
@@ -225,7 +225,7 @@ def part(node: Node, index: int) -> Node:
         return constant(value)
     inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
     cls = type(node) if inexact else Discrete
-    seen = None if node.where is None else noted((node,), node.where)
+    seen = None if node.where is None else eager_info((node,), node.where)
     return cls(PART, (node,), {"index": index}, value, seen)
 
 

@@ -25,7 +25,7 @@ from wengert.errors import ReadOnlyError, TraceError, at, user_line
 from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable, owner_of
 from .node_info import NodeInfo
 from .op import lookup
-from .recording import enable_grad, is_recording, session
+from .recording import current_trace, enable_grad, is_recording
 from .spec import spec_of
 
 H = TypeVar("H", bound="Handle")
@@ -74,7 +74,7 @@ def value_of(x: Any) -> Any:
 
 def is_general(node: Node) -> bool:
     """Whether it is a variable of a graph that is being built, to be run with other values too."""
-    open_session = session()
+    open_session = current_trace()
     return open_session is not None and open_session.general and is_variable(node)
 
 
@@ -246,7 +246,7 @@ def rebind(handle: Handle, node: Node) -> None:
         refresh_views(handle)
         return
     if not old.is_outdated and type(old.value) is np.ndarray:
-        node.value = _laid_out(node.value, old.value)
+        node.value = _with_strides_of(node.value, old.value)
     if is_variable(old) and (type(old) is Discrete or not is_recording()):
         node = leaf_like(old, node.value, handle)
     handle.node = node
@@ -255,13 +255,13 @@ def rebind(handle: Handle, node: Node) -> None:
 
 def _is_state(handle: Handle, old: Node) -> bool:
     """Whether a variable is written to while a graph is built: then the new value is a line."""
-    open_session = session()
+    open_session = current_trace()
     return open_session is not None and (is_variable(old) or handle in open_session.written)
 
 
 def _note_written(handle: Handle, old: Node) -> None:
     """Let the trace that is going on know that a handle from before it has been written to."""
-    open_session = session()
+    open_session = current_trace()
     if open_session is None:
         return
     if old.value is None:
@@ -279,7 +279,7 @@ def _note_written(handle: Handle, old: Node) -> None:
     open_session.written.setdefault(handle, old)
 
 
-def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:
+def _with_strides_of(value: Any, old: np.ndarray[Any, Any]) -> Any:
     """An equal array, laid out in memory as the old one was.
 
     On the layout depends which reshapes are views; and what was written to as an array without
@@ -294,7 +294,7 @@ def _laid_out(value: Any, old: np.ndarray[Any, Any]) -> Any:
 
 def refresh_views(base: Handle) -> None:
     """Let all views of a tensor show what it holds now."""
-    open_session = session()
+    open_session = current_trace()
     stack = [base]
     while stack:
         source = stack.pop()
@@ -337,7 +337,7 @@ def _owner_of_memory(handle: Handle) -> Handle:
 
 def _is_of_this_trace(handle: Handle) -> bool:
     """Whether the owner of a handle's memory was made in the trace, so that all uses are seen."""
-    owner, open_session = _owner_of_memory(handle), session()
+    owner, open_session = _owner_of_memory(handle), current_trace()
     node = owner.node
     if open_session is None or node.value is not None or owner in open_session.written:
         return False

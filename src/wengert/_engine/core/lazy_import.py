@@ -1,11 +1,11 @@
-"""Late: what is imported when it is used, and not before.
+"""Lazy imports: modules that are imported at the first use of something in them.
 
 Pictures, files, diagnoses and other backends are a third of what `wengert.jit` would import for a
 first call, which uses none of them.
 
-    Late          a module in whose place it stands, until something of it is asked for
+    LazyModule    stands for a module that is imported at the first use of an attribute
     public_dir    a module's `__dir__`: its public names
-    late_names    a package's `__getattr__`, for names that stand in modules of its own
+    lazy_names    a package's `__getattr__`, for names that stand in modules of its own
     PublicModule  a public name for a module that stands elsewhere; CallableModule: that is called
     STARTED       when wengert was imported: sources that are changed later are not what runs
     FAMILIES      modules that register operations and that `import wengert` leaves out
@@ -41,8 +41,8 @@ def public_dir(module: str, *more: str) -> Callable[[], list[str]]:
     return lambda: sorted({*sys.modules[module].__all__, *more, *DUNDERS})
 
 
-class Late:
-    """A module that is imported when something of it is asked for.
+class LazyModule:
+    """A module that is imported at the first use of an attribute.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Late:
 
     Examples
     --------
-    >>> Late("wengert._engine.core.pytree").flatten((1, 2))[0]
+    >>> LazyModule("wengert._engine.core.pytree").flatten((1, 2))[0]
     [1, 2]
     """
 
@@ -64,10 +64,10 @@ class Late:
         return getattr(import_module(self._name), attribute)
 
     def __repr__(self) -> str:
-        return f"<late {self._name}>"
+        return f"<LazyModule {self._name}>"
 
 
-def late_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
     """A package's `__getattr__`, which imports the module that a name stands in.
 
     Parameters

@@ -51,7 +51,7 @@ def _trace(node: Node) -> tuple[str, int]:
     return node.info.trace
 
 
-def told(node: Node) -> str:
+def traced_function(node: Node) -> str:
     """What was traced when such an input was one."""
     return _trace(node)[0]
 
@@ -81,8 +81,8 @@ def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
             where = where or (node.where if node.serial > since else None)
     name = f"{odd.name}, {shown(odd.spec)}," if odd.name else f"a {shown(odd.spec)}"
     raise GraphError(
-        f"{what} uses a tensor that was kept while {told(odd)} was traced: it is computed from "
-        f"{name} that is known in there only, whenever that runs. Return it from the function that "
-        f"was traced, of a loop as a part of the carry or of what is collected"
+        f"{what} uses a tensor that was kept while {traced_function(odd)} was traced: it is "
+        f"computed from {name} that is known in there only, whenever that runs. Return it from the "
+        f"function that was traced, of a loop as a part of the carry or of what is collected"
         f"{at(where or user_line())}."
     )

@@ -21,7 +21,7 @@ import numpy as np
 from wengert.errors import NotFiniteError, at, user_line
 
 from .dynamic_scope import Block, Blocks
-from .recording import naming
+from .recording import innermost_session
 from .spec import spec_of
 
 UNSEEN: Blocks[bool] = Blocks("wengert_unseen", False)
@@ -171,7 +171,7 @@ def short(value: Any) -> str:
 
 def here() -> Checks | None:
     """The checks that hold here, if any."""
-    opened = naming()
+    opened = innermost_session()
     return None if opened is None or UNSEEN.get() else opened.checks
 
 

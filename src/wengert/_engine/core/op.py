@@ -43,7 +43,8 @@ class Sweep:
     recorded : whether values are handles, and the derivative is being recorded.
     guarded : the second run after a NaN: a cotangent that is exactly zero gives zero, whatever
         it is multiplied with (docs/conventions.md, "a branch not taken").
-    linear : for lines of derivatives with values, which operands are (co)tangents; see `strong`.
+    linear : for nodes of derivatives with values, which operands are tangents or cotangents; see
+        `linear_operands`.
     overflown : whether a line has overflowed, so that a slope of 0 may be 1 / inf
         (autodiff/overflows.py).
     masked : in a graph, the lines whose (co)tangents may be zero because something was not chosen;
@@ -66,7 +67,7 @@ class Sweep:
         """Whether this argument takes part in the derivative."""
         return type(arg) is Node and (self.wanted is None or arg in self.wanted)
 
-    def strong(self, node: Node) -> tuple[int, ...]:
+    def linear_operands(self, node: Node) -> tuple[int, ...]:
         """The operands of a line that are (co)tangents of a derivative before this one.
 
         What that derivative made of such an operand is zero where the operand is, and so is its

@@ -134,19 +134,19 @@ class Session:
 _session: Blocks[Session | None] = Blocks("wengert_session", None)
 
 
-def session() -> Session | None:
+def current_trace() -> Session | None:
     """The trace that is going on here, or None."""
     opened = _session.get() if switches.count else None
     return None if opened is None or opened.watching else opened
 
 
-def noting() -> Session | None:
+def recording_session() -> Session | None:
     """The session that writes down or keeps what happens here, while tracing or not; or None."""
     opened = _session.get() if switches.count else None
     return opened if opened is None or opened.checks is None else None
 
 
-def naming() -> Session | None:
+def innermost_session() -> Session | None:
     """The session that notes the user's lines here, if only for a message; or None."""
     return _session.get() if switches.count else None
 
@@ -163,7 +163,7 @@ def open_session(opened: Session | None, owner: object) -> Block[Session | None]
 def tracing(watching: bool = False) -> Iterator[Session]:
     """A block that is traced; what it writes to is put back at its end."""
     opened = Session(watching)
-    around = session()
+    around = current_trace()
     opened.general = around is not None and around.general
     block: Block[Session | None] = Block(opened)
     with paused():
@@ -210,7 +210,7 @@ def note_lines() -> Iterator[Session]:
     >>> y.node.where is not None
     True
     """
-    already = noting()
+    already = recording_session()
     if already is not None:
         yield already
         return

@@ -19,7 +19,7 @@ from .graph import AnyGraph, Graph
 from .graph_fingerprint import is_stopped
 from .handle import Handle, describe, is_traced, rebind, shape_of, wrap
 from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, owner_of
-from .recording import no_grad, session
+from .recording import current_trace, no_grad
 from .spec import Spec
 from .static_params import substituted
 from .symbolic.constraints import solve
@@ -29,7 +29,7 @@ from .tracing import derivation, placeholder, record, scope_here, size_value
 Instead = Callable[[Node, Sequence[Any], dict[str, Any]], Any]
 
 
-def written_again(
+def inline_graph(
     graph: Graph,
     values: Sequence[Any],
     instead: Instead | None = None,
@@ -58,7 +58,7 @@ def written_again(
         The shapes are not those the graph was built for.
     """
     sizes = _sizes(graph, values)
-    known = session() is None and not any(map(is_traced, values))
+    known = current_trace() is None and not any(map(is_traced, values))
     place: dict[Node, Any] = dict(zip(graph.inputs, values, strict=True))
     outer = scope_here()
     with derivation(0) as stem:

@@ -37,7 +37,7 @@ from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
 from .node_info import NodeInfo
 from .op import Op, lookup
 from .policy import check_cast, chosen
-from .recording import is_recording, naming
+from .recording import innermost_session, is_recording
 from .spec import Spec, is_inexact, spec_of
 from .static_params import frozen, normalised, sizes_of
 from .symbolic.constraints import Demands, demands
@@ -202,9 +202,9 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
         _scope.forget()
 
 
-def noted(inputs: Sequence[Any], where: str | None = None) -> NodeInfo:
+def eager_info(inputs: Sequence[Any], where: str | None = None) -> NodeInfo:
     """What is noted at a line that has a value: the user's line, and the level of a derivative."""
-    stem = _derivation.get() or naming()
+    stem = _derivation.get() or innermost_session()
     level = 0 if stem is None else stem.level
     for a in inputs:
         if isinstance(a, Node) and a.info is not None and a.info.level > level:
@@ -218,7 +218,7 @@ _step: Blocks[str] = Blocks("wengert_step", "")
 
 def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
     """The numbers of a loop's steps; where lines are noted, they say which step they belong to."""
-    if naming() is None:
+    if innermost_session() is None:
         yield from numbers
         return
     outer = _step.get()

@@ -17,7 +17,13 @@ from typing import Any
 from wengert._engine.core.dynamic_scope import Block
 from wengert._engine.core.nonfinite_checks import UNSEEN, Checks
 from wengert._engine.core.policy import gated
-from wengert._engine.core.recording import Session, naming, open_session, paused, session
+from wengert._engine.core.recording import (
+    Session,
+    current_trace,
+    innermost_session,
+    open_session,
+    paused,
+)
 from wengert.errors import ArgumentError, NotFiniteError, at, user_line
 
 from . import nan_locator
@@ -54,7 +60,7 @@ class Switch:
     def _begin(self) -> None:
         """Let it hold from here."""
         is_on = self._checks.nan or self._checks.inf
-        if session() is not None or (not is_on and naming() is None):
+        if current_trace() is not None or (not is_on and innermost_session() is None):
             return  # a graph is being built, where no value is known; or nothing is on
         if is_on:
             self._closing.enter_context(paused())

@@ -17,7 +17,7 @@ from .backward_trace import Backward, Edge, magnitude
 from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
-from .nonfinite_values import Index, bad_index, operands_at, origin, spoken
+from .nonfinite_values import Index, bad_index, first_nonfinite, operands_at, origin
 from .traced_sweep import given_by
 
 
@@ -82,7 +82,7 @@ def _bad_operand(line: Node, index: Index | None, symptom: str) -> Finding | Non
             continue
         own = bad_index(value)
         if own is not None and (index is None or _meets(line, value, index)):
-            return spoken(*origin(a), symptom)
+            return first_nonfinite(*origin(a), symptom)
     return None
 
 

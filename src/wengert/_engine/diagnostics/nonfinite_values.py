@@ -126,7 +126,7 @@ def is_nan(x: Any) -> bool:
 # ---- in words ----------------------------------------------------------------------------------
 
 
-def spoken(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
+def first_nonfinite(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     """What happened at the origin of a bad element."""
     line, element = bad.line, _element(bad)
     at_element = f" (element {bad.at})" if bad.at else ""

@@ -23,10 +23,10 @@ from .disconnected import Reads, disconnected
 from .findings import Finding, unique
 from .gradient_scale import out_of_scale
 from .nonfinite_gradients import culprits
-from .nonfinite_values import bad_index, origin, spoken
+from .nonfinite_values import bad_index, first_nonfinite, origin
 from .slow_gradients import slow, timed
-from .zero_elements import lost
-from .zero_gradients import died
+from .zero_elements import unused_elements
+from .zero_gradients import vanished_cotangents
 
 _AT = re.compile(r"^(?P<message>.*?)(?: \(at (?P<where>[^()]*)\))?\.?$", re.DOTALL)
 NO_LINES = (
@@ -137,7 +137,7 @@ def _of_target(
     if index is not None:
         element = _element(gradient, index)
         if element == 0:
-            return lost(outputs, node, index), f"zero at {index}"
+            return unused_elements(outputs, node, index), f"zero at {index}"
         if np.isfinite(element):
             return [], f"{element:.4g} at {index}"
     size = magnitude(gradient)
@@ -146,7 +146,7 @@ def _of_target(
         causes = culprits(back, node, symptom)
         return causes, "not a number" if symptom == "nan" else "infinite"
     if size == 0 and np.size(gradient):
-        return died(back, node), "zero"
+        return vanished_cotangents(back, node), "zero"
     return out_of_scale(back, node), f"finite, of magnitude up to {size:.4g}"
 
 
@@ -174,7 +174,7 @@ def _values(outputs: Sequence[Node]) -> list[Finding]:
         index = bad_index(node.value)
         if index is not None:
             symptom = "nan" if np.isnan(np.asarray(node.value)[index]) else "infinite"
-            found.append(spoken(*origin(node, index), symptom))
+            found.append(first_nonfinite(*origin(node, index), symptom))
     return found
 
 

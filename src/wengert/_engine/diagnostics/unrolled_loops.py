@@ -3,7 +3,7 @@
 A loop's line knows its operands and results and nothing between: where a NaN began inside of it is
 seen when its steps are lines of their own, each of which says to which step it belongs.
 
-    step_by_step   what a loop or choice gives, for `written_again`
+    step_by_step   what a loop or choice gives, for `inline_graph`
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.tracing import stepping
 from wengert.errors import GuardError, at
 
@@ -40,7 +40,7 @@ def step_by_step(node: Node, args: Sequence[Any], params: dict[str, Any]) -> Any
     if name in ("cond", "switch"):
         branches = params["branches"]
         which = min(max(int(_plain(args[0])), 0), len(branches) - 1)
-        return tuple(written_again(branches[which], args[1:], step_by_step))
+        return tuple(inline_graph(branches[which], args[1:], step_by_step))
     return None
 
 
@@ -54,7 +54,7 @@ def _scan(args: Sequence[Any], params: dict[str, Any]) -> tuple[Any, ...]:
     columns: list[list[Any]] = [[] for _ in body.outputs[carried:]]
     numbers = range(count)
     for k in stepping(body.name, reversed(numbers) if params["reverse"] else numbers):
-        outs = written_again(body, [*consts, *carry, *[x[k] for x in rows]], step_by_step)
+        outs = inline_graph(body, [*consts, *carry, *[x[k] for x in rows]], step_by_step)
         carry = outs[:carried]
         for column, y in zip(columns, outs[carried:], strict=True):
             column.append(y)
@@ -69,14 +69,14 @@ def _while(node: Node, args: Sequence[Any], params: dict[str, Any]) -> tuple[Any
     columns: list[list[Any]] = [[] for _ in body.outputs[carried:]]
     count = 0
     for count in stepping(body.name, itertools.count()):
-        if not _plain(written_again(condition, [*consts, *carry], step_by_step)[0]):
+        if not _plain(inline_graph(condition, [*consts, *carry], step_by_step)[0]):
             break
         limit = params["limit"]
         if limit is not None and count >= limit:
             raise GuardError(
                 f"a while_loop did not end within max_steps={limit} steps{at(node.where)}."
             )
-        outs = written_again(body, [*consts, *carry], step_by_step)
+        outs = inline_graph(body, [*consts, *carry], step_by_step)
         carry = outs[:carried]
         for column, y in zip(columns, outs[carried:], strict=True):
             column.append(y)

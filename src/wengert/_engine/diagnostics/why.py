@@ -20,7 +20,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant, is_variable, owner_of
 from wengert._engine.core.recording import note_lines
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.graphs.graph import Graph
 from wengert.errors import ArgumentError, at, user_line
 
@@ -249,7 +249,7 @@ def _of_graph(graph: Any, args: Any, kwargs: Any, how: How) -> Findings:
     for k, handle in zip(floating, variables.handles(), strict=True):
         values[k] = handle
     with note_lines(), np.errstate(all="ignore"):
-        outs = written_again(graph, values, step_by_step)
+        outs = inline_graph(graph, values, step_by_step)
         outputs = [x.node for x in map(_handle, outs)]
     targets = [
         Target(graph.inputs[k].name or f"input {k}", node)

@@ -22,7 +22,7 @@ from .traced_sweep import tangent_of, tangents
 from .zero_gradients import cause
 
 
-def lost(outputs: Sequence[Node], target: Node, index: Any) -> list[Finding]:
+def unused_elements(outputs: Sequence[Node], target: Node, index: Any) -> list[Finding]:
     """Where, from y backwards, an element of a target stops to count.
 
     Parameters

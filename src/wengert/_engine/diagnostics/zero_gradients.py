@@ -19,13 +19,13 @@ from .backward_trace import Backward, Edge, magnitude
 from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
-from .nonfinite_values import origin, spoken
+from .nonfinite_values import first_nonfinite, origin
 from .traced_sweep import given_by
 
 Cause = tuple[str, str]  # kind and message
 
 
-def died(back: Backward, target: Node) -> list[Finding]:
+def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
     """Where, from y backwards, what was not zero became zero on the way to a target.
 
     The way is followed from the target, through lines that received nothing but zeros, up to the
@@ -89,7 +89,7 @@ def _overflowed(edge: Edge, t: Any) -> Finding | None:
         values = _where_alive(a.value, t)
         if not np.size(values) or not np.all(np.isinf(values)):
             continue
-        first = spoken(*origin(a), "zero")
+        first = first_nonfinite(*origin(a), "zero")
         if first.kind == "overflow":
             at = f" at {line.where}" if line.where else ""
             message = f"{first.message}. So {named(line)} is flat{at}"

@@ -14,7 +14,7 @@ captures               what a function reads that is not an argument, and how a 
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.lazy_import import late_names, public_dir
+from wengert._engine.core.lazy_import import lazy_names, public_dir
 from wengert._engine.serialization import register_class, register_graph
 
 from .computation import Computation, computation
@@ -40,7 +40,7 @@ __all__ = [
     "variable",
 ]
 
-__getattr__ = late_names(__name__, dict.fromkeys(("load", "save"), "wengert._engine.serialization"))
+__getattr__ = lazy_names(__name__, dict.fromkeys(("load", "save"), "wengert._engine.serialization"))
 
 register_graph(Graph)
 register_class(Signature, name="Signature")

@@ -22,7 +22,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.copy_graph import rebuilt, settled
 from wengert._engine.core.handle import Handle, describe, leaf
 from wengert._engine.core.node import INPUT, Node, constant, is_variable
-from wengert._engine.core.replay import fed_anywhere, written_again
+from wengert._engine.core.replay import fed_anywhere, inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.validation import spelled, word
 from wengert.errors import (
@@ -84,7 +84,7 @@ class Computation:
         if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
             values = [_plain(v) for v in values]
             if self.graph.is_open or any([isinstance(v, Handle) for v in values]):
-                return restored(self._structure, written_again(self.graph, values))
+                return restored(self._structure, inline_graph(self.graph, values))
         found = self._run(values)
         return found[0] if self._is_single else restored(self._structure, found)
 

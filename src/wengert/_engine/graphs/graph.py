@@ -25,10 +25,10 @@ from wengert._engine.core import graph as core_graph
 from wengert._engine.core import graph_fingerprint, pytree
 from wengert._engine.core.graph import Item
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import INPUT, Node
 from wengert._engine.core.op import Op
-from wengert._engine.core.replay import fed_anywhere, written_again
+from wengert._engine.core.replay import fed_anywhere, inline_graph
 from wengert._engine.core.symbolic.dim import Dim
 
 from .pickle_support import reduced
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from wengert._engine.backends.cost_report import Report
     from wengert._engine.backends.interpreter_profile import Profile
 else:
-    visualization = Late("wengert._engine.visualization")
-    cost_report = Late("wengert._engine.backends.cost_report")
-    interpreter_profile = Late("wengert._engine.backends.interpreter_profile")
+    visualization = LazyModule("wengert._engine.visualization")
+    cost_report = LazyModule("wengert._engine.backends.cost_report")
+    interpreter_profile = LazyModule("wengert._engine.backends.interpreter_profile")
 
 
 class Graph(core_graph.Graph):
@@ -105,7 +105,7 @@ class Graph(core_graph.Graph):
         """Values of the outputs: run on plain arrays, written down again on tensors."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
         if self.is_open or any(isinstance(v, Handle) for v in values):
-            return restored(self.structure[1], written_again(self, values))
+            return restored(self.structure[1], inline_graph(self, values))
         if self._executable is None:
             self._executable = Executable(fed_anywhere(self), backend_of("interpret"))
         return restored(self.structure[1], self._executable(values))

@@ -20,7 +20,7 @@ settings.py            which backend compiles, and how many programs are kept
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.lazy_import import late_names, public_dir
+from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from .decorator import jit
 from .jitted import Info, Jitted
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Info", "Jitted", "Lowered", "Profile", "jit", "profile"]
 
-__getattr__ = late_names(
+__getattr__ = lazy_names(
     __name__, {"Profile": "wengert._engine.profiling.profile", "profile": ".profile_call"}
 )
 

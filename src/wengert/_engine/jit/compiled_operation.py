@@ -25,8 +25,8 @@ from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
 from wengert._engine.core.op_traits import Differentiation, Effects
-from wengert._engine.core.recording import session
-from wengert._engine.core.replay import written_again
+from wengert._engine.core.recording import current_trace
+from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.symbolic.constraints import solve
 from wengert._engine.core.tracing import placeholder
@@ -97,8 +97,8 @@ class GraphOperation(Operation):
         handles = [a for a in args if isinstance(a, Handle)]
         if not handles:
             return self.run(*args)
-        if session() is not None or any(map(is_traced, handles)):
-            found = written_again(self.graph, args)
+        if current_trace() is not None or any(map(is_traced, handles)):
+            found = inline_graph(self.graph, args)
             return tuple(found) if self.several else found[0]
         return apply(self, args)
 
@@ -161,7 +161,7 @@ def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
     def outputs(*moving: Any) -> list[Any]:
         rest = iter(moving)
         full = [next(rest) if c else x for x, c in zip(xs, chosen, strict=True)]
-        found = written_again(graph, full)
+        found = inline_graph(graph, full)
         return [x for x, n in zip(found, graph.outputs, strict=True) if _is_inexact(n)]
 
     return outputs, [x for x, c in zip(xs, chosen, strict=True) if c]

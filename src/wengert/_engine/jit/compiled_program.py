@@ -18,7 +18,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, owners_of, wrap
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
 from wengert._engine.core.recording import Changes, is_recording
 from wengert._engine.core.spec import unweakened
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_timing
     from wengert._engine.profiling.record import Timing
 else:
-    interpreter_timing = Late("wengert._engine.backends.interpreter_timing")
+    interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
 
 _node = attrgetter("node")
 Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all

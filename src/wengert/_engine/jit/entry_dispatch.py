@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
 from .compiled_program import Compiled
 from .settings import ENTRIES, ROUTES
@@ -23,7 +23,7 @@ from .settings import ENTRIES, ROUTES
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.abi import dispatch
 else:  # most functions are called in one way
-    dispatch = Late("wengert._engine.backends.llvm.abi.dispatch")
+    dispatch = LazyModule("wengert._engine.backends.llvm.abi.dispatch")
 
 _NUMBERS = frozenset((float, int, bool, complex))
 _LAYOUT = 0x103  # C-contiguous, Fortran-contiguous, aligned

@@ -4,7 +4,7 @@ Tens of thousands of small objects are made then, and nearly all of them stay or
 counting.  The collector looks through the young ones after every 700, and through older ones after
 some more of that: a tenth of what a first call takes.  So for that time it looks less often.
 
-    seldom    a context in which it does
+    relaxed_gc    a context in which it does
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _State:
 
 
 @contextmanager
-def seldom() -> Iterator[None]:
+def relaxed_gc() -> Iterator[None]:
     """Look through young objects less often; where the user has it so, or not at all, nothing."""
     with _LOCK:
         if not _State.users:

@@ -26,7 +26,7 @@ from wengert._engine.backends import backend as backend_of
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.policy import gate
-from wengert._engine.core.recording import noting, switches
+from wengert._engine.core.recording import recording_session, switches
 from wengert._engine.core.validation import function as check_function
 from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, parameter_names
@@ -38,7 +38,7 @@ from .compiled_program import Compiled
 from .entry_dispatch import Routes, look_of
 from .lowered import Lowered
 from .pytree_fast_path import MISSED, LongWay, Shortcut, Without, shortened
-from .rng_guard import undrawn
+from .rng_guard import forbid_global_rng
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
 from .unsupported import check_islands, refuse_generators
@@ -90,7 +90,8 @@ class Jitted(Generic[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function returns, by a compiled program."""
-        if switches.count and noting() is not None:  # lines of a graph, or for somebody to see
+        # Lines of a graph, or for somebody to see.
+        if switches.count and recording_session() is not None:
             return self._written(args, kwargs)  # type: ignore[no-any-return]
         for shortcut in self._shortcuts:
             found = shortcut(args, kwargs)
@@ -227,7 +228,9 @@ class Jitted(Generic[P, R]):
         written: list[int] = []
         self._traces += 1
         try:
-            with undrawn(self._fun, [x for x in call.leaves if not isinstance(x, Handle)]):
+            with forbid_global_rng(
+                self._fun, [x for x in call.leaves if not isinstance(x, Handle)]
+            ):
                 graph = built(
                     Graph,
                     self._states.substituted(state, call),
@@ -311,7 +314,7 @@ class Jitted(Generic[P, R]):
     def program(self, /, *args: Any, **kwargs: Any) -> tuple[Compiled, Call]:
         """The program that serves a call, compiled if there is none, and the call taken apart."""
         call = self._layout.call(args, kwargs)
-        if call.traced or noting() is not None:
+        if call.traced or recording_session() is not None:
             raise TraceError(
                 f"{self.__name__} is asked for its program while a graph is built, where nothing "
                 f"runs. Ask outside, with arrays{at(user_line())}."

@@ -4,7 +4,7 @@ A graph is built once and run often.  Numbers that a generator of NumPy or Pytho
 built would be the same at every run, silently; so a function that draws while it is traced is
 refused.  The generators it can reach by name are looked at before and after.
 
-    undrawn   a block in which no generator may move
+    forbid_global_rng   a block in which no generator may move
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wengert.errors import TraceError, at, user_line
 
 
 @contextmanager
-def undrawn(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
+def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
     """A block in which nothing is drawn, by NumPy's or Python's generators.
 
     Parameters

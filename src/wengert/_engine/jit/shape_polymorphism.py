@@ -20,7 +20,7 @@ from wengert._engine.core.symbolic.parsing import dim
 
 from .call_signature import Call
 from .compiled_program import Compiled
-from .gc_threshold import seldom
+from .gc_threshold import relaxed_gc
 from .settings import EXACT
 
 Shapes = tuple[Any, ...]
@@ -101,7 +101,7 @@ class Family:
         return found
 
     def _compiled(self, call: Call, shapes: Shapes, compile: Compile) -> Compiled:
-        with seldom():
+        with relaxed_gc():
             return compile(call, shapes)
 
     def _bases(self, shapes: Shapes) -> list[Shapes]:

@@ -134,7 +134,7 @@ def _strongly(
     Those of `t`, and those of operands that are (co)tangents of a derivative before this one.
     """
     others = [*inputs[:i], *inputs[i + 1 :]]
-    also = [j - (j > i) for j in sweep.strong(node) if j != i]
+    also = [j - (j > i) for j in sweep.linear_operands(node) if j != i]
     if not also or not is_traced(bar):
         return strong_contract(bar, t, others, letters, also)
     k = also[0]

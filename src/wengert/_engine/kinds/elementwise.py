@@ -136,7 +136,7 @@ class Elementwise(Operation):
             g = rule(t, out, *inputs)
             if sweep.guarded and not self.bounded:
                 g = strong_zero(t, g)
-                for j in sweep.strong(node):
+                for j in sweep.linear_operands(node):
                     g = g if node.args[j] is a else strong_zero(inputs[j], g)
             bars.append(g.conj() if holomorphic else g)
         return bars
@@ -157,7 +157,7 @@ class Elementwise(Operation):
                 term = rule(dot, out, *inputs)
             if sweep.guarded and not self.bounded:
                 term = strong_zero(dot, term)
-                for j in sweep.strong(node):
+                for j in sweep.linear_operands(node):
                     term = term if node.args[j] is a else strong_zero(inputs[j], term)
             total = term if total is None else total + term
         return total

@@ -26,7 +26,7 @@ from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
 from wengert._engine.core.op_traits import Aliasing, Effects
-from wengert._engine.core.recording import session
+from wengert._engine.core.recording import current_trace
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import spec_of
 from wengert.errors import GuardError, RegistryError, at, user_line
@@ -78,7 +78,7 @@ class Effect(Operation):
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         """Act at once; while a graph is built, write a line down that will."""
-        opened = session()
+        opened = current_trace()
         if opened is None or not any(isinstance(a, Handle) for a in args):
             return super().__call__(*args, **params)
         out = apply(self, args, params, _same)

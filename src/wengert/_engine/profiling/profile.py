@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert.errors import ArgumentError, at, user_line
 
 from .profile_data import ProfileData
@@ -21,7 +21,7 @@ from .profile_data import ProfileData
 if TYPE_CHECKING:
     from . import render
 else:
-    render = Late("wengert._engine.profiling.render")
+    render = LazyModule("wengert._engine.profiling.render")
 
 
 class Profile(ProfileData):

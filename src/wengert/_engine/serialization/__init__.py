@@ -12,7 +12,7 @@ errors.py            errors of damaged files
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.lazy_import import late_names, public_dir
+from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from .class_registry import register_class, register_graph
 
@@ -33,7 +33,7 @@ __all__ = [
     "snapshots",
 ]
 
-__getattr__ = late_names(
+__getattr__ = lazy_names(
     __name__,
     {
         **dict.fromkeys(("Contents", "inspect", "load", "save"), ".save_load"),

@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core.concretization import is_differentiated
 from wengert._engine.core.handle import Handle, shape_of
 from wengert._engine.core.node import INPUT, Node, owner_of
-from wengert._engine.core.recording import session
+from wengert._engine.core.recording import current_trace
 from wengert.errors import ConversionError, TraceError, WengertError, at, user_line
 
 from .numpy_protocols import FUNCTIONS
@@ -125,7 +125,8 @@ def _is_from_before(x: Handle) -> bool:
         return True
     if node.value is not None:
         return False
-    open_session = session()  # none while a graph is built by hand, whose inputs are fed as keys
+    # None while a graph is built by hand, whose inputs are fed as keys.
+    open_session = current_trace()
     by_hand = node.info is not None and node.info.by_hand
     return open_session is None or by_hand or x in open_session.written
 

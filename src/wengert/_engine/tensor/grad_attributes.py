@@ -214,7 +214,8 @@ class Gradients:
         node = self.node
         if node.value is None:
             return held(node)
-        if recording.noting() is not None and type(node) is Node:  # somebody wants to see it
+        # Somebody wants to see it.
+        if recording.recording_session() is not None and type(node) is Node:
             stopped = Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
             stopped.note(where=user_line())
             return wrap(stopped)

@@ -15,9 +15,9 @@ import numpy as np
 
 from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.handle import Handle, is_traced, value_of
-from wengert._engine.core.leaked_tracers import source, told
+from wengert._engine.core.leaked_tracers import source, traced_function
 from wengert._engine.core.node import Constant, Node
-from wengert._engine.core.recording import noting
+from wengert._engine.core.recording import recording_session
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import SIZE, size_value
 from wengert._engine.ops import joining
@@ -139,9 +139,10 @@ def refuse_kept(x: Handle, what: str) -> None:
     odd = source(x.node)
     if odd is not None:
         raise TraceError(
-            f"{what} needs the value of {x.node.spec}, which was kept while {told(odd)} was "
-            "traced, and is known in there only, whenever that runs. Return it from the function "
-            f"that was traced, of a loop as a part of the carry or of what is collected"
+            f"{what} needs the value of {x.node.spec}, which was kept while "
+            f"{traced_function(odd)} was traced: it is known in there only, whenever that runs. "
+            "Return it from the function that was traced, of a loop as a part of the carry or of "
+            "what is collected"
             f"{at(user_line())}."
         )
 
@@ -162,7 +163,7 @@ def is_of_sizes(node: Node) -> bool:
 
 def note_read(node: Node, what: str) -> None:
     """Let whoever watches know that a value became a plain number (`wengert.why`)."""
-    watching = noting()
+    watching = recording_session()
     if watching is not None and not isinstance(node, Constant):
         watching.reads.append((node, what, user_line()))
 

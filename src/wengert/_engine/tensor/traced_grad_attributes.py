@@ -17,13 +17,13 @@ from typing import Any
 
 from wengert._engine.core.handle import held, wrap
 from wengert._engine.core.node import Node, is_variable
-from wengert._engine.core.recording import Session, session
+from wengert._engine.core.recording import Session, current_trace
 from wengert.errors import TraceError, at, user_line
 
 
 def check_backward(tensor: Any) -> None:
     """Refuse a backward sweep that would be no part of the graph that is being built."""
-    opened, node = session(), tensor.node
+    opened, node = current_trace(), tensor.node
     inside = opened is not None and opened.general and not opened.isolated
     if node.is_traced and not inside:
         raise _refusal(node)
@@ -51,7 +51,7 @@ def _refusal(node: Node) -> TraceError:
 
 def deposit(owner: Any, bar: Any, differentiable: bool) -> None:
     """Add a line to the gradient of a tensor."""
-    opened = session()
+    opened = current_trace()
     assert opened is not None
     opened.grads.setdefault(owner, (getattr(owner, "_grad", None), False))
     have = owner._grad if opened.grads[owner][1] else _added(opened, owner)
@@ -67,7 +67,7 @@ def _added(opened: Session, owner: Any) -> Any:
 
 def note_set(tensor: Any) -> None:
     """Note that `.grad` is set, whatever was there before."""
-    opened = session()
+    opened = current_trace()
     if opened is not None and opened.general:
         old = opened.grads.get(tensor, (getattr(tensor, "_grad", None), True))
         opened.grads[tensor] = old[0], True
@@ -75,7 +75,7 @@ def note_set(tensor: Any) -> None:
 
 def check_read(tensor: Any) -> None:
     """Refuse to read a gradient that is another at each run, and no line of this graph."""
-    opened = session()
+    opened = current_trace()
     if opened is None or not opened.general or not is_variable(_leaf(opened, tensor)):
         return
     if not opened.grads.get(tensor, (None, False))[1]:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
 from ...errors import ArgumentError, FileError, at, user_line
 from .callbacks import monitored
@@ -23,7 +23,7 @@ from .callbacks import monitored
 if TYPE_CHECKING:
     from .trainer import Run
 
-_keep = Late("wengert._engine.serialization")
+_keep = LazyModule("wengert._engine.serialization")
 
 KIND, VERSION = "wengert training", 1
 LAST, BEST = "last.wengert", "best.wengert"

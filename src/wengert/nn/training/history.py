@@ -11,11 +11,11 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
 from ...errors import ArgumentError, at, user_line
 
-_curves = Late("wengert._engine.visualization.training_curves")
+_curves = LazyModule("wengert._engine.visualization.training_curves")
 
 # What differs from run to run although nothing else does.
 TIMES = ("seconds",)

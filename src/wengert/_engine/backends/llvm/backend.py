@@ -29,7 +29,7 @@ from wengert._engine.backends.llvm.runtime.pooled_arrays import handler
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.symbolic.dim import replaced
 
 if TYPE_CHECKING:
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from . import program as programs
     from .program import Program
 else:
-    interpreter_timing = Late("wengert._engine.backends.interpreter_timing")
-    programs = Late("wengert._engine.backends.llvm.program")
-    profile_runner = Late("wengert._engine.backends.llvm.profile.profile_runner")
-    c_pointers = Late("wengert._engine.backends.llvm.abi.c_pointers")
+    interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
+    programs = LazyModule("wengert._engine.backends.llvm.program")
+    profile_runner = LazyModule("wengert._engine.backends.llvm.profile.profile_runner")
+    c_pointers = LazyModule("wengert._engine.backends.llvm.abi.c_pointers")
 
 _IN_PLACE = "in place"  # among the layouts
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)

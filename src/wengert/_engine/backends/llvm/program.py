@@ -33,7 +33,7 @@ from wengert._engine.backends.llvm.runtime.runtime_library import symbols
 from wengert._engine.backends.llvm.schedule.buffer_donation import first_stage, overwritten
 from wengert._engine.backends.llvm.schedule.scheduling import Plan
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from wengert._engine.backends.llvm.profile import program_summary as summaries
     from wengert._engine.backends.llvm.profile.program_summary import Summary
 else:
-    summaries = Late("wengert._engine.backends.llvm.profile.program_summary")
+    summaries = LazyModule("wengert._engine.backends.llvm.profile.program_summary")
 
 _LONG = 400  # lines of a kernel, or of what seldom runs
 _ENDLESS = 1000  # lines of an entry: it has dozens of arguments

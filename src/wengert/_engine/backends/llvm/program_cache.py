@@ -40,7 +40,7 @@ from wengert._engine.backends.llvm.loops.interrupts import LISTENED
 from wengert._engine.backends.llvm.loops.interrupts import address_of as listened_at
 from wengert._engine.backends.llvm.program_fingerprint import content_of
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.lazy_import import STARTED, Late
+from wengert._engine.core.lazy_import import STARTED, LazyModule
 from wengert._engine.core.spec import Spec
 from wengert.errors import FOLDER
 
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from wengert._engine.backends.llvm.runtime import blas_threads, library_symbols, runtime_library
 else:  # what is not needed where a program was kept
     programs, library_symbols = (
-        Late("wengert._engine.backends.llvm.program"),
-        Late("wengert._engine.backends.llvm.runtime.library_symbols"),
+        LazyModule("wengert._engine.backends.llvm.program"),
+        LazyModule("wengert._engine.backends.llvm.runtime.library_symbols"),
     )
-    runtime_library = Late("wengert._engine.backends.llvm.runtime.runtime_library")
-    blas_threads = Late("wengert._engine.backends.llvm.runtime.blas_threads")
+    runtime_library = LazyModule("wengert._engine.backends.llvm.runtime.runtime_library")
+    blas_threads = LazyModule("wengert._engine.backends.llvm.runtime.blas_threads")
 
 _LARGEST = 1 << 20  # bytes of constants
 _KEY = 32  # bytes

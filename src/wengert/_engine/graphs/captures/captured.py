@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
 from .guards import Guard, Same
 from .sources import Kind, Source
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from . import records
     from .records import Records
 else:  # where nothing is captured, neither is needed
-    capture_guards = Late("wengert._engine.backends.llvm.abi.capture_guards")
-    records = Late("wengert._engine.graphs.captures.records")
+    capture_guards = LazyModule("wengert._engine.backends.llvm.abi.capture_guards")
+    records = LazyModule("wengert._engine.graphs.captures.records")
 
 
 class Found:

@@ -12,7 +12,7 @@ import importlib
 import sys
 from typing import Any
 
-from wengert._engine.core.lazy_import import Late, public_dir
+from wengert._engine.core.lazy_import import LazyModule, public_dir
 
 _PLACES = {
     **{name: f"wengert.scipy.{name}" for name in ("special", "linalg", "integrate")},
@@ -21,7 +21,7 @@ _PLACES = {
 __all__ = [*_PLACES, "signal", "stats"]
 # So that `from wengert.compat.autograd.scipy.special import gammaln` finds them.
 for _name, _place in _PLACES.items():
-    sys.modules[f"{__name__}.{_name}"] = Late(_place)  # type: ignore[assignment]
+    sys.modules[f"{__name__}.{_name}"] = LazyModule(_place)  # type: ignore[assignment]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ c_pointers             C function pointers for other libraries: `pointer(program
 
 from typing import TYPE_CHECKING
 
-from wengert._engine.core.lazy_import import late_names
+from wengert._engine.core.lazy_import import lazy_names
 
 from .entry_codegen import entry_text
 from .python_function import is_available, make_entry
@@ -31,4 +31,4 @@ if TYPE_CHECKING:
 
 __all__ = ["Pointer", "entry_text", "is_available", "make_entry", "pointer"]
 
-__getattr__ = late_names(__name__, dict.fromkeys(("Pointer", "pointer"), ".c_pointers"))
+__getattr__ = lazy_names(__name__, dict.fromkeys(("Pointer", "pointer"), ".c_pointers"))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.backends.llvm.vector_math import call_leaf, integer_ops
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
 
 from . import execution_engine, half_precision, masked_memory
@@ -33,7 +33,7 @@ from .simd_value import Lane, Pair
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.vector_math import complex as complexes
 else:
-    complexes = Late("wengert._engine.backends.llvm.vector_math.complex")
+    complexes = LazyModule("wengert._engine.backends.llvm.vector_math.complex")
 
 # What NumPy calls the leaves that the scalar language names otherwise.
 _UFUNC = {"abs": "absolute", "max": "maximum", "min": "minimum"}

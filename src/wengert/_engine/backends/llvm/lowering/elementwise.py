@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.ir.scalar_language import loop_of
 from wengert._engine.backends.llvm.special_functions.scipy_symbols import work_of
 from wengert._engine.backends.llvm.vector_math import call_leaf, has_leaf
 from wengert._engine.backends.llvm.vector_math.integer_ops import has_rule
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import CONSTANT, Node
 
 from .loop_ir import Item, Map
@@ -27,7 +27,7 @@ from .registry import lowers, lowers_kind
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.vector_math import complex as complexes
 else:
-    complexes = Late("wengert._engine.backends.llvm.vector_math.complex")
+    complexes = LazyModule("wengert._engine.backends.llvm.vector_math.complex")
 
 _COMPARISONS = frozenset("less less_equal greater greater_equal equal not_equal".split())
 _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}

@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.cache.object_files import kept_object_of
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Module
 from wengert._engine.core.fork_safe_locks import lock
-from wengert._engine.core.lazy_import import Late
+from wengert._engine.core.lazy_import import LazyModule
 
 from . import thread_count
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from . import allocator, allocator_stats, numpy_allocator, thread_pool
 else:  # most programs need no runtime
     allocator, numpy_allocator = (
-        Late("wengert._engine.backends.llvm.runtime.allocator"),
-        Late("wengert._engine.backends.llvm.runtime.numpy_allocator"),
+        LazyModule("wengert._engine.backends.llvm.runtime.allocator"),
+        LazyModule("wengert._engine.backends.llvm.runtime.numpy_allocator"),
     )
     allocator_stats, thread_pool = (
-        Late("wengert._engine.backends.llvm.runtime.allocator_stats"),
-        Late("wengert._engine.backends.llvm.runtime.thread_pool"),
+        LazyModule("wengert._engine.backends.llvm.runtime.allocator_stats"),
+        LazyModule("wengert._engine.backends.llvm.runtime.thread_pool"),
     )
 
 _ADDRESS, _COUNT = ctypes.c_void_p, ctypes.c_int64
