@@ -63,15 +63,20 @@ class Block:
         self._bases, self._arrays, self._steps = bases, arrays, steps
 
     def read(self, k: int, *index: int) -> Lane:
-        """An element of the matrices of array k, read where the array's place is known."""
-        return self.element(k, self._bases[k][0], index)
+        """An element of the matrices of array k."""
+        return self.element(k, self.section, index)
 
     def axes(self, k: int) -> int:
         """How many axes a matrix of array k has."""
         return len(self._arrays[k].shape)
 
     def element(self, k: int, section: Section, index: Sequence[int | Name]) -> Lane:
-        """An element of the matrices of array k, read in a section; the index may be computed."""
+        """An element of the matrices of array k, read in a section.
+
+        An element at a constant index of what is one matrix for all is read before the loop.
+        """
+        if all(str(i).isdigit() for i in index) and self._is_common(k):
+            section = self._bases[k][0]
         language, array = self.call.language, self._arrays[k]
         kind = in_memory(array.dtype)
         places = self._places(k, section, index)
@@ -103,15 +108,23 @@ class Block:
                 name = section.value(f"extractelement {value.kind} {name}, i64 {lane}")
             section.write(f"store {in_memory(dtype)} {name}, ptr {place}")
 
-    def fail_if(self, flag: Lane) -> None:
-        """Leave the step if it holds in some lane."""
-        section, name = self.section, flag.name
-        if flag.width > 1:
-            callee = self.call.module.declare(
-                f"llvm.vector.reduce.or.v{flag.width}i1", "i1", [f"<{flag.width} x i1>"]
-            )
-            name = section.value(f"call i1 {callee}(<{flag.width} x i1> {name})")
-        self.call.fail_if(name, 1, section)
+    def fail_if(self, flag: Lane, section: Section | None = None) -> None:
+        """Fail if a flag holds in some lane."""
+        s = section or self.section
+        self.call.fail_if(self.any_of(s, flag), 1, s)
+
+    def any_of(self, s: Section, flag: Lane) -> Name:
+        """Whether a flag holds in some lane, an i1."""
+        if flag.width <= 1:
+            return flag.name
+        kind = f"<{flag.width} x i1>"
+        callee = self.call.module.declare(f"llvm.vector.reduce.or.v{flag.width}i1", "i1", [kind])
+        return s.value(f"call i1 {callee}({kind} {flag.name})")
+
+    def _is_common(self, k: int) -> bool:
+        """Whether array k is one matrix for all."""
+        step = self._steps[k]
+        return type(step) is int and step == 0
 
     def _places(self, k: int, section: Section, index: Sequence[int | Name]) -> list[Name]:
         base = self._bases[k][1]
@@ -119,9 +132,8 @@ class Block:
         near = "0"
         for i, stride in zip(index, array.strides, strict=True):
             near = plus(section, near, times(section, str(i), self.call.number(stride)))
-        one_for_all = type(step) is int and step == 0
         found = []
-        for lane in range(1 if one_for_all else self.width):
+        for lane in range(1 if self._is_common(k) else self.width):
             far = times(section, str(lane), self.call.number(step))
             found.append(offset(section, base, plus(section, far, near), array.dtype))
         return found

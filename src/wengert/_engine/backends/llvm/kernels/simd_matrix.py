@@ -1,19 +1,18 @@
-"""Panels: many small matrices side by side in memory, for formulas that are written as loops.
+"""Small matrices in SIMD registers: a vector for each element, with a lane for each matrix.
 
-    Panel       memory of numbers or whole numbers, each as wide as a block has matrices
-    each        a loop, or one stretch of text after the other where there are few turns
-    until       a loop that ends when no lane has anything left to do
-    load, save  matrices of a block to a panel and back
+    SimdMatrix  stack memory for the vectors of a block's matrices
+    each        a loop over indices, or its unrolled body
+    until       a loop that ends when a condition holds in all lanes
+    load, save  copy matrices of a block to a SimdMatrix and back
 
-What is unrolled (linalg/unrolled_small_matrices.py) grows with the third power of the number of
-rows, and so does the time in which LLVM compiles it; a loop does not.  An element of a panel is a
-register: the same element of as many matrices as a block has, so a loop over elements serves all of
-them.
+Up to `UNROLLED` rows loops are unrolled: all indices are constants, and LLVM keeps the elements
+in registers.  The unrolled code of an elimination grows with the third power of the number of rows,
+and so does LLVM's compile time, so larger matrices are computed by loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,28 +21,33 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype, in_regi
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
 from .batched_matrices import Block
-from .kernel_call import Call
 from .loop_helpers import plus, times
 
-UNROLLED = 4  # turns of a loop, at most, that are written one after the other
+UNROLLED = 4  # rows up to which loops are unrolled
 Index = int | Name
 
 
-class Panel:
-    """Memory on the stack, in the order of rows.
+class SimdMatrix:
+    """Stack memory for the matrices of a block, in row-major order.
 
     Parameters
     ----------
     block : Block
-        Its width is that of every element.
+        Its width is the number of lanes.
     rows, columns : int
     dtype : numpy.dtype
-        float64, or int64 for what a lane counts.
+        float64; int64 for counters.
+
+    Attributes
+    ----------
+    unrolled : bool
+        Whether loops over its elements are unrolled.
     """
 
     def __init__(self, block: Block, rows: int, columns: int = 1, dtype: Dtype = F64) -> None:
         self.language, self.width = block.call.language, max(block.width, 1)
         self.rows, self.columns, self.dtype = rows, columns, dtype
+        self.unrolled = rows <= UNROLLED
         self._kind = of_width(in_register(dtype), self.width)
         self._align = self.width * dtype.itemsize
         count = rows * columns
@@ -74,7 +78,7 @@ class Panel:
 def each(
     s: Section, start: Index, stop: Index, unrolled: bool = False, down: bool = False
 ) -> Iterator[tuple[Section, Any]]:
-    """The numbers from start to before stop, or from the last one down: sections and indices."""
+    """Section and index of each iteration from start to stop - 1, or down from the last one."""
     if unrolled:
         numbers = range(int(start), int(stop))
         for number in reversed(numbers) if down else numbers:
@@ -89,9 +93,9 @@ def each(
 
 @contextmanager
 def until(s: Section, limit: int) -> Iterator[tuple[Section, Any]]:
-    """A loop of at most so many turns, and the function that leaves it if an i1 holds.
+    """A loop of at most `limit` iterations, and the function that exits it if an i1 holds.
 
-    It is left at one place only; what is written to the section afterwards follows that place.
+    There may be one exit only; what is written to the section afterwards follows it.
     """
     n = s.function.number()
 
@@ -105,17 +109,8 @@ def until(s: Section, limit: int) -> Iterator[tuple[Section, Any]]:
     s.label(f"left{n}")
 
 
-def any_of(call: Call, s: Section, flag: Lane) -> Name:
-    """Whether it holds in some lane, an i1."""
-    if flag.width <= 1:
-        return flag.name
-    kind = f"<{flag.width} x i1>"
-    callee = call.module.declare(f"llvm.vector.reduce.or.v{flag.width}i1", "i1", [kind])
-    return s.value(f"call i1 {callee}({kind} {flag.name})")
-
-
 def whole(block: Block, s: Section, i: Index) -> Lane:
-    """A whole number for all lanes."""
+    """An integer for all lanes."""
     language = block.call.language
     if str(i).lstrip("-").isdigit():
         made: Lane = language.constant(int(i), I64)
@@ -123,15 +118,15 @@ def whole(block: Block, s: Section, i: Index) -> Lane:
     return Lane(language, s, str(i), I64, 1)
 
 
-def load(block: Block, k: int, panel: Panel, s: Section) -> None:
-    """The matrices of array k of a block, all their elements."""
-    for t, i in each(s, 0, panel.rows, unrolled=panel.rows <= UNROLLED):
-        for u, j in each(t, 0, panel.columns, unrolled=panel.rows <= UNROLLED):
-            panel.put(u, block.element(k, u, (i, j)[: block.axes(k)]), i, j)
+def load(block: Block, k: int, matrix: SimdMatrix, s: Section) -> None:
+    """Read the matrices of array k of a block."""
+    for t, i in each(s, 0, matrix.rows, matrix.unrolled):
+        for u, j in each(t, 0, matrix.columns, matrix.unrolled):
+            matrix.put(u, block.element(k, u, (i, j)[: block.axes(k)]), i, j)
 
 
-def save(block: Block, k: int, panel: Panel, s: Section, index: Sequence[Index] = ()) -> None:
-    """A panel as the matrices of array k of a block."""
-    for t, i in each(s, 0, panel.rows, unrolled=panel.rows <= UNROLLED):
-        for u, j in each(t, 0, panel.columns, unrolled=panel.rows <= UNROLLED):
-            block.set_element(k, u, panel.get(u, i, j), (i, j)[: block.axes(k)])
+def save(block: Block, k: int, matrix: SimdMatrix, s: Section) -> None:
+    """Write the matrices of array k of a block."""
+    for t, i in each(s, 0, matrix.rows, matrix.unrolled):
+        for u, j in each(t, 0, matrix.columns, matrix.unrolled):
+            block.set_element(k, u, matrix.get(u, i, j), (i, j)[: block.axes(k)])

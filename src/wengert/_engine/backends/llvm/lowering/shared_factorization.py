@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.kernels.linalg.unrolled_small_matrices import ROWS
+from wengert._engine.backends.llvm.kernels.linalg.small_matrices import MAX_ROWS
 from wengert._engine.core.node import Node
 from wengert._engine.kinds.opaque import Opaque
 
@@ -60,7 +60,7 @@ def joined(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
 def _partner(lowering: Lowering, node: Node) -> Node | None:
     (x,) = node.inputs
     n = x.spec.shape[-1]
-    if (type(n) is int and n <= ROWS) or 0 in x.spec.shape:
+    if (type(n) is int and n <= MAX_ROWS) or 0 in x.spec.shape:
         return None
     lines = lowering.rules.get("lines of matrices")
     if lines is None:

@@ -1,21 +1,20 @@
 """Linear algebra kernels: LAPACK calls and loops for small matrices.
 
-lapack                   what the kernels that call LAPACK share
-lu_solve                 linear systems, inverses, determinants
-cholesky_qr              Cholesky, QR and LU factorizations
-packed_factors           LU factors as a value, and solving with them
-cholesky_vjp             the backward pass of the Cholesky factorization
-eigen_svd                eigenvalues and singular values
-structured_solve         systems with banded and positive definite matrices
-banded_solve             systems with banded matrices
-toeplitz_solve           Toeplitz systems (Levinson's recursion); row permutations
-sylvester                Sylvester's equation
-schur                    Schur decompositions, and the derivative of their unitary factors
-expm                     the matrix exponential
-matrix_functions         square roots, logarithms and signs of matrices
-unrolled_small_matrices  systems, inverses and factorizations of up to four rows, unrolled
-looped_small_matrices    the same of five to eight rows, in loops
-determinants             determinants of up to four rows, their logarithms and cofactors
-symmetric_eigenvalues    eigenvalues and eigenvectors of batches of small symmetric matrices
-tridiagonalization       Householder tridiagonalization of small symmetric matrices
+lapack                 what the kernels that call LAPACK share
+lu_solve               linear systems, inverses, determinants
+cholesky_qr            Cholesky, QR and LU factorizations
+packed_factors         LU factors as a value, and solving with them
+cholesky_vjp           the backward pass of the Cholesky factorization
+eigen_svd              eigenvalues and singular values
+structured_solve       systems with banded and positive definite matrices
+banded_solve           systems with banded matrices
+toeplitz_solve         Toeplitz systems (Levinson's recursion); row permutations
+sylvester              Sylvester's equation
+schur                  Schur decompositions, and the derivative of their unitary factors
+expm                   the matrix exponential
+matrix_functions       square roots, logarithms and signs of matrices
+small_matrices         systems, inverses, factorizations of batches of up to eight rows
+determinants           determinants of up to eight rows, their logarithms and cofactors
+symmetric_eigenvalues  eigenvalues and eigenvectors of batches of small symmetric matrices
+tridiagonalization     Householder tridiagonalization of small symmetric matrices
 """

@@ -18,7 +18,7 @@ from wengert._engine.core.symbolic.dim import Length
 from .. import fortran_calls
 from ..kernel_call import Array, Call, kernel
 from ..loop_helpers import copy, offset, place, plus, smaller, times, write
-from . import unrolled_small_matrices
+from . import small_matrices
 from .lapack import (
     Workspace,
     batches,
@@ -37,8 +37,8 @@ from .lapack import (
 @kernel("cholesky", strided=True)
 def cholesky(call: Call) -> None:
     """The triangular factor of positive definite matrices."""
-    if unrolled_small_matrices.is_small(call):
-        unrolled_small_matrices.cholesky(call)
+    if small_matrices.is_small(call):
+        small_matrices.cholesky(call)
         return
     (a,), (x,) = call.operands, call.results
     n, dtype = x.shape[-1], working(x.dtype)

@@ -23,17 +23,17 @@ from .. import fortran_calls
 from ..batched_matrices import Block, blocks
 from ..kernel_call import Array, Call, kernel
 from ..loop_helpers import copy, is_in_order, minus, moved, place, plus, read, smaller, times, write
-from ..simd_matrix import UNROLLED, Panel, each
+from ..simd_matrix import SimdMatrix, each
 from ..transpose import transposer
 from .lapack import batches, by_columns, length, memory, one
-from .unrolled_small_matrices import ROWS
+from .small_matrices import MAX_ROWS
 
 _BLOCK = 48  # columns: enough for products, and little besides
 
 
 def _is_small(call: Call) -> bool:
     n = call.operands[0].shape[-1]
-    return type(n) is int and 1 <= n <= ROWS and all(x.dtype.kind != "c" for x in call.operands)
+    return type(n) is int and 1 <= n <= MAX_ROWS and all(x.dtype.kind != "c" for x in call.operands)
 
 
 @kernel("cholesky_cotangent", strided=True)
@@ -76,33 +76,33 @@ def _in_lanes(call: Call) -> None:
 
     def put(block: Block) -> None:
         language, s = call.language, block.section
-        factor, out = Panel(block, n, n, dtype), Panel(block, n, n, dtype)
-        unrolled = n <= UNROLLED
-        for u, i in each(s, 0, n, unrolled=unrolled):
-            for v, j in each(u, 0, int(i) + 1 if unrolled else plus(u, i, "1"), unrolled=unrolled):
+        factor, out = SimdMatrix(block, n, n, dtype), SimdMatrix(block, n, n, dtype)
+        unrolled = factor.unrolled
+        for u, i in each(s, 0, n, unrolled):
+            for v, j in each(u, 0, plus(u, i, "1"), unrolled):
                 factor.put(v, language.cast(block.element(0, v, (i, j)), dtype), i, j)
                 out.put(v, language.cast(block.element(1, v, (i, j)), dtype), i, j)
-        total = Panel(block, 1, dtype=dtype)
-        for u, j in each(s, 0, n, unrolled=unrolled, down=True):
-            after = str(int(j) + 1) if unrolled else plus(u, j, "1")
+        total = SimdMatrix(block, 1, dtype=dtype)
+        for u, j in each(s, 0, n, unrolled, down=True):
+            after = plus(u, j, "1")
             inverse = 1 / factor.get(u, j, j)
             # every rest is of the old result, so the column is written when all are known
-            for v, i in each(u, after, n, unrolled=unrolled):
+            for v, i in each(u, after, n, unrolled):
                 total.put(v, 0)
-                for w, k in each(v, after, n, unrolled=unrolled):
+                for w, k in each(v, after, n, unrolled):
                     found = language.fma(out.get(w, i, k), factor.get(w, k, j), total.get(w))
                     total.put(w, found)
                 rest = (out.get(v, i, j) - 2 * total.get(v)) * moved(v, inverse)
                 out.put(v, rest, j, i)
             total.put(u, out.get(u, j, j))
-            for v, i in each(u, after, n, unrolled=unrolled):
+            for v, i in each(u, after, n, unrolled):
                 rest = out.get(v, j, i)
                 total.put(v, language.fma(-rest, factor.get(v, i, j), total.get(v)))
                 out.put(v, rest * 0.5, i, j)
                 out.put(v, rest * 0.5, j, i)
             out.put(u, total.get(u) * moved(u, inverse) * 0.5, j, j)
-        for u, i in each(s, 0, n, unrolled=unrolled):
-            for v, j in each(u, 0, n, unrolled=unrolled):
+        for u, i in each(s, 0, n, unrolled):
+            for v, j in each(u, 0, n, unrolled):
                 block.set_element(2, v, out.get(v, i, j), (i, j))
 
     blocks(call, [(low, 2), (t, 2), (x, 2)], dtype, put)

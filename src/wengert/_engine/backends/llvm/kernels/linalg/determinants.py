@@ -25,24 +25,15 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from ..batched_matrices import Block, blocks
 from ..kernel_call import Call
 from ..loop_helpers import moved
-from ..simd_matrix import any_of
-from . import looped_small_matrices
-from .unrolled_small_matrices import (
-    UNROLLED,
-    Rows,
-    eliminated,
-    identity,
-    rows_of,
-    size_of,
-    solved,
-    write_rows,
-)
+from ..simd_matrix import SimdMatrix, each
+from .small_matrices import Elimination, identity, loaded
 
 _HUGE = 1e290  # products between its inverse and it have lost nothing
 _TINY = float(np.finfo(np.float64).tiny)
 _FORMULA = (2, 3)  # rows
 
-Pivots = Callable[[Section], tuple[Sequence[Any], Any]]  # and whether exchanges are odd
+Rows = list[list[Any]]  # of lanes
+Pivots = Callable[[Section], tuple[Sequence[Any], Any]]  # and the sign of the row exchanges
 
 
 def _number(s: Language, value: float) -> Lane:
@@ -50,42 +41,43 @@ def _number(s: Language, value: float) -> Lane:
     return found
 
 
+def _absolute(s: Language, x: Any) -> Any:
+    return s.unary("absolute", x)
+
+
 # ---- by pivots -----------------------------------------------------------------------------------
 
 
-def _product(s: Language, pivots: Sequence[Any], odd: Any) -> Any:
-    product = pivots[0]
-    for p in pivots[1:]:
+def _product(pivots: Sequence[Any], sign: Any) -> Any:
+    product = sign
+    for p in pivots:
         product = product * p
-    return product if odd is None else s.select(odd, -product, product)
+    return product
 
 
-def _signed_logarithm(s: Language, pivots: Sequence[Any], odd: Any) -> tuple[Any, Any]:
+def _signed_logarithm(s: Language, pivots: Sequence[Any], sign: Any) -> tuple[Any, Any]:
     """Sign and logarithm of the product of the pivots: 0 and -inf if one of them is zero."""
     zero = _number(s, 0.0)
-    negative: Any = odd
     nothing: Any = None
     total: Any = None
     for p in pivots:
-        below = s.compare("less", p, zero)
-        negative = below if negative is None else s.binary("bitwise_xor", negative, below)
+        sign = s.select(s.compare("less", p, zero), -sign, sign)
         none = s.compare("equal", p, zero)
         nothing = none if nothing is None else s.binary("logical_or", nothing, none)
-        log = s.unary("log", size_of(s, p))
+        log = s.unary("log", _absolute(s, p))
         total = log if total is None else total + log
-    sign = s.select(negative, _number(s, -1.0), _number(s, 1.0))
     return s.select(nothing, zero, sign), s.select(nothing, _number(s, -np.inf), total)
 
 
 def _outside(block: Block, product: Any) -> str:
-    """Whether some product has met the end of the numbers, an i1."""
-    language, size = block.call.language, size_of(block.call.language, product)
+    """Whether some product may have overflowed or underflowed, an i1."""
+    language, size = block.call.language, _absolute(block.call.language, product)
     inside = language.binary(
         "logical_and",
         language.compare("less", size, _number(language, _HUGE)),
         language.compare("greater", size, _number(language, 1.0 / _HUGE)),
     )
-    return any_of(block.call, block.section, language.unary("logical_not", inside))
+    return block.any_of(block.section, language.unary("logical_not", inside))
 
 
 def _unless_outside(block: Block, product: Any, pivots: Pivots, made: Any) -> list[Any]:
@@ -96,9 +88,9 @@ def _unless_outside(block: Block, product: Any, pivots: Pivots, made: Any) -> li
     for cell, x in zip(cells, given, strict=True):
         section.write(f"store {x.kind} {x.name}, ptr {cell}, align 64")
     with section.when(_outside(block, product)) as t:
-        given_pivots, odd = pivots(t)
+        given_pivots, exchanges = pivots(t)
         _fail_if_denormal(block, t, given_pivots)
-        found = made(None, *_signed_logarithm(language, given_pivots, odd))
+        found = made(None, *_signed_logarithm(language, given_pivots, exchanges))
         for cell, x in zip(cells, found, strict=True):
             t.write(f"store {x.kind} {x.name}, ptr {cell}, align 64")
     return [
@@ -114,12 +106,12 @@ def _fail_if_denormal(block: Block, s: Section, pivots: Sequence[Any]) -> None:
     for p in pivots[:-1]:
         small = language.binary(
             "logical_and",
-            language.compare("less", size_of(language, p), _number(language, _TINY)),
+            language.compare("less", _absolute(language, p), _number(language, _TINY)),
             language.compare("not_equal", p, _number(language, 0.0)),
         )
         found = small if found is None else language.binary("logical_or", found, small)
     if found is not None:
-        block.call.fail_if(any_of(block.call, s, found), 1, s)
+        block.fail_if(found, s)
 
 
 def _whole(block: Block, product: Any, pivots: Pivots) -> Any:
@@ -138,23 +130,22 @@ def _logarithm(block: Block, product: Any, pivots: Pivots) -> list[Any]:
         if sign is not None:
             return [sign, log]
         one = language.binary("copysign", _number(language, 1.0), value)
-        return [one, language.unary("log", size_of(language, value))]
+        return [one, language.unary("log", _absolute(language, value))]
 
     return _unless_outside(block, product, pivots, made)
 
 
-def _known(pivots: Sequence[Any], odd: Any) -> Pivots:
-    return lambda t: ([moved(t, p) for p in pivots], None if odd is None else moved(t, odd))
+def _known(pivots: Sequence[Any], sign: Any) -> Pivots:
+    return lambda t: ([moved(t, p) for p in pivots], moved(t, sign))
 
 
-def _of_pivots(block: Block, pivots: Sequence[Any], odd: Any) -> Any:
-    product = _product(block.call.language, pivots, odd)
-    return product if len(pivots) == 1 else _whole(block, product, _known(pivots, odd))
+def _of_pivots(block: Block, pivots: Sequence[Any], sign: Any) -> Any:
+    product = _product(pivots, sign)
+    return product if len(pivots) == 1 else _whole(block, product, _known(pivots, sign))
 
 
-def _logarithm_of_pivots(block: Block, pivots: Sequence[Any], odd: Any) -> Any:
-    product = _product(block.call.language, pivots, odd)
-    return _logarithm(block, product, _known(pivots, odd))
+def _logarithm_of_pivots(block: Block, pivots: Sequence[Any], sign: Any) -> Any:
+    return _logarithm(block, _product(pivots, sign), _known(pivots, sign))
 
 
 # ---- by formula ----------------------------------------------------------------------------------
@@ -195,15 +186,17 @@ def _formula(s: Language, a: Rows, cofactors: Rows) -> Any:
     return value
 
 
-def _again(s: Language, a: Rows) -> Pivots:
-    """Pivots, where the formula is not enough."""
+def _eliminated(block: Block, a: SimdMatrix) -> Pivots:
+    """Pivots, where the formula is not accurate enough."""
 
     def pivots(t: Section) -> tuple[Sequence[Any], Any]:
-        inner = [[moved(t, x) for x in row] for row in a]
-        found = eliminated(s, inner, [[] for _ in a])
-        return found.pivots, found.odd
+        return Elimination(block, a, section=t).diagonal()
 
     return pivots
+
+
+def _rows(block: Block, a: SimdMatrix) -> Rows:
+    return [[a.get(block.section, i, j) for j in range(a.columns)] for i in range(a.rows)]
 
 
 # ---- operations ----------------------------------------------------------------------------------
@@ -213,18 +206,15 @@ def det(call: Call) -> None:
     """The determinant."""
     (a,), (x,) = call.operands, call.results
     n: Any = a.shape[-1]
-    if n > UNROLLED:
-        looped_small_matrices.det(call, _of_pivots)
-        return
 
     def write(block: Block) -> None:
-        language, given = call.language, rows_of(block, 0, n, n, F64)
+        language, given = call.language, loaded(block, 0, n, n)
         if n in _FORMULA:
-            value = _formula(language, given, _cofactors(language, given))
-            block.write(1, _whole(block, value, _again(language, given)))
-            return
-        found = eliminated(language, given, [[] for _ in range(n)])
-        block.write(1, _of_pivots(block, found.pivots, found.odd))
+            rows = _rows(block, given)
+            value = _formula(language, rows, _cofactors(language, rows))
+            block.write(1, _whole(block, value, _eliminated(block, given)))
+        else:
+            block.write(1, _of_pivots(block, *Elimination(block, given).diagonal()))
 
     blocks(call, [(a, 2), (x, 0)], F64, write)
 
@@ -233,18 +223,14 @@ def slogdet(call: Call) -> None:
     """Sign and logarithm of the determinant."""
     (a,), (sign, log) = call.operands, call.results
     n: Any = a.shape[-1]
-    if n > UNROLLED:
-        looped_small_matrices.slogdet(call, _logarithm_of_pivots)
-        return
 
     def write(block: Block) -> None:
-        language, given = call.language, rows_of(block, 0, n, n, F64)
-        parts = eliminated(language, given, [[] for _ in range(n)])
-        found = _logarithm_of_pivots(block, parts.pivots, parts.odd)
-        regular = language.compare("not_equal", found[0], _number(language, 0.0))
-        block.fail_if(language.binary("logical_and", parts.doubt, regular))
-        block.write(1, found[0])
-        block.write(2, found[1])
+        language = call.language
+        found = Elimination(block, loaded(block, 0, n, n))
+        direction, size = _logarithm_of_pivots(block, *found.diagonal())
+        found.fail_in_doubt(language.compare("not_equal", direction, _number(language, 0.0)))
+        block.write(1, direction)
+        block.write(2, size)
 
     blocks(call, [(a, 2), (sign, 0), (log, 0)], F64, write)
 
@@ -254,41 +240,42 @@ def det_derivative(call: Call) -> None:
     (a,), (x,) = call.operands, call.results
     n: Any = x.shape[-1]
     limit = 0.01 / float(np.finfo(x.dtype).eps) / n
-    if n > UNROLLED:
-        looped_small_matrices.det_derivative(call, _of_pivots, limit)
-        return
 
     def write(block: Block) -> None:
-        language = call.language
-        given = rows_of(block, 0, n, n, F64)
+        language, s = call.language, block.section
+        given = loaded(block, 0, n, n)
         if n in _FORMULA:
-            found = _cofactors(language, given)
-            sizes = [size_of(language, y) for row in found for y in row]
-            total = sizes[0]
-            for y in sizes[1:]:
-                total = total + y
+            found = _cofactors(language, _rows(block, given))
+            total: Any = sum(_absolute(language, y) for row in found for y in row)
             finite = language.compare("less", total, _number(language, np.inf))
             block.fail_if(language.unary("logical_not", finite))
-            write_rows(block, 1, found)
+            for i, row in enumerate(found):
+                for j, value in enumerate(row):
+                    block.write(1, value, i, j)
             return
-        parts = eliminated(language, given, identity(language, n))
-        block.fail_if(parts.doubt)
-        inverse = solved(language, parts)
-        condition = _one_norm(language, given) * _one_norm(language, inverse)
+        before = _one_norm(block, given)
+        parts = Elimination(block, given, identity(block, n))
+        parts.fail_in_doubt()
+        inverse = parts.substitute()
+        condition = before * _one_norm(block, inverse)
         sound = language.compare("less", condition, _number(language, limit))
         block.fail_if(language.unary("logical_not", sound))
-        scale = _of_pivots(block, parts.pivots, parts.odd)
-        write_rows(block, 1, [[scale * inverse[j][i] for j in range(n)] for i in range(n)])
+        scale = _of_pivots(block, *parts.diagonal())
+        for t, i in each(s, 0, n, given.unrolled):
+            for u, j in each(t, 0, n, given.unrolled):
+                block.set_element(1, u, moved(u, scale) * inverse.get(u, j, i), (i, j))
 
     blocks(call, [(a, 2), (x, 2)], F64, write)
 
 
-def _one_norm(s: Language, a: Rows) -> Any:
-    """The largest sum of sizes in a column; NaN if there is one."""
-    most: Any = None
-    for j in range(len(a)):
-        total: Any = size_of(s, a[0][j])
-        for row in a[1:]:
-            total = total + size_of(s, row[j])
-        most = total if most is None else s.binary("maximum", most, total)
-    return most
+def _one_norm(block: Block, a: SimdMatrix) -> Any:
+    """The largest sum of absolute values in a column; NaN if there is one."""
+    s, language = block.section, block.call.language
+    largest, total = SimdMatrix(block, 1), SimdMatrix(block, 1)
+    largest.put(s, 0.0)
+    for t, j in each(s, 0, a.columns, a.unrolled):
+        total.put(t, 0.0)
+        for u, i in each(t, 0, a.rows, a.unrolled):
+            total.put(u, total.get(u) + _absolute(language, a.get(u, i, j)))
+        largest.put(t, language.binary("maximum", largest.get(t), total.get(t)))
+    return largest.get(s)

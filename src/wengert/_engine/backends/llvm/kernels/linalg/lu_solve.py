@@ -42,7 +42,7 @@ from ..loop_helpers import (
     write,
 )
 from . import determinants
-from . import unrolled_small_matrices as small
+from . import small_matrices as small
 from .lapack import (
     batches,
     by_columns,
@@ -94,10 +94,7 @@ def solve(call: Call) -> None:
         return
     a, b = call.operands
     (x,) = call.results
-    vector = len(b.shape) == 1
-    if vector:
-        b = _as_columns(b)
-        x = _as_columns(x)
+    b, x = small.as_columns(b, x)
     n, columns, dtype = x.shape[-2], x.shape[-1], working(x.dtype)
     fortran_calls.check_lengths(call, call.number(n), call.number(columns))
     call.works(n * n * (n + columns * 2))
@@ -109,11 +106,6 @@ def solve(call: Call) -> None:
         copy(call, s, right, one(call, s, b, at, 2))
         gesv(call, s, left, right, pivots, info)
         copy(call, s, one(call, s, x, at, 2), right)
-
-
-def _as_columns(array: Array) -> Array:
-    """Vectors as matrices with one column."""
-    return array._replace(shape=(*array.shape, 1), strides=(*array.strides, 1))
 
 
 @kernel("inv", strided=True)
@@ -400,8 +392,7 @@ def solve_triangular(call: Call) -> None:
         return
     a, b = call.operands
     (x,) = call.results
-    if len(b.shape) == 1:
-        b, x = _as_columns(b), _as_columns(x)
+    b, x = small.as_columns(b, x)
     n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
     fortran_calls.check_lengths(call, call.number(n), call.number(columns))
     call.works(n * n * columns)

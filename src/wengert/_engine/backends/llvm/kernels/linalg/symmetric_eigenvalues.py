@@ -24,7 +24,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
 from ..batched_matrices import Block, blocks
 from ..kernel_call import Call
 from ..loop_helpers import moved
-from ..simd_matrix import UNROLLED, Panel, any_of, each, until, whole
+from ..simd_matrix import UNROLLED, SimdMatrix, each, until, whole
 from .tridiagonalization import lifted, reduced, scaled
 
 ROWS = 8  # at most
@@ -64,10 +64,10 @@ class _Spectrum:
 
     def __init__(self, block: Block, n: int, vectors: bool) -> None:
         self.block, self.n, self.language = block, n, block.call.language
-        self.d, self.e, self.scale = (Panel(block, n) for _ in range(3))
-        self.z = Panel(block, n, n) if vectors else None
+        self.d, self.e, self.scale = (SimdMatrix(block, n) for _ in range(3))
+        self.z = SimdMatrix(block, n, n) if vectors else None
         self.first, self.last, self.next, self.turned = (
-            Panel(block, 1, dtype=I64) for _ in range(4)
+            SimdMatrix(block, 1, dtype=I64) for _ in range(4)
         )
         self.unrolled = n <= UNROLLED
 
@@ -75,7 +75,7 @@ class _Spectrum:
         """Read the matrices, and write eigenvalues and eigenvectors."""
         block, n, language = self.block, self.n, self.language
         s = block.section
-        a = Panel(block, n, n)
+        a = SimdMatrix(block, n, n)
         # the upper triangle is the lower one of the matrix turned around
         for i in range(n):
             for j in range(i + 1):
@@ -116,12 +116,12 @@ class _Spectrum:
         return language.binary("logical_and", idle, more)
 
     def _none(self, s: Section, flag: Any) -> Any:
-        return s.value(f"xor i1 {any_of(self.block.call, s, flag)}, true")
+        return s.value(f"xor i1 {self.block.any_of(s, flag)}, true")
 
     def _at(self, s: Section, i: Any, place: Any) -> Any:
         return self.language.compare("equal", whole(self.block, s, i), place)
 
-    def _picked(self, s: Section, panel: Panel, place: Any) -> Any:
+    def _picked(self, s: Section, panel: SimdMatrix, place: Any) -> Any:
         """An element of each lane."""
         found = panel.get(s, 0)
         for i in range(1, self.n):
@@ -220,7 +220,7 @@ class _Spectrum:
                 most = language.select(larger, size, most)
         low = language.compare("less", most, language.constant(_LOW, F64))
         low = self._both(flag, low, language.compare("greater", most, zero))
-        with s.when(any_of(self.block.call, s, low)) as t:
+        with s.when(self.block.any_of(s, low)) as t:
             low = moved(t, low)
             lowest = language.compare("less", moved(t, most), language.constant(_LOWEST, F64))
             factor, inverse = (
@@ -240,7 +240,7 @@ class _Spectrum:
         for panel, value in ((self.first, 1), (self.last, 0), (self.next, 0), (self.turned, 0)):
             panel.put(s, value)
         with until(s, _SWEEPS * n) as (t, leave):
-            with t.when(any_of(self.block.call, t, self._waits(t))) as u:
+            with t.when(self.block.any_of(t, self._waits(t))) as u:
                 self._begin(u)
             leave(t, self._none(t, self._works(t)))
             found = self._both(self._works(t), self._at_split(t, self._split(t), 0))
@@ -249,12 +249,12 @@ class _Spectrum:
             two = self._both(self._works(t), self._at_split(t, split, 1))
             more = language.compare("greater", split, self.first.get(t) + 1)
             more = self._both(self._works(t), more)
-            with t.when(any_of(self.block.call, t, more)) as u:
+            with t.when(self.block.any_of(t, more)) as u:
                 self._sweep(u, moved(u, more), moved(u, split))
-            with t.when(any_of(self.block.call, t, two)) as u:
+            with t.when(self.block.any_of(t, two)) as u:
                 self._pair(u, moved(u, two))
-        self.block.call.fail_if(any_of(self.block.call, s, self._works(s)), 1, s)
-        self.block.call.fail_if(any_of(self.block.call, s, self._waits(s)), 1, s)
+        self.block.fail_if(self._works(s), s)
+        self.block.fail_if(self._waits(s), s)
 
     def _works(self, s: Section) -> Any:
         return self.language.compare("less_equal", self.first.get(s), self.last.get(s))
@@ -307,7 +307,7 @@ class _Spectrum:
     def _sweep(self, s: Section, flag: Any, split: Any) -> None:
         """One step of QL from row `split` up to row `first`."""
         language, n = self.language, self.n
-        c_now, s_now, p_now, g_now = (Panel(self.block, 1) for _ in range(4))
+        c_now, s_now, p_now, g_now = (SimdMatrix(self.block, 1) for _ in range(4))
         first = self.first.get(s)
         p, e = self._picked(s, self.d, first), self._picked(s, self.e, first)
         g = (self._picked(s, self.d, first + 1) - p) / (2.0 * e)

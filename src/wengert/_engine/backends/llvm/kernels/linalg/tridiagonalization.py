@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.ir.scalar_language import Language
 
 from ..batched_matrices import Block
 from ..loop_helpers import moved
-from ..simd_matrix import UNROLLED, Panel, any_of, each
+from ..simd_matrix import UNROLLED, SimdMatrix, each
 
 SMALL, LIFT = 2.0**-500, 2.0**1000  # below it numbers are multiplied before they are squared
 _EXPONENT, _BITS = 2046, 52  # of the largest number; of the digits
@@ -49,7 +49,7 @@ def lifted(s: Language, size: Any) -> tuple[Any, Any]:
     return up, s.select(low, s.constant(1.0 / LIFT, F64), one)
 
 
-def scaled(block: Block, s: Section, a: Panel) -> Any:
+def scaled(block: Block, s: Section, a: SimdMatrix) -> Any:
     """Bring the largest element of each matrix to about one; the power of two that is taken out.
 
     A matrix that is not finite makes the step fail: LAPACK is asked.
@@ -57,7 +57,7 @@ def scaled(block: Block, s: Section, a: Panel) -> Any:
     language, n = block.call.language, a.rows
     size = largest(language, [a.get(s, i, j) for i in range(n) for j in range(i + 1)])
     finite = language.unary("isfinite", size)
-    bad = any_of(block.call, s, language.unary("logical_not", finite))
+    bad = block.any_of(s, language.unary("logical_not", finite))
     block.call.fail_if(bad, 1, s)
     exponent = language.bits(size) >> _BITS
     power = language.constant(_EXPONENT, I64) - exponent
@@ -70,10 +70,12 @@ def scaled(block: Block, s: Section, a: Panel) -> Any:
     return language.number((language.constant(_EXPONENT, I64) - power) << _BITS)
 
 
-def reduced(block: Block, s: Section, a: Panel, d: Panel, e: Panel, z: Panel | None) -> None:
+def reduced(
+    block: Block, s: Section, a: SimdMatrix, d: SimdMatrix, e: SimdMatrix, z: SimdMatrix | None
+) -> None:
     """Fill d, e and z, if it is wanted, for symmetric matrices, which are lost."""
     language, n = block.call.language, a.rows
-    v, w = Panel(block, max(n - 2, 1), n), Panel(block, n)
+    v, w = SimdMatrix(block, max(n - 2, 1), n), SimdMatrix(block, n)
     tau: list[Any] = []
     for i in range(n - 2):
         column = [a.get(s, j, i) for j in range(i + 1, n)]
@@ -117,7 +119,9 @@ def _reflection(s: Language, column: list[Any]) -> tuple[Any, Any, list[Any]]:
     return s.select(done, alpha, beta * down), tau, [one, *(x * inverse for x in rest_up)]
 
 
-def _update(block: Block, s: Section, a: Panel, v: Panel, w: Panel, tau: Any, i: int) -> None:
+def _update(
+    block: Block, s: Section, a: SimdMatrix, v: SimdMatrix, w: SimdMatrix, tau: Any, i: int
+) -> None:
     """Reflect what is left of the matrices from both sides."""
     language, n = block.call.language, a.rows
     vector = [v.get(s, i, j) for j in range(i + 1, n)]

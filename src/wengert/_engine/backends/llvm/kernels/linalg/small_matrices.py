@@ -1,0 +1,291 @@
+"""Linear systems, inverses and factorizations of batches of matrices of up to eight rows.
+
+Each formula is written once, for as many matrices as a vector has lanes (batched_matrices.py), in
+place of a LAPACK call for each matrix; loops over the elements are unrolled up to four rows
+(simd_matrix.py).  The algorithms are LAPACK's:
+
+    Elimination                   Gaussian elimination with partial pivoting; rows are exchanged by
+                                  selects, not branches
+    solve, inv                    elimination, then back substitution
+    solve_triangular, cholesky    by definition
+
+Determinants are in linalg/determinants.py.
+
+The kernel fails, and the interpreter calls LAPACK, where a pivot is zero or of the size of rounding
+errors: far below the terms whose sum it is.  Complex matrices are left to LAPACK.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Section
+from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype
+from wengert._engine.ops.linalg.factorizations import TRANS
+
+from ..batched_matrices import Block, blocks
+from ..kernel_call import Array, Call
+from ..loop_helpers import moved, plus
+from ..simd_matrix import SimdMatrix, each, load, save
+
+MAX_ROWS = 8
+MAX_COLUMNS = 8  # of a right-hand side
+_SMALLEST_PIVOT = float(np.finfo(np.float64).tiny)  # smaller numbers have no reciprocal
+_ROUNDING = 32.0 * float(np.finfo(np.float64).eps)  # relative error of a few operations
+
+
+def is_small(call: Call) -> bool:
+    """Whether these kernels serve a call: real matrices of few rows, of static sizes."""
+    a, *others = call.operands
+    n = a.shape[-1]
+    sizes = [x.shape[-1] for x in others if len(x.shape) > 1]
+    return (
+        all(x.dtype.kind != "c" for x in call.operands)
+        and type(n) is int
+        and 1 <= n <= MAX_ROWS
+        and all(type(m) is int and 1 <= m <= MAX_COLUMNS for m in sizes)
+    )
+
+
+class Elimination:
+    """Gaussian elimination of the matrices of a block.
+
+    Parameters
+    ----------
+    block : Block
+    a : SimdMatrix
+        The matrices; afterwards U, and L below the diagonal.
+    b : SimdMatrix, optional
+        Right-hand sides; their rows are exchanged and eliminated as those of the matrix.
+    section : Section, optional
+        Where the instructions are written; that of the block by default.
+
+    Attributes
+    ----------
+    doubt : SimdMatrix
+        1 where a pivot is zero or of the size of rounding errors.
+    sign : SimdMatrix
+        -1 where the number of row exchanges is odd.
+    """
+
+    def __init__(
+        self, block: Block, a: SimdMatrix, b: SimdMatrix | None = None, section: Any = None
+    ) -> None:
+        self.block, self.a, self.b, self.n = block, a, b, a.rows
+        self.section: Section = section or block.section
+        self.doubt, self.sign = SimdMatrix(block, 1, dtype=I64), SimdMatrix(block, 1)
+        self._size = SimdMatrix(block, 1)
+        s, n, unrolled = self.section, self.n, a.unrolled
+        self.doubt.put(s, 0)
+        self.sign.put(s, 1.0)
+        for t, k in each(s, 0, n, unrolled):
+            after = plus(t, k, "1")
+            for u, i in each(t, after, n, unrolled):
+                self._exchange(u, k, i)
+            self._check_pivot(t, k)
+            inverse = 1.0 / a.get(t, k, k)
+            for u, i in each(t, after, n, unrolled):
+                self._subtract(u, k, i, after, moved(u, inverse))
+
+    def _exchange(self, s: Section, k: Any, i: Any) -> None:
+        """Exchange two rows in the lanes in which the lower one has the larger element."""
+        language, a = self.block.call.language, self.a
+        sizes = [language.unary("absolute", a.get(s, row, k)) for row in (i, k)]
+        swap = language.compare("greater", *sizes)
+        self.sign.put(s, language.select(swap, -self.sign.get(s), self.sign.get(s)))
+        for matrix in (self.a, self.b):
+            for j in range(0 if matrix is None else matrix.columns):
+                assert matrix is not None
+                x, y = matrix.get(s, k, j), matrix.get(s, i, j)
+                matrix.put(s, language.select(swap, y, x), k, j)
+                matrix.put(s, language.select(swap, x, y), i, j)
+
+    def _check_pivot(self, s: Section, k: Any) -> None:
+        """Set `doubt` where cancellation has left nothing of the terms of a pivot."""
+        language, a = self.block.call.language, self.a
+        self._size.put(s, _SMALLEST_PIVOT / _ROUNDING)
+        for t, m in each(s, 0, k, a.unrolled):
+            left, above = (language.unary("absolute", a.get(t, *at)) for at in ((k, m), (m, k)))
+            self._size.put(t, language.fma(left, above, self._size.get(t)))
+        size = language.unary("absolute", a.get(s, k, k))
+        flag = language.compare("less_equal", size, self._size.get(s) * _ROUNDING)
+        self.doubt.put_where(s, flag, 1)
+
+    def _subtract(self, s: Section, k: Any, i: Any, after: Any, inverse: Any) -> None:
+        """Subtract a multiple of row k from row i."""
+        language, a, b = self.block.call.language, self.a, self.b
+        factor = a.get(s, i, k) * inverse
+        a.put(s, factor, i, k)
+        for t, j in each(s, after, self.n, a.unrolled):
+            a.put(t, language.fma(-moved(t, factor), a.get(t, k, j), a.get(t, i, j)), i, j)
+        for j in range(0 if b is None else b.columns):
+            assert b is not None
+            b.put(s, language.fma(-factor, b.get(s, k, j), b.get(s, i, j)), i, j)
+
+    def fail_in_doubt(self, flag: Any = None) -> None:
+        """Fail if some lane has a doubtful pivot, and this flag."""
+        s, language = self.section, self.block.call.language
+        doubt = language.compare("equal", self.doubt.get(s), language.constant(1, I64))
+        if flag is not None:
+            doubt = language.binary("logical_and", doubt, flag)
+        self.block.fail_if(doubt, s)
+
+    def substitute(self) -> SimdMatrix:
+        """The solutions, in the place of the right-hand sides."""
+        assert self.b is not None
+        _substitute(self.section, self.a, self.b, lower=False, unit=False, reciprocal=True)
+        return self.b
+
+    def diagonal(self) -> tuple[list[Any], Any]:
+        """The pivots, and the sign of the row exchanges."""
+        s = self.section
+        return [self.a.get(s, k, k) for k in range(self.n)], self.sign.get(s)
+
+
+def _substitute(
+    s: Section,
+    a: SimdMatrix,
+    b: SimdMatrix,
+    lower: bool,
+    unit: bool,
+    reciprocal: bool = False,
+) -> None:
+    """Solve with a triangle, row by row; the solution replaces the right-hand side.
+
+    `reciprocal` multiplies by the reciprocals of the diagonal, which rounds twice.
+    """
+    language, n = a.language, a.rows
+    for t, i in each(s, 0, n, a.unrolled, down=not lower):
+        first, last = ("0", i) if lower else (plus(t, i, "1"), n)
+        for u, j in each(t, first, last, a.unrolled):
+            factor = -a.get(u, i, j)
+            for k in range(b.columns):
+                b.put(u, language.fma(factor, b.get(u, j, k), b.get(u, i, k)), i, k)
+        if unit:
+            continue
+        pivot = a.get(t, i, i)
+        inverse = 1.0 / pivot if reciprocal else None
+        for k in range(b.columns):
+            own = b.get(t, i, k)
+            b.put(t, own / pivot if inverse is None else own * inverse, i, k)
+
+
+def loaded(block: Block, k: int, n: int, columns: int, dtype: Dtype = F64) -> SimdMatrix:
+    """The matrices of array k of a block."""
+    matrix = SimdMatrix(block, n, columns, dtype)
+    load(block, k, matrix, block.section)
+    return matrix
+
+
+def identity(block: Block, n: int) -> SimdMatrix:
+    """An identity matrix in every lane."""
+    matrix, s = SimdMatrix(block, n, n), block.section
+    for t, i in each(s, 0, n, matrix.unrolled):
+        for j in range(n):
+            matrix.put(t, 0.0, i, j)
+        matrix.put(t, 1.0, i, i)
+    return matrix
+
+
+# ---- operations --------------------------------------------------------------------------------
+
+
+def as_columns(b: Array, x: Array) -> list[Array]:
+    """Right-hand sides and solutions; vectors as matrices with one column."""
+    if len(b.shape) > 1:
+        return [b, x]
+    return [y._replace(shape=(*y.shape, 1), strides=(*y.strides, 1)) for y in (b, x)]
+
+
+def solve(call: Call) -> None:
+    """x with a @ x = b."""
+    (a, b), (x,) = call.operands, call.results
+    b, x = as_columns(b, x)
+    n: Any = x.shape[-2]
+    columns: Any = x.shape[-1]
+
+    def write(block: Block) -> None:
+        found = Elimination(block, loaded(block, 0, n, n), loaded(block, 1, n, columns))
+        found.fail_in_doubt()
+        save(block, 2, found.substitute(), block.section)
+
+    blocks(call, [(a, 2), (b, 2), (x, 2)], F64, write)
+
+
+def inv(call: Call) -> None:
+    """The inverse."""
+    (a,), (x,) = call.operands, call.results
+    n: Any = x.shape[-1]
+
+    def write(block: Block) -> None:
+        found = Elimination(block, loaded(block, 0, n, n), identity(block, n))
+        found.fail_in_doubt()
+        save(block, 1, found.substitute(), block.section)
+
+    blocks(call, [(a, 2), (x, 2)], F64, write)
+
+
+def solve_triangular(call: Call) -> None:
+    """x with op(a) @ x = b, a triangular; in the precision of the result."""
+    (a, b), (x,) = call.operands, call.results
+    b, x = as_columns(b, x)
+    n: Any = x.shape[-2]
+    columns: Any = x.shape[-1]
+    lower, unit = bool(call.params.get("lower", False)), bool(call.params.get("unit_diagonal"))
+    transposed = TRANS[call.params.get("trans", 0)] > 0
+
+    def write(block: Block) -> None:
+        language, s = call.language, block.section
+        left = SimdMatrix(block, n, n, x.dtype)
+        zero = language.constant(0, x.dtype)
+        for t, i in each(s, 0, n, left.unrolled):
+            first, last = ("0", plus(t, i, "1")) if lower else (i, n)
+            for u, j in each(t, first, last, left.unrolled):
+                value = block.element(0, u, (i, j))
+                left.put(u, value, *((j, i) if transposed else (i, j)))
+            if not unit:
+                flat = language.compare("equal", left.get(t, i, i), zero)
+                block.fail_if(flat, t)
+        right = loaded(block, 1, n, columns, x.dtype)
+        _substitute(s, left, right, lower != transposed, unit)
+        save(block, 2, right, s)
+
+    blocks(call, [(a, 2), (b, 2), (x, 2)], x.dtype, write)
+
+
+def cholesky(call: Call) -> None:
+    """The triangular factor of positive definite matrices, from one triangle of each."""
+    (a,), (x,) = call.operands, call.results
+    n: Any = x.shape[-1]
+    upper = bool(call.params.get("upper", False))
+
+    def write(block: Block) -> None:
+        language, s = call.language, block.section
+        low = SimdMatrix(block, n, n)
+        unrolled = low.unrolled
+        zero = language.constant(0.0, F64)
+        for t, i in each(s, 0, n, unrolled):
+            for u, j in each(t, 0, n, unrolled):
+                low.put(u, zero, i, j)
+            for u, j in each(t, 0, plus(t, i, "1"), unrolled):
+                low.put(u, block.element(0, u, (j, i) if upper else (i, j)), i, j)
+        for t, j in each(s, 0, n, unrolled):
+            for u, k in each(t, 0, j, unrolled):
+                factor = -low.get(u, j, k)
+                for v, i in each(u, j, n, unrolled):
+                    own = low.get(v, i, j)
+                    low.put(v, language.fma(moved(v, factor), low.get(v, i, k), own), i, j)
+            square = low.get(t, j, j)
+            block.fail_if(language.compare("less_equal", square, zero), t)
+            root = language.unary("sqrt", square)
+            inverse = 1.0 / root
+            for u, i in each(t, j, n, unrolled):
+                low.put(u, low.get(u, i, j) * moved(u, inverse), i, j)
+            low.put(t, root, j, j)
+        for t, i in each(s, 0, n, unrolled):
+            for u, j in each(t, 0, n, unrolled):
+                block.set_element(1, u, low.get(u, i, j), (j, i) if upper else (i, j))
+
+    blocks(call, [(a, 2), (x, 2)], F64, write)
