@@ -114,6 +114,8 @@ class Finder(doctest.DocTestFinder):
         if inspect.isclass(thing) and thing.__module__ != module.__name__:
             own = rf"^class {thing.__name__}\b"
             return re.search(own, inspect.getsource(module), re.MULTILINE) is not None
+        if inspect.isfunction(thing) and thing.__module__ == module.__name__:
+            return True  # also one that another module made for it (nn.functional.by_dimension)
         return super()._from_module(module, thing)
 
 

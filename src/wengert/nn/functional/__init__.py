@@ -3,10 +3,8 @@
 activations            relu, sigmoid, softmax ...
 attention              scaled_dot_product_attention
 conv                   conv1d ... conv_transpose3d
-conv_nd                convolution in any number of axes
-pooling                max_pool1d ... avg_pool3d
-pooling_nd             pooling in any number of axes
-adaptive_pooling       adaptive_max_pool1d ... adaptive_avg_pool3d
+pooling                max_pool1d ... adaptive_avg_pool3d
+by_dimension           1d, 2d and 3d versions from one definition
 window_options         kernel sizes, strides, padding and dilation
 dropouts               dropout, alpha_dropout ...
 normalization          batch_norm, layer_norm ...
@@ -58,14 +56,6 @@ from .activations import (
     tanhshrink,
     threshold,
 )
-from .adaptive_pooling import (
-    adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
-    adaptive_avg_pool3d,
-    adaptive_max_pool1d,
-    adaptive_max_pool2d,
-    adaptive_max_pool3d,
-)
 from .attention import scaled_dot_product_attention
 from .classification_losses import (
     binary_cross_entropy,
@@ -93,7 +83,20 @@ from .margin_losses import (
     triplet_margin_loss,
 )
 from .normalization import batch_norm, group_norm, instance_norm, layer_norm, normalize, rms_norm
-from .pooling import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
+from .pooling import (
+    adaptive_avg_pool1d,
+    adaptive_avg_pool2d,
+    adaptive_avg_pool3d,
+    adaptive_max_pool1d,
+    adaptive_max_pool2d,
+    adaptive_max_pool3d,
+    avg_pool1d,
+    avg_pool2d,
+    avg_pool3d,
+    max_pool1d,
+    max_pool2d,
+    max_pool3d,
+)
 from .regression_losses import (
     gaussian_nll_loss,
     huber_loss,

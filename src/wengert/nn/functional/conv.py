@@ -3,15 +3,24 @@
     conv1d conv2d conv3d                                    cross-correlations with kernels
     conv_transpose1d conv_transpose2d conv_transpose3d      their transposes
 
-What they have in common, and what is checked, is in convolve.py.
+The operations are in _engine/ops/neural/convolution.py; here are the options, the bias, and the
+checks of shapes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from .conv_nd import convolve, transposed
-from .window_options import Option
+import numpy as np
+
+from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.ops.neural.convolution import convolution, convolution_input
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+
+from .by_dimension import by_dimension
+from .window_options import AXES, Option, array_of, pads, per_axis, with_samples
 
 __all__ = [
     "conv1d",
@@ -23,7 +32,9 @@ __all__ = [
 ]
 
 
-def conv1d(
+def conv_nd(
+    axes: int,
+    who: str,
     x: Any,
     weight: Any,
     bias: Any = None,
@@ -32,39 +43,38 @@ def conv1d(
     dilation: Option = 1,
     groups: int = 1,
 ) -> Any:
-    """The cross-correlation of channels with kernels over one axis, as PyTorch's.
+    """The cross-correlation of channels with kernels over <over>, as PyTorch's.
 
     Parameters
     ----------
-    x : array or Tensor, shape (samples, inputs, length)
+    x : array or Tensor, shape (batch, in_channels, <space>)
         Or one sample, without the first axis.
-    weight : array or Tensor, shape (outputs, inputs / groups, k)
-    bias : array or Tensor, shape (outputs,), optional
+    weight : array or Tensor, shape (out_channels, in_channels / groups, <k>)
+    bias : array or Tensor, shape (out_channels,), optional
     stride : int or tuple, default 1
-        How far the kernel is moved from one output to the next.
     padding : int, tuple, "same" or "valid", default 0
-        How many zeros stand on each side; "same" keeps lengths.
+        The number of zeros on each side; "same" keeps lengths.
     dilation : int or tuple, default 1
-        How far apart neighbouring elements of the kernel are.
+        The distance between elements of the kernel.
     groups : int, default 1
-        Channels are in so many groups, each convolved by itself.
+        The number of groups of channels, which are convolved separately.
 
     Returns
     -------
-    array or Tensor, shape (samples, outputs, length)
-        Of n elements along an axis (n + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
+    array or Tensor, shape (batch, out_channels, <space>)
+        Of length (n + 2 padding - dilation (kernel - 1) - 1) // stride + 1 along an axis of n.
 
     Raises
     ------
     ShapeError
-        Shapes do not fit; the message says what is expected.
+        Shapes that do not match; the message says what is expected.
     ArgumentError
-        An option outside what it can be.
+        An invalid option.
 
     Notes
     -----
-    Costs two operations for each sample, output, input of its group, element of the kernel and
-    place [1]_.
+    The cost is two operations for each sample, output channel, input channel of its group, kernel
+    element and output position [1]_.
 
     References
     ----------
@@ -75,61 +85,33 @@ def conv1d(
     --------
     >>> import numpy as np
     >>> import wengert.nn.functional as F
-    >>> F.conv1d(np.ones((2, 3, 5)), np.ones((4, 3, 3)), padding=1).shape
-    (2, 4, 5)
+    >>> F.conv<n>d(np.ones((2, 3, <5>)), np.ones((4, 3, <3>)), padding=1).shape
+    (2, 4, <5>)
     """
-    return convolve(x, weight, bias, stride, padding, dilation, groups, 1, "conv1d")
+    (x, alone), weight = with_samples(x, axes, who), array_of(weight)
+    lengths = shape_of(x)[2:]
+    kernel = _kernel(weight, axes, who)
+    _check_groups(groups, shape_of(weight)[0], who)
+    inputs = shape_of(weight)[1] * groups
+    _check_channels(x, weight, inputs, axes, who)
+    strides = per_axis(stride, axes, "stride")
+    dilations = per_axis(dilation, axes, "dilation")
+    pairs = pads(padding, kernel, strides, dilations)
+    _check_lengths(lengths, pairs, kernel, dilations, who)
+    x, weight = _same_dtype(x, weight)
+    y = convolution(
+        x, weight, stride=strides, padding=pairs, dilation=dilations, groups=int(groups)
+    )
+    y = _biased(y, bias, axes)
+    return y[0] if alone else y
 
 
-def conv2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Option = 1,
-    padding: Any = 0,
-    dilation: Option = 1,
-    groups: int = 1,
-) -> Any:
-    """The cross-correlation of channels with kernels over two axes, as PyTorch's.
-
-    Parameters, result and errors are those of `conv1d`, but `x` has the shape
-    (samples, inputs, height, width) and `weight` (outputs, inputs / groups, k, l).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import wengert.nn.functional as F
-    >>> F.conv2d(np.ones((2, 3, 5, 6)), np.ones((4, 3, 3, 3)), padding=1).shape
-    (2, 4, 5, 6)
-    """
-    return convolve(x, weight, bias, stride, padding, dilation, groups, 2, "conv2d")
+conv1d, conv2d, conv3d = by_dimension(conv_nd)
 
 
-def conv3d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Option = 1,
-    padding: Any = 0,
-    dilation: Option = 1,
-    groups: int = 1,
-) -> Any:
-    """The cross-correlation of channels with kernels over three axes, as PyTorch's.
-
-    Parameters, result and errors are those of `conv1d`, but `x` has the shape
-    (samples, inputs, depth, height, width) and `weight` (outputs, inputs / groups, k, l, m).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import wengert.nn.functional as F
-    >>> F.conv3d(np.ones((1, 2, 3, 4, 5)), np.ones((4, 2, 3, 3, 3)), padding=1).shape
-    (1, 4, 3, 4, 5)
-    """
-    return convolve(x, weight, bias, stride, padding, dilation, groups, 3, "conv3d")
-
-
-def conv_transpose1d(
+def conv_transpose_nd(
+    axes: int,
+    who: str,
     x: Any,
     weight: Any,
     bias: Any = None,
@@ -139,39 +121,39 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Option = 1,
 ) -> Any:
-    """The transposed convolution over one axis, as PyTorch's: the gradient of `conv1d` by x.
+    """The transposed convolution over <over>, as PyTorch's: the gradient of `conv<n>d`.
 
     Parameters
     ----------
-    x : array or Tensor, shape (samples, inputs, length)
+    x : array or Tensor, shape (batch, in_channels, <space>)
         Or one sample, without the first axis.
-    weight : array or Tensor, shape (inputs, outputs / groups, k)
-    bias : array or Tensor, shape (outputs,), optional
+    weight : array or Tensor, shape (in_channels, out_channels / groups, <k>)
+    bias : array or Tensor, shape (out_channels,), optional
     stride : int or tuple, default 1
-        How far apart the elements of x are put.
+        The distance between the elements of x in the result.
     padding : int or tuple, default 0
-        How much is taken away on each side of the result.
+        The number of elements removed on each side of the result.
     output_padding : int or tuple, default 0
-        How much longer the result is, on one side; less than the stride or the dilation.
+        The number of elements added on one side; less than the stride or the dilation.
     groups : int, default 1
     dilation : int or tuple, default 1
 
     Returns
     -------
-    array or Tensor, shape (samples, outputs, length)
-        Of n elements along an axis
-        (n - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
+    array or Tensor, shape (batch, out_channels, <space>)
+        Of length (n - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1 along an
+        axis of n.
 
     Raises
     ------
     ShapeError
-        Shapes do not fit; the message says what is expected.
+        Shapes that do not match; the message says what is expected.
     ArgumentError
-        An option outside what it can be.
+        An invalid option.
 
     Notes
     -----
-    Costs as much as the convolution that it is the transpose of: section 4 of [1]_.
+    The cost is that of the convolution of which it is the transpose: section 4 of [1]_.
 
     References
     ----------
@@ -182,60 +164,99 @@ def conv_transpose1d(
     --------
     >>> import numpy as np
     >>> import wengert.nn.functional as F
-    >>> F.conv_transpose1d(np.ones((2, 4, 5)), np.ones((4, 3, 2)), stride=2).shape
-    (2, 3, 10)
+    >>> F.conv_transpose<n>d(np.ones((2, 4, <5>)), np.ones((4, 3, <2>)), stride=2).shape
+    (2, 3, <10>)
     """
-    given = (stride, padding, output_padding, groups, dilation)
-    return transposed(x, weight, bias, *given, 1, "conv_transpose1d")
+    (x, alone), weight = with_samples(x, axes, who), array_of(weight)
+    kernel = _kernel(weight, axes, who)
+    inputs = shape_of(weight)[0]
+    _check_groups(groups, inputs, who)
+    _check_channels(x, weight, inputs, axes, who)
+    strides = per_axis(stride, axes, "stride")
+    dilations = per_axis(dilation, axes, "dilation")
+    pad = per_axis(padding, axes, "padding", 0)
+    more = per_axis(output_padding, axes, "output_padding", 0)
+    size = []
+    for n, k, s, d, p, e in zip(
+        shape_of(x)[2:], kernel, strides, dilations, pad, more, strict=True
+    ):
+        if e >= max(s, d):
+            raise ArgumentError(
+                f"{who}: output_padding={output_padding!r} must be less than the stride "
+                f"{strides} or the dilation {dilations}. Choose it smaller{at(user_line())}."
+            )
+        size.append((n - 1) * s + d * (k - 1) + 1 - 2 * p + e)
+    if any(isinstance(n, int) and n < 1 for n in size):
+        raise ShapeError(
+            f"{who} was given shape {spelled(shape_of(x))}: with padding {pad} nothing is left of "
+            f"its result, {spelled(tuple(size))}. Choose less padding{at(user_line())}."
+        )
+    x, weight = _same_dtype(x, weight)
+    y = convolution_input(
+        x,
+        weight,
+        size=tuple(size),
+        stride=strides,
+        padding=tuple([(p, p - e) for p, e in zip(pad, more, strict=True)]),
+        dilation=dilations,
+        groups=int(groups),
+    )
+    y = _biased(y, bias, axes)
+    return y[0] if alone else y
 
 
-def conv_transpose2d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Option = 1,
-    padding: Option = 0,
-    output_padding: Option = 0,
-    groups: int = 1,
-    dilation: Option = 1,
-) -> Any:
-    """The transposed convolution over two axes, as PyTorch's: the gradient of `conv2d` by x.
-
-    Parameters, result and errors are those of `conv_transpose1d`, but `x` has the shape
-    (samples, inputs, height, width) and `weight` (inputs, outputs / groups, k, l).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import wengert.nn.functional as F
-    >>> F.conv_transpose2d(np.ones((2, 4, 5, 6)), np.ones((4, 3, 2, 2)), stride=2).shape
-    (2, 3, 10, 12)
-    """
-    given = (stride, padding, output_padding, groups, dilation)
-    return transposed(x, weight, bias, *given, 2, "conv_transpose2d")
+conv_transpose1d, conv_transpose2d, conv_transpose3d = by_dimension(conv_transpose_nd)
 
 
-def conv_transpose3d(
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    stride: Option = 1,
-    padding: Option = 0,
-    output_padding: Option = 0,
-    groups: int = 1,
-    dilation: Option = 1,
-) -> Any:
-    """The transposed convolution over three axes, as PyTorch's: the gradient of `conv3d` by x.
+def _same_dtype(x: Any, weight: Any) -> tuple[Any, Any]:
+    """Both cast to the dtype of the result, for which there is native code."""
+    one, two = dtype_of(x), dtype_of(weight)
+    if one == two:
+        return x, weight
+    both = np.result_type(one, two)
+    return (x if one == both else x.astype(both)), (weight if two == both else weight.astype(both))
 
-    Parameters, result and errors are those of `conv_transpose1d`, but `x` has the shape
-    (samples, inputs, depth, height, width) and `weight` (inputs, outputs / groups, k, l, m).
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import wengert.nn.functional as F
-    >>> F.conv_transpose3d(np.ones((1, 4, 2, 3, 4)), np.ones((4, 2, 2, 2, 2)), stride=2).shape
-    (1, 2, 4, 6, 8)
-    """
-    given = (stride, padding, output_padding, groups, dilation)
-    return transposed(x, weight, bias, *given, 3, "conv_transpose3d")
+def _kernel(weight: Any, axes: int, who: str) -> tuple[int, ...]:
+    shape = shape_of(weight)
+    if len(shape) != axes + 2:
+        raise ShapeError(
+            f"{who} was given a weight of shape {spelled(shape)}: it has {axes + 2} axes, two of "
+            f"channels and {AXES[axes]}. Reshape it{at(user_line())}."
+        )
+    return tuple(shape[2:])
+
+
+def _check_channels(x: Any, weight: Any, inputs: Any, axes: int, who: str) -> None:
+    if shape_of(x)[1] != inputs:
+        raise ShapeError(
+            f"{who} was given {shape_of(x)[1]} channels, in shape {spelled(shape_of(x))}: its "
+            f"weight of shape {spelled(shape_of(weight))} takes (samples, {inputs}, "
+            f"{AXES[axes]}). Reshape the input, or change the weight{at(user_line())}."
+        )
+
+
+def _check_groups(groups: Any, channels: Any, who: str) -> None:
+    is_integer = isinstance(groups, int | np.integer)
+    if not is_integer or groups < 1 or channels % groups:
+        raise ArgumentError(
+            f"{who}: groups={groups!r} is not an integer that divides the {channels} channels of "
+            f"the weight's first axis. Choose one that does{at(user_line())}."
+        )
+
+
+def _check_lengths(
+    lengths: Sequence[Any], pairs: Any, kernel: Sequence[int], dilation: Sequence[int], who: str
+) -> None:
+    padded = [n + low + high for n, (low, high) in zip(lengths, pairs, strict=True)]
+    spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+    if any(isinstance(n, int) and n < k for n, k in zip(padded, spans, strict=True)):
+        raise ShapeError(
+            f"{who} was given {spelled(tuple(lengths))} elements along its axes, "
+            f"{spelled(tuple(padded))} with padding, less than the {spelled(tuple(spans))} "
+            f"that its kernel spans. Give larger inputs or more padding{at(user_line())}."
+        )
+
+
+def _biased(y: Any, bias: Any, axes: int) -> Any:
+    return y if bias is None else y + np.reshape(bias, (-1, *([1] * axes)))

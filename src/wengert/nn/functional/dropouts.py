@@ -22,6 +22,8 @@ from wengert.random import Stream
 
 from ..module_tracing import is_traced_call
 from .activations import SELU_ALPHA, SELU_SCALE
+from .by_dimension import by_dimension
+from .window_options import AXES
 
 
 def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
@@ -87,38 +89,29 @@ def _kept(x: Any, p: float, rng: Any, shape: Any, what: str) -> Any:
 # ---- whole channels ----------------------------------------------------------------------------
 
 
-def _by_channel(x: Any, p: float, training: bool, rng: Any, space: int, what: str) -> Any:
-    shape = shape_of(x)
-    if len(shape) not in (space + 1, space + 2):
-        raise ShapeError(
-            f"{what} was given shape {spelled(shape)}: it takes (batch, channels) and {space} axes "
-            f"more, or that without batch{at(user_line())}."
-        )
-    channels = (*shape[: len(shape) - space], *(1,) * space)
-    return _dropped(x, p, training, rng, channels, what)
+def dropout_nd(
+    axes: int, who: str, x: Any, p: float = 0.5, training: bool = True, rng: Any = None
+) -> Any:
+    """`dropout` of whole channels, of (batch, channels, <space>) or (channels, <space>).
 
-
-def dropout1d(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
-    """`dropout` of whole channels, of (batch, channels, length) or (channels, length).
-
-    Neighbouring elements tell the same, so dropping single ones would change little.
+    Neighboring elements are correlated, so dropping single ones would have little effect.
 
     References
     ----------
     .. [1] J. Tompson et al., "Efficient object localization using convolutional networks",
        CVPR 2015, arXiv:1411.4280.
     """
-    return _by_channel(x, p, training, rng, 1, "dropout1d")
+    shape = shape_of(x)
+    if len(shape) not in (axes + 1, axes + 2):
+        raise ShapeError(
+            f"{who} was given shape {spelled(shape)}: it takes (batch, channels, {AXES[axes]}), "
+            f"or one sample without the batch axis. Reshape the input{at(user_line())}."
+        )
+    channels = (*shape[: len(shape) - axes], *(1,) * axes)
+    return _dropped(x, p, training, rng, channels, who)
 
 
-def dropout2d(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
-    """`dropout1d` of (batch, channels, height, width) or (channels, height, width)."""
-    return _by_channel(x, p, training, rng, 2, "dropout2d")
-
-
-def dropout3d(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
-    """`dropout1d` of (batch, channels, depth, height, width), or without batch."""
-    return _by_channel(x, p, training, rng, 3, "dropout3d")
+dropout1d, dropout2d, dropout3d = by_dimension(dropout_nd)
 
 
 # ---- beside selu -------------------------------------------------------------------------------

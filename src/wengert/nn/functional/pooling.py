@@ -1,18 +1,30 @@
 """Pooling functions with PyTorch's names and orders of arguments.
 
-    max_pool1d     max_pool2d     max_pool3d        the largest element of each window
-    avg_pool1d     avg_pool2d     avg_pool3d        the mean of each window
+    max_pool1d           avg_pool1d              windows of one size; also 2d and 3d
+    adaptive_max_pool1d  adaptive_avg_pool1d     a given number of windows; also 2d and 3d
 
-As many windows as are asked for: adaptive_pools.py.  What they have in common, and how it is
-computed, is in pool.py.
+The operations are in _engine/ops/neural/pooling.py.  A mean is a sum times a constant, so that
+padding may be included or not.  Adaptive windows have one size where the output length divides the
+input length; if it does not, a mean is a matrix product for each axis, and a maximum is taken over
+a copy in which the windows stand side by side.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
-from .pooling_nd import averaged, largest
-from .window_options import Option
+import numpy as np
+
+from wengert._engine.core.handle import shape_of
+from wengert._engine.core.symbolic.dim import Dim, spelled
+from wengert._engine.ops.neural.pooling import max_pool, max_pool_indices, sum_pool
+from wengert.errors import ArgumentError, ShapeError, at, user_line
+from wengert.numpy import take
+
+from .by_dimension import by_dimension
+from .window_options import Option, per_axis, with_samples
 
 __all__ = [
     "max_pool1d",
@@ -21,10 +33,64 @@ __all__ = [
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
 ]
 
+Pairs = tuple[tuple[int, int], ...]
 
-def max_pool1d(
+
+def _frame(
+    x: Any, window: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, axes: int, who: str
+) -> dict[str, Any]:
+    """Windows, strides, padding and dilation; what `ceil` adds is padding behind."""
+    windows = per_axis(window, axes, "kernel_size")
+    strides = windows if stride is None else per_axis(stride, axes, "stride")
+    dilations = per_axis(dilation, axes, "dilation")
+    pad = per_axis(padding, axes, "padding", 0)
+    if any(2 * p > w for p, w in zip(pad, windows, strict=True)):
+        raise ArgumentError(
+            f"{who}: padding={padding!r} is more than half of kernel_size={window!r}, so windows "
+            f"would hold nothing else. Choose less{at(user_line())}."
+        )
+    pairs = []
+    for n, w, s, d, p in zip(shape_of(x)[2:], windows, strides, dilations, pad, strict=True):
+        span = d * (w - 1) + 1
+        if isinstance(n, int) and n + 2 * p < span:
+            raise ShapeError(
+                f"{who} was given {spelled(shape_of(x)[2:])} elements along its axes; with padding "
+                f"{pad} an axis is shorter than its window, which spans {span}. Give larger "
+                f"inputs, or a smaller kernel_size{at(user_line())}."
+            )
+        behind = p
+        if p and d > 1 and isinstance(n, int):
+            _check_inside(n, w, s, d, p, who)
+        if ceil:
+            count = -(-(n + 2 * p - span) // s) + 1
+            if (count - 1) * s >= n + p:  # a window that would begin behind the input
+                count -= 1
+            behind = max(p, (count - 1) * s + span - n - p)
+        pairs.append((p, behind))
+    return {"window": windows, "stride": strides, "padding": tuple(pairs), "dilation": dilations}
+
+
+def _check_inside(n: int, w: int, s: int, d: int, p: int, who: str) -> None:
+    """Every window has an element that is no padding."""
+    for first in range(-p, n + p - d * (w - 1), s):
+        if not any(0 <= first + j * d < n for j in range(w)):
+            raise ShapeError(
+                f"{who}: with padding {p} and dilation {d} a window on an axis of {n} elements "
+                f"has none of these. Choose less padding{at(user_line())}."
+            )
+
+
+def max_pool_nd(
+    axes: int,
+    who: str,
     x: Any,
     kernel_size: Option,
     stride: Option | None = None,
@@ -33,25 +99,25 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window over one axis.
+    """The largest element of each window over <over>.
 
     The gradient goes to the first of equal elements, as in PyTorch; a NaN counts as largest.
 
     Parameters
     ----------
-    x : array or Tensor, shape (samples, channels, length)
+    x : array or Tensor, shape (batch, channels, <space>)
         Or one sample, without the first axis.
     kernel_size : int or tuple
     stride : int or tuple, optional
         By default `kernel_size`, so that windows do not overlap.
     padding : int or tuple, default 0
-        How many elements, smaller than all others, stand on each side; at most half of a window.
+        The number of elements, of value -inf, on each side; at most half of `kernel_size`.
     dilation : int or tuple, default 1
-        How far apart the elements of a window are.
+        The distance between the elements of a window.
     ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
+        Whether to include a last window that only partly fits.
     return_indices : bool, default False
-        Whether to return the positions too, counted along all spatial axes together.
+        Whether to return the flat indices, over all spatial axes, too.
 
     Returns
     -------
@@ -60,67 +126,93 @@ def max_pool1d(
     Raises
     ------
     ShapeError, ArgumentError
-        An axis is shorter than a window; an option outside what it can be.
+        An axis is shorter than a window; an invalid option.
 
     Examples
     --------
     >>> import numpy as np
     >>> import wengert.nn.functional as F
-    >>> F.max_pool1d(np.ones((2, 3, 8)), 2).shape
-    (2, 3, 4)
+    >>> F.max_pool<n>d(np.ones((2, 3, <8>)), 2).shape
+    (2, 3, <4>)
     """
-    given = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    return largest(x, *given, 1, "max_pool1d")
+    x, alone = with_samples(x, axes, who)
+    frame = _frame(x, kernel_size, stride, padding, dilation, ceil_mode, axes, who)
+    y = max_pool(x, **frame)
+    y = y[0] if alone else y
+    if not return_indices:
+        return y
+    where = max_pool_indices(x, **frame)
+    return y, where[0] if alone else where
 
 
-def max_pool2d(
+max_pool1d, max_pool2d, max_pool3d = by_dimension(max_pool_nd)
+
+
+def avg_pool_nd(
+    axes: int,
+    who: str,
     x: Any,
     kernel_size: Option,
     stride: Option | None = None,
     padding: Option = 0,
-    dilation: Option = 1,
     ceil_mode: bool = False,
-    return_indices: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
 ) -> Any:
-    """The largest element of each window over two axes.
+    """The mean of each window over <over>.
 
-    Parameters, result and errors are those of `max_pool1d`, but `x` has the shape
-    (samples, channels, height, width).
+    Parameters
+    ----------
+    x : array or Tensor, shape (batch, channels, <space>)
+        Or one sample, without the first axis.
+    kernel_size : int or tuple
+    stride : int or tuple, optional
+        By default `kernel_size`, so that windows do not overlap.
+    padding : int or tuple, default 0
+        The number of zeros on each side; at most half of `kernel_size`.
+    ceil_mode : bool, default False
+        Whether to include a last window that only partly fits.
+    count_include_pad : bool, default True
+        Whether the padding is included in the mean.
+    divisor_override : int, optional
+        The divisor, in place of the number of elements; not of `avg_pool1d`.
+
+    Returns
+    -------
+    array or Tensor
+
+    Raises
+    ------
+    ShapeError, ArgumentError
+        An axis is shorter than a window; an invalid option.
 
     Examples
     --------
     >>> import numpy as np
     >>> import wengert.nn.functional as F
-    >>> F.max_pool2d(np.ones((2, 3, 8, 6)), 2).shape
-    (2, 3, 4, 3)
+    >>> F.avg_pool<n>d(np.ones((2, 3, <8>)), 2).shape
+    (2, 3, <4>)
     """
-    given = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    return largest(x, *given, 2, "max_pool2d")
-
-
-def max_pool3d(
-    x: Any,
-    kernel_size: Option,
-    stride: Option | None = None,
-    padding: Option = 0,
-    dilation: Option = 1,
-    ceil_mode: bool = False,
-    return_indices: bool = False,
-) -> Any:
-    """The largest element of each window over three axes.
-
-    Parameters, result and errors are those of `max_pool1d`, but `x` has the shape
-    (samples, channels, depth, height, width).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import wengert.nn.functional as F
-    >>> F.max_pool3d(np.ones((1, 2, 4, 4, 6)), 2).shape
-    (1, 2, 2, 2, 3)
-    """
-    given = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-    return largest(x, *given, 3, "max_pool3d")
+    x, alone = with_samples(x, axes, who)
+    frame = _frame(x, kernel_size, stride, padding, 1, ceil_mode, axes, who)
+    del frame["dilation"]
+    if divisor_override == 0:
+        raise ArgumentError(
+            f"{who}: divisor_override=0, by which nothing can be divided. Choose another number"
+            f"{at(user_line())}."
+        )
+    pad = [low for low, _ in frame["padding"]]
+    total = sum_pool(x, **frame)
+    if divisor_override is not None:
+        y = total / divisor_override
+    elif not any(map(any, frame["padding"])) or (
+        count_include_pad and all(low == high for low, high in frame["padding"])
+    ):
+        y = total / prod(frame["window"])
+    else:
+        counts = _counts(shape_of(x)[2:], shape_of(total)[2:], frame, pad, count_include_pad)
+        y = total * np.asarray(1.0 / counts, x.dtype)
+    return y[0] if alone else y
 
 
 def avg_pool1d(
@@ -131,21 +223,68 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Any:
-    """The mean of each window over one axis.
+    """The mean of each window over one axis: `avg_pool2d` without `divisor_override`."""
+    given = (kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return avg_pool_nd(1, "avg_pool1d", x, *given)
+
+
+avg_pool2d, avg_pool3d = by_dimension(avg_pool_nd, 2, 3)
+
+
+def _counts(
+    lengths: Sequence[int], places: Sequence[int], frame: Any, pad: Sequence[int], all_count: bool
+) -> Any:
+    """How many elements each window has."""
+    found: Any = np.ones(())
+    for n, m, w, s, p in zip(lengths, places, frame["window"], frame["stride"], pad, strict=True):
+        first = np.arange(m) * s - p
+        stop = np.minimum(first + w, n + p if all_count else n)
+        found = np.multiply.outer(found, stop - (first if all_count else np.maximum(first, 0)))
+    return found
+
+
+# ---- adaptive ----------------------------------------------------------------------------------
+
+
+def _sizes(x: Any, output_size: Any, axes: int, who: str) -> list[tuple[Any, Any]]:
+    """For each axis its length, and how many windows it is to have."""
+    lengths = shape_of(x)[2:]
+    many = output_size if isinstance(output_size, list | tuple) else [output_size] * axes
+    kept = [n if m is None else m for n, m in zip(lengths, many, strict=False)]
+    numbers = [m for m in kept if not isinstance(m, Dim)]
+    per_axis(numbers or 1, len(numbers) or 1, f"{who}: output_size")
+    if len(many) != axes:
+        raise ArgumentError(
+            f"{who}: output_size={output_size!r} is not one length for each of {axes} axes. Give a "
+            f"number, or so many{at(user_line())}."
+        )
+    return list(zip(lengths, kept, strict=True))
+
+
+def _even(sizes: Sequence[tuple[Any, Any]]) -> dict[str, Any] | None:
+    """Windows of one size beside each other, where that is what is asked for."""
+    if any(m == 0 or n % m or n < m for n, m in sizes):
+        return None
+    window = tuple([n // m for n, m in sizes])
+    return {"window": window, "stride": window, "padding": ((0, 0),) * len(window)}
+
+
+def _bounds(n: int, m: int) -> list[tuple[int, int]]:
+    """Where m windows of n elements begin and end; they overlap where n / m is not whole."""
+    return [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
+
+
+def adaptive_avg_pool_nd(axes: int, who: str, x: Any, output_size: Any) -> Any:
+    """The mean of each of `output_size` windows over <over>.
+
+    Of n elements window i of m is [floor(i n / m), ceil((i + 1) n / m)).
 
     Parameters
     ----------
-    x : array or Tensor, shape (samples, channels, length)
+    x : array or Tensor, shape (batch, channels, <space>)
         Or one sample, without the first axis.
-    kernel_size : int or tuple
-    stride : int or tuple, optional
-        By default `kernel_size`, so that windows do not overlap.
-    padding : int or tuple, default 0
-        How many zeros stand on each side; at most half of a window.
-    ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
-    count_include_pad : bool, default True
-        Whether these zeros are among what is counted.
+    output_size : int, None, or a tuple of them
+        The number of windows along each axis; None keeps the length.
 
     Returns
     -------
@@ -154,69 +293,94 @@ def avg_pool1d(
     Raises
     ------
     ShapeError, ArgumentError
-        An axis is shorter than a window; an option outside what it can be.
+        A wrong number of axes; an invalid `output_size`.
 
     Examples
     --------
     >>> import numpy as np
     >>> import wengert.nn.functional as F
-    >>> F.avg_pool1d(np.ones((2, 3, 8)), 2).shape
-    (2, 3, 4)
+    >>> F.adaptive_avg_pool<n>d(np.ones((2, 3, <8>)), 3).shape
+    (2, 3, <3>)
     """
-    given = (kernel_size, stride, padding, ceil_mode, count_include_pad, None)
-    return averaged(x, *given, 1, "avg_pool1d")
+    x, alone = with_samples(x, axes, who)
+    sizes = _sizes(x, output_size, axes, who)
+    even = _even(sizes)
+    if all(m == 1 for _, m in sizes):
+        y = np.mean(x, axis=tuple(range(2, 2 + axes)), keepdims=True)
+    elif even is not None:
+        y = sum_pool(x, **even) / prod(even["window"])
+    else:
+        shares = []
+        for n, m in sizes:
+            share = np.zeros((m, n))
+            for row, (first, stop) in zip(share, _bounds(n, m), strict=True):
+                row[first:stop] = 1.0 / (stop - first)
+            shares.append(share.astype(x.dtype))
+        own, others = "cde"[:axes], "pqr"[:axes]
+        words = ",".join(b + a for a, b in zip(own, others, strict=True))
+        y = np.einsum(f"ab{own},{words}->ab{others}", x, *shares)
+    return y[0] if alone else y
 
 
-def avg_pool2d(
-    x: Any,
-    kernel_size: Option,
-    stride: Option | None = None,
-    padding: Option = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_dimension(adaptive_avg_pool_nd)
+
+
+def adaptive_max_pool_nd(
+    axes: int, who: str, x: Any, output_size: Any, return_indices: bool = False
 ) -> Any:
-    """The mean of each window over two axes.
+    """The largest element of each of `output_size` windows over <over>.
 
-    Parameters, result and errors are those of `avg_pool1d`, but `x` has the shape
-    (samples, channels, height, width).
+    Of n elements window i of m is [floor(i n / m), ceil((i + 1) n / m)).
 
     Parameters
     ----------
-    divisor_override : int, optional
-        What sums are divided by, in place of the number of elements.
+    x : array or Tensor, shape (batch, channels, <space>)
+        Or one sample, without the first axis.
+    output_size : int, None, or a tuple of them
+        The number of windows along each axis; None keeps the length.
+    return_indices : bool, default False
+        Whether to return the flat indices, over all spatial axes, too.
+
+    Returns
+    -------
+    array or Tensor, or a pair of them
+
+    Raises
+    ------
+    ShapeError, ArgumentError
+        A wrong number of axes; an invalid `output_size`.
 
     Examples
     --------
     >>> import numpy as np
     >>> import wengert.nn.functional as F
-    >>> F.avg_pool2d(np.ones((2, 3, 8, 6)), 2).shape
-    (2, 3, 4, 3)
+    >>> F.adaptive_max_pool<n>d(np.ones((2, 3, <8>)), 3).shape
+    (2, 3, <3>)
     """
-    given = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return averaged(x, *given, 2, "avg_pool2d")
+    x, alone = with_samples(x, axes, who)
+    sizes = _sizes(x, output_size, axes, who)
+    frame = _even(sizes)
+    numbers = None
+    if frame is None:  # shorter windows repeat their last element, which is never the first maximum
+        lengths = [n for n, _ in sizes]
+        numbers = np.arange(prod(lengths)).reshape(lengths)
+        window = []
+        for axis, (n, m) in enumerate(sizes):
+            bounds = _bounds(n, m)
+            longest = max(stop - first for first, stop in bounds)
+            places = [min(a + k, b - 1) for a, b in bounds for k in range(longest)]
+            x = np.take(x, places, axis=axis + 2)
+            numbers = np.take(numbers, places, axis=axis)
+            window.append(longest)
+        frame = {"window": tuple(window), "stride": tuple(window), "padding": ((0, 0),) * axes}
+    ones = (1,) * axes
+    y = max_pool(x, **frame, dilation=ones)
+    if not return_indices:
+        return y[0] if alone else y
+    where = max_pool_indices(x, **frame, dilation=ones)
+    if numbers is not None:
+        where = take(numbers, where)  # ours: the positions may be traced
+    return (y[0], where[0]) if alone else (y, where)
 
 
-def avg_pool3d(
-    x: Any,
-    kernel_size: Option,
-    stride: Option | None = None,
-    padding: Option = 0,
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Any:
-    """The mean of each window over three axes.
-
-    Parameters, result and errors are those of `avg_pool2d`, but `x` has the shape
-    (samples, channels, depth, height, width).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import wengert.nn.functional as F
-    >>> F.avg_pool3d(np.ones((1, 2, 4, 4, 6)), 2).shape
-    (1, 2, 2, 2, 3)
-    """
-    given = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return averaged(x, *given, 3, "avg_pool3d")
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = by_dimension(adaptive_max_pool_nd)

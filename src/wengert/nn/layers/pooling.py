@@ -1,23 +1,28 @@
-"""Layers of pooling, over 1, 2 and 3 axes; they have no parameters.
+"""Layers of pooling, over 1, 2 and 3 axes, without parameters.
 
     MaxPool             the largest element of each window
     AvgPool             the mean of each window
-    AdaptiveMaxPool     the same, of as many windows as are asked for
+    AdaptiveMaxPool     the same for a given number of windows
     AdaptiveAvgPool
 
-PyTorch's names, orders of arguments and text.  What they compute is in pool.py.
+Names, orders of arguments and reprs are PyTorch's.  The computation is in functional/pooling.py.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..functional.pooling_nd import adaptive_averaged, adaptive_largest, averaged, largest
+from ..functional.pooling import (
+    adaptive_avg_pool_nd,
+    adaptive_max_pool_nd,
+    avg_pool_nd,
+    max_pool_nd,
+)
 from ..functional.window_options import Option, per_axis
-from ..module import Module
+from .spatial import Spatial
 
 
-class _MaxPool(Module):
+class _MaxPool(Spatial):
     """The largest element of each window.
 
     Parameters
@@ -26,15 +31,23 @@ class _MaxPool(Module):
     stride : int or tuple, optional
         By default `kernel_size`.
     padding : int or tuple, default 0
-        At most half of a window; never the largest.
+        The number of elements, of value -inf, on each side; at most half of `kernel_size`.
     dilation : int or tuple, default 1
     return_indices : bool, default False
-        Whether to return where they stand, too.
+        Whether to return the flat indices, over all spatial axes, too.
     ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
-    """
+        Whether to include a last window that only partly fits.
 
-    axes: int
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> layer = nn.MaxPool<n>d(2)
+    >>> layer
+    MaxPool<n>d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
+    >>> layer(np.ones((2, 3, <8>))).shape
+    (2, 3, <4>)
+    """
 
     def __init__(
         self,
@@ -52,11 +65,9 @@ class _MaxPool(Module):
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, x: Any) -> Any:
-        """The largest element of each window; a pair with where they stand, if asked for."""
-        return largest(
-            *(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode),
-            *(self.return_indices, self.axes, repr(self)),
-        )
+        """The largest element of each window; with `return_indices`, a pair with the indices."""
+        given = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+        return max_pool_nd(self.axes, repr(self), x, *given, self.return_indices)
 
     def extra_repr(self) -> str:
         """The options."""
@@ -66,7 +77,7 @@ class _MaxPool(Module):
         )
 
 
-class _AvgPool(Module):
+class _AvgPool(Spatial):
     """The mean of each window.
 
     Parameters
@@ -75,16 +86,24 @@ class _AvgPool(Module):
     stride : int or tuple, optional
         By default `kernel_size`.
     padding : int or tuple, default 0
-        How many zeros stand on each side; at most half of a window.
+        The number of zeros on each side; at most half of `kernel_size`.
     ceil_mode : bool, default False
-        Whether a last window that only partly fits counts.
+        Whether to include a last window that only partly fits.
     count_include_pad : bool, default True
-        Whether these zeros are among what is counted.
+        Whether the padding is included in the mean.
     divisor_override : int, optional
-        What sums are divided by, in place of the number of elements; not of one axis.
-    """
+        The divisor, in place of the number of elements; not of `AvgPool1d`.
 
-    axes: int
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> layer = nn.AvgPool<n>d(2)
+    >>> layer
+    AvgPool<n>d(kernel_size=2, stride=2, padding=0)
+    >>> layer(np.ones((2, 3, <8>))).shape
+    (2, 3, <4>)
+    """
 
     def __init__(
         self,
@@ -103,287 +122,146 @@ class _AvgPool(Module):
 
     def forward(self, x: Any) -> Any:
         """The mean of each window."""
-        return averaged(
-            *(x, self.kernel_size, self.stride, self.padding, self.ceil_mode),
-            *(self.count_include_pad, self.divisor_override, self.axes, repr(self)),
-        )
+        given = (self.kernel_size, self.stride, self.padding, self.ceil_mode)
+        options = (self.count_include_pad, self.divisor_override)
+        return avg_pool_nd(self.axes, repr(self), x, *given, *options)
 
     def extra_repr(self) -> str:
         """The options."""
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class _AdaptiveMaxPool(Module):
-    """The largest element of each of as many windows as are asked for.
+class _AdaptiveMaxPool(Spatial):
+    """The largest element of each of `output_size` windows.
 
     Parameters
     ----------
     output_size : int, None, or a tuple of them
-        How many windows each axis has; None keeps its length.
+        The number of windows along each axis; None keeps the length.
     return_indices : bool, default False
-        Whether to return where they stand, too.
-    """
+        Whether to return the flat indices, over all spatial axes, too.
 
-    axes: int
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> layer = nn.AdaptiveMaxPool<n>d(3)
+    >>> layer
+    AdaptiveMaxPool<n>d(output_size=3)
+    >>> layer(np.ones((2, 3, <8>))).shape
+    (2, 3, <3>)
+    """
 
     def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         self.output_size, self.return_indices = output_size, return_indices
 
     def forward(self, x: Any) -> Any:
-        """The largest element of each window; a pair with where they stand, if asked for."""
-        return adaptive_largest(x, self.output_size, self.return_indices, self.axes, repr(self))
+        """The largest element of each window; with `return_indices`, a pair with the indices."""
+        return adaptive_max_pool_nd(self.axes, repr(self), x, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
-        """How many windows."""
+        """The output size."""
         return f"output_size={self.output_size}"
 
 
-class _AdaptiveAvgPool(Module):
-    """The mean of each of as many windows as are asked for.
+class _AdaptiveAvgPool(Spatial):
+    """The mean of each of `output_size` windows.
 
     Parameters
     ----------
     output_size : int, None, or a tuple of them
-        How many windows each axis has; None keeps its length.
-    """
+        The number of windows along each axis; None keeps the length.
 
-    axes: int
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> layer = nn.AdaptiveAvgPool<n>d(3)
+    >>> layer
+    AdaptiveAvgPool<n>d(output_size=3)
+    >>> layer(np.ones((2, 3, <8>))).shape
+    (2, 3, <3>)
+    """
 
     def __init__(self, output_size: Any) -> None:
         self.output_size = output_size
 
     def forward(self, x: Any) -> Any:
         """The mean of each window."""
-        return adaptive_averaged(x, self.output_size, self.axes, repr(self))
+        return adaptive_avg_pool_nd(self.axes, repr(self), x, self.output_size)
 
     def extra_repr(self) -> str:
-        """How many windows."""
+        """The output size."""
         return f"output_size={self.output_size}"
 
 
 class MaxPool1d(_MaxPool):
-    """The largest element of each window over one axis.
-
-    What it computes is ``functional.max_pool1d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.MaxPool1d(2)
-    >>> layer
-    MaxPool1d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
-    >>> layer(np.ones((2, 3, 8))).shape
-    (2, 3, 4)
-    """
+    """`functional.max_pool1d` as a layer."""
 
     axes = 1
 
 
 class MaxPool2d(_MaxPool):
-    """The largest element of each window over two axes.
-
-    What it computes is ``functional.max_pool2d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.MaxPool2d(2)
-    >>> layer
-    MaxPool2d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
-    >>> layer(np.ones((2, 3, 8, 6))).shape
-    (2, 3, 4, 3)
-    """
+    """`functional.max_pool2d` as a layer."""
 
     axes = 2
 
 
 class MaxPool3d(_MaxPool):
-    """The largest element of each window over three axes.
-
-    What it computes is ``functional.max_pool3d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.MaxPool3d(2)
-    >>> layer
-    MaxPool3d(kernel_size=2, stride=2, padding=0, dilation=1, ceil_mode=False)
-    >>> layer(np.ones((1, 2, 4, 4, 6))).shape
-    (1, 2, 2, 2, 3)
-    """
+    """`functional.max_pool3d` as a layer."""
 
     axes = 3
 
 
 class AvgPool1d(_AvgPool):
-    """The mean of each window over one axis.
-
-    What it computes is ``functional.avg_pool1d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AvgPool1d(2)
-    >>> layer
-    AvgPool1d(kernel_size=2, stride=2, padding=0)
-    >>> layer(np.ones((2, 3, 8))).shape
-    (2, 3, 4)
-    """
+    """`functional.avg_pool1d` as a layer."""
 
     axes = 1
 
 
 class AvgPool2d(_AvgPool):
-    """The mean of each window over two axes.
-
-    What it computes is ``functional.avg_pool2d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AvgPool2d(2)
-    >>> layer
-    AvgPool2d(kernel_size=2, stride=2, padding=0)
-    >>> layer(np.ones((2, 3, 8, 6))).shape
-    (2, 3, 4, 3)
-    """
+    """`functional.avg_pool2d` as a layer."""
 
     axes = 2
 
 
 class AvgPool3d(_AvgPool):
-    """The mean of each window over three axes.
-
-    What it computes is ``functional.avg_pool3d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AvgPool3d(2)
-    >>> layer
-    AvgPool3d(kernel_size=2, stride=2, padding=0)
-    >>> layer(np.ones((1, 2, 4, 4, 6))).shape
-    (1, 2, 2, 2, 3)
-    """
+    """`functional.avg_pool3d` as a layer."""
 
     axes = 3
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
-    """The largest element of each of `output_size` windows over one axis.
-
-    What it computes is ``functional.adaptive_max_pool1d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AdaptiveMaxPool1d(3)
-    >>> layer
-    AdaptiveMaxPool1d(output_size=3)
-    >>> layer(np.ones((2, 3, 8))).shape
-    (2, 3, 3)
-    """
+    """`functional.adaptive_max_pool1d` as a layer."""
 
     axes = 1
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
-    """The largest element of each of `output_size` windows over two axes.
-
-    What it computes is ``functional.adaptive_max_pool2d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AdaptiveMaxPool2d(3)
-    >>> layer
-    AdaptiveMaxPool2d(output_size=3)
-    >>> layer(np.ones((2, 3, 8, 6))).shape
-    (2, 3, 3, 3)
-    """
+    """`functional.adaptive_max_pool2d` as a layer."""
 
     axes = 2
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
-    """The largest element of each of `output_size` windows over three axes.
-
-    What it computes is ``functional.adaptive_max_pool3d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AdaptiveMaxPool3d(3)
-    >>> layer
-    AdaptiveMaxPool3d(output_size=3)
-    >>> layer(np.ones((1, 2, 4, 4, 6))).shape
-    (1, 2, 3, 3, 3)
-    """
+    """`functional.adaptive_max_pool3d` as a layer."""
 
     axes = 3
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
-    """The mean of each of `output_size` windows over one axis.
-
-    What it computes is ``functional.adaptive_avg_pool1d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AdaptiveAvgPool1d(3)
-    >>> layer
-    AdaptiveAvgPool1d(output_size=3)
-    >>> layer(np.ones((2, 3, 8))).shape
-    (2, 3, 3)
-    """
+    """`functional.adaptive_avg_pool1d` as a layer."""
 
     axes = 1
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
-    """The mean of each of `output_size` windows over two axes.
-
-    What it computes is ``functional.adaptive_avg_pool2d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AdaptiveAvgPool2d(3)
-    >>> layer
-    AdaptiveAvgPool2d(output_size=3)
-    >>> layer(np.ones((2, 3, 8, 6))).shape
-    (2, 3, 3, 3)
-    """
+    """`functional.adaptive_avg_pool2d` as a layer."""
 
     axes = 2
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
-    """The mean of each of `output_size` windows over three axes.
-
-    What it computes is ``functional.adaptive_avg_pool3d``; its options are that function's.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> layer = nn.AdaptiveAvgPool3d(3)
-    >>> layer
-    AdaptiveAvgPool3d(output_size=3)
-    >>> layer(np.ones((1, 2, 4, 4, 6))).shape
-    (1, 2, 3, 3, 3)
-    """
+    """`functional.adaptive_avg_pool3d` as a layer."""
 
     axes = 3

@@ -8,7 +8,7 @@
 
 The derivative of a maximum is a choice, and the choice is that of the primal: the first of equal
 elements receives everything, as in PyTorch; a NaN counts as largest.  So the last two are linear,
-and each other's transposes.  An average is a sum times a constant (nn/functional/pooling_nd.py).
+and each other's transposes.  An average is a sum times a constant (nn/functional/pooling.py).
 
 Everything before the spatial axes, of which there are as many as the window has, is treated alike.
 """

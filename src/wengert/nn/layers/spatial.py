@@ -1,0 +1,30 @@
+"""Spatial: layers over 1, 2 and 3 dimensions from one class.
+
+    class _MaxPool(Spatial): ...          parameters and behavior, with a template of the docstring
+    class MaxPool1d(_MaxPool): axes = 1   one number of dimensions, with the docstring completed
+
+The placeholders of such a template are described in functional/by_dimension.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..functional.by_dimension import documented
+from ..module import Module
+
+
+class Spatial(Module):
+    """A layer over `axes` dimensions; the subclass for a number of them completes its docstring."""
+
+    axes: Any
+    _template = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.__dict__
+        if "<n>" in (own.get("__doc__") or ""):
+            cls._template, cls.__doc__ = cls.__doc__ or "", None
+        elif "axes" in own and cls.__mro__[1].__dict__.get("_template"):
+            sections = cls._template.partition("\n\n")[2]
+            cls.__doc__ = f"{cls.__doc__}\n\n{documented(sections, cls.axes)}"
