@@ -1,4 +1,4 @@
-"""Style 000: behaviours on nodes, for values of any type."""
+"""Style 000: behaviors on nodes, for values of any type."""
 
 import copy
 import pickle
@@ -72,7 +72,7 @@ def test_whole_numbers_among_arrays_do_not_round_gradients():
     np.testing.assert_allclose(graph.node(x).grad(), [0.25, 0.125])
 
 
-def test_a_copied_or_pickled_behaviour_is_an_operation_of_its_own():
+def test_a_copied_or_pickled_behavior_is_an_operation_of_its_own():
     behavior = Scaled(2.0)
     assert float(wg.grad(behavior)(1.0)) == 2.0
     twin = copy.copy(behavior)
@@ -145,7 +145,7 @@ def test_an_inner_node_can_be_the_output():
     assert graph.node(z).grad() is None
 
 
-def test_a_behaviour_may_look_at_the_whole_graph():
+def test_a_behavior_may_look_at_the_whole_graph():
     class Monitor(Behavior):
         """The sum of its input, noting what it saw."""
 
@@ -174,7 +174,7 @@ def test_a_behaviour_may_look_at_the_whole_graph():
     assert monitor.consumers == [5.0]
 
 
-def test_a_discrete_behaviour_passes_nothing_back():
+def test_a_discrete_behavior_passes_nothing_back():
     class Larger(Behavior):
         discrete = True
 
@@ -201,7 +201,7 @@ def test_an_int_is_a_value_and_an_index_a_node():
     assert graph.node(total).inputs() == (2, 3)
 
 
-def test_the_registry_names_behaviours():
+def test_the_registry_names_behaviors():
     assert name_of_behavior(behavior_named("mul")) == "mul"
     assert {"add", "sub", "mul", "div", "matmul", "mse"} <= set(BEHAVIORS)
     graph = BehaviorGraph()

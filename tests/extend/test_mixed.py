@@ -211,7 +211,7 @@ def test_every_style_passes_check_op(styles):
 # ---- one style's graph with operations of the others --------------------------------------------
 
 
-def test_a_behaviour_graph_of_operations_of_other_styles(styles):
+def test_a_behavior_graph_of_operations_of_other_styles(styles):
     graph = BehaviorGraph()
     x = graph.leaf(0.6)
     a = graph.function(FromFunction(styles["times"]), x, x)
@@ -265,7 +265,7 @@ def test_graphs_run_on_tensors_and_differentiate_by_their_own_rules(styles):
         assert float(got) == pytest.approx(float(exact), rel=1e-12)
 
 
-def test_a_behaviour_graph_on_tensors_differentiates_again():
+def test_a_behavior_graph_on_tensors_differentiates_again():
     a = wg.tensor(1.3, requires_grad=True)
     graph = BehaviorGraph()
     x = graph.leaf(a)
@@ -309,7 +309,7 @@ def test_as_operation_is_one_operation_for_one_thing(styles):
 def wrong(style, factor):
     """2 x in one style, with a derivative that is `factor` times too large."""
     rule = lambda t: t * (2.0 * factor)  # noqa: E731
-    if style == "behaviour":
+    if style == "behavior":
 
         class Double(Behavior):
             """2 x."""
@@ -369,7 +369,7 @@ def wrong(style, factor):
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("style", ["behaviour", "operator", "primitive", "decorated", "op"])
+@pytest.mark.parametrize("style", ["behavior", "operator", "primitive", "decorated", "op"])
 def test_check_op_finds_a_wrong_rule_of_any_style(style):
     for factor in (1.0, 1.0 + 1e-4):
         op, params = wrong(style, factor)

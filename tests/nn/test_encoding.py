@@ -193,7 +193,7 @@ def test_pictures_of_a_loader_follow_from_its_seed():
         (lambda: OneHot().fit([1, 2]).transform(["a"]), errors.DtypeError, "<U1"),
         (lambda: OneHot().fit(["a"]).transform([1]), errors.DtypeError, "int64"),
         (lambda: OneHot().fit(np.array([1, "a"], object)), errors.DtypeError, "one type"),
-        (lambda: OneHot().fit([1.0, np.nan]), errors.ArgumentError, "NaN is no category"),
+        (lambda: OneHot().fit([1.0, np.nan]), errors.ArgumentError, "NaN cannot be a category"),
         (lambda: OneHot().fit([]), errors.ShapeError, "no samples"),
         (lambda: OneHot().fit(np.zeros((1, 1, 1))), errors.ShapeError, "shape"),
         (lambda: OneHot().fit([1, 2]).transform([[1, 2]]), errors.ShapeError, "1 columns"),

@@ -329,7 +329,7 @@ def test_folders_without_pictures(tmp_path, monkeypatch):
     (tmp_path / "cat").mkdir()
     with pytest.raises(errors.FileError, match="cat has no pictures"):
         ImageFolder(tmp_path)
-    with pytest.raises(errors.FileError, match="is no folder"):
+    with pytest.raises(errors.FileError, match="is not a folder"):
         ImageFolder(tmp_path / "nothing")
     with pytest.raises(errors.ArgumentError, match="mode='CMYK'"):
         ImageFolder(tmp_path, "CMYK")

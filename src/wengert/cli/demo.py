@@ -1,4 +1,4 @@
-"""Demo: two spirals, told apart by a small network; the graph, its picture and the weights.
+"""Demo: a small network that classifies two spirals; its graph, picture and weights.
 
 What a training looks like, in a few seconds and without anything beside wengert.  With the epochs
 that it has by default it has to learn, or it fails.
@@ -45,7 +45,7 @@ def run(options: Any) -> bool:
     wg.save(wg.trace(model)(points[:1]), options.out / "model.wengert")
     print(show.table(loss, names=names, values=False))
     print(f"loss of the last epoch  {history['loss'][-1]:.4f}")
-    print(f"told apart              {100 * right:.1f} % of {len(label)} points")
+    print(f"classified correctly    {100 * right:.1f} % of {len(label)} points")
     for name in ("weights.safetensors", "model.wengert", "graph.svg", "graph.html"):
         print(f"wrote                   {options.out / name}")
     return right > 0.9 or options.epochs < 60

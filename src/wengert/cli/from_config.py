@@ -27,7 +27,9 @@ DATA = ("source", "inputs", "target", "held_out", "scale", "shape", "dtype")
 def model_of(layers: Any, rng: np.random.Generator) -> nn.Module:
     """The modules one after the other; those that begin at random draw from `rng`."""
     if not isinstance(layers, Sequence) or not layers:
-        raise ArgumentError("[[model]] has to be a list of layers, each with its name in `layer`.")
+        raise ArgumentError(
+            "[[model]] must be a list of layers, each with the name of a module in `layer`."
+        )
     made = []
     for k, entry in enumerate(layers):
         if "layer" not in entry:
@@ -86,7 +88,9 @@ def data_of(entry: Mapping[str, Any], folder: Path, rng: np.random.Generator) ->
         raise ArgumentError(f"[data] has no `source`. Name a file, a folder, or one of {SETS}.")
     x, y = _arrays(entry, folder)
     if len(x) != len(y):
-        raise ArgumentError(f"[data]: {len(x)} inputs and {len(y)} targets. Each input has one.")
+        raise ArgumentError(
+            f"[data]: {len(x)} inputs and {len(y)} targets. Each input needs one target."
+        )
     x = np.asarray(x, entry.get("dtype", "float32")) * entry.get("scale", 1.0)
     x = x.astype(entry.get("dtype", "float32"), copy=False)
     if "shape" in entry:
@@ -94,7 +98,7 @@ def data_of(entry: Mapping[str, Any], folder: Path, rng: np.random.Generator) ->
     y = y if y.dtype.kind in "iu" else np.asarray(y, x.dtype)
     share = entry.get("held_out", 0.0)
     if not 0 <= share < 1:
-        raise ArgumentError(f"[data] held_out = {share}: a share from 0 up to, not including, 1.")
+        raise ArgumentError(f"[data] held_out = {share}: must be at least 0 and less than 1.")
     count = round(len(x) * share)
     order = rng.permutation(len(x))
     kept, held = order[count:], order[:count]
@@ -118,7 +122,8 @@ def _arrays(entry: Mapping[str, Any], folder: Path) -> tuple[Any, Any]:
     if path.is_dir():
         return _folder(path)
     raise FileError(
-        f"[data] source = {source!r}: {path} is no folder, .npz or .csv, nor is it one of {SETS}."
+        f"[data] source = {source!r}: {path} must be a folder, an .npz or .csv file, or one of "
+        f"{SETS}."
     )
 
 
@@ -134,7 +139,7 @@ def _table(path: Path, entry: Mapping[str, Any]) -> tuple[Any, Any]:
     only(dict.fromkeys(inputs), names, str(path))
     columns = np.stack([table[n] for n in inputs], axis=1)
     if np.isnan(columns).any() or np.isnan(table[target]).any():
-        raise FileError(f"{path} has entries that are missing or no numbers. Fill or remove them.")
+        raise FileError(f"{path} has entries that are missing or not numbers. Fill or remove them.")
     y = table[target]
     return columns, y.astype(int) if np.array_equal(y, np.round(y)) else y[:, None]
 

@@ -28,7 +28,8 @@ def run(options: Any) -> None:
     if not isinstance(found, Graph):
         if asked:
             raise FileError(
-                f"{options.file} holds no graph, so {asked[0]} has nothing to draw. Leave it out."
+                f"{options.file} does not contain a graph, so {asked[0]} cannot be drawn. Omit "
+                "the option."
             )
         print(_table(found))
         return
@@ -46,7 +47,7 @@ def run(options: Any) -> None:
 def _read(path: Path) -> Any:
     if not path.exists():
         raise FileError(
-            f"{path} does not exist. Name a file that wengert, safetensors or NumPy wrote."
+            f"{path} does not exist. Pass a file written by wengert, safetensors or NumPy."
         )
     if path.suffix in (".npz", ".npy"):
         try:

@@ -53,7 +53,7 @@ def read(path: Path, changes: Iterable[str]) -> dict[str, Any]:
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise FileError(f"{path} does not exist. Name a file of TOML.") from None
+        raise FileError(f"{path} does not exist. Pass the path of a TOML file.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise FileError(f"{path} is not TOML: {error}.") from error
     for change in changes:
@@ -61,21 +61,21 @@ def read(path: Path, changes: Iterable[str]) -> dict[str, Any]:
     only(found, SECTIONS, str(path))
     for name in ("data", "model"):
         if name not in found:
-            raise ArgumentError(f"{path} has no [{name}]. Describe it.")
+            raise ArgumentError(f"{path} has no [{name}]. Add this section.")
     for name in SECTIONS:
         _check_kind(name, found.get(name), path)
     return found
 
 
 def _check_kind(name: str, entry: Any, path: Path) -> None:
-    """Refuse a section that is no table, a model that is no list of tables, a seed that is none."""
+    """Check that sections are tables, models lists of tables, and the seed an integer."""
     tables = entry if name == "model" and isinstance(entry, list) else [entry]
     if name == "seed":
         if entry is not None and (type(entry) is not int or entry < 0):
-            raise ArgumentError(f"{path}: seed = {entry!r}: a whole number of at least 0.")
+            raise ArgumentError(f"{path}: seed = {entry!r}: must be an integer >= 0.")
     elif entry is not None and not all(isinstance(table, Mapping) for table in tables):
         brackets = f"[[{name}]]" if name == "model" else f"[{name}]"
-        raise ArgumentError(f"{path}: {name} = {entry!r}: entries stand below {brackets}.")
+        raise ArgumentError(f"{path}: {name} = {entry!r}: entries belong into {brackets}.")
 
 
 def only(entries: Mapping[str, Any], known: Iterable[str], where: str) -> None:
@@ -91,7 +91,7 @@ def only(entries: Mapping[str, Any], known: Iterable[str], where: str) -> None:
 def _change(entries: Any, change: str) -> None:
     key, equals, text = change.partition("=")
     if not equals or not key:
-        raise ArgumentError(f"--set {change}: write it as key=value, fit.epochs=3 for example.")
+        raise ArgumentError(f"--set {change}: must be key=value, for example fit.epochs=3.")
     *path, last = key.split(".")
     for name in path:
         place = _place(entries, name, change)
@@ -112,6 +112,6 @@ def _place(entries: Any, name: str, change: str) -> Any:
         return name
     if not name.isdecimal() or int(name) >= len(entries):
         raise ArgumentError(
-            f"--set {change}: {name} is none of {len(entries)} entries, numbered from 0."
+            f"--set {change}: {name} must be an index from 0 to {len(entries) - 1}."
         )
     return int(name)

@@ -33,7 +33,7 @@ def stack_items(items: Sequence[Any]) -> Any:
     Parameters
     ----------
     items : sequence
-        Arrays, numbers, or tuples or dicts of these, all alike. Other things stay a list.
+        Arrays, numbers, or tuples or dicts of these, of equal structure. Other items stay a list.
 
     Raises
     ------

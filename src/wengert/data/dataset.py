@@ -125,7 +125,7 @@ class ArrayDataset(Dataset):
         self.structure = mapped(taken, arrays)
         name = type(self).__name__
         if not leaves:
-            raise ArgumentError(f"{name}() of no arrays. Give it some{at(user_line())}.")
+            raise ArgumentError(f"{name}() of no arrays. Pass at least one{at(user_line())}.")
         lengths = [a.shape[0] if a.ndim else None for a in leaves]
         if None in lengths or len(set(lengths)) != 1:
             raise ShapeError(

@@ -8,7 +8,7 @@
 
 Columns are the last axis; all other axes are samples.  `MinMax` and `Standard` are formulas of
 arrays, so tensors pass through them with their derivatives.  A constant column has no range and no
-deviation: it is shifted and not scaled, so that nothing is divided by 0 and the way back is exact.
+deviation: it is shifted and not scaled, so that nothing is divided by 0 and the inverse is exact.
 """
 
 from __future__ import annotations
@@ -54,9 +54,7 @@ def _fitted(encoder: Any, learnt: str) -> Any:
     value = getattr(encoder, learnt, None)
     if value is None:
         name = type(encoder).__name__
-        raise StructureError(
-            f"{name} was asked before it has learnt from data. Call fit(x) first{at(user_line())}."
-        )
+        raise StructureError(f"{name} is not fitted. Call fit(x) first{at(user_line())}.")
     return value
 
 
@@ -103,7 +101,7 @@ class _Affine(Encoder):
         return np.asarray(values, dtype)
 
     def transform(self, x: Any) -> Any:
-        """Encode data: floats keep their dtype, whole numbers become float64."""
+        """Encode data: floats keep their dtype, integers become float64."""
         scale = self._along(_fitted(self, "scale_"), x)
         x = x if isinstance(x, Handle) else np.asarray(x)
         out = (x - self._along(self.shift_, x)) / scale
@@ -209,7 +207,8 @@ class MinMax(_Affine):
         low, high = feature_range
         if not low < high:
             raise ArgumentError(
-                f"MinMax(feature_range={feature_range}): its first end is below the second"
+                f"MinMax(feature_range={feature_range}): the lower bound must be less than the "
+                "upper bound"
                 f"{at(user_line())}."
             )
         self.feature_range = float(low), float(high)
@@ -286,18 +285,19 @@ class OneHot(Encoder):
         """Learn the categories; return the encoder."""
         x, self._is_line = self._columns(x), np.ndim(x) == 1
         if not len(x):
-            raise ShapeError(f"OneHot.fit of no samples. Give it some{at(user_line())}.")
+            raise ShapeError(f"OneHot.fit of no samples. Pass at least one{at(user_line())}.")
         try:
             self.categories_ = [np.unique(column) for column in x.T]
         except TypeError as error:
             raise DtypeError(
-                f"OneHot.fit: {error}. Give categories of one type, such as words{at(user_line())}."
+                f"OneHot.fit: {error}. Pass categories of one type, for example "
+                f"strings{at(user_line())}."
             ) from error
         for categories in self.categories_:
             if categories.dtype.kind == "f" and np.isnan(categories).any():
                 self.categories_ = None
                 raise ArgumentError(
-                    "OneHot.fit: NaN is no category. Fill in or leave out what is missing first"
+                    "OneHot.fit: NaN cannot be a category. Fill in or remove missing values first"
                     f"{at(user_line())}."
                 )
         return self

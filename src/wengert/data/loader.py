@@ -111,17 +111,18 @@ class DataLoader:
         whole = hasattr(batch_size, "__index__") and not isinstance(batch_size, bool)
         if not whole or batch_size < 1:
             raise ArgumentError(
-                f"DataLoader(batch_size={batch_size!r}): a batch has a whole number of samples, at "
+                f"DataLoader(batch_size={batch_size!r}): must be an integer, at "
                 f"least one{at(user_line())}."
             )
         for word, given in (("workers", workers), ("prefetch", prefetch or 0)):
             if given < 0 or int(given) != given:
                 raise ArgumentError(
-                    f"DataLoader({word}={given}): a whole number of at least 0{at(user_line())}."
+                    f"DataLoader({word}={given}): must be an integer >= 0{at(user_line())}."
                 )
         if shuffle and sampler is not None:
             raise ArgumentError(
-                "DataLoader(shuffle=True, sampler=...): both say in which order. Give one of them"
+                "DataLoader(shuffle=True, sampler=...): both define the order. Pass only one of "
+                "them"
                 f"{at(user_line())}."
             )
         self.dataset = as_dataset(dataset)

@@ -29,8 +29,7 @@ def as_generator(rng: Any) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f"rng={rng!r}: no generator can be made of it. Give a whole number of at least 0, or a "
-            f"numpy.random.Generator{at(user_line())}."
+            f"rng={rng!r}: it must be an integer >= 0 or a numpy.random.Generator{at(user_line())}."
         ) from error
 
 
@@ -58,7 +57,7 @@ def put_state(rng: np.random.Generator, state: Any) -> None:
 
 
 def digest(state: Any) -> int:
-    """A whole number below 2**63 that follows from a state."""
+    """An integer below 2**63 derived from a state."""
     text = json.dumps(state, sort_keys=True, default=_plain)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 

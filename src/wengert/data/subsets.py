@@ -31,12 +31,12 @@ class Subset(Dataset):
     ----------
     dataset : Dataset or sequence
     indices : array_like of int, or of bool
-        Which items, in which order; they may repeat. A mask has one truth value for each item.
+        Which items, in which order; they may repeat. A mask has one boolean for each item.
 
     Raises
     ------
     ArgumentError
-        An index that the dataset does not have, or something that is no list of indices.
+        An index that the dataset does not have, or an argument that is not a list of indices.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Subset(Dataset):
         if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
             raise ArgumentError(
                 f"Subset of {count} items by an array {chosen.dtype}{list(chosen.shape)}: give one "
-                f"axis of whole numbers, or a truth value for each item{at(user_line())}."
+                f"axis of integers, or a boolean for each item{at(user_line())}."
             )
         if chosen.size and not -count <= chosen.min() <= chosen.max() < count:
             raise ArgumentError(
@@ -109,7 +109,9 @@ class ConcatDataset(Dataset):
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ArgumentError(f"ConcatDataset of no datasets. Give it some{at(user_line())}.")
+            raise ArgumentError(
+                f"ConcatDataset of no datasets. Pass at least one{at(user_line())}."
+            )
         self.ends = np.cumsum([len(d) for d in self.datasets])
 
     @property
@@ -166,7 +168,7 @@ class MapDataset(Dataset):
     def __init__(self, dataset: Any, function: Callable[..., Any], field: Any = None) -> None:
         if not callable(function):
             raise ArgumentError(
-                f"MapDataset by {function!r}, which cannot be called. Give a function of an item"
+                f"MapDataset by {function!r}, which is not callable. Pass a function of an item"
                 f"{at(user_line())}."
             )
         self.dataset, self.function, self.field = dataset, function, field
@@ -263,7 +265,7 @@ def random_split(dataset: Any, lengths: Sequence[float], rng: Any = None) -> lis
     count, given = len(from_arrays), list(lengths)
     if any(n < 0 for n in given) or not given:
         raise ArgumentError(
-            f"random_split into parts of {given}: give lengths of at least 0{at(user_line())}."
+            f"random_split into parts of {given}: lengths must be >= 0{at(user_line())}."
         )
     sizes: list[Any] = given
     if any(isinstance(n, float | np.floating) for n in given):

@@ -81,7 +81,7 @@ class Compose(Transform):
 
 
 class AsFloat(Transform):
-    """Whole numbers of a dtype as floats from 0 to 1: of bytes, a 255th; floats stay as they are.
+    """Integers scaled by the maximum of their dtype to floats from 0 to 1; floats are unchanged.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class RandomCrop(_Crop):
     size : int or (int, int)
         Height and width.
     padding : int, default 0
-        How many rows and columns are added on every side before.
+        The number of rows and columns of padding on every side.
     fill : float, default 0
         What they hold.
     axes : (int, int), default (-2, -1)
@@ -393,7 +393,7 @@ class RandomApply(Transform):
 
 def _check_share(p: float, what: str) -> None:
     if not 0 <= p <= 1:
-        raise ArgumentError(f"{what}(p={p}): a probability is from 0 to 1{at(user_line())}.")
+        raise ArgumentError(f"{what}(p={p}): a probability must be from 0 to 1{at(user_line())}.")
 
 
 def _check_axes(x: Any, axes: tuple[int, ...], what: str) -> None:

@@ -97,7 +97,7 @@ class Workers:
         Raises
         ------
         LoaderError
-            A worker has died, or takes too long.
+            A worker process ended unexpectedly, or exceeded the timeout.
         Exception
             What a dataset raised in a worker, with a note that says where.
         """

@@ -10,9 +10,9 @@
         return grad @ y.T, x.T @ grad
 
 The decorated method computes the value only.  The decorator records the parents, the gradient
-function and its name (`grad_fn_name` is "MatMulBackward"), for tensors, activations and losses
-alike: operands are the positional arguments that are tensors, arrays or numbers, and `self` if it
-is a tensor; what is passed by keyword, and a `self` that is no tensor, is context.
+function and its name (`grad_fn_name` is "MatMulBackward"), for tensors, activations and losses.
+Operands are the positional arguments that are tensors, arrays or numbers, and `self` if it is a
+tensor; keyword arguments, and a `self` that is not a tensor, are context.
 
 The rule is looked up by its name when a derivative needs it: first in a method
 ``grad_compute(name, grad, out, *operands)`` of `self`, if it has one (of a tensor's class, a static

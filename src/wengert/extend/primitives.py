@@ -1,7 +1,7 @@
 """Style 002: a function made a primitive, and its rule registered beside it (a Julia tape's @vjp).
 
     @primitive                              a function of arrays; a tensor among its operands
-    def pow(x, y): return x ** y            makes the call one line of the list
+    def pow(x, y): return x ** y            makes the call one node
 
     @vjp(pow)                               inline definition
     def pow_rule(g, p, x, y): return g * y * x ** (y - 1), g * p * np.log(x)
@@ -97,7 +97,7 @@ def _narrower(a: type, b: type) -> bool:
 
 
 class Primitive(UserOperation):
-    """A function that is one line of the list; made by the decorator `primitive`."""
+    """A function that is one node of the graph; made by the decorator `primitive`."""
 
     may_be_nonlinear = True
     is_primitive = True
@@ -144,7 +144,7 @@ class Primitive(UserOperation):
                     found = written(self, args, params)
                     if found is not NotImplemented:
                         return found
-                if in_graph or any([x is None for x in args]):  # which is no value of an operand
+                if in_graph or any([x is None for x in args]):  # not a value of an operand
                     numbers_only, params = static_operands.separated(args, params)
                     args = tuple(numbers_only)
                 return apply(self, args, params)

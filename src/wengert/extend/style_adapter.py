@@ -1,8 +1,8 @@
-"""What the five styles of writing an operation have in common.
+"""What the five styles of writing operations share.
 
     UserOperation   an opaque operation around code that somebody else wrote: what it returns is
                     checked, what it raises is explained, an interrupt passes through
-    accumulate      the engine's reverse sweep (_engine/autodiff/reverse.py) over any list of
+    accumulate      the engine's backward pass (_engine/autodiff/reverse.py) over any list of
                     steps, whose values may be of any type that has `+`: numbers, arrays, nodes
     fitted          a contribution as a member of the space of the value that it belongs to
     pull            contributions of any differentiable function, for styles that borrow one
@@ -79,7 +79,7 @@ class UserOperation(Opaque):
         self.backward_name = backward_name or backward_name_of(name)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """The function itself on plain values; the one door when a tensor is among them."""
+        """The function itself on plain values; dispatched if an operand is a tensor."""
         for a in args:
             if isinstance(a, Handle):
                 return apply(self, args, params)
@@ -152,7 +152,7 @@ class UserOperation(Opaque):
         spec = node.spec
         if type(spec) is not tuple and spec.dtype.kind not in "fc":
             raise NotDifferentiableError(
-                f"{self.name} returned {spec}, and whole numbers have no derivative. "
+                f"{self.name} returned {spec}, and integers have no derivative. "
                 "Compute in floating point, or register it with discrete=True if its derivative "
                 f"is known to be zero{at(node.where)}."
             )
@@ -194,7 +194,7 @@ def forgotten(name: str, operand: int, where: str | None) -> RuleError:
     )
 
 
-# ---- values of any type, and the engine's sweep over them ---------------------------------------
+# ---- values of any type, and the engine's pass over them ----------------------------------------
 
 
 class Carried:
@@ -271,7 +271,7 @@ def accumulate(
     Returns
     -------
     dict
-        The complete gradient by each target that the output depends on.
+        The complete gradient with respect to each target that the output depends on.
     """
     op = _Step(contributions)
     nodes: dict[Any, Node] = {}
@@ -310,7 +310,7 @@ def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
             raise _misfit(what, type(bar).__name__ if given is None else given, spec, where)
         if given.shape != spec.shape and not fits(given.shape, spec.shape):
             raise _misfit(what, given, spec, where)
-        if spec.dtype.kind not in "fc":  # whole numbers: the shape is theirs, the dtype is not
+        if spec.dtype.kind not in "fc":  # integers: their shape, but not their dtype
             value = np.broadcast_to(np.zeros((), given.dtype), spec.shape)
         return project(bar, value.node if isinstance(value, Handle) else constant(value))
     if isinstance(value, Number):
@@ -358,7 +358,7 @@ def stand_in(handle: Handle) -> Any:
 
 
 def pull(function: Callable[..., Any], operands: Sequence[Any], t: Any) -> list[Any]:
-    """Contributions of any differentiable function to its operands, None to whole numbers."""
+    """Contributions of any differentiable function to its operands, None for integers."""
     slots = [i for i, x in enumerate(operands) if has_derivative(x)]
 
     def of_chosen(*chosen: Any) -> Any:

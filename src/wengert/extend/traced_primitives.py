@@ -1,7 +1,7 @@
 """Traced: primitives in graphs, where their bodies and rules are lines like any other.
 
 A primitive is a function of arrays with a rule beside it.  On a traced operand the function is run
-once, with tensors, and what it does is written down; the rule is noted with it (`custom_call`,
+once, with tensors, and its operations are recorded; the rule is stored with it (`custom_call`,
 _engine/control_flow/custom.py), batched with it, and asked in every derivative.  So a graph with
 primitives is fused and compiled as one without.  A function that cannot be traced (it calls another
 library, branches on a value, writes to its operands) is called back when the graph runs.

@@ -1,15 +1,14 @@
-"""Batching: what the kinds have in common when many rows are treated at once.
+"""Batching rules that kinds share.
 
-`vmap` (autodiff/vmap.py) evaluates a list that was written down for one row with operands that
-have all rows in their first axis.  How it treats such operands an operation says by a rule stated
-with `@op.batch`, or its kind for all of its operations by `batched_as_kind`.  Here is what such
-rules are made of:
+`vmap` (autodiff/vmap.py) evaluates a graph that was traced for one example with operands whose
+first axis is the batch.  An operation states its batching rule with `@op.batch`, or its kind states
+one for all of its operations, `batched_as_kind`.  Such rules are made of:
 
     ndim_of, row_ranks, fronted, deepened   axes of operands
-    aligned      all operands with as many axes, to be broadcast: elementwise operations
-    reduced      a reduction along axes of the rows
-    contracted   a contraction with one letter more
-    alike        the rule of an operation that treats every element for itself
+    aligned      operands with the same number of axes, to be broadcast: elementwise operations
+    reduced      a reduction along axes of an example
+    contracted   a contraction with one more subscript
+    alike        the rule of an operation that treats every element independently
     along        the rule of an operation along one axis
     on_last_axes  of an operation on the last axes (LAPACK's matrices), earlier ones broadcast
 

@@ -1,6 +1,6 @@
 """Contraction: products summed over shared axes; matmul, dot, tensordot, outer, einsum.
 
-An entry states *index letters*: one string for each operand and one for the result, as in einsum.
+An entry states *subscripts*: one string for each operand and one for the result, as in einsum.
 All derivatives follow by permuting letters: the cotangent of an operand is the contraction of the
 cotangent with the other operands, into the letters of that operand.
 
@@ -32,7 +32,7 @@ from .contraction_lowering import Letters, Shape, contract, planned
 
 
 class Contraction(Operation):
-    """A multilinear operation given by index letters; made by the decorator `contraction`."""
+    """A multilinear operation given by subscripts; made by the decorator `contraction`."""
 
     kind = "contraction"
 
@@ -220,7 +220,7 @@ def contraction(letters: Callable[..., Letters], **options: Any) -> Any:
     Parameters
     ----------
     letters : callable
-        ``letters(*ndims, **params)`` returns one string of index letters for each operand and
+        ``letters(*ndims, **params)`` returns one string of subscripts for each operand and
         one for the result.
     ufunc : numpy.ufunc, optional
         NumPy's own, where it has one; then it is what runs.

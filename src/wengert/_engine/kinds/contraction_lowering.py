@@ -1,11 +1,11 @@
-"""Contracting plain arrays: from index letters to matrix products.
+"""Contractions of plain arrays: from subscripts to matrix products.
 
 A pair of operands is brought to one batched matrix product (BLAS), or to a broadcast product where
 nothing is summed; a single operand to a sum and a transpose; more operands to a chain of pairs, in
 the order that numpy.einsum_path finds.  How is decided once for letters and shapes, and remembered
 as a function.
 
-    contract    the door
+    contract    the function that others call
     planned     the function for letters and shapes
     _single, _pair, _chain    make such functions
 """

@@ -188,7 +188,7 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         with it, and the ufunc called with tensors is this operation.
     domain : sequence of (low, high)
         For each operand the open interval that the tests draw from; bounds of type int say
-        that the operand is a whole number, (False, True) that it is a condition.
+        that the operand is an integer, (False, True) that it is a boolean.
     kinks : sequence of float
         Points inside where it is continuous but not differentiable.
     oracle : str

@@ -97,7 +97,7 @@ class Opaque(Operation):
         Raises
         ------
         RuleError
-            Wrong number, a shape that is not the operand's, or a dtype that is no number.
+            Wrong number, a shape that is not the operand's, or a non-numeric dtype.
         ConversionError
             A recorded tensor from outside is in it, whose derivative would be lost.
         """

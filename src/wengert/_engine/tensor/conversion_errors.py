@@ -112,7 +112,7 @@ def refuse_as_key(x: Handle) -> None:
     if shape_of(x) == () and not _is_from_before(x) and is_differentiated(node):
         raise ConversionError(
             f"a dict or set was about to look for {node.spec}, which is being differentiated: "
-            "tensors are told apart by identity there, and no number would be found. Say "
+            "tensors are compared by identity there, and no number would be found. Say "
             "table[x.detach().item()], whose derivative is zero, or id(x) where the tensor itself "
             f"is meant{at(user_line())}."
         )

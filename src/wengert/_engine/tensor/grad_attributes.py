@@ -1,9 +1,9 @@
 """The define-by-run face of Tensor: leaves, `.grad`, `.backward()`, hooks.  PyTorch's names.
 
-The gradient belongs to the handle: `backward` sweeps from one value to all leaves that require a
+The gradient belongs to the handle: `backward` runs from one value to all leaves that require a
 gradient, and adds to the `.grad` of the handles that own them.  A second `backward` adds again;
-`zero_grad` starts over.  A leaf written to in place keeps collecting the gradient by the value it
-had as a leaf.
+`zero_grad` starts over.  A leaf that is written to in place keeps the gradient with respect to its
+original value.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class GradFn:
         node, value = self.node, self.node.value
         if node.is_traced:
             raise TraceError(
-                f"{self!r} of a line of a graph, whose operands have no values yet. Take "
+                f"{self!r} of a node of a graph, whose operands have no values yet. Take "
                 f"derivatives of functions, wengert.vjp{at(user_line())}."
             )
         inputs = [a.value if isinstance(a, Node) else a for a in node.args]
@@ -264,7 +264,7 @@ class Gradients:
             False gives the history of this value back, and a later `backward` raises
             ReleasedError. By default it lives as long as somebody holds the tensor.
         create_graph : bool, default False
-            Record the sweep, so that the gradients can be differentiated again.
+            Record the backward pass, so that the gradients are differentiable.
         inputs : sequence of Tensor, optional
             Only these receive a gradient; all leaves by default.
 

@@ -207,7 +207,7 @@ class Methods:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Lengths of the axes; sizes with a name in a graph that serves all sizes."""
+        """Lengths of the axes; symbolic sizes in a graph for all sizes."""
         return shape_of(self)  # type: ignore[arg-type]
 
     @property
@@ -348,7 +348,7 @@ class Methods:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes between neighbours along each axis, of the values as they lie in memory."""
+        """Bytes between adjacent elements along each axis, as stored in memory."""
         return np.asarray(known(self, "strides")).strides
 
     @property

@@ -93,7 +93,7 @@ _WEAK = {"b": False, "i": 0, "f": 0.0, "c": 0j}
 
 
 def dtype_of(x: Any) -> Any:
-    """What `np.result_type` is to be told of `x`: a Python number stays one, as it is weak."""
+    """The argument of `np.result_type` for `x`: a Python number, which is weak, stays one."""
     if is_traced(x):
         spec = x.node.spec
         return _WEAK[spec.dtype.kind] if spec.weak else spec.dtype
@@ -105,7 +105,7 @@ def dtype_of(x: Any) -> Any:
 
 
 def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The common shape, sizes with a name among them."""
+    """The common shape, including symbolic sizes."""
     if not any(map(is_symbolic, shapes)):
         return np.broadcast_shapes(*shapes)
     try:
@@ -114,11 +114,11 @@ def broadcast_shapes(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
         raise ShapeError(f"{error}{at(user_line())}.") from error
 
 
-numbers = creation.positions  # 0, 1, ... n - 1, also for a size with a name
+numbers = creation.positions  # 0, 1, ... n - 1, also for a symbolic size
 
 
 def lengths(shape: Any) -> tuple[Any, ...]:
-    """One length or a sequence of them as a tuple: whole numbers, and sizes with a name."""
+    """One length or a sequence of them as a tuple of integers and symbolic sizes."""
     if isinstance(shape, int | np.integer | Dim):
         return (length(shape),)
     if isinstance(shape, tuple | list):

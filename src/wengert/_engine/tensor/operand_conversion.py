@@ -118,7 +118,7 @@ def left(x: Any, what: str) -> Any:
 
 
 def needed(x: Any, what: str, why: str, remedy: str) -> Any:
-    """The value behind a handle, for a function whose result cannot be written down without it.
+    """The value behind a handle, for a function whose result cannot be recorded without it.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def note_read(node: Node, what: str) -> None:
 
 
 def length(n: Any) -> Any:
-    """A length of an axis as a Python int, or a size with a name as it is."""
+    """A length of an axis as a Python int, or a symbolic size unchanged."""
     return n if isinstance(n, Dim) else operator.index(n)
 
 

@@ -68,11 +68,11 @@ def _operand(_: Handle, other: Any) -> Any:
 
 
 def _factor(x: Handle, other: Any) -> Any:
-    """What `other` is in a product; a list or tuple is repeated by a whole number, as in NumPy."""
+    """`other` as factor; an integer repeats a list or tuple, as in NumPy."""
     if isinstance(other, list | tuple) and dtype_of(x).kind in "iub" and shape_of(x) == ():
         if is_traced(x):
             raise TraceError(
-                f"a {type(other).__name__} times a whole number that is not known while a graph is "
+                f"a {type(other).__name__} times an integer that is not known while a graph is "
                 "built: Python repeats it, and an array would be multiplied. For the product say "
                 f"np.array([...]) * n; to repeat it n must be known{setting(x.node)}"
                 f"{at(user_line())}."
@@ -91,7 +91,7 @@ def _is_mutable(x: Handle) -> bool:
 
 
 def _inverted(x: Any) -> Any:
-    """NumPy's ~x, also of a Python truth value: what is asked is never the integer -1 or -2."""
+    """NumPy's ~x, also of a Python bool, which is never the integer -1 or -2."""
     return not x if type(x) is bool else operator.invert(x)
 
 
@@ -220,7 +220,7 @@ class Operators:
         rounded: Any = np.round(self, digits or 0)  # type: ignore[call-overload]
         return rounded.astype(int) if digits is None else rounded
 
-    # A whole number, of Python's own: its derivative is known to be zero.
+    # A Python integer: its derivative is zero.
 
     def __floor__(self) -> int:
         return math.floor(_number(self, "floor"))

@@ -253,7 +253,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
             return twin
         if self.requires_grad and self.is_leaf:
             twin.node = leaf(self.node.value, twin)
-        elif is_variable(self.node):  # of whole numbers: the copy is a variable of its own
+        elif is_variable(self.node):  # of integers: the copy is a separate variable
             twin.node = leaf(self.node.value, twin, differentiable=False)
             twin.node.note(name=self.node.name)
         return twin

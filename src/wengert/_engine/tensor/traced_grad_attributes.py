@@ -4,7 +4,7 @@ A training step writes to `.grad` of parameters, reads it, and leaves something 
 traced these are lines; what is left at its end is an output of the graph, and is put into `.grad`
 after each run (jit/compiled_program.py), added to what is there unless the step has set it first.
 
-    check_backward, check_owners   whether there can be a backward sweep here
+    check_backward, check_owners   whether a backward pass is possible here
     deposit          a gradient that has arrived, as a line
     note_set         `.grad` is set
     check_read       `.grad` is read: only after it was set, for it may hold anything at each run
@@ -22,7 +22,7 @@ from wengert.errors import TraceError, at, user_line
 
 
 def check_backward(tensor: Any) -> None:
-    """Refuse a backward sweep that would be no part of the graph that is being built."""
+    """Raise an error for a backward pass that is not part of the graph being built."""
     opened, node = current_trace(), tensor.node
     inside = opened is not None and opened.general and not opened.isolated
     if node.is_traced and not inside:
@@ -35,7 +35,7 @@ def check_backward(tensor: Any) -> None:
 
 
 def check_owners(node: Node, owners: Sequence[Node]) -> None:
-    """Refuse a traced sweep that reaches inputs only, which keep no gradient."""
+    """Raise an error for a traced pass that reaches only inputs, which have no gradient."""
     if node.is_traced and not owners:
         raise _refusal(node)
 
@@ -74,14 +74,14 @@ def note_set(tensor: Any) -> None:
 
 
 def check_read(tensor: Any) -> None:
-    """Refuse to read a gradient that is another at each run, and no line of this graph."""
+    """Raise an error for reading a gradient that is not a node of this graph."""
     opened = current_trace()
     if opened is None or not opened.general or not is_variable(_leaf(opened, tensor)):
         return
     if not opened.grads.get(tensor, (None, False))[1]:
         raise TraceError(
             f"the gradient of {tensor.node.name or 'a tensor'} is read while a graph is built, but "
-            "it depends on what was there before, which is no part of the graph. Call zero_grad() "
+            "it depends on what was there before, which is not part of the graph. Call zero_grad() "
             f"in the same function, before backward(){at(user_line())}."
         )
 

@@ -1,4 +1,4 @@
-"""Differential operators: grad and its kin, by autograd's names, signatures and conventions.
+"""Differential operators with autograd's names, signatures and conventions.
 
     grad, value_and_grad, grad_and_aux, grad_named, multigrad_dict    of real scalar functions
     elementwise_grad (egrad), deriv, holomorphic_grad                 of elementwise ones
@@ -140,12 +140,12 @@ def grad_and_aux(fun: Callable[..., Any], x: Any) -> tuple[Any, Any]:
 
 
 def grad_named(fun: Callable[..., Any], argname: str) -> Callable[..., Any]:
-    """The gradient by the argument of that name."""
+    """The gradient with respect to the argument of that name."""
     return grad(fun, list(inspect.signature(fun).parameters).index(argname))
 
 
 def multigrad_dict(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The gradients by all arguments, as a dict by their names; defaults are arguments, too."""
+    """Gradients with respect to all arguments, as a dict by name; defaults are arguments, too."""
     signature = inspect.signature(fun)
 
     def of_bound(arguments: dict[str, Any]) -> Any:
@@ -301,5 +301,5 @@ def make_ggnvp(
 
 
 def checkpoint(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """`fun`, whose intermediate values are computed again for the way back and not kept."""
+    """`fun`, whose intermediate values are recomputed in the backward pass and not stored."""
     return _checkpoint(fun)

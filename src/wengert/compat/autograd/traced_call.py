@@ -1,4 +1,4 @@
-"""Calls: a call of a user's function as one line of the list.
+"""A call of a user's function as one node of the graph.
 
 A function that was made a primitive may take and return anything: nested containers with tensors in
 them, options, other functions.  Each call whose arguments have tensors in them becomes an operation

@@ -1,4 +1,4 @@
-"""Kernels: how alike two samples are, by the distance between them.
+"""Covariance functions (kernels) of the distance between samples.
 
     rbf         exp(-r**2 / 2)                                       smooth to any order
     matern52    (1 + sqrt(5) r + 5 r**2 / 3) exp(-sqrt(5) r)         twice differentiable

@@ -85,7 +85,8 @@ def read_cifar(path: str | os.PathLike[str], labels: int = 1) -> tuple[Any, Any]
     if not data or len(data) % (labels + _PIXELS):
         raise damaged(
             path,
-            f"its {len(data)} bytes are no whole number of pictures of {labels + _PIXELS} bytes: "
+            f"its {len(data)} bytes are not a multiple of the size of an image, "
+            f"{labels + _PIXELS} bytes: "
             "truncated, or no file of CIFAR's",
         )
     rows = np.frombuffer(data, np.uint8).reshape(-1, labels + _PIXELS)
@@ -113,7 +114,7 @@ def _of_pickle(path: Any, data: bytes) -> tuple[Any, Any]:
     try:
         tags = np.stack([np.asarray(words[k], np.int64) for k in kinds], axis=1)
     except (ValueError, TypeError, OverflowError) as error:
-        raise damaged(path, f"its labels are no whole numbers ({error})") from error
+        raise damaged(path, f"its labels are not integers ({error})") from error
     if pixels.shape != (len(tags), _PIXELS):
         raise damaged(path, f"it has pictures {pixels.shape}, for {len(tags)} labels")
     return _pictures(pixels), tags[:, 0] if len(kinds) == 1 else tags

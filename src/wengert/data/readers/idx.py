@@ -1,4 +1,4 @@
-"""IDX: the files of MNIST and its kin.
+"""IDX files, the format of MNIST.
 
     read_idx   one file, compressed or not, as an array
     MNIST      pictures and labels of a folder with the four files

@@ -31,7 +31,7 @@ def _pillow() -> Any:
         return import_module("PIL.Image")
     except ImportError as error:
         raise ArgumentError(
-            "reading pictures needs Pillow, which is not installed. Install wengert[images]"
+            "reading images needs Pillow, which is not installed. Install wengert[images]"
             f"{at(user_line())}."
         ) from error
 
@@ -46,7 +46,7 @@ def read_image(
     path : path
         Of any kind that Pillow reads.
     mode : {"RGB", "L", "RGBA"}
-        Colours, grey, or colours with opacity; what the file has is converted.
+        RGB, gray, or RGB with alpha; files are converted.
     size : (int, int), optional
         Height and width to resize it to (bilinear).
 
@@ -114,7 +114,7 @@ class ImageFolder(Dataset):
         if mode not in _MODES:
             raise ArgumentError(f"ImageFolder(mode={mode!r}): one of {_MODES}{at(user_line())}.")
         if not place.is_dir():
-            raise FileError(f"{place} is no folder. Name one that is there{at(user_line())}.")
+            raise FileError(f"{place} is not a folder. Pass an existing one{at(user_line())}.")
         self.root, self.mode, self.size = place, mode, size
         self.classes = sorted(p.name for p in place.iterdir() if p.is_dir())
         self.files: list[tuple[Path, int]] = []
@@ -130,7 +130,8 @@ class ImageFolder(Dataset):
             self.files += [(path, number) for path in found]
         if not self.classes:
             raise FileError(
-                f"{place} has no folders. Put the pictures of each class into one{at(user_line())}."
+                f"{place} has no folders. Put the images of each class into a "
+                f"folder{at(user_line())}."
             )
 
     def __len__(self) -> int:

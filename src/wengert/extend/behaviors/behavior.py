@@ -1,11 +1,11 @@
-"""Style 000: a behaviour attached to a node of a graph (dendritic's operation extension).
+"""Style 000: a behavior attached to a node of a graph (dendritic's operation extension).
 
     Behavior[T]      forward(nodes, curr_node_idx) and backward(nodes, curr_node_idx), over the
                      whole list of nodes; T is any type of value
     BehaviorNode     one node: inputs() and upstream() are indices, output() and grad() values
-    BehaviorGraph    the list of nodes, built once and run many times (behaviour_graph.py)
+    BehaviorGraph    the list of nodes, built once and run many times (behavior_graph.py)
 
-A behaviour finds itself by its index, its operands by `inputs()`, its consumers by `upstream()`.
+A behavior finds itself by its index, its operands by `inputs()`, its consumers by `upstream()`.
 In `backward` its own `grad()` is complete: every consumer has contributed.  It writes to its
 inputs what it contributes itself, with `add_grad`; the engine adds contributions up, so shared
 nodes, repeated operands and diamonds need no thought.
@@ -21,7 +21,7 @@ nodes, repeated operands and diamonds need no thought.
             nodes[x].add_grad(t * nodes[y].output())
             nodes[y].add_grad(t * nodes[x].output())
 
-The same behaviour is an operation on tensors: `Multiply()(a, b)`.
+The same behavior is an operation on tensors: `Multiply()(a, b)`.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Behavior(ABC, Generic[T]):
     def backward(self, nodes: Sequence[BehaviorNode[T]], curr_node_idx: int) -> None:
         """Write to each input what this node contributes to its gradient.
 
-        A behaviour that does not override this works forward, and is refused in a derivative.
+        A behavior that does not override this works forward, and is refused in a derivative.
         """
         raise NotDifferentiableError(
             f"The derivative of {self.name} was needed, but it has no backward method. Write one, "
@@ -79,11 +79,11 @@ class Behavior(ABC, Generic[T]):
         )
 
     def __call__(self, *operands: Any) -> Any:
-        """The behaviour as an operation: on tensors, arrays and numbers."""
+        """The behavior as an operation: on tensors, arrays and numbers."""
         return self.as_operation()(*operands)
 
     def as_operation(self) -> UserOperation:
-        """The behaviour as an operation; always the same one for the same behaviour.
+        """The behavior as an operation; always the same one for the same behavior.
 
         It sees a graph of its own: the operands at 0, 1, ..., itself, and one consumer that
         carries its gradient.
@@ -98,7 +98,7 @@ class Behavior(ABC, Generic[T]):
 
 
 class BehaviorOperation(UserOperation):
-    """A behaviour as an operation on tensors."""
+    """A behavior as an operation on tensors."""
 
     def __init__(self, behavior: Behavior[Any]) -> None:
         self.behavior = behavior
@@ -107,11 +107,11 @@ class BehaviorOperation(UserOperation):
         self.__doc__ = type(behavior).__doc__
 
     def _value(self, *operands: Any) -> Any:
-        return self.behavior.forward(neighbourhood(self.behavior, operands), len(operands))
+        return self.behavior.forward(neighborhood(self.behavior, operands), len(operands))
 
     def _contributions(self, t: Any, out: Any, *operands: Any) -> tuple[Any, ...]:
         n = len(operands)
-        nodes = neighbourhood(self.behavior, operands, out)
+        nodes = neighborhood(self.behavior, operands, out)
         given = nodes.backward_of(n, {n: t, n + 1: t}, _unchanged)
         found: list[Any] = [MISSING] * n
         for i in dict.fromkeys(i for i, _ in given):
@@ -124,7 +124,7 @@ def _unchanged(index: int, bar: Any) -> Any:
 
 
 class _Turn:
-    """What the nodes of one list know of a sweep in progress."""
+    """State of a pass in progress, shared by the nodes of one list."""
 
     __slots__ = ("contributions", "current", "fit", "gradients")
 
@@ -214,12 +214,12 @@ class BehaviorNode(Generic[T]):
         RuleError
             This node is not an input of the current one, or the contribution does not fit it.
         GraphError
-            No backward sweep is in progress.
+            No backward pass is in progress.
         """
         turn = self._turn
         if turn.current is None:
             raise GraphError(
-                f"add_grad of node {self.index} outside a backward sweep. Contributions are made "
+                f"add_grad of node {self.index} outside of a backward pass. Contributions are made "
                 f"in Behavior.backward; to set a gradient use set_grad_output{at(user_line())}."
             )
         turn.contributions.append((self.index, turn.fit(self.index, contribution)))
@@ -236,7 +236,7 @@ class BehaviorNode(Generic[T]):
             self.add_grad(gradient)
 
     def set_operation(self, operation: Behavior[T]) -> None:
-        """Replace the behaviour; `BehaviorGraph.mut_node_operation` also asks for a new forward."""
+        """Replace the behavior; `BehaviorGraph.mut_node_operation` also asks for a new forward."""
         self.operation = operation
 
     def __repr__(self) -> str:
@@ -246,7 +246,7 @@ class BehaviorNode(Generic[T]):
 
 
 class Nodes(list[BehaviorNode[Any]]):
-    """The list that behaviours see: nodes by index."""
+    """The list that behaviors see: nodes by index."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -302,8 +302,8 @@ class Leaf(Behavior[Any]):
 LEAF = Leaf()
 
 
-def neighbourhood(behavior: Behavior[Any], operands: Sequence[Any], out: Any = None) -> Nodes:
-    """A graph around one behaviour: operands, itself, one consumer that passes its value on."""
+def neighborhood(behavior: Behavior[Any], operands: Sequence[Any], out: Any = None) -> Nodes:
+    """A graph around one behavior: operands, itself, one consumer that passes its value on."""
     nodes = Nodes()
     places = [nodes.add(LEAF, (), x) for x in operands]
     nodes.add(behavior, places, out)
@@ -312,7 +312,7 @@ def neighbourhood(behavior: Behavior[Any], operands: Sequence[Any], out: Any = N
 
 
 class FromFunction(Behavior[Any]):
-    """Any differentiable function of arrays as a behaviour: an operation of another style, say.
+    """Any differentiable function of arrays as a behavior, for example of another style.
 
     Parameters
     ----------
@@ -340,22 +340,22 @@ class FromFunction(Behavior[Any]):
             nodes[i].add_grad(bar)
 
 
-# ---- behaviours by name -------------------------------------------------------------------------
+# ---- behaviors by name -------------------------------------------------------------------------
 
 BEHAVIORS: dict[str, Behavior[Any]] = {}
 
 
 def register_behavior(name: str, behavior: Behavior[Any], replace: bool = False) -> Behavior[Any]:
-    """Enter a behaviour under a name, so that a graph can be written down and read back.
+    """Enter a behavior under a name, so that a graph can be saved and loaded.
 
     Raises
     ------
     RegistryError
-        The name is taken by another behaviour, and `replace` is False.
+        The name is taken by another behavior, and `replace` is False.
     """
     if BEHAVIORS.get(name, behavior) is not behavior and not replace:
         raise RegistryError(
-            f"A behaviour named {name!r} is registered already. Choose another name, or pass "
+            f"A behavior named {name!r} is registered already. Choose another name, or pass "
             "replace=True."
         )
     BEHAVIORS[name] = behavior
@@ -363,7 +363,7 @@ def register_behavior(name: str, behavior: Behavior[Any], replace: bool = False)
 
 
 def behavior_named(name: str) -> Behavior[Any]:
-    """The behaviour registered under a name.
+    """The behavior registered under a name.
 
     Raises
     ------
@@ -374,13 +374,13 @@ def behavior_named(name: str) -> Behavior[Any]:
         return BEHAVIORS[name]
     except KeyError:
         raise RegistryError(
-            f"No behaviour named {name!r} is registered. Register it with register_behavior; known "
+            f"No behavior named {name!r} is registered. Register it with register_behavior; known "
             f"are {', '.join(sorted(BEHAVIORS))}."
         ) from None
 
 
 def name_of_behavior(behavior: Behavior[Any]) -> str | None:
-    """The name under which a behaviour is registered, or None."""
+    """The name under which a behavior is registered, or None."""
     return next((name for name, b in BEHAVIORS.items() if b is behavior), None)
 
 

@@ -10,7 +10,7 @@
 
 The list is its own topological order: a node may use earlier nodes only.  Gradients are those of
 *this* backward, not added to those of the last; `node.grad()` is the gradient by that node's value
-and nothing else.  A sweep that fails leaves values and gradients as they were.
+and nothing else.  A pass that fails leaves values and gradients unchanged.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Index(int):
 
 
 class BehaviorGraph(Generic[T]):
-    """A graph of nodes with behaviours, over values of any type.
+    """A graph of nodes with behaviors, over values of any type.
 
     Examples
     --------
-    ((5 + 10) + 100) * 20 - 10, and its gradient by every leaf:
+    ((5 + 10) + 100) * 20 - 10, and its gradient with respect to every leaf:
 
     >>> from wengert.extend import BehaviorGraph
     >>> graph = BehaviorGraph()
@@ -102,7 +102,7 @@ class BehaviorGraph(Generic[T]):
         self._leaf(index, "add_parameter").is_param = True
 
     def register(self, name: str, behavior: Behavior[Any], replace: bool = False) -> None:
-        """Enter a behaviour into the registry, to be used by name."""
+        """Enter a behavior into the registry, to be used by name."""
         register_behavior(name, behavior, replace)
 
     def _behavior(self, operation: Operation) -> Behavior[Any]:
@@ -111,7 +111,7 @@ class BehaviorGraph(Generic[T]):
         if isinstance(operation, Behavior):
             return operation
         raise GraphError(
-            f"{operation!r} is not a behaviour. Pass an instance of Behavior, or the name of a "
+            f"{operation!r} is not a behavior. Pass an instance of Behavior, or the name of a "
             f"registered one{at(user_line())}."
         )
 
@@ -134,7 +134,8 @@ class BehaviorGraph(Generic[T]):
         """The node at an index."""
         if not 0 <= index < len(self.nodes):
             raise GraphError(
-                f"There is no node {int(index)}: the graph has {len(self.nodes)}{at(user_line())}."
+                f"Node {int(index)} does not exist: the graph has "
+                f"{len(self.nodes)}{at(user_line())}."
             )
         return self.nodes[index]
 
@@ -165,7 +166,7 @@ class BehaviorGraph(Generic[T]):
         self._fresh = False
 
     def mut_node_operation(self, index: int, operation: Operation) -> None:
-        """Give a node another behaviour (another loss, say), on the same operands."""
+        """Replace the behavior of a node (for example a loss), with the same operands."""
         node = self.node(index)
         if isinstance(node.operation, Leaf):
             raise GraphError(f"Node {int(index)} is a leaf and computes nothing{at(user_line())}.")
@@ -235,7 +236,7 @@ class BehaviorGraph(Generic[T]):
         GraphError
             The graph has not been run forward since it was last changed.
         RuleError
-            A behaviour wrote what does not fit, or raised.
+            A behavior wrote a value that does not fit, or raised.
         """
         if not self._fresh:
             raise GraphError(

@@ -1,4 +1,4 @@
-"""Behaviours ready to use, registered by name.
+"""Behaviors ready to use, registered by name.
 
     add sub mul div neg      with T's own operators
     exp log tanh sigmoid     with NumPy's functions

@@ -1,8 +1,7 @@
 """Transformed: the transformers of style 004 (extend/op_classes/transformers.py) as backends.
 
 A transformer has one method for each operation, under the operation's name; that is all a backend
-that goes line by line needs.  An op class of that style, as a line of a graph, is asked for its
-`transform`.
+that runs node by node needs.  For a node of an op class of that style, its `transform` is called.
 """
 
 from __future__ import annotations

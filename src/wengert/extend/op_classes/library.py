@@ -102,7 +102,7 @@ class Apply(Op):
     def __init__(self, function: Callable[..., Any], *args: Any, name: str | None = None) -> None:
         super().__init__(*args, name=name or getattr(function, "__name__", None))
         if not callable(function):
-            raise OperandError(f"Apply of a {type(function).__name__}, which is no function.")
+            raise OperandError(f"Apply of a {type(function).__name__}, which is not a function.")
         self.function = function
 
     def transform(self, transformer: Any, *args: Any) -> Any:
@@ -118,7 +118,7 @@ class Apply(Op):
 def _pulled(function: Callable[..., Any], index: int) -> Callable[..., Any]:
     def contribution(t: Any, *operands: Any) -> Any:
         bar = pull(function, operands, t)[index]
-        return 0.0 if bar is None else bar  # a whole number: nobody asks for its derivative
+        return 0.0 if bar is None else bar  # an integer: it has no derivative
 
     return contribution
 

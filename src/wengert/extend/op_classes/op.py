@@ -367,7 +367,7 @@ def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str =
     for op in (dependent, *targets):
         if not isinstance(op, Op):
             raise GraphError(
-                f"deriv of or by a {type(op).__name__}, which is no op of the graph"
+                f"deriv of or by a {type(op).__name__}, which is not an op of the graph"
                 f"{at(user_line())}."
             )
     seed = OneLike(dependent) if error is None else as_op(error)

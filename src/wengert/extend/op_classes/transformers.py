@@ -159,7 +159,8 @@ class Computation:
         for op in (*self.wanted, *placeholders):
             if not isinstance(op, Op):
                 raise OperandError(
-                    f"A computation with a {type(op).__name__}, which is no op{at(user_line())}."
+                    f"A computation with a {type(op).__name__}, which is not an "
+                    f"op{at(user_line())}."
                 )
 
     def __call__(self, *values: Any, feed_dict: Mapping[Op, Any] | None = None) -> Any:

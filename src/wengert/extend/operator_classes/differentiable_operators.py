@@ -108,7 +108,7 @@ class Div(_Pair):
     elementary = True
 
     def get_data_type(self) -> np.dtype[Any]:
-        """Floating, also for whole numbers."""
+        """Floating point, also for integers."""
         return np.true_divide(*[np.ones((), p.data_type) for p in self.parents]).dtype
 
     def compute(self, x: Any, y: Any) -> Any:
@@ -123,7 +123,7 @@ class Div(_Pair):
 
 @maker("power")
 class Power(_Pair):
-    """x ** y; derivative by x is 0 where y is 0, by y is 0 where x is 0."""
+    """x ** y; the x derivative is 0 where y is 0, the y derivative where x is 0."""
 
     elementary = True
 

@@ -106,7 +106,7 @@ class GraphNode:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether a gradient may flow here: it depends on an input so, and is no whole number."""
+        """Whether it has a gradient: not an integer, and depends differentiably on an input."""
         return self.node_type.is_differentiable and self.data_type.kind in "fc"
 
     @property
@@ -257,7 +257,8 @@ class OperatorGraph:
         for p in params:
             if not p.is_differentiable:
                 raise NotDifferentiableError(
-                    f"A gradient by {p!r}: whole numbers, truth values, constants and what depends "
+                    f"A gradient with respect to {p!r}: integers, booleans, constants and what "
+                    "depends "
                     "on a shape only have none. Differentiate by an input, or a shared variable, "
                     f"of floating type{at(user_line())}."
                 )

@@ -152,7 +152,7 @@ class _OfSize(ConstantOperator):
         if not isinstance(maker_, Size | ConstantValue) or self.sizes[0].shape != ():
             raise ShapeError(
                 f"{self.name} of size {self.sizes[0]!r}: a size has to be known when the graph is "
-                f"made. Give a whole number, or graph.size(node, axis){at(user_line())}."
+                f"made. Pass an integer, or graph.size(node, axis){at(user_line())}."
             )
         self.n = int(maker_.compute() if isinstance(maker_, ConstantValue) else maker_.n)
 
@@ -187,7 +187,7 @@ class Eye(_OfSize):
 
 @maker("range")
 class Range(_OfSize):
-    """The whole numbers from zero, as many as the size says."""
+    """The integers from zero up to a size."""
 
     def __init__(self, graph: OperatorGraph, n: Any, data_type: Any = i64) -> None:
         super().__init__(graph, n, data_type)

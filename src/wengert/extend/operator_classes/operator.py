@@ -282,7 +282,7 @@ class InputOperator(OrphanOperator):
     """A value from outside."""
 
     def get_node_type(self) -> NodeType:
-        """INPUT; whole numbers and truth values have no derivative."""
+        """INPUT; integers and booleans have no derivative."""
         return NodeType.INPUT
 
 
@@ -295,7 +295,7 @@ class ConstantOperator(OrphanOperator):
 
 
 class LogicalOperator(AbstractOperator):
-    """A truth value: no derivative."""
+    """A boolean: no derivative."""
 
     def get_node_type(self) -> NodeType:
         """CONSTANT_DERIVED or INPUT_DERIVED_NON_DIFF."""
@@ -306,8 +306,8 @@ class LogicalOperator(AbstractOperator):
         return b8
 
     def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """Raise NotDifferentiableError: a truth value has no derivative."""
-        raise self.no_gradient("truth values have no derivative")
+        """Raise NotDifferentiableError: a boolean has no derivative."""
+        raise self.no_gradient("booleans have no derivative")
 
 
 class _OfParents(AbstractOperator):
@@ -332,7 +332,7 @@ class _OfParents(AbstractOperator):
 
 
 class LogicalUnary(LogicalOperator, _OfParents):
-    """A truth value for each element of one parent."""
+    """A boolean for each element of one parent."""
 
     def __init__(self, graph: OperatorGraph, parent: GraphNode) -> None:
         parent = graph.as_node(parent)
@@ -340,7 +340,7 @@ class LogicalUnary(LogicalOperator, _OfParents):
 
 
 class LogicalBinary(LogicalOperator, _OfParents):
-    """A truth value for each pair of elements of two parents."""
+    """A boolean for each pair of elements of two parents."""
 
     def __init__(self, graph: OperatorGraph, parent1: GraphNode, parent2: GraphNode) -> None:
         pair = [graph.as_node(parent1), graph.as_node(parent2)]

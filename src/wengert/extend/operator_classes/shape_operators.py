@@ -129,7 +129,7 @@ class Transpose(UnaryOperator):
 
 @maker("cast")
 class Cast(UnaryOperator):
-    """Another data type; to whole numbers it has no derivative."""
+    """A cast to another data type; casts to integers have no derivative."""
 
     elementary = True
 

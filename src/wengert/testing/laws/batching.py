@@ -1,4 +1,4 @@
-"""The law of batching: many rows at once are what a Python loop over the rows gives.
+"""The law of batching: a batch gives what a Python loop gives.
 
 The witness is eager execution of one row.  Each operand in turn has rows or is the same for all,
 in the first axis or in the last; then derivatives of each row, no rows at all, and a number of rows

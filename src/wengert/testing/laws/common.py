@@ -1,4 +1,4 @@
-"""The laws that every operation keeps, one function each.
+"""The laws of operations, one function each.
 
 A law takes an operation and a random generator and raises CheckError when it is broken.  They
 follow from what the operation says of itself: domain, oracle, examples.  `LAWS` lists them all,
@@ -93,12 +93,12 @@ def draw(interval: tuple[float, float], rng: np.random.Generator, shape: Any = (
 
 
 def is_condition(interval: tuple[float, float]) -> bool:
-    """Whether the bounds are False and True, which says that the operand is a truth value."""
+    """Whether the bounds are False and True, which means that the operand is a boolean."""
     return all(isinstance(bound, bool) for bound in interval)
 
 
 def is_whole(interval: tuple[float, float]) -> bool:
-    """Whether the bounds are whole numbers, which says that the operand is a whole number."""
+    """Whether the bounds are integers, which means that the operand is an integer."""
     return all(isinstance(bound, int) for bound in interval) and not is_condition(interval)
 
 

@@ -57,7 +57,7 @@ def hard_points(op: Any) -> list[tuple[Any, ...]]:
 
 def _has_exact_values(op: Any) -> bool:
     """Whether mpmath knows the values of an elementwise operation."""
-    # mpmath's nextafter gives the direction of the neighbour only
+    # mpmath's nextafter gives the direction of the neighbor only
     return is_elementwise(op) and isinstance(op.oracle, str) and op.name != "nextafter"
 
 

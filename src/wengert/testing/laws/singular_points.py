@@ -1,6 +1,6 @@
 """Laws of singular points: what was not chosen stays without influence, in graphs too.
 
-Eager sweeps look for NaN and start again guarded (docs/conventions.md, "a branch not taken").  A
+Eager passes look for NaN and are repeated guarded (docs/conventions.md, "a branch not taken").  A
 graph cannot look: strong zeros are written where an operation says that its partial can be singular
 and behind operations that give exact zeros to what was not chosen.
 

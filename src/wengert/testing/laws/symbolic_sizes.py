@@ -1,4 +1,4 @@
-"""The law of sizes with names: a graph built for sizes serves them all, or refuses.
+"""The law of symbolic sizes: a graph for symbolic sizes is right for all sizes, or an error.
 
 The lengths of the example's operands, and of what parameters say of them, get names: equal lengths
 one name.  What an operation does not permit stays a number: as many as possible are named.  Value
@@ -37,7 +37,7 @@ FREE = ("elementwise", "reduction", "contraction")  # kinds that permit every le
 
 @law
 def symbolic_sizes_agree(op: Any, rng: np.random.Generator) -> None:
-    """A graph for sizes with names gives what eager execution gives, at several sizes."""
+    """A graph for symbolic sizes gives what eager execution gives, at several sizes."""
     sizes_agree(op, rng, lambda graph, args: graph(*args), RTOL)
 
 
@@ -64,7 +64,7 @@ def sizes_agree(
         operands = [_resized(op, a, larger, rng) for a in args]
         check(operands, _with(params, larger), larger)
     if tried and not named and examples is None and not op.effects.value_dependent_shape:
-        raise CheckError(f"{op.name} permits no size with a name in any of its examples.")
+        raise CheckError(f"{op.name} permits no symbolic size in any of its examples.")
 
 
 def _lengths(args: Any) -> list[int]:

@@ -1,4 +1,4 @@
-"""Laws of operations in graphs: what is written down runs to what eager execution gives.
+"""Laws of operations in graphs: a traced operation gives what eager execution gives.
 
 The witness is eager execution itself, which the laws in laws.py hold against oracles and
 differences.  Each law traces the operation, or a derivative of it, runs the graph by the
@@ -6,7 +6,7 @@ interpreter, and compares.
 
     traced_values_agree        values, and the spec of every line
     traced_derivatives_agree   both modes, first and second order, and the levels of the lines
-    symbolic_sizes_agree       lengths with names instead of numbers, run at two sets of sizes
+    symbolic_sizes_agree       symbolic sizes instead of numbers, run at two sets of sizes
     strong_zeros_agree         what was not chosen stays without influence
     singular_is_declared       an operation says so if its partial can be infinite
 """

@@ -1,4 +1,4 @@
-"""Fixed points: x = f(a)(x), and its derivative by `a` without that of the steps.
+"""Fixed points x = f(a)(x), with implicit derivatives with respect to `a`.
 
 At the fixed point dx = (I - J)^-1 (df/da) da, where J is the derivative of f(a) by x; so the
 cotangent w = g + J' w is a fixed point, too, and w df/da the gradient.
