@@ -82,7 +82,7 @@ def test_sizes_have_to_be_given():
     with pytest.raises(ArgumentError, match="the size k is not in this graph"):
         report(graph, n=5, k=2)
     for bad in (0, -1, 2.5, True):
-        with pytest.raises(ArgumentError, match="no whole number of at least one"):
+        with pytest.raises(ArgumentError, match="not a positive integer"):
             report(graph, n=bad)
 
 

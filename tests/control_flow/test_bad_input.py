@@ -229,7 +229,7 @@ IN_STEPS = {
     "no function": (
         lambda x: wg.while_loop(True, lambda c: c, x),
         ArgumentError,
-        r"while_loop of True, which is no function",
+        r"while_loop of True, which is not a function",
     ),
     "no branches": (
         lambda x: wg.switch(0, [], x),
@@ -244,7 +244,7 @@ IN_STEPS = {
     "a branch is a number": (
         lambda x: wg.switch(0, [np.sin, 3], x),
         ArgumentError,
-        r"switch of 3, which is no function",
+        r"switch of 3, which is not a function",
     ),
     "index is a float": (
         lambda x: wg.switch(x[0], [np.sin, np.cos], x),

@@ -7,10 +7,11 @@ import wengert as wg
 from wengert._engine.core.op import REGISTRY, lookup
 from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, Cost, call, facts
 from wengert._engine.kinds.elementwise import Elementwise
+from wengert._engine.serialization.verify_specs import is_library
 from wengert.onnx.exporter import elementwise as exporter
 
 lookup("sin")  # every family is loaded by now
-OPS = {n: op for n, op in REGISTRY.items() if not n.startswith("special.")}
+OPS = {n: op for n, op in REGISTRY.items() if is_library(op) and not n.startswith("special.")}
 
 
 def ufunc_of(op):

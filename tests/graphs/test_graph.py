@@ -107,7 +107,7 @@ def test_names_are_unique_and_scoped(graph):
     assert graph.name_of(graph.line("second/exp")) == "second/exp"
     with pytest.raises(GraphError, match=r"Did you mean .*second/exp"):
         graph.line("second/ex")
-    with pytest.raises(GraphError, match="no line of this graph"):
+    with pytest.raises(GraphError, match="not a node of this graph"):
         graph.line(99)
 
 

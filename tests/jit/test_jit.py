@@ -338,7 +338,7 @@ def test_refusals():
         wg.jit(np.sin, islands="maybe")
     with pytest.raises(ArgumentError, match="threads"):
         wg.jit(np.sin, threads=0)
-    with pytest.raises(ArgumentError, match="no function"):
+    with pytest.raises(ArgumentError, match="not a function"):
         wg.jit(3)
     with pytest.raises(LookupError, match="no backend"):
         wg.jit(np.sin, backend="fortran")

@@ -461,7 +461,9 @@ def test_the_clock_of_the_system(monkeypatch):
 
 
 def test_errors():
-    with pytest.raises(ArgumentError, match=r"profile of 3.0, which is no function.*profile\(f\)"):
+    with pytest.raises(
+        ArgumentError, match=r"profile of 3.0, which is not a function.*profile\(f\)"
+    ):
         wg.profile(3.0)
     with pytest.raises(ArgumentError, match="threads: fused is compiled already"):
         wg.profile(wg.jit(fused), threads=1)

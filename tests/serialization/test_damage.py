@@ -332,7 +332,7 @@ CHANGES = {
     "too few operands": (setting("lines", tanh, 2, []), "tanh"),
     "too many operands": (lambda g: g["lines"][tanh(g)].__setitem__(2, [0, 0, 0]), "tanh"),
     "unknown parameter": (setting("lines", tanh, 4, {"params": {"dict": [["axis", 1]]}}), "tanh"),
-    "params are a list": (setting("lines", tanh, 4, {"params": [1]}), "parameters"),
+    "params are a list": (setting("lines", tanh, 4, {"params": [1]}), "parameter names"),
     "wrong spec": (lambda g: g["specs"].__setitem__(
         g["lines"][position(g, "argsort")][3], ["int64", ["n", 4]]), "the file says"),
     "wrong dtype": (lambda g: g["specs"].__setitem__(

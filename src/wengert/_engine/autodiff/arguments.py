@@ -17,7 +17,7 @@ from wengert._engine.core import pytree, recording
 from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
 from wengert._engine.core.node import Constant, Node, constant
-from wengert._engine.core.validation import whole_numbers, words
+from wengert._engine.core.validation import integers, words
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .cotangent_space import zeros
@@ -170,7 +170,7 @@ def _positions(
     names = words(argnames, f"{what}: argnames")
     numbers: list[int] = []
     if argnames is None or not isinstance(argnums, int) or argnums != 0:
-        numbers = whole_numbers(argnums, f"{what}: argnums")
+        numbers = integers(argnums, f"{what}: argnums")
     positions = []
     for n in numbers:
         if not -len(args) <= n < len(args):

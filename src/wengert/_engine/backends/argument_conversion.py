@@ -27,7 +27,7 @@ def fitted(value: Any, spec: Spec, name: str) -> Any:
     ----------
     value : array_like or Tensor
     spec : Spec
-        Of the input; its shape may have sizes with a name.
+        Of the input; its shape may have symbolic sizes.
     name : str
         Of the input, for messages.
 
@@ -82,7 +82,7 @@ def _array(value: Any, name: str) -> Any:
         ) from error
     if array.dtype.kind not in _RANK:
         raise DtypeError(
-            f"{name} was given {_spelled(value)}, which is no number and no array of numbers"
+            f"{name} was given {_spelled(value)}, which is not a number and no array of numbers"
             f"{at(user_line())}."
         )
     return array

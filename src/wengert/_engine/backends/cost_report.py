@@ -54,7 +54,7 @@ class LoopCost:
     taken : int
         Bytes that every step reads from outside.
     stacked : int
-        Bytes that each step leaves behind: results, and what is kept for the way back.
+        Bytes that each step leaves behind: results, and what is kept for the backward pass.
     """
 
     steps: int | None
@@ -259,7 +259,7 @@ def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) ->
     Raises
     ------
     ArgumentError
-        A size is missing, unknown, or no whole number of at least one.
+        A size is missing, unknown, or not a positive integer.
     ShapeError
         The graph does not serve these sizes.
 
@@ -314,7 +314,7 @@ def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
     for name, number in given.items():
         if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 1:
             raise ArgumentError(
-                f"the size {name} = {number!r} is no whole number of at least one{at(user_line())}."
+                f"the size {name} = {number!r} is not a positive integer{at(user_line())}."
             )
     chosen = {k: int(v) for k, v in given.items()}
     for requirement in graph.requirements:

@@ -1,4 +1,4 @@
-"""Profile: how long each line of a graph takes, seen by a clock.
+"""Profile: how long each node of a graph takes, seen by a clock.
 
 The interpreter's own steps run, with a clock around each; so what is measured is what runs, memory
 that is used again included.  A clock costs about 0.1 microseconds a step.
@@ -36,7 +36,7 @@ Event = tuple[int, float, float]  # of one step: its line, when it began, how ma
 
 @dataclass(frozen=True)
 class LineTime:
-    """How long one line of the graph took.
+    """How long one node of the graph took.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class LineTime:
 
 
 class Profile:
-    """How long the lines of a graph took; ``print`` it.
+    """How long the nodes of a graph took; ``print`` it.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Profile:
     runs : int
         How many times the graph ran.
     inside : dict
-        For lines of loops and choices the lines of their bodies, with their shares of the time as
+        For lines of loops and branches the lines of their bodies, with their shares of the time as
         they were found in the last run.
     """
 
@@ -93,7 +93,7 @@ class Profile:
         self.lines = tuple(_line(i, nodes[i], seconds) for i, seconds in sorted(least.items()))
 
     def look_inside(self, graph: Graph, clocked: Mapping[Body, Mapping[int, float]]) -> None:
-        """Share the time of loops and choices out among the lines of their bodies.
+        """Share the time of loops and branches out among the lines of their bodies.
 
         Parameters
         ----------
@@ -262,7 +262,7 @@ def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
     Raises
     ------
     ArgumentError
-        `repeat` is no positive whole number.
+        `repeat` is not a positive integer.
     """
     if not isinstance(repeat, int) or repeat < 1:
         raise ArgumentError(f"repeat={repeat!r}: run at least once{at(user_line())}.")

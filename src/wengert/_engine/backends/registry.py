@@ -176,7 +176,7 @@ def is_backend(name: str) -> bool:
 
 
 def _found() -> Iterable[Any]:
-    # importlib.metadata imports what reads e-mail, 20 ms that most processes need not wait for.
+    # Imported lazily: importlib.metadata imports `email`, which takes 20 ms.
     found: Iterable[Any] = import_module("importlib.metadata").entry_points(group=GROUP)
     return found
 

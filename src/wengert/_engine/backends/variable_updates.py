@@ -161,7 +161,7 @@ def _lock_of(owner: Any) -> Any:
 
 
 def locks_of(owners: Sequence[Any]) -> list[Any]:
-    """The locks of some variables, in one order for all, so that nobody waits in a ring."""
+    """The locks of some variables in a global order, to avoid deadlock."""
     return [_lock_of(o) for _, o in sorted({id(o): o for o in owners}.items())]
 
 

@@ -1,11 +1,11 @@
-"""Rebuild: a list copied line by line with something changed.
+"""Copying graphs with changes.
 
-rebuilt    new lines wherever an operand has changed, the old ones elsewhere
-settled    a list as a graph keeps it: without lines that only stand for another, owning its
+rebuilt    new nodes wherever an operand has changed, the old ones elsewhere
+settled    a finished trace as a graph: without nodes that only stand for another, owning its
            constants
-valueless  a line that was recorded with values, without them; `check_general` refuses one that
+valueless  a node that was recorded with values, without them; `check_general` refuses one that
            may be right for those values only
-is_older   whether a line was there before a trace began
+is_older   whether a node existed before a trace began
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .node import CONSTANT, INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, con
 from .node_info import NodeInfo
 from .op import Op
 
-CAPTURED = Leaf("captured")  # the value of a line from outside, which is still its derivative's way
+CAPTURED = Leaf("captured")  # an outer node; gradients still flow to it
 
 
 def rebuilt(
@@ -30,7 +30,7 @@ def rebuilt(
     new: Mapping[Node, Node] | None = None,
     change: Callable[[Node, tuple[Any, ...]], Node | None] | None = None,
 ) -> dict[Node, Node]:
-    """For each line of a list what takes its place.
+    """For each node of a graph what takes its place.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The one door: every operation meets its operands in `apply`.
+"""`apply`: every operation meets its operands in `apply`.
 
 Recording, checking and counting live here and nowhere else.  An operation runs on the plain
 values of its operands; if one of them is recorded, the result is a handle on a new node, and the
@@ -247,7 +247,7 @@ class Operation(Op):
         return make
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Run on plain values, or go through the one door when a handle is among them."""
+        """Run on plain values, or go through `apply` when a handle is among them."""
         for a in args:
             if isinstance(a, Handle):
                 return apply(self, args, params)

@@ -1,13 +1,13 @@
-"""Blocks: what holds in a block of the program, and stops to hold in whatever order blocks end.
+"""Dynamically scoped values that tolerate out-of-order exit (generators, coroutines, threads).
 
-A block in a generator or coroutine may end late, after blocks that were opened later, or in another
-context or thread than it began in.  So ending one does not put a former value back
-(`Token.reset`, which fails or revives what has ended): it marks the block as ended, and whoever
-looks sees the innermost one that has not.
+A block in a generator or coroutine may end after blocks that were opened later, or in another
+context or thread than it began in.  So ending one does not restore an earlier value
+(`Token.reset`, which fails or revives what has ended): it marks the block as ended, and a read
+returns the value of the innermost block that has not.
 
-    Block      one of them: its value, the block around it, whether it has ended
-    Blocks     all of one sort, as a context variable: threads and tasks see their own
-    Openings   how many of some sorts are open in any thread, for whoever has no time to look
+    Block      one block: its value, the block around it, whether it has ended
+    Blocks     the blocks of one variable, as a context variable: threads and tasks see their own
+    Openings   how many blocks are open in any thread, for hot paths that cannot read the variable
 """
 
 from __future__ import annotations
@@ -40,8 +40,11 @@ class Block(Generic[T]):
         self._owner: weakref.ref[Any] | None = None
 
     def end_with(self, owner: object) -> None:
-        """End with what is about to open it, if Ctrl-C comes before anybody can."""
-        # Kept here, not with the owner: in a ring of garbage both would go, and nobody be called.
+        """Tie the lifetime of the block to `owner`.
+
+        So an interrupt before ``__exit__`` can run does not leave it open.
+        """
+        # Kept here, not at the owner: in a garbage cycle both would go, and no callback would run.
         self._owner = weakref.ref(owner, self.end)
 
 
@@ -58,15 +61,15 @@ class Blocks(Generic[T]):
     Examples
     --------
     >>> from wengert._engine.core.dynamic_scope import Block, Blocks
-    >>> colours = Blocks("colours", "none")
+    >>> colors = Blocks("colors", "none")
     >>> red, blue = Block("red"), Block("blue")
-    >>> colours.open(red)
-    >>> colours.open(blue)
+    >>> colors.open(red)
+    >>> colors.open(blue)
     >>> red.end(True)
-    >>> colours.get()
+    >>> colors.get()
     'blue'
     >>> blue.end(True)
-    >>> colours.get()
+    >>> colors.get()
     'none'
     """
 
@@ -78,7 +81,7 @@ class Blocks(Generic[T]):
         self._default = default
 
     def get(self) -> T:
-        """What holds here."""
+        """The value in this context."""
         block = self._look()
         if block is None:
             return self._default
@@ -95,17 +98,17 @@ class Blocks(Generic[T]):
         return block
 
     def open(self, block: Block[T]) -> None:
-        """Let a block begin here."""
+        """Begin a block in this context."""
         block.outer = self.innermost()
         self._innermost.set(block)
 
     def forget(self) -> None:
-        """Let go of blocks that have ended."""
+        """Release blocks that have ended."""
         self._innermost.set(self.innermost())
 
 
 class Opening:
-    """That a block is open, for as long as its owner keeps this; see `Openings`."""
+    """A token of an open block, held by its owner; see `Openings`."""
 
     __slots__ = ("__weakref__", "reference")
 
@@ -145,7 +148,7 @@ class Openings:
         self._lock = lock()
 
     def begin(self) -> Opening:
-        """Count a block that begins."""
+        """Count one block more."""
         opening = Opening()
         opening.reference = weakref.ref(opening, self._left.discard)
         self._left.add(opening.reference)
@@ -153,12 +156,12 @@ class Openings:
         return opening
 
     def end(self, opening: Opening) -> None:
-        """Count it no longer."""
+        """Count it no more."""
         self._left.discard(opening.reference)
         self.recount()
 
     def recount(self) -> None:
-        """See which are left."""
+        """Update the count."""
         with self._lock:
             self.count = len(self._left)
             if self.cell is not None:

@@ -116,7 +116,7 @@ class Graph:
         Parameters
         ----------
         new : mapping from Node to Node
-            For lines of this graph what stands in their place; others stay.
+            For nodes of this graph what stands in their place; others stay.
         """
         return type(self)(
             *[new.get(n, n) for n in self.outputs],
@@ -153,7 +153,7 @@ class Graph:
             return self._index[node]
         except (KeyError, TypeError):
             what = repr(node) if isinstance(node, Node) else f"a {type(node).__name__}"
-            raise GraphError(f"{what} is not a line of this graph{at(user_line())}.") from None
+            raise GraphError(f"{what} is not a node of this graph{at(user_line())}.") from None
 
     def operands(self, index: int) -> tuple[int, ...]:
         """The lines that a line uses, in order."""
@@ -198,7 +198,7 @@ class Graph:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The name of each line, no two alike."""
+        """The name of each line, all different."""
         return unique_names(self.nodes)
 
     @cached_property
@@ -211,7 +211,7 @@ class Graph:
         Raises
         ------
         GraphError
-            It is not in this graph; the message lists names that look alike.
+            It is not in this graph; the message lists similar names.
         """
         if isinstance(item, Handle):
             item = item.node
@@ -222,12 +222,12 @@ class Graph:
                 return self._by_name[item]
             near = difflib.get_close_matches(item, self.names, 3)
             hint = f" Did you mean {', '.join(near)}?" if near else ""
-            raise GraphError(f"no line of this graph is named {item!r}.{hint}{at(user_line())}")
+            raise GraphError(f"no node of this graph is named {item!r}.{hint}{at(user_line())}")
         try:
             return self.nodes[operator.index(item)]
         except (IndexError, TypeError) as error:
             raise GraphError(
-                f"{item!r} is no line of this graph, which has {len(self)}. Give an index, a "
+                f"{item!r} is not a node of this graph, which has {len(self)}. Give an index, a "
                 f"name, a tensor or a node{at(user_line())}."
             ) from error
 
@@ -341,7 +341,7 @@ class Graph:
         """Check that this is a valid Wengert list, and return it.
 
         Every operand comes before its use, no line comes twice, every spec is what the operation
-        infers from the specs of its operands; in the bodies of loops and choices, too.
+        infers from the specs of its operands; in the bodies of loops and branches, too.
 
         Raises
         ------
@@ -379,7 +379,7 @@ class Graph:
 
 
 def _verify_inside(body: Graph, line: str) -> None:
-    """Verify what a loop or choice does."""
+    """Verify what a loop or branch does."""
     try:
         body.verify()
     except GraphError as error:

@@ -7,7 +7,7 @@ either order.  What has no operands is the same
     a variable     if it is the same tensor's
     a constant     if dtype, shape and bytes are the same (so NaN is itself, and 0.0 is not -0.0)
 
-Each line gets a number, equal lines the same one, in one walk over the list: linear, no recursion.
+Each line gets a number, equal lines the same one, in one pass over the list: linear, no recursion.
 Nothing is known here of algebra: x + y is y + x, but x + x is not 2 * x (rewrite/ knows that).
 
     equals          of two lines or two graphs

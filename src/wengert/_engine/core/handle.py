@@ -182,7 +182,7 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
 
 
 def expect_views(handle: Handle) -> None:
-    """Make it quick to see that a tensor has no views, for who asks again and again."""
+    """Create the list of views, so that repeated checks avoid an AttributeError."""
     if getattr(handle, "_views", None) is None:
         handle._views = []  # type: ignore[attr-defined]
 

@@ -1,12 +1,12 @@
-"""Numbered: what is looked up by number while a graph is built: rows of a table, classes.
+"""Errors of lookups by number (rows of an embedding table, classes) in graphs.
 
-Eagerly the numbers are looked at, and one that nothing has is refused by name.  In a graph they are
-known when it runs; it finds that an index is out of bounds, and knows only that.  So the line that
-looks up says what it is for, and where it fails the error is the eager one.
+Eagerly the numbers are checked, and one that is out of range is refused with the name of the
+function.  In a graph they are known when it runs, and NumPy reports only that an index is out of
+bounds.  So the node of the lookup states what it is for, and its error is the eager one.
 
-    places       numbers as an index; below zero there is nothing, and not the last
-    say          note at a line what is looked up there
-    complaint    the error of a line that says so
+    places       numbers as an index; a negative number is out of range, and not from the end
+    say          state at a node what is looked up there
+    complaint    the error of such a node
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def places(numbers: Any, count: Any) -> Any:
     Parameters
     ----------
     numbers : Tensor
-        Whole numbers that a graph computes.
+        Integers that a graph computes.
     count : Length
     """
     if numbers.dtype.kind == "u":

@@ -1,7 +1,7 @@
-"""Integers: Python's whole numbers beside arrays of whole numbers, where no value is known yet.
+"""Integers: Python's integers beside arrays of integers, where no value is known yet.
 
 NumPy converts a Python integer to the dtype of the array beside it and refuses one that does not
-fit, `int8_array * 200`, and a negative exponent of whole numbers.  While a graph is built, NumPy is
+fit, `int8_array * 200`, and a negative exponent of integers.  While a graph is built, NumPy is
 asked with an array of ones and the integer itself.
 
     fitted    the operands, or the error that NumPy would raise

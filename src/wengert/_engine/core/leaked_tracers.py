@@ -1,12 +1,12 @@
-"""Kept: tensors that a function being traced kept for later, when its trace has ended.
+"""Leaked tracers: tensors of a trace that are used after it has ended.
 
 A tensor of a trace stands for a value that is known when the graph runs, and only inside of it: an
 input of a traced function, the carry of a loop.  Appended to a list outside and used afterwards it
-means nothing; used in another graph it would be an input that nobody feeds.
+has no meaning; in another graph it would be an input that is never fed.
 
-    ended     note at the inputs of a trace that it has ended, and what was traced
-    source    the input of a trace that has ended, which a line is computed from
-    refuse    raise GraphError for a list that uses one
+    ended     mark the inputs of a trace that has ended, with the name of the traced function
+    source    the input of an ended trace that a node is computed from
+    refuse    raise GraphError for a graph that uses one
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _trace(node: Node) -> tuple[str, int]:
 
 
 def traced_function(node: Node) -> str:
-    """What was traced when such an input was one."""
+    """The name of the function whose trace the input belongs to."""
     return _trace(node)[0]
 
 

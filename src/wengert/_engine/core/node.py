@@ -8,7 +8,7 @@ a spec instead).  Nothing else differs.  Three kinds of line:
     Discrete    depends on an input, but its derivative is known to be zero: a comparison, an
                 argmax, a floor                             (INPUT_DERIVED_NON_DIFF)
 
-They are told apart by their exact type because every sweep asks this of every argument, next to
+They are distinguished by their exact type because every sweep asks this of every argument, next to
 the question whether the argument is a node at all: `type(a) is Node` answers both.  An argument
 that met the operation as a plain number or array stands in `args` as it is; `inputs` shows it as
 a Constant.

@@ -64,7 +64,7 @@ class NodeInfo:
     saved : pytree, optional
         Residuals of a function with a custom rule that ran with values (control_flow/custom.py).
     line : Node, optional
-        Of a node made during lowering, the line of the graph that it is a part of.
+        Of a node made during lowering, the node of the graph that it is a part of.
     """
 
     spec: Any = None

@@ -71,7 +71,8 @@ class Sweep:
         """The operands of a line that are (co)tangents of a derivative before this one.
 
         What that derivative made of such an operand is zero where the operand is, and so is its
-        own derivative by everything else: the zero of a branch not taken is a zero at all orders.
+        own derivative with respect to everything else: the zero of a branch not taken is a zero
+        at all orders.
         """
         if not self.guarded:
             return ()
@@ -81,7 +82,7 @@ class Sweep:
 
 
 def linear_in(node: Node) -> tuple[int, ...]:
-    """The operands of a line of a graph that are (co)tangents which may be zero by a choice."""
+    """The operands of a node of a graph that are (co)tangents which may be zero by a choice."""
     return () if node.info is None else node.info.linear
 
 
@@ -195,7 +196,7 @@ class Op:
         return made
 
     def batch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State how many rows are treated together (a decorator); `vmap` asks it.
+        """State how a batch are treated together (a decorator); `vmap` asks it.
 
         The rule is ``rule(args, batched, size, **params)``: `batched` says of each operand whether
         its first axis are the rows, of which there are `size`; the result has them first too.
@@ -207,7 +208,7 @@ class Op:
     def batched(
         self, args: Sequence[Any], batched: Sequence[bool], size: Any, params: dict[str, Any]
     ) -> Any:
-        """The result of many rows at once, by the rule stated, else by that of the kind.
+        """The result of a batch at once, by the rule stated, else by that of the kind.
 
         NotImplemented if neither says how.
         """
@@ -218,7 +219,7 @@ class Op:
         return self.batched_as_kind(args, batched, size, params)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """How all operations of the kind treat many rows; NotImplemented where they differ."""
+        """How all operations of the kind treat a batch; NotImplemented where they differ."""
         return NotImplemented
 
     def no_rule(self, node: Node) -> NotDifferentiableError:
@@ -259,7 +260,7 @@ def lookup(name: str) -> Any:
     Raises
     ------
     RegistryError
-        There is none; the message lists names that look alike.
+        There is none; the message lists similar names.
     """
     try:
         return REGISTRY[name]

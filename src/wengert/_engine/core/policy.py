@@ -95,7 +95,7 @@ def policy(
     cast : {"quiet", "warn", "raise"}
         Operands of different dtypes; Python numbers take the other's and do not count.
     independent : {"zero", "warn", "raise"}, optional
-        A derivative by something the output does not depend on, where the call of ``grad``
+        A derivative with respect to something the output does not depend on, where ``grad``
         does not say (``unconnected=``).
     max_float, max_int : dtype, optional
         The widest allowed; wider results are cast down.

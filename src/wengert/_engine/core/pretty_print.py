@@ -3,7 +3,7 @@
     %0 = input x             float64[3]
     %1 = scan %0             (float64[3], float64[10,3])     [body=<step>, carried=1, length=10]
 
-One row for each line; what loops and choices do comes below, indented, each body once, under the
+One row for each line; what loops and branches do comes below, indented, each body once, under the
 name that stands in the lines that have it.
 
     printed   the text

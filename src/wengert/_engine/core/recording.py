@@ -1,4 +1,4 @@
-"""Recording state: whether operations on tensors are written down.
+"""Recording state: whether operations on tensors are recorded.
 
 The state is a context variable, so threads and asyncio tasks do not see each other's `no_grad`.
 Reading it costs time in every operation, hence the module also counts how many blocks of it
@@ -135,19 +135,19 @@ _session: Blocks[Session | None] = Blocks("wengert_session", None)
 
 
 def current_trace() -> Session | None:
-    """The trace that is going on here, or None."""
+    """The active trace, or None."""
     opened = _session.get() if switches.count else None
     return None if opened is None or opened.watching else opened
 
 
 def recording_session() -> Session | None:
-    """The session that writes down or keeps what happens here, while tracing or not; or None."""
+    """The active session, unless it only runs NaN checks; or None."""
     opened = _session.get() if switches.count else None
     return opened if opened is None or opened.checks is None else None
 
 
 def innermost_session() -> Session | None:
-    """The session that notes the user's lines here, if only for a message; or None."""
+    """The active session, of any kind; or None."""
     return _session.get() if switches.count else None
 
 

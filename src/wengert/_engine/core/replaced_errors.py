@@ -77,7 +77,7 @@ def hidden(error: Exception) -> WengertError | None:
 
     Where `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
     in its place, `struct.pack` that it is no float; where the length of an array is a traced
-    number, NumPy says that it is no integer.
+    number, NumPy says that it is not an integer.
     """
     if isinstance(error, WengertError):
         return None

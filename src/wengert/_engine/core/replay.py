@@ -1,7 +1,7 @@
-"""Again: the lines of a list written down again, on other tensors.
+"""Replay: the nodes of a graph recorded again on other tensors (inlining a call of a graph).
 
-Calling a graph with tensors does this, so that graphs go into functions and other graphs, and
-derivatives pass through them: each line meets its operation anew, at the one door.
+Calling a graph with tensors does this, so that graphs can be used in functions and other graphs,
+and derivatives pass through them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def inline_graph(
     instead: Instead | None = None,
     highest: int | None = None,
 ) -> list[Any]:
-    """The lines written down again with tensors in the place of the inputs.
+    """The lines recorded again with tensors in the place of the inputs.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ def probed(op: Any, specs: Sequence[Any], params: Mapping[str, Any]) -> Any:
 
 
 def has_sizes(specs: Sequence[Any], params: Mapping[str, Any]) -> bool:
-    """Whether a size with a name occurs in the operands or the parameters."""
+    """Whether a symbolic size occurs in the operands or the parameters."""
     if params and sizes_of(params if type(params) is dict else dict(params)):
         return True
     return any(is_symbolic(lengths_of(spec)) for spec in specs)

@@ -1,11 +1,11 @@
-"""Places: where a line of the list stands in the user's program.
+"""Source locations: where a node of the graph stands in the user's program.
 
-`errors.user_line` writes it down as text, ``file.py:12, in f``, because text is quick to make, to
-keep in a file and to put at the end of a message.  Whoever needs the parts takes it apart here.
+`errors.user_line` gives it as text, ``file.py:12, in f``, which is quick to make, to save and to
+append to a message.  This module parses it.
 
-    Place      file, line and function; what stands there is read when it is asked for
-    place_of   the text taken apart
-    spot_of    file and line, whatever function it is in
+    Place      file, line and function; the source text is read when it is asked for
+    place_of   the parsed text
+    spot_of    file and line, without the function
     short      file and line without folders, ``file.py:12``
 """
 

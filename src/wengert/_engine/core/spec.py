@@ -18,7 +18,7 @@ import numpy as np
 
 from .symbolic.dim import Length, replaced
 
-Shape = tuple[Any, ...]  # of Length: a length may be a size with a name
+Shape = tuple[Any, ...]  # of Length: a length may be a symbolic size
 _PYTHON_DTYPE = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),
@@ -150,5 +150,5 @@ def shown(spec: Any) -> str:
 
 
 def is_inexact(dtype: np.dtype[Any]) -> bool:
-    """Whether a derivative by a value of this dtype makes sense (floating or complex)."""
+    """Whether values of this dtype have derivatives: floating or complex numbers."""
     return dtype.kind in "fc"

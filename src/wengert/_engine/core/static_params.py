@@ -68,7 +68,7 @@ class Same:
 
 
 def normalised(x: Any) -> Any:
-    """A parameter with Python's whole numbers and truth values in the place of NumPy's."""
+    """A parameter with Python's integers and booleans in the place of NumPy's."""
     kind = type(x)
     if kind is tuple or kind is list:
         return kind(map(normalised, x))

@@ -52,7 +52,7 @@ class Body(Graph):
                 raise TraceError(
                     f"{self.name}: a value that is traced outside of it ({node.spec}) is used "
                     "inside without being handed in. A rule (wengert.custom_vjp, custom_jvp, "
-                    "extend.primitive) that a loop or choice needs cannot close over such a value: "
+                    "extend.primitive) that a loop or branch needs cannot close over such a value: "
                     "pass it as an argument of the function, with None as its cotangent"
                     f"{at(user_line())}."
                 )

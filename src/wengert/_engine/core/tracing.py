@@ -1,11 +1,11 @@
-"""Tracing: the half of the one door behind which values are not known yet.
+"""Tracing: the half of `apply` behind which values are not known yet.
 
 `record` is what `apply` does when an operand has a spec and no value: it infers the spec of the
 result, checks it against the chosen policies, and writes the line down with everything a reader of
 the graph will want to know: the user's line, scope, gradient level.
 
     placeholder   a line whose value will be fed
-    size_value    a size with a name, as a value
+    size_value    a symbolic size, as a value
     record        one operation on operands of which at least one is traced
     Derivation    what a sweep says of the lines it writes: level, and the line they stem from
     level_above   the order of derivative that a sweep writes
@@ -49,7 +49,7 @@ SIZE = Leaf("size")
 
 
 def placeholder(spec: Spec, name: str | None = None, differentiable: bool | None = None) -> Node:
-    """A line whose value will be fed; an integer or a truth value has no derivative."""
+    """A line whose value will be fed; an integer or a boolean has no derivative."""
     if differentiable is None:
         differentiable = is_inexact(spec.dtype)
     cls = Node if differentiable else Discrete
@@ -60,13 +60,13 @@ _INTEGER = Spec((), np.dtype(np.int64), weak=True)
 
 
 def size_node(size: Dim) -> Node:
-    """A size with a name as a line of the list."""
+    """A symbolic size as a node of the graph."""
     return Discrete(SIZE, (), {"size": size}, None, NodeInfo(_INTEGER))
 
 
 @register_value
 def size_value(size: Dim) -> Any:
-    """A size with a name as a value, to compute with beside tensors."""
+    """A symbolic size as a value, to compute with beside tensors."""
     return wrap(size_node(size))
 
 
@@ -345,7 +345,7 @@ def record(
         return record(op, [_as_integer(a) for a in inputs], params, weak)
     if None in specs:
         odd = next(type(a).__name__ for a, s in zip(inputs, specs, strict=True) if s is None)
-        raise DtypeError(f"{op.name} of a {odd}, which is no number{at(user_line())}.")
+        raise DtypeError(f"{op.name} of a {odd}, which is not a number{at(user_line())}.")
     if weak and op.name == "power" and specs[0].dtype.kind == "b" and _is_two(inputs[1]):
         return record(lookup("square"), inputs[:1], params, weak)
     if int in map(type, inputs) and not all([type(a) is not int or 0 <= a < 128 for a in inputs]):
@@ -380,7 +380,7 @@ def record(
     return handle if policy is None else policy.capped(handle)
 
 
-# Python's operators take truth values of Python as the integers 0 and 1, NumPy's do not.
+# Python's operators take booleans of Python as the integers 0 and 1, NumPy's do not.
 _COUNTING = frozenset(
     "add subtract multiply power floor_divide remainder left_shift right_shift negative positive "
     "absolute".split()
@@ -389,7 +389,7 @@ _TRUTH = Spec((), np.dtype(np.bool_), weak=True)
 
 
 def _is_two(a: Any) -> bool:
-    """Whether it is Python's 2: NumPy's operator then squares, which leaves truth values int8."""
+    """Whether it is Python's 2: NumPy's operator then squares, which leaves booleans int8."""
     return type(a) is int and a == 2
 
 

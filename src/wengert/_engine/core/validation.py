@@ -1,9 +1,10 @@
-"""Given: checks of arguments that are of one kind only, with messages of one form.
+"""Validation of single arguments, with messages of one form.
 
-function       something that can be called
-word           a text that is not empty
-words          one or several
-whole_numbers  one or several
+function    a callable
+word        a non-empty string
+words       one string, or several
+integers    one integer, or several
+spelled     what was given, in a few words
 """
 
 from __future__ import annotations
@@ -29,42 +30,45 @@ def spelled(x: Any) -> str:
 
 
 def function(x: Any, what: str) -> None:
-    """Refuse what cannot be called."""
+    """Raise ArgumentError if something is not callable."""
     if not callable(x):
         raise ArgumentError(
-            f"{what} of {spelled(x)}, which is no function. Give a function of arrays"
+            f"{what} of {spelled(x)}, which is not a function. Give a function of arrays"
             f"{at(user_line())}."
         )
 
 
 def word(x: Any, what: str) -> str:
-    """A text that is not empty."""
+    """A non-empty string, or ArgumentError."""
     if not isinstance(x, str) or not x:
-        raise ArgumentError(f"{what} is {spelled(x)}. Give it a word{at(user_line())}.")
+        raise ArgumentError(
+            f"{what} must be a non-empty string, not {spelled(x)}{at(user_line())}."
+        )
     return x
 
 
 def words(x: Any, what: str) -> list[str]:
-    """One or several words, as a list; None is none."""
+    """One string or several, as a list; None is the empty list."""
     if x is None or isinstance(x, str):
         return [] if x is None else [x]
     items = _items(x)
     if items is None or not all(isinstance(item, str) for item in items):
         raise ArgumentError(
-            f"{what} is {spelled(x)}. Give a name, or several as a tuple{at(user_line())}."
+            f"{what} must be a name or a sequence of names, not {spelled(x)}{at(user_line())}."
         )
     return items
 
 
-def whole_numbers(x: Any, what: str) -> list[int]:
-    """One or several whole numbers, as a list."""
+def integers(x: Any, what: str) -> list[int]:
+    """One integer or several, as a list."""
     try:
         if isinstance(x, int | np.integer):
             return [int(x)]
         return [operator.index(item) for item in x]
     except TypeError as error:
         raise ArgumentError(
-            f"{what} is {spelled(x)}. Give a whole number, or several as a tuple{at(user_line())}."
+            f"{what} must be an integer or a sequence of integers, not {spelled(x)}"
+            f"{at(user_line())}."
         ) from error
 
 

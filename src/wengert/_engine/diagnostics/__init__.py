@@ -12,7 +12,7 @@ gradient_scale.py       a gradient that is very large or very small: where it gr
 slow_gradients.py       loops of small operations, repetitions, copies
 unrolled_loops.py       the loops of a graph, step by step
 run_checks.py           all of these questions, asked of one y and some x
-graph_notes.py          what is worth knowing about the lines of a graph
+graph_notes.py          what is worth knowing about the nodes of a graph
 explanation_report.py   Explanation: a function, line by line of its program
 describe.py             how lines are called in a sentence
 why.py                  why: all of these questions

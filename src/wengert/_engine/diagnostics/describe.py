@@ -1,4 +1,4 @@
-"""Words: how lines of a graph are called in a sentence, the same in all findings.
+"""Words: how nodes of a graph are called in a sentence, the same in all findings.
 
 named    a line by its operation, its name and its spec: ``matmul h float64[8,4]``
 called   the same after a word of one's own: ``input x float64[3]``

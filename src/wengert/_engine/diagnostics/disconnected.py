@@ -1,6 +1,6 @@
-"""Connection: y has no derivative by x, and where on the way from x to y it was lost.
+"""Connection: y has no derivative with respect to x, and where on the way from x to y it was lost.
 
-The list also knows lines that no derivative passes (comparisons, casts to whole numbers), and,
+The list also knows lines that no derivative passes (comparisons, casts to integers), and,
 while lines are noted, what `no_grad`, `detach` and conversions to plain numbers cut off.  So the
 search goes from x forward by the ways a derivative passes, and reports the first lines on the way
 to y at which it stops.
@@ -30,7 +30,7 @@ STOPS = {
     ),
     "discretise": (
         "discrete",
-        "a cast to whole numbers or truth values: derivatives stop there. Stay in floating point, "
+        "a cast to integers or booleans: derivatives stop there. Stay in floating point, "
         "or use a smooth approximation",
     ),
 }
@@ -173,7 +173,7 @@ def _rewritten(target: Node, lines: Sequence[Node]) -> list[Finding]:
         if node in known:
             message = (
                 "x was written to in place after y had been computed from it, so what is called x "
-                "now is a later line of the list. Take the derivative first, or write to a copy"
+                "now is a later node of the graph. Take the derivative first, or write to a copy"
             )
             return [Finding("rewritten", message, last, last.where, "disconnected")]
     shared = [n for n in ancestors([target]) if n in known and type(n) is Node and n is not target]

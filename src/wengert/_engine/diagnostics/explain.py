@@ -48,8 +48,8 @@ def explain(
     Parameters
     ----------
     fun : callable or Graph
-        A function of arrays; of a derivative, such as ``wg.grad(f)``, its lines are told apart by
-        level. A graph is explained as it is, whatever it is called with.
+        A function of arrays; the nodes of a derivative, such as ``wg.grad(f)``, are distinguished
+        by level. A graph is explained as it is, whatever it is called with.
     static_argnums, static_argnames
         Arguments to pass on as they are, as in `trace`.
     simplify : bool, default False

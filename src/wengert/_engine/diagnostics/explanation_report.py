@@ -21,7 +21,7 @@ from wengert._engine.ops.cost_model import bytes_of, flops_of, shares_memory, st
 
 from .findings import Finding
 
-USUAL = 100  # what a size with a name counts as, where lines are compared
+USUAL = 100  # what a symbolic size counts as, where lines are compared
 
 
 class UserLine:
@@ -32,7 +32,7 @@ class UserLine:
     where : str or None
         ``file.py:12, in f``; None for what belongs to no line.
     nodes : tuple of Node
-        The lines of the graph that stem from it, derivatives included, and those of bodies of
+        The nodes of the graph that stem from it, derivatives included, and those of bodies of
         loops.
     times : dict
         How often lines of loops run, where that is known.
@@ -132,7 +132,7 @@ class Explanation:
 
     @property
     def operations(self) -> list[Node]:
-        """The lines that an operation makes, those of loops and choices among them."""
+        """The lines that an operation makes, those of loops and branches among them."""
         return [node for node, _ in _with_bodies(self.graph.nodes, 1)]
 
     @property
@@ -158,7 +158,7 @@ class Explanation:
         return sum(bytes_of(n.spec) for n in held if n in read and n.value is not None)
 
     def largest(self, count: int = 3) -> list[Node]:
-        """The lines whose values take most memory; sizes with names count as 100."""
+        """The lines whose values take most memory; symbolic sizes count as 100."""
         own = [n for n in self.operations if not shares_memory(n)]
         return sorted(own, key=lambda n: -_number(_bytes(n)))[:count]
 
@@ -257,7 +257,7 @@ def _at(f: Finding) -> str:
 
 
 def _flops(node: Node) -> Any:
-    """A whole number, which can be added to an expression in sizes; 0 if it is not known."""
+    """An integer, which can be added to an expression in sizes; 0 if it is not known."""
     if node.params and bodies_of(node):
         return 0  # that of its bodies' lines
     found = flops_of(node, [a.spec for a in node.inputs], node.spec)

@@ -34,7 +34,7 @@ class Finding:
     message : str
         One or two sentences: what, why, and what to do.
     node : Node or None
-        The line of the list where it happens.
+        The node of the graph where it happens.
     where : str or None
         The user's file and line, ``file.py:12, in f``.
     symptom : str

@@ -42,7 +42,7 @@ def out_of_scale(back: Backward, target: Node) -> list[Finding]:
     node = worst[0].line
     verb = "grows" if sign > 0 else "shrinks"
     message = (
-        f"the gradient is {size:.3g} for a seed of 1. On its way back it {verb} by a factor of "
+        f"the gradient is {size:.3g} for a seed of 1. On the way it {verb} by a factor of "
         f"{_power(total[place])} at this line"
     )
     if len(edges) > 1:

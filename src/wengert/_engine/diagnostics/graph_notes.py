@@ -1,11 +1,11 @@
-"""Notes: what is worth knowing about the lines of a graph, each with its line.
+"""Notes: what is worth knowing about the nodes of a graph, each with its line.
 
 loop       how many steps, what each costs, what is carried and what is kept
 opaque     a call that is not looked into: LAPACK, a user's operation
 broadcast  operands of different shapes
 widened    a result of more digits than one of its operands, and which operand is the reason
 cast       operands of different sorts of numbers
-stopped    a derivative does not pass: a comparison, a cast to whole numbers, stop_gradient
+stopped    a derivative does not pass: a comparison, a cast to integers, stop_gradient
 guarded    a strong zero stands where a slope may be infinite
 unused     an input that the outputs do not depend on, or not differentiably
 held       a large constant that the graph keeps
@@ -91,8 +91,8 @@ def _replay(node: Node, graph: Graph) -> Iterator[Finding]:
         taken = f"{total} steps again, {total / max(length, 1):.3g} for each of {length}"
     yield _note(
         "checkpoints",
-        f"replay ({params['step'].name}): the way back of a loop that keeps {slots} states at a "
-        f"time, and what {block} steps need; it takes {taken}",
+        f"replay ({params['step'].name}): the backward pass of a loop that keeps {slots} states at "
+        f"a time, and what {block} steps need; it takes {taken}",
         node,
     )
 

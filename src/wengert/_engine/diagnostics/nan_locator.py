@@ -42,7 +42,7 @@ Values = Sequence[Any]
 
 
 class Watch:
-    """What is seen of the lines of a list while it runs.
+    """What is seen of the nodes of a graph while it runs.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Watch:
 
 
 def look_inside(checks: Checks, op: Any, params: dict[str, Any], values: Values) -> None:
-    """Run a loop or choice again, line by line, and tell of the line that made it.
+    """Run a loop or branch again, line by line, and tell of the line that made it.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class _Walk:
         self._step = ""
 
     def run(self, op: Any, params: dict[str, Any], values: Values) -> Any:
-        """What a loop or choice gives."""
+        """What a loop or branch gives."""
         outer = self._step
 
         def visit(number: int, _: Any) -> None:

@@ -168,7 +168,7 @@ def _size(node: Node) -> int:
 
 def _count(spec: Any) -> int:
     size = spec.size
-    return size if isinstance(size, int) else 1 << 62  # of a size with a name: it may be large
+    return size if isinstance(size, int) else 1 << 62  # of a symbolic size: it may be large
 
 
 def _operand_size(a: Any) -> int:
@@ -180,7 +180,7 @@ def _bytes(node: Node) -> int:
     if isinstance(spec, tuple):
         return 0
     if not isinstance(spec.size, int):
-        return 1  # of a size with a name: not nothing
+        return 1  # of a symbolic size: not nothing
     return int(spec.size * spec.dtype.itemsize)
 
 

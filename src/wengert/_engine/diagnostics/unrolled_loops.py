@@ -3,7 +3,7 @@
 A loop's line knows its operands and results and nothing between: where a NaN began inside of it is
 seen when its steps are lines of their own, each of which says to which step it belongs.
 
-    step_by_step   what a loop or choice gives, for `inline_graph`
+    step_by_step   what a loop or branch gives, for `inline_graph`
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wengert.errors import GuardError, at
 
 
 def step_by_step(node: Node, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The results of a loop or choice, its lines written down as they run; None for other lines.
+    """The results of a loop or branch, its lines recorded as they run; None for other lines.
 
     Parameters
     ----------

@@ -215,7 +215,7 @@ def computation(
     Raises
     ------
     GraphError
-        An input is needed and not listed, is listed twice, or is no tensor of a graph.
+        An input is needed and not listed, is listed twice, or is not a tensor of a graph.
     ArgumentError
         What is to be updated is no variable.
     ShapeError, DtypeError
@@ -290,7 +290,7 @@ def _line(x: Any, what: str) -> Node:
     node = x.node if isinstance(x, Handle) else x
     if not isinstance(node, Node):
         raise GraphError(
-            f"{what} is a {type(x).__name__}, which is no tensor of a graph. Make one with "
+            f"{what} is a {type(x).__name__}, which is not a tensor of a graph. Make one with "
             f"wengert.input or wengert.variable{at(user_line())}."
         )
     return node

@@ -102,7 +102,7 @@ class Graph(core_graph.Graph):
         return self.line(item) if isinstance(item, str) else super().__getitem__(item)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Values of the outputs: run on plain arrays, written down again on tensors."""
+        """Values of the outputs: run on plain arrays, recorded again on tensors."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
         if self.is_open or any(isinstance(v, Handle) for v in values):
             return restored(self.structure[1], inline_graph(self, values))
@@ -159,7 +159,7 @@ class Graph(core_graph.Graph):
         argnames: str | Sequence[str] | None = None,
         unconnected: str = "zero",
     ) -> Graph:
-        """The graph of the gradient by some arguments; see `wengert.grad`.
+        """The graph of the gradient with respect to some arguments; see `wengert.grad`.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class Graph(core_graph.Graph):
     def vmap(
         self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim | None = None
     ) -> Graph:
-        """The graph that does for many rows at once what this does for one; see `wengert.vmap`.
+        """The graph that does for a batch at once what this does for one; see `wengert.vmap`.
 
         Parameters
         ----------
@@ -303,7 +303,7 @@ class Graph(core_graph.Graph):
         ----------
         replacements : mapping
             From a line (node, tensor, index or name) to what takes its place: a tensor built from
-            lines of this graph or from `wengert.input`, an array, or a number.
+            nodes of this graph or from `wengert.input`, an array, or a number.
 
         Returns
         -------

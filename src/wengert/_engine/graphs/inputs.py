@@ -72,7 +72,7 @@ def _length(n: Any) -> Any:
         number = operator.index(n)
     except TypeError as error:
         raise ShapeError(
-            f"{n!r} is not a length: a whole number, or a name in quotes{at(user_line())}."
+            f"{n!r} is not a length: an integer, or a name in quotes{at(user_line())}."
         ) from error
     if number < 0:
         raise ShapeError(f"a length cannot be {number}{at(user_line())}.")

@@ -68,7 +68,7 @@ class Signature(NamedTuple):
             if word and word != (now := Static.of(x)):
                 raise StructureError(
                     f"{what} was built with {word} where it is called with "
-                    f"{now or f'a {type(x).__name__}'}: what is no array, and what is static, was "
+                    f"{now or f'a {type(x).__name__}'}: what is not an array, or is static, was "
                     f"part of the program while it was traced. Trace again{at(user_line())}."
                 )
         return [x for x, is_fed in zip(leaves, self.fed, strict=True) if is_fed]

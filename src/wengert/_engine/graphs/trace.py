@@ -1,7 +1,7 @@
 """Trace: the graph of a Python function.
 
 The function runs once, with tensors that have a spec and no value; what it does with them is
-written down.  It may use any Python control flow that does not depend on values.
+recorded.  It may use any Python control flow that does not depend on values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.autodiff.wrapper import derived
-from wengert._engine.core.validation import whole_numbers, words
+from wengert._engine.core.validation import integers, words
 
 from .graph import Graph
 from .tracing_session import built, parameter_names
@@ -54,7 +54,7 @@ def trace(
     >>> graph.inputs[0].spec.shape, float(graph(np.ones(4)))
     ((Dim('n'),), 4.0)
     """
-    numbers = whole_numbers(static_argnums, "static_argnums")
+    numbers = integers(static_argnums, "static_argnums")
     names = words(static_argnames, "static_argnames")
     return derived(fun, _trace, fun, numbers, names)
 

@@ -71,7 +71,7 @@ def built(
 
 
 def batched(graph: G, in_axes: Any, out_axes: Any, axis_size: Any) -> G:
-    """The graph that does for many rows at once what this one does for one."""
+    """The graph that does for a batch at once what this one does for one."""
     what = f"vmap of {graph.name}"
     args, kwargs = argument_specs(graph)
     leaves, structure = pytree.flatten((args, kwargs))
@@ -102,7 +102,7 @@ def _new_name(graph: FunctionGraph) -> str:
 
 
 def _widened(spec: Any, axis: int | None, size: Any, what: str) -> Any:
-    """The spec of many rows, from that of one."""
+    """The spec of a batch, from that of one."""
     if axis is None or not isinstance(spec, Spec):
         return spec
     ndim = spec.ndim + 1

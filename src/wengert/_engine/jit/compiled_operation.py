@@ -135,7 +135,7 @@ class GraphOperation(Operation):
         return list(found) if self.several else [found]
 
     def _rule(self, mode: str, chosen: tuple[bool, ...], guarded: bool) -> GraphOperation:
-        """The operation of a derivative by some operands."""
+        """The operation of a derivative with respect to some operands."""
         key = mode, chosen, guarded
         with self._lock:
             made = self._derived.get(key)

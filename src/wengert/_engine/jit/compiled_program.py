@@ -52,7 +52,8 @@ class Compiled:
     is_plain : bool
         Whether nothing from outside takes part.
     is_asked : bool
-        Whether sizes are to be compared with others before it may run (shape_polymorphism.py).
+        True if tracing assumed inequalities of sizes that must be checked again at each call
+        (shape_polymorphism.py).
     is_inline : bool
         Whether it is a part of a graph that somebody builds by hand: it cannot run.
     """

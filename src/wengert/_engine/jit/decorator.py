@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
-from wengert._engine.core.validation import spelled, whole_numbers, words
+from wengert._engine.core.validation import integers, spelled, words
 from wengert.errors import ArgumentError, at, user_line
 
 from .jitted import Jitted, P, R
@@ -153,7 +153,7 @@ def jit(
     if backend is not None:
         backend_of(backend)
     options = {
-        "static_argnums": tuple(whole_numbers(static_argnums, "static_argnums")),
+        "static_argnums": tuple(integers(static_argnums, "static_argnums")),
         "static_argnames": tuple(words(static_argnames, "static_argnames")),
         "backend": backend,
         "threads": threads,

@@ -7,7 +7,7 @@ A call goes the shortest way that serves it: straight into a native entry, if al
 plain and given by position (`_enter`), or by a shortcut (pytree_fast_path.py) if some are
 containers or named; by its key to a program that is known; to its family (shape_polymorphism.py),
 which traces and compiles.  While a graph is built outside, the function itself is called: its lines
-become lines of that graph.
+become nodes of that graph.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Jitted(Generic[P, R]):
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function returns, by a compiled program."""
-        # Lines of a graph, or for somebody to see.
+        # Nodes of a graph, or for somebody to see.
         if switches.count and recording_session() is not None:
             return self._written(args, kwargs)  # type: ignore[no-any-return]
         for shortcut in self._shortcuts:

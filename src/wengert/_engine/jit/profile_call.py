@@ -55,7 +55,7 @@ def profile(
     Raises
     ------
     ArgumentError
-        `fun` is no function, an option cannot be, or is given for a function that is compiled.
+        `fun` is not a function, an option cannot be, or is given for a function that is compiled.
     TraceError
         The function cannot be compiled, or is profiled while a graph is built.
     BackendError
@@ -127,7 +127,7 @@ def profile(
 def _checked(fun: Any) -> Any:
     if not callable(fun):
         raise ArgumentError(
-            f"profile of {spelled(fun)}, which is no function. Give the function, and call what "
+            f"profile of {spelled(fun)}, which is not a function. Give the function, and call what "
             f"comes back with its arguments: profile(f)(x){at(user_line())}."
         )
     return fun
@@ -138,6 +138,6 @@ def _check_repeats(repeats: Any) -> None:
         return
     if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
         raise ArgumentError(
-            f"repeats={spelled(repeats)}: how often to run, a whole number of at least 1"
+            f"repeats={spelled(repeats)}: how often to run, an integer of at least 1"
             f"{at(user_line())}."
         )

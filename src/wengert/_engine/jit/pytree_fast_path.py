@@ -3,7 +3,7 @@
 Taking a call apart costs ten times what a small program does, and nearly every call is like the one
 before.  A matcher is written for the containers of a call, as lines of Python: it looks whether
 those of another are nested in the same way, and takes the leaves out.  Their dtypes and shapes the
-entry itself looks at.  What is not served goes the long way.
+entry itself looks at.  What is not served goes the slow path.
 
     Shortcut     of one structure of arguments: matcher, entry, how results are put together
     shortened    the shortcuts of a function, with one more
@@ -55,7 +55,7 @@ class Shortcut:
     def after(
         cls, before: Shortcut | None, call: Call, compiled: Compiled, captured: Captured
     ) -> Shortcut | None:
-        """The shortcut that serves this call too, or None if it has to go the long way."""
+        """The shortcut that serves this call too, or None if it has to go the slow path."""
         if before is not None and not before._leads_on(compiled):
             before = None
         programs = before.programs if before else ()

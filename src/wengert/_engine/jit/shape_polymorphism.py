@@ -1,12 +1,12 @@
-"""Family: all calls that differ in the lengths of their arrays only.
+"""Shape polymorphism: programs shared by calls that differ only in array sizes.
 
-The first call gets a program for its lengths.  A call with others generalises the lengths that
-differ: the function is traced again with a named size in their place, equal pairs (old, new)
-sharing a name, so that batches of any size use one program.
+The first call gets a program for its sizes.  A call with others generalizes the sizes that differ:
+the function is traced again with a symbolic size in their place, where equal pairs (old, new) share
+a symbol, so that one program serves batches of any size.
 
 A function that cannot be traced for all sizes (it loops over rows, or asks whether there are three)
-gets one program for each shape, and so does a shape the general program does not serve: with a
-length of zero, with lengths that are equal no more, or that the function asked about.
+gets one program for each shape, and so does a shape that the general program does not serve: with a
+size of zero, with sizes that are no longer equal, or that the function compared.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _NARROW = 0.4  # a bar narrower than this is not drawn
 _LETTER, _CODE = 6.3, 6.6  # widths of a letter of a label, and of the user's text
 _FONT = "Helvetica, Arial, sans-serif"
 _MONO = "Menlo, Consolas, monospace"
-_COLOURS = {
+_COLORS = {
     "nest": KINDS["elementwise"],
     "straight": KINDS["reduction"],
     "call": KINDS["contraction"],
@@ -146,7 +146,7 @@ def _kinds(bars: Sequence[Bar]) -> dict[str, None]:
 def _legend(parts: list[str], bars: Sequence[Bar], top: float) -> float:
     x = MARGIN
     for kind in _kinds(bars):
-        fill, stroke, _ = _COLOURS.get(kind, OTHER)
+        fill, stroke, _ = _COLORS.get(kind, OTHER)
         word = _WORDS.get(kind, kind)
         parts.append(_box(x, top, 11.0, 11.0, fill, stroke))
         parts.append(_text(x + 16.0, top + 9.5, word, 11.0, "#5a6570"))
@@ -158,7 +158,7 @@ def _level(parts: list[str], bars: Sequence[Bar], x: float, y: float, scale: flo
     for bar in bars:
         width = bar.seconds * scale
         if width > _NARROW:
-            fill, stroke, ink = _COLOURS.get(bar.kind, OTHER)
+            fill, stroke, ink = _COLORS.get(bar.kind, OTHER)
             label = _cut(bar.label, (width - 8.0) / _LETTER)
             parts.append(
                 f"<g><title>{escape(bar.note)}</title>"

@@ -29,7 +29,7 @@ class Row:
     number : str
         ``3``, and ``3.1`` for the first step of the loop that is the third.
     depth : int
-        0, and more inside loops and choices.
+        0, and more inside loops and branches.
     kind, title : str
         ``nest``, ``straight``, ``call``, ``island``, ``loop``, ``choice``, ``line``; what it walks
         over, or the operation. The row ``around`` is what belongs to no step: checking arguments,
@@ -93,7 +93,7 @@ class UserLine:
     seconds, share : float
         Of one call of the function; all lines make 1 together.
     levels : dict from int to float
-        Seconds of the value (0) and of derivatives by their order.
+        Seconds of the value (0) and of derivatives by order.
     is_estimated : bool
         Whether some of it was shared out among several lines, by estimated work.
     read, written : float

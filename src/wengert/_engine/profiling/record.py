@@ -178,7 +178,7 @@ class Timing:
         return max(0.0, self.seconds - sum(step.seconds for step in self.steps))
 
     def walk(self) -> Iterator[tuple[int, Step]]:
-        """All steps, those of loops and choices behind them, each with how deep it stands."""
+        """All steps, those of loops and branches behind them, each with how deep it stands."""
         for step in self.steps:
             yield from step.walk()
 

@@ -159,7 +159,7 @@ def _described(title: str, operations: Sequence[str], lines: Sequence[tuple[str,
 
 
 def _with_several_bodies(rows: Sequence[Row]) -> set[str]:
-    """The numbers of loops and choices whose steps are in more than one body."""
+    """The numbers of loops and branches whose steps are in more than one body."""
     bodies: dict[str, set[str]] = {}
     for row in rows:
         if row.depth:

@@ -2,7 +2,7 @@
 
 A line `custom_call` (control_flow/custom.py) keeps a function and its rule together until all
 derivatives have been taken.  What runs or is compiled needs the function only: its lines become
-lines of the list around it, also in the bodies of loops, where they are simplified, merged and
+nodes of the graph around it, also in the bodies of loops, where they are simplified, merged and
 fused with all others.  It is no pass of `simplify`, whose result may still be differentiated.
 
     without_calls    a graph with all of them written out

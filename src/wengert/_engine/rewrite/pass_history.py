@@ -25,7 +25,7 @@ class Step:
     Attributes
     ----------
     name : str
-        Of the pass; of several that share one walk, "fold + merge + ...".
+        Of the pass; of several that share one pass, "fold + merge + ...".
     seconds : float
         For the pass and its verification.
     before, after : Graph
@@ -33,7 +33,7 @@ class Step:
         ``(rule, line, replacement)``, in order. The line is one of `before`, or one that an earlier
         rule wrote.
     inside : tuple of Inside
-        ``(name, history)`` of the bodies of loops and choices, where that is what was simplified.
+        ``(name, history)`` of the bodies of loops and branches, where that is what was simplified.
     """
 
     __module__ = "wengert.rewrite"

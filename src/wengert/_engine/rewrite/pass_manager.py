@@ -64,7 +64,7 @@ class Pass:
     function : callable, optional
         ``function(graph) -> graph``, for any other pass.
     joins : bool
-        Whether it may share a traversal with its neighbours; users' passes by default do not.
+        Whether it may share a traversal with its neighbors; users' passes by default do not.
     settles : bool
         Whether it is idempotent, also after a traversal of what it returned.
     enters : bool
@@ -230,7 +230,7 @@ class Passes:
     passes : iterable
         Names of registered passes, functions of a graph, rules, or lists of rules.
     joined : bool
-        Whether neighbours that may (`Pass.joins`) share one walk, which is faster; if not, each
+        Whether neighbors that may (`Pass.joins`) share one pass, which is faster; if not, each
         runs, and is watched, by itself.
     rounds : int
         How often the list is repeated at most.
@@ -349,7 +349,7 @@ class Passes:
     def _within(
         self, graph: AnyGraph, verify: bool, trusted: set[Node], history: History | None
     ) -> AnyGraph:
-        """The graph with simplified bodies of loops and choices."""
+        """The graph with simplified bodies of loops and branches."""
         if not any(map(bodies_of, graph.nodes)):
             return graph
         if self._bodies is None:

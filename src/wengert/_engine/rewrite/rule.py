@@ -88,7 +88,7 @@ class Rule:
         as accurate.
     kinds : str
         The kinds of dtypes that operands may have: "f" floats (default), "c" complex, "i" and "u"
-        whole numbers, "b" truth values. Whole numbers must all have the dtype of the result,
+        integers, "b" booleans. Integers must all have the dtype of the result,
         since they wrap around.
     samples : mapping, optional
         For parameters other than axis and keepdims two values to trace the functions with.

@@ -24,7 +24,7 @@ Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of it that ca
 
 
 class Index:
-    """The rules of one walk.
+    """The rules of one pass.
 
     Parameters
     ----------

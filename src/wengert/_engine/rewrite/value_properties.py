@@ -5,7 +5,7 @@
     positive      no element is zero or negative
     nonnegative   no element has its sign bit set: 0.0 is, -0.0 is not
     nonzero       no element is zero
-    integer       every finite element is a whole number
+    integer       every finite element is an integer
     symmetric, diagonal, lower, upper    of the matrices in the last two axes
     definite      they are symmetric and positive definite
 
@@ -203,7 +203,7 @@ def _shape_of_eye(line: Node) -> set[str]:
 
 
 def _if_float(line: Node, context: RewriteContext, fact: str) -> set[str]:
-    """Whole numbers wrap around: the absolute value of the least of them is negative."""
+    """Integers wrap around: the absolute value of the least of them is negative."""
     return {fact} if context.spec(line).dtype.kind == "f" else set()
 
 

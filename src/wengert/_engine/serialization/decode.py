@@ -91,7 +91,7 @@ class Reader:
             and x.keys() <= {"class", "kind", "value", "name"}
             and x["kind"] in KINDS.values()
             and type(x.get("name", "")) is str,
-            f"{brief(x)} is no tensor",
+            f"{brief(x)} is not a tensor",
         )
         value = self.value(x["value"])
         need(
@@ -211,7 +211,7 @@ class Reader:
             need(type(item) is list and len(item) == 2, f"{brief(item)} is no item of a dict")
             key = self.value(item[0], depth)
             parts = key if type(key) is tuple else (key,)
-            # Whole numbers of any length could be chosen to have the same hash.
+            # Integers of any length could be chosen to have the same hash.
             small = all(abs(p) < 2**64 if type(p) is int else isinstance(p, _KEYS) for p in parts)
             need(small, f"{brief(key)} is the key of a dict")
             made[key] = self.value(item[1], depth)
@@ -238,7 +238,7 @@ class Reader:
         )
         dtype = DTYPES[x[0]]
         raw = _hex(x[1])
-        need(dtype.kind != "b" or raw in (b"\0", b"\1"), f"{brief(x)} is no truth value")
+        need(dtype.kind != "b" or raw in (b"\0", b"\1"), f"{brief(x)} is not a boolean")
         return np.frombuffer(raw, dtype.newbyteorder("<"))[0].astype(dtype)[()]
 
     def _named(self, x: Any, depth: int) -> Any:

@@ -1,4 +1,4 @@
-"""Lengths: sizes with names as text, read within limits.
+"""Lengths: symbolic sizes as text, read within limits.
 
 A size is kept as it is spelled, "2*n + 1" (core/symbolic/dim.py).  Expanding a polynomial can take
 more time and memory than its text suggests: "(a + b)**16" has 17 terms, a product of four such
@@ -49,7 +49,7 @@ def read(x: Any, signed: bool = False) -> Any:
         made = dim(text)
     except (ShapeError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Damage(f"{brief(x)} is not a size") from error
-    need(isinstance(made, Dim), f"{brief(x)} is not a size with a name")
+    need(isinstance(made, Dim), f"{brief(x)} is not a symbolic size")
     if text != x:
         need("steps__" not in x, f"{brief(x)} is not a size")
         names = [n for n in made.names if n.startswith("steps__")]
@@ -77,7 +77,7 @@ def _check(tree: ast.expr) -> None:
         return _check(tree.right)
     need(isinstance(tree, ast.Name | ast.Constant), "something else than a size")
     if isinstance(tree, ast.Constant):
-        need(type(tree.value) is int, "something else than a whole number")
+        need(type(tree.value) is int, "something else than an integer")
     return None
 
 

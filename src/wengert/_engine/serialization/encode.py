@@ -80,7 +80,7 @@ class Writer:
     arrays : dict
         By the name under which they are stored.
     tensors, graphs : list
-        JSON of each; bodies of loops and choices stand among the graphs.
+        JSON of each; bodies of loops and branches stand among the graphs.
     names : OpenNames
         Of the lengths that are known when a loop has ended.
     """

@@ -23,7 +23,7 @@ def need(condition: Any, message: str) -> None:
 
 
 def index(x: Any, count: int, what: str) -> int:
-    """A whole number from 0 to count - 1."""
+    """An integer from 0 to count - 1."""
     if type(x) is not int or not 0 <= x < count:
         raise Damage(f"{what} is {brief(x)}, which is not a number from 0 to {count - 1}")
     return x
@@ -33,7 +33,7 @@ def brief(x: Any) -> str:
     """What was found, not longer than a message should be."""
     try:
         text = repr(x)
-    except ValueError:  # a whole number with more digits than Python prints
+    except ValueError:  # an integer with more digits than Python prints
         text = "a huge number"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -48,7 +48,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_fraction(text: str) -> NoReturn:
-    raise Damage(f"{brief(text)} stands where only whole numbers may")
+    raise Damage(f"{brief(text)} stands where only integers may")
 
 
 def parsed(text: str, what: str) -> Any:

@@ -45,7 +45,7 @@ def graph_of(reader: Reader, x: Any) -> Graph:
     is_body = type(x) is dict and "body" in x
     keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
     need(type(x) is dict and x.keys() == keys, "a graph has other parts than it should")
-    need(not is_body or x["body"] is True, "a body is none")
+    need(not is_body or x["body"] is True, "expected a loop body")
     need(type(x["name"]) is str, "a graph's name is no text")
     for key in _KEYS - {"name", "structure"}:
         need(type(x[key]) is list, f"the {key} of a graph are no list")
@@ -103,7 +103,7 @@ def _check_closed(body: Graph, updates: Any, effects: Any) -> None:
             need(node not in fed and not node.op.effects.side_effect, "a body is not closed")
     for node in (*body.inputs, *body.outputs):
         need(type(node.spec) is Spec, "a body takes or gives several values as one")
-    need(all(n.op is INPUT for n in body.inputs), "the input of a body is none")
+    need(all(n.op is INPUT for n in body.inputs), "expected an input of a loop body")
 
 
 class _Lines:
@@ -141,7 +141,7 @@ class _Lines:
         args = tuple([self.nodes[index(k, len(self.nodes), "an operand")] for k in operands])
         params = self.reader.value(notes["params"]) if "params" in notes else NO_PARAMS
         if type(params) is not dict or not all(type(k) is str for k in params):
-            raise Damage("its parameters have no names")
+            raise Damage("parameter names must be strings")
         info = self._info(notes, len(args))
         if spec is not None:
             info.spec = self.specs[index(spec, len(self.specs), "the spec")]

@@ -8,7 +8,7 @@
      "inputs": [..], "outputs": [..], "updates": [[variable, line], ..], "effects": [..],
      "structure": [of the arguments, of the results]}
 
-A body of a loop or choice has "body": true beside these, no structure, and stands before the list
+A body of a loop or branch has "body": true beside these, no structure, and stands before the list
 that has a line with it.  Lengths that are known when a loop has ended are "steps.f0", "steps.f1".
 `what` is the number of an operation, or a word for a line without one: "input", "size", "constant",
 "variable", "value".  `type` is N, D or C (Node, Discrete, Constant: core/node.py).  Operands are

@@ -233,7 +233,7 @@ def read_data(stream: BinaryIO, header: Header, sha: Any) -> dict[str, np.ndarra
         sha.update(piece)
         if dtype.kind == "b":
             odd = array.size and int(array.view(np.uint8).max()) > 1
-            need(not odd, f"{brief(name)} holds truth values that are neither 0 nor 1")
+            need(not odd, f"{brief(name)} holds booleans that are neither 0 nor 1")
         arrays[name] = _widened(array) if dtype is HALVES else array
     need(not stream.read(1), "more follows its data")
     return arrays

@@ -66,7 +66,7 @@ def save(what: Any, file: Any, *, where: str | None = "name") -> None:
 
     See Also
     --------
-    load : the way back.
+    load : the backward pass.
     wengert.keep.snapshot : a series of dated files, of which old ones are removed.
 
     Notes

@@ -42,7 +42,7 @@ class Budget:
     small, large : int
         Elements of examples, of operations of any cost and of those that only copy.
     terms : int
-        Of sizes with names, multiplied out.
+        Of symbolic sizes, multiplied out.
     """
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ def _elements(spec: Any) -> int:
 
 
 def _extent(x: Any, limit: int) -> int:
-    """A bound of the size that parameters may ask for: the product of all whole numbers in them."""
+    """A bound of the size that parameters may ask for: the product of all integers in them."""
     if type(x) is int:
         return max(1, abs(x))
     if isinstance(x, Dim):

@@ -1,4 +1,4 @@
-"""Colours of the pictures: what a line is, at a glance.
+"""Colors of the pictures: what a line is, at a glance.
 
 Leaves by role, operations by kind.  Fill, stroke, text; dark text on light fills, so that the
 contrast is above 4.5 everywhere (constants are lighter on purpose: above 3).  The page has a second
@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from .node_labels import Line
 
-Colours = tuple[str, str, str]
+Colors = tuple[str, str, str]
 
-ROLES: dict[str, Colours] = {
+ROLES: dict[str, Colors] = {
     "input": ("#ffe9b8", "#c98a00", "#4d3500"),
     "constant": ("#f7f7f7", "#c4c4c4", "#7d7d7d"),
     "discrete": ("#f1f1f1", "#8a8a8a", "#4a4a4a"),
 }
-KINDS: dict[str, Colours] = {
+KINDS: dict[str, Colors] = {
     "elementwise": ("#e3eefb", "#4a7ab5", "#16324f"),
     "reduction": ("#dff3e4", "#3f8f5b", "#123d22"),
     "contraction": ("#ece3f7", "#7c56ab", "#33184f"),
@@ -24,10 +24,10 @@ KINDS: dict[str, Colours] = {
     "indexing": ("#fde4e0", "#c05f4e", "#53190f"),
     "opaque": ("#dcf1f3", "#2f8a94", "#0c3c41"),
 }
-OTHER: Colours = ("#fbe6f2", "#b04d86", "#4d1236")
-VARIABLE: Colours = ("#ffd9b0", "#c9690a", "#4d2700")  # an input that keeps its value; page only
+OTHER: Colors = ("#fbe6f2", "#b04d86", "#4d1236")
+VARIABLE: Colors = ("#ffd9b0", "#c9690a", "#4d2700")  # an input that keeps its value; page only
 
-DARK: dict[str, Colours] = {
+DARK: dict[str, Colors] = {
     "input": ("#4a3a12", "#e0a92e", "#ffe9b8"),
     "variable": ("#4d2f10", "#e08a35", "#ffdcb8"),
     "constant": ("#2a2c30", "#5c6168", "#a9afb8"),
@@ -42,16 +42,16 @@ DARK: dict[str, Colours] = {
 }
 
 
-def colours(line: Line) -> Colours:
+def colors(line: Line) -> Colors:
     """Fill, stroke and text of a line's box."""
     return ROLES.get(line.role) or KINDS.get(line.kind, OTHER)
 
 
 def legend_name(line: Line) -> str:
-    """What the legend calls its colour."""
+    """What the legend calls its color."""
     return line.role if line.role in ROLES else line.kind or "other"
 
 
-def palettes() -> dict[str, dict[str, Colours]]:
-    """The colours of the page by the names of the legend, on light and on dark ground."""
+def palettes() -> dict[str, dict[str, Colors]]:
+    """The colors of the page by the names of the legend, on light and on dark ground."""
     return {"light": {**ROLES, "variable": VARIABLE, **KINDS, "other": OTHER}, "dark": DARK}

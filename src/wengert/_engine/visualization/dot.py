@@ -4,7 +4,7 @@ Writing it needs no graphviz; drawing it does, later and elsewhere:
 
     dot -Tsvg graph.dot > graph.svg
 
-One node for each line, one edge for each operand (two for x * x); colours as in svg.py.  Gradient
+One node for each line, one edge for each operand (two for x * x); colors as in svg.py.  Gradient
 levels, scopes and what a loop does are clusters, one inside the other (explorer/grouping.py,
 expand_bodies.py). Dashed edges carry no value: to a line that has to wait for another, from the
 next value of a variable back to the variable, and from a line that runs although no output needs it
@@ -17,7 +17,7 @@ from typing import Any
 
 from wengert._engine.core.graph import Graph
 
-from .colors import colours
+from .colors import colors
 from .expand_bodies import opened
 from .explorer.grouping import Group, Grouping, grouping_of
 from .node_labels import Line, Names, graph_of, lines_of
@@ -91,7 +91,7 @@ def _opening(number: int, group: Group, indent: str) -> list[str]:
 
 
 def _node(line: Line) -> str:
-    fill, stroke, _ = colours(line)
+    fill, stroke, _ = colors(line)
     label = f"{_escaped(line.title)}\\n{_escaped(line.detail)}"
     style = "filled,bold" if line.output else "filled"
     if line.role == "discrete":

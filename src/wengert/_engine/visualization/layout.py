@@ -6,7 +6,7 @@ The four classical steps of Sugiyama, each in its plainest form:
                  their first use
     dummies      an edge over several ranks gets a place in each rank it passes
     order        barycentre sweeps down and up; the order with the fewest crossings is kept
-    coordinates  sweeps again: each rank moves to the mean of its neighbours, as closely as order
+    coordinates  sweeps again: each rank moves to the mean of its neighbors, as closely as order
                  and minimum distances allow; that is isotonic regression, solved exactly
 
 References: K. Sugiyama, S. Tagawa, M. Toda, IEEE Trans. SMC 11(2), 109-125, 1981.  E. R. Gansner et
@@ -44,7 +44,7 @@ class Layout(NamedTuple):
 
 
 class _Places:
-    """Boxes and dummies alike: rank, size, and neighbours above and below."""
+    """Boxes and dummies alike: rank, size, and neighbors above and below."""
 
     def __init__(
         self, sizes: Sequence[tuple[float, float]], ranks: list[int], spine: set[Edge]
@@ -79,7 +79,7 @@ class _Places:
         return 1.0 if (a, b) in self.spine or (b, a) in self.spine else 0.1
 
     def distance(self, a: int, b: int) -> float:
-        """How far apart the centres of neighbours in a rank have to be."""
+        """How far apart the centres of neighbors in a rank have to be."""
         gap = LANE if self.dummy[a] and self.dummy[b] else GAP
         return (self.width[a] + self.width[b]) / 2 + gap
 
@@ -148,8 +148,8 @@ def _ordered(places: _Places) -> list[list[int]]:
         down = sweep % 2 == 0
         rows = range(1, len(layers)) if down else range(len(layers) - 2, -1, -1)
         for r in rows:
-            _sort_by_neighbours(layers, r, places.above if down else places.below, down)
-        _swap_neighbours(places, layers)
+            _sort_by_neighbors(layers, r, places.above if down else places.below, down)
+        _swap_neighbors(places, layers)
         count = _crossings(places, layers)
         if count < fewest:
             best, fewest = [list(layer) for layer in layers], count
@@ -168,20 +168,20 @@ def _by_depth(places: _Places) -> list[int]:
     return list(order)
 
 
-def _sort_by_neighbours(
-    layers: list[list[int]], r: int, neighbours: list[list[int]], down: bool
+def _sort_by_neighbors(
+    layers: list[list[int]], r: int, neighbors: list[list[int]], down: bool
 ) -> None:
     fixed = layers[r - 1 if down else r + 1]
     position = {i: k for k, i in enumerate(fixed)}
     keys = {}
     for k, i in enumerate(layers[r]):
-        around = [position[j] for j in neighbours[i]]
-        # One without neighbours keeps its place among the others.
+        around = [position[j] for j in neighbors[i]]
+        # One without neighbors keeps its place among the others.
         keys[i] = sum(around) / len(around) if around else k * len(fixed) / len(layers[r])
     layers[r].sort(key=keys.__getitem__)
 
 
-def _swap_neighbours(places: _Places, layers: list[list[int]]) -> None:
+def _swap_neighbors(places: _Places, layers: list[list[int]]) -> None:
     """Exchange adjacent places wherever that removes crossings."""
     position = {i: k for layer in layers for k, i in enumerate(layer)}
     for layer in layers:
@@ -196,9 +196,9 @@ def _swap_neighbours(places: _Places, layers: list[list[int]]) -> None:
 def _between(places: _Places, a: int, b: int, position: dict[int, int]) -> int:
     """Crossings of the edges of two adjacent places, a left of b."""
     total = 0
-    for neighbours in (places.above, places.below):
-        right = sorted(position[j] for j in neighbours[b])
-        total += sum(bisect_left(right, position[i]) for i in neighbours[a])
+    for neighbors in (places.above, places.below):
+        right = sorted(position[j] for j in neighbors[b])
+        total += sum(bisect_left(right, position[i]) for i in neighbors[a])
     return total
 
 

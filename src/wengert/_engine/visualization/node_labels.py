@@ -1,9 +1,9 @@
 """What a picture or a table says about each line of a Wengert list: the words, not the drawing.
 
-Roles, which decide colours and styles:
+Roles, which decide colors and styles:
 
     input      a leaf that is fed, or that requires a gradient: a variable or a parameter
-    constant   a value without history; also the value of a size with a name
+    constant   a value without history; also the value of a symbolic size
     discrete   depends on an input, with a derivative known to be zero
     operation  everything else
 """
@@ -31,7 +31,7 @@ KINDS = "elementwise reduction view contraction indexing control opaque collecti
 
 
 class Line(NamedTuple):
-    """A line of the list in words."""
+    """A node of the graph in words."""
 
     number: int
     node: Node
@@ -66,7 +66,7 @@ def graph_of(outputs: Any) -> Graph:
 
 
 def lines_of(graph: Graph, names: Names | None = None) -> list[Line]:
-    """The lines of a graph in words.
+    """The nodes of a graph in words.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def options_of(node: Node) -> str:
 
 
 def named(x: Any) -> Any:
-    """A parameter with names in the place of what loops and choices do."""
+    """A parameter with names in the place of what loops and branches do."""
     if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
         return tuple(map(named, x))
     return Named(x.name) if isinstance(x, Body) else x

@@ -91,7 +91,7 @@ def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
 
 
 def values_of(graph: Graph, values: Any = None) -> dict[Node, Any]:
-    """The known values of the lines of a graph.
+    """The known values of the nodes of a graph.
 
     Parameters
     ----------

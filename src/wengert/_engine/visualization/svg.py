@@ -1,9 +1,9 @@
 """A picture of the graph as SVG text, drawn here: no graphviz, no browser, no drawing library.
 
 Boxes say the operation and the shape; leaves that require a gradient are yellow, constants pale and
-dashed, operations coloured by kind; the output has a heavy frame.  Hovering shows the line in
+dashed, operations colored by kind; the output has a heavy frame.  Hovering shows the line in
 words, with its parameters.  Edges enter a box from left to right by where they come from; where
-that is not the order of the operands, small numerals tell it.  A loop or choice is a box with a
+that is not the order of the operands, small numerals tell it.  A loop or branch is a box with a
 picture of what it does inside.
 """
 
@@ -20,7 +20,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import ArgumentError, at, user_line
 
-from .colors import colours, legend_name
+from .colors import colors, legend_name
 from .expand_bodies import marks
 from .layout import Layout, Point, arrange
 from .node_labels import Line, Names, graph_of, lines_of
@@ -175,7 +175,7 @@ def _drawing(picture: _Picture) -> list[str]:
 
 
 def _box(line: Line, width: float, height: float, x: float, y: float, opened: bool) -> str:
-    fill, stroke, ink = colours(line)
+    fill, stroke, ink = colors(line)
     weight = 2.6 if line.output else 1.2
     dash = ' stroke-dasharray="4 3"' if line.role in ("constant", "discrete") else ""
     corner = 4 if line.role == "operation" else height / 2
@@ -273,8 +273,8 @@ def _head(end: Point, fill: str) -> str:
 
 
 def _legend(lines: Sequence[Line]) -> list[tuple[str, float]]:
-    """For each colour in use a swatch with its name, and how wide that is."""
-    seen = {legend_name(line): colours(line) for line in lines}
+    """For each color in use a swatch with its name, and how wide that is."""
+    seen = {legend_name(line): colors(line) for line in lines}
     parts = []
     for name, (fill, stroke, _) in seen.items():
         swatch = (

@@ -33,7 +33,7 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     Returns
     -------
     str
-        One row for each line, in an order in which they can be computed; what loops and choices
+        One row for each line, in an order in which they can be computed; what loops and branches
         do comes below.
 
     Examples

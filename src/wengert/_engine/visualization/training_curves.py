@@ -1,7 +1,7 @@
 """Curves: the course of a training, drawn from plain numbers.
 
 Two panels: losses over epochs (of every step, faintly; means of epochs, and of the validation), and
-beside it whatever else was measured, each figure with its validation in one colour.  Drawn with
+beside it whatever else was measured, each figure with its validation in one color.  Drawn with
 matplotlib, which only wengert.show knows; import this module by itself.
 """
 
@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 INK, GRID = "#222222", "#e6e9ec"
-COLOURS = ("#2f6db3", "#b8402a", "#3a8f5c", "#8a5ab0", "#b07d1e", "#4a4a4a")
+COLORS = ("#2f6db3", "#b8402a", "#3a8f5c", "#8a5ab0", "#b07d1e", "#4a4a4a")
 _NO_CURVES = ("epoch", "seconds", "lr")
 
 
@@ -53,7 +53,7 @@ def training_curves(
     count = max(1, len(epochs))
     steps = (1 + np.arange(len(losses))) * count / max(1, len(losses))
     positive = bool(losses) and min(losses) > 0
-    panels[0].plot(steps, losses, color=COLOURS[0], alpha=0.22, linewidth=0.8)
+    panels[0].plot(steps, losses, color=COLORS[0], alpha=0.22, linewidth=0.8)
     _curves(panels[0], epochs, ["loss"])
     if positive:
         panels[0].set_yscale("log")
@@ -74,10 +74,10 @@ def training_curves(
 
 
 def _curves(axes: Any, epochs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> None:
-    for name, colour in zip(names, COLOURS * len(names), strict=False):
+    for name, color in zip(names, COLORS * len(names), strict=False):
         for full, style in ((name, "o-"), (f"validation {name}", "o--")):
             points = [(k + 1, e[full]) for k, e in enumerate(epochs) if e.get(full) is not None]
             if points:
                 x, y = zip(*points, strict=True)
                 weight = 1.0 if style == "o-" else 1.6
-                axes.plot(x, y, style, color=colour, markersize=2.5, linewidth=weight, label=full)
+                axes.plot(x, y, style, color=color, markersize=2.5, linewidth=weight, label=full)

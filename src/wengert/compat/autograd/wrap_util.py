@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert._engine.core.validation import function as check_function
-from wengert._engine.core.validation import whole_numbers
+from wengert._engine.core.validation import integers
 
 __all__ = ["get_name", "unary_to_nary"]
 
@@ -42,7 +42,7 @@ def unary_to_nary(operator: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Callable[..., Any]:
         name = get_name(operator)
         check_function(fun, name)
-        chosen = whole_numbers(argnum, "argnum")
+        chosen = integers(argnum, "argnum")
         is_one = not isinstance(argnum, tuple | list)
 
         def of_arguments(*args: Any, **kwargs: Any) -> Any:

@@ -30,7 +30,7 @@ def _is_free(held: Held, slot: int, shape: Any, dtype: Any) -> bool:
     return bool(x.shape == shape and x.dtype == dtype and x.flags.writeable)
 
 
-# How many references the only one in a list looks like from inside is the interpreter's affair, so
+# How many references the only one in a list looks like from inside depends on the interpreter, so
 # it is asked once.
 _ALONE = 0
 _ALONE = next(n for n in range(1, 20) if [_ALONE := n] and _is_free([np.empty(1)], 0, (1,), float))

@@ -79,7 +79,7 @@ class Interpreter(Backend):
         return self.function(op) if own is None else own
 
     def lacks(self, op: Op) -> bool:
-        """Whether there is no function for an operation; loops and choices need none."""
+        """Whether there is not a function for an operation; loops and branches need none."""
         if op is PART or isinstance(op, Control):
             return False
         return self.implementation(op) is None
@@ -89,7 +89,7 @@ class Interpreter(Backend):
         return Program(self, graph, sizes).run
 
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
-        """Steps of what a loop or choice does, to walk along while its line runs."""
+        """Steps of what a loop or branch does, to walk along while its line runs."""
         return Program(self, body, sizes).walk
 
 
@@ -105,7 +105,7 @@ class Program:
         The slots of the values fed.
     steps : list of Step
     lines : list of int
-        For each step the line of the graph that it belongs to.
+        For each step the node of the graph that it belongs to.
     results : list of int
         The slots of the results.
     """
@@ -317,7 +317,7 @@ def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Calla
 def _run_of_bodies(
     backend: Interpreter, node: Node, sizes: Mapping[str, int]
 ) -> Callable[..., Any]:
-    """A loop or choice, whose bodies are run by the same backend."""
+    """A loop or branch, whose bodies are run by the same backend."""
     op: Any = node.op
     params = substituted(node.params, sizes)
     bodies = [b for x in params.values() for b in (x if type(x) is tuple else (x,))]

@@ -206,7 +206,7 @@ def solve(pairs: Iterable[tuple[Any, int, str]]) -> dict[str, int]:
 
 
 def _solved_for(length: Dim, name: str, number: int, sizes: Mapping[str, int]) -> int | None:
-    """The size of that name, if the length is linear in it; 0 if no whole number fits."""
+    """The size of that name, if the length is linear in it; 0 if no integer fits."""
     at_0, at_1, at_2 = (length({**sizes, name: k}) for k in (0, 1, 2))
     slope = at_1 - at_0
     has_quotient = any(isinstance(a, Quotient) for p in length._terms for a, _ in p)

@@ -24,7 +24,7 @@ def dim(text: str) -> Any:
     Parameters
     ----------
     text : str
-        Names, whole numbers, ``+ - * // **`` and parentheses.
+        Names, integers, ``+ - * // **`` and parentheses.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def dim(text: str) -> Any:
         return _read(tree)
     except _UNREADABLE as error:
         raise ShapeError(
-            f"{text!r} is not a size: names, whole numbers, + - * // and ** make one, as in 'n' or "
+            f"{text!r} is not a size: names, integers, + - * // and ** make one, as in 'n' or "
             f"'2*n + 1'{at(user_line())}."
         ) from error
 

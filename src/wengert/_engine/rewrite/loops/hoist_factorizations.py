@@ -7,7 +7,7 @@ factorizes `a` in each, which takes n / 3 times as long as what it is for.  It b
     factors, exchanges = lu_packed(a)             before the loop
     x = solve_packed(factors, exchanges, b)       in each step
 
-The way back of such a loop solves with the transpose of the same matrix, which its factors serve
+The backward pass of such a loop solves with the transpose of the same matrix; its factors serve
 too.  A singular matrix has factors and is refused where it was: at the first solve.
 """
 

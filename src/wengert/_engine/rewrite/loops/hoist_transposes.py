@@ -3,7 +3,7 @@
     h @ weight.T       in each step
 
 is read along the rows of the result, but across the rows of `weight`: a product of matrices has to
-rearrange it, in every step.  Here the transpose is an operand of the loop, written down once.
+rearrange it, in every step.  Here the transpose is an operand of the loop, recorded once.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _is_read_across(loop: Loop, k: int) -> bool:
 
 
 def _is_across(product: Node, view: Node, is_turned: bool) -> bool:
-    """Whether neighbours in a row of the result lie in different rows of the matrix."""
+    """Whether neighbors in a row of the result lie in different rows of the matrix."""
     ranks = [len(a.spec.shape) for a in product.inputs]
     *words, result = lookup(product.op.name).letters(*ranks, **product.params)
     place = product.inputs.index(view)

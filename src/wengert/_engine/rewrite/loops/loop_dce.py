@@ -45,7 +45,7 @@ class Need(NamedTuple):
 
 
 def used(graph: Graph) -> dict[Node, Need]:
-    """What is needed of the loops and choices of a graph, but for those that are taken whole."""
+    """What is needed of the loops and branches of a graph, but for those that are taken whole."""
     needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     needed.update(graph.inputs)
     parts: dict[Node, set[int]] = {}
@@ -309,7 +309,7 @@ def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
 
 
 def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
-    """What one result of a loop or choice is, and the operands that it depends on.
+    """What one result of a loop or branch is, and the operands that it depends on.
 
     The same for lines that give other results beside it.
     """

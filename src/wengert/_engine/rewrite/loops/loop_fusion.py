@@ -1,14 +1,12 @@
-"""In step: loops that do the same work become one.
+"""Loop fusion: loops over the same operands that do the same work become one.
 
-A derivative leaves several loops over the same operands behind: the one that was written, the one
-that keeps what the way back needs, the one that carries tangents.  Two carried values are the same
-in all steps if they start the same and their next values are the same functions of values that are
-the same.  So all are thought to be the same that start so, and told apart by their next values
-until nothing changes (as the states of automata are minimised: Hopcroft, 1971).  A loop all of
-whose carried values another carries too runs along with that one: its other results become results
-of it.
+A derivative leaves several loops over the same operands: the original one, the one that also saves
+residuals for the backward pass, the one that carries tangents.  Which carried values are equal in
+all steps is found by partition refinement: assume that those with equal initial values are equal,
+and split classes by their updates until nothing changes (as automata are minimized: Hopcroft,
+1971).  A loop all of whose carried values another loop carries too is merged into that one.
 
-    joined     a graph in which loops run along with others
+    joined     a graph with fused loops
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Afterwards: products that a loop only adds up are one product behind the loop.
+"""Sinking accumulations: products that a loop adds up become one product after the loop.
 
     total = total + a.T @ b       in each step, of a and b that are rows of arrays,
 
-is the product of the arrays, summed over steps too: one large product of matrices, which is twice
-as fast as many small ones, and the total is neither read nor written in each step.  Derivatives by
-the weights of a recurrent layer are such totals.
+is the product of the arrays, summed over steps too: one large matrix product, which is twice as
+fast as many small ones, and the total is neither read nor written in each step.  Derivatives with
+respect to the weights of a recurrent layer are such totals.
 
-A factor is a row that the loop walks along, or something that it stacks already.  One that it does
-not is stacked for this where that takes no more memory than what lies there for the way back.
+A factor is a row that the loop reads, or something that it stacks already.  Another one is stacked
+for this if that takes no more memory than what is saved for the backward pass anyway.
 """
 
 from __future__ import annotations

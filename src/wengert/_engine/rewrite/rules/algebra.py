@@ -94,7 +94,7 @@ SIGNS = (
         "x * -1",
         lambda x: x * -1,
         lambda x: -x,
-        reason="but of truth values, which have no sign",
+        reason="but of booleans, which have no sign",
         condition=lambda m: m.spec("x").dtype.kind != "b",
         exact=True,
         kinds="fi",
@@ -343,10 +343,10 @@ def _has(dtype: np.dtype[Any], value: Any) -> bool:
 
 
 @rule(
-    "group whole numbers",
+    "group integers",
     ("add", "multiply"),
     "number",
-    reason="whole numbers wrap around, so their sums and products may be grouped at will",
+    reason="integers wrap around, so their sums and products may be grouped at will",
     exact=True,
     example=(lambda x: x + 3 + 4, np.arange(3)),
 )

@@ -1,6 +1,6 @@
 """Contractions: sums over an axis that only one factor of a product has.
 
-A gradient by something that was broadcast before a product, such as the mean that points are
+A gradient with respect to what was broadcast before a product, such as the mean that points are
 centred by, ends in a sum of a product of matrices.  Summing the one factor first makes a product
 with a vector of it: of a mixture of Gaussians that was a third of all multiplications.
 

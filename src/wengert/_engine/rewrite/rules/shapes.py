@@ -2,7 +2,7 @@
 
     merged     transpose of transpose, reshape of reshape, broadcast of broadcast, cast of cast
     dropped    what moves nothing
-    absorbed   a broadcast by an operation that broadcasts anyway; a transpose by the index letters
+    absorbed   a broadcast by an operation that broadcasts anyway; a transpose by the subscripts
                of a contraction
     moved      broadcasts and transposes behind elementwise operations, where there is less to
                compute and more to merge
@@ -238,11 +238,11 @@ def elementwise_transposes(line: Node, new: Writer) -> Node | None:
     "transpose in einsum",
     ("einsum", "strong_einsum"),
     "transpose",
-    reason="the index letters say in which order axes are read",
+    reason="the subscripts say in which order axes are read",
     example=(lambda x, y: np.einsum("ij,jk->ik", x.T, y), _A, _A),
 )
 def einsum_transposes(line: Node, new: Writer) -> Node | None:
-    """The contraction with the letters of an operand in the order before the transpose."""
+    """The contraction with the subscripts of an operand in the order before the transpose."""
     *words, result = line.params["letters"]
     operands = []
     for i, a in enumerate(line.args):
@@ -259,7 +259,7 @@ def einsum_transposes(line: Node, new: Writer) -> Node | None:
     "transpose of einsum",
     "transpose",
     ("einsum", "strong_einsum"),
-    reason="the index letters say in which order axes are written",
+    reason="the subscripts say in which order axes are written",
     example=(lambda x, y: np.einsum("ij,kj->ik", x, y).T, _A, _A),
 )
 def einsum_transposed(line: Node, new: Writer) -> Node | None:

@@ -206,8 +206,8 @@ def _parts() -> tuple[str, str, str]:
         return folder.joinpath(name).read_text(encoding="utf-8")
 
     modules = [read(f"{name}.js") for name in SCRIPTS.split()]
-    colours = f"const PALETTES = {json.dumps(palettes())};\n"
-    script = "\n".join(['"use strict";\n(() => {', colours, *modules, "})();\n"])
+    colors = f"const PALETTES = {json.dumps(palettes())};\n"
+    script = "\n".join(['"use strict";\n(() => {', colors, *modules, "})();\n"])
     return script, read("page.css"), read("page.html")
 
 

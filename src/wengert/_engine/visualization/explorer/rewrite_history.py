@@ -87,7 +87,7 @@ def _recorded(recorded: Sequence[Any]) -> list[Step]:
 
 
 def change(before: Graph, after: Graph) -> Change:
-    """Which line of a graph was which before."""
+    """Which node of a graph was which before."""
     place = {node: i for i, node in enumerate(before.nodes)}
     free: dict[Hashable, deque[int]] = {}
     kept = set(after.nodes)
