@@ -1,4 +1,4 @@
-"""Bench: a few derivatives beside NumPy by hand, so that a machine can be judged in a minute.
+"""Timings of a few derivatives, compared with derivatives written in NumPy.
 
 Both are run in turn and their medians compared; above one, wengert is faster.  The benchmarks
 beside other libraries are in the repository (docs/benchmarks.md).

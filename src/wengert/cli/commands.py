@@ -1,4 +1,4 @@
-"""Commands: what can be asked for, and how each ends.
+"""The commands, their options and exit codes.
 
 main      the entry: arguments to an exit status
 parser    the commands with their options and helps

@@ -1,4 +1,4 @@
-"""Demo: a small network that classifies two spirals; its graph, picture and weights.
+"""A small network that classifies two spirals; its graph, picture and weights.
 
 What a training looks like, in a few seconds and without anything beside wengert.  With the epochs
 that it has by default it has to learn, or it fails.

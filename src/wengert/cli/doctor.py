@@ -1,4 +1,4 @@
-"""Doctor: what this machine has, what wengert uses of it, and whether that works.
+"""Versions, hardware, and whether native code works on this machine.
 
 A trial compiles a function and its gradient and compares both with NumPy; then the same with all
 threads.  What a report of a fault should contain is printed here.

@@ -1,4 +1,4 @@
-"""Described: models, losses, optimisers and data by the names in a file.
+"""Models, losses, optimizers and data by the names in a file.
 
 Only names of wengert's own are looked up, so that a description runs no program of somebody
 else's.  Data come from a NumPy file, a table of comma-separated numbers, a folder of pictures, of

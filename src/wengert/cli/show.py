@@ -1,4 +1,4 @@
-"""Looking: what is in a file, as a table, a picture or a page.
+"""The contents of a file as a table, a picture or a page.
 
 Graphs are printed line by line; weights and arrays as a table of names, dtypes, shapes and sizes.
 Nothing is unpickled, so a file from anywhere may be looked at.

@@ -1,4 +1,4 @@
-"""Config: what a training is described by, read from TOML and checked entry by entry.
+"""The description of a training, read from TOML and validated.
 
     seed = 0
 

@@ -1,4 +1,4 @@
-"""Train: a training that a file describes, from the data to the saved weights.
+"""Training runs described by a file.
 
 Everything that it writes goes into one folder: checkpoints, the log, the weights.  A folder that
 holds a training already is gone on with, or refused.

@@ -1,4 +1,4 @@
-"""Collating: a batch of a list of items.
+"""Batches from lists of items.
 
 Arrays and numbers are stacked along a new first axis; tuples, named tuples and dicts field by
 field, as deeply as they are nested.  What cannot be stacked (words, lists, objects) stays a list.

@@ -1,4 +1,4 @@
-"""Datasets: anything with a length and items by number.
+"""Datasets: anything with a length and items by index.
 
     Dataset          the base: views of it by `map`, `filter` and `subset`
     ArrayDataset     arrays side by side, in tuples and dicts of any depth

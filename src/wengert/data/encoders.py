@@ -1,4 +1,4 @@
-"""Encoders: what is learnt from data once, applied to more of it, and undone.
+"""Invertible encoders that are fitted to data.
 
     OneHot     categories as vectors with a single 1
     MinMax     each column onto a range

@@ -1,4 +1,4 @@
-"""DataLoader: a dataset in batches, in a fresh order each time it is gone through.
+"""DataLoader: batches of a dataset, in a new order each epoch.
 
 Every sample comes exactly once in each pass; the last batch is smaller where the numbers do not
 divide, and is dropped only if asked.  Orders follow from the seed: the same seed, the same sequence

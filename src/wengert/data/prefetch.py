@@ -1,4 +1,4 @@
-"""Prefetching: batches made ahead of time, by a thread in the background.
+"""Batches made ahead in a background thread.
 
     ahead    an iterator's batches, made by a thread while the last ones are used
 

@@ -1,4 +1,4 @@
-"""Seeds: generators from what users give, and their states as plain values that can be saved.
+"""Random generators from seeds, and their states as plain values.
 
 Everything random in this package draws from a `numpy.random.Generator`.  Where a seed is derived
 from a state, by a digest, nothing is drawn: others that share the generator notice nothing.

@@ -1,4 +1,4 @@
-"""Samplers: in which order, and how often, the items of a pass come.
+"""Samplers: the order of items in an epoch, with or without repetition.
 
     SequentialSampler      one after the other
     RandomSampler          each once in a fresh order, or drawn with replacement

@@ -1,4 +1,4 @@
-"""Views: datasets made of others, without copying what is in them.
+"""Datasets made of other datasets, without copying.
 
 Subset          some items, in an order of their own
 ConcatDataset   one dataset after the other

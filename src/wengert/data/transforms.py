@@ -1,4 +1,4 @@
-"""Transforms: arrays changed on their way into a batch, some of them at random.
+"""Transforms of arrays and images, some of them random.
 
     Compose, AsFloat, Normalize, Flatten, CenterCrop            the same every time
     RandomCrop, RandomHorizontalFlip, RandomVerticalFlip,

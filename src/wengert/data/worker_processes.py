@@ -1,4 +1,4 @@
-"""Workers: batches made by other processes.
+"""Batches made in other processes.
 
     Workers     the processes of a loader; `batches` gives what they make, in order
     serve       what runs in each of them

@@ -1,4 +1,4 @@
-"""Style 003: a decorator on methods, and one table of gradients by name (che3le's Tensor).
+"""Style 003: a decorator for methods, and a table of gradients by name (che3le's Tensor).
 
     class Tensor(wengert.Tensor):
         @backward("MatMul")

@@ -1,4 +1,4 @@
-"""as_operation: whatever an operation was written as, as an operation on tensors.
+"""as_operation: an operation of any style as an operation on tensors.
 
 A behavior, a class of operators, a class of ops, a primitive, a decorated method: one function
 turns each into what `wengert.testing.check_op` checks and what expressions on tensors call.

@@ -1,4 +1,4 @@
-"""Style 002: a function made a primitive, and its rule registered beside it (a Julia tape's @vjp).
+"""Style 002: primitives and their registered rules (a Julia tape's @vjp).
 
     @primitive                              a function of arrays; a tensor among its operands
     def pow(x, y): return x ** y            makes the call one node

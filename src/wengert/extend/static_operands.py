@@ -1,4 +1,4 @@
-"""Static operands: what is no number among the operands of a line (a string, None, an object).
+"""Operands that are not arrays: strings, None, objects.
 
 Eager lines hold any operand.  In a graph an operand has a shape and a dtype, so what has none is a
 parameter of the line, and takes its place again when the function or its rule is called.

@@ -1,4 +1,4 @@
-"""Traced: primitives in graphs, where their bodies and rules are lines like any other.
+"""Primitives in graphs: their bodies and rules are traced.
 
 A primitive is a function of arrays with a rule beside it.  On a traced operand the function is run
 once, with tensors, and its operations are recorded; the rule is stored with it (`custom_call`,

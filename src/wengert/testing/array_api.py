@@ -1,4 +1,4 @@
-"""The array API standard over tensors: a namespace whose arrays are all tensors.
+"""The array API standard over tensors: a namespace whose arrays are tensors.
 
 `wengert.numpy` makes plain arrays of plain numbers, as NumPy does: a tensor comes only of a tensor.
 The standard knows one class of arrays, so its public test suite (data-apis/array-api-tests) needs a

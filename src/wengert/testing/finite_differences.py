@@ -1,4 +1,4 @@
-"""Numerical derivatives of a forward function: the reference that no rule can influence.
+"""Numerical derivatives of a function, the reference for rules.
 
 Central differences with steps that shrink by a constant factor, extrapolated to step zero by
 Neville's scheme (Ridders 1982, Adv. Eng. Software 4(2), 75-76).  The best entry of the table comes

@@ -1,4 +1,4 @@
-"""check_grads: whether the derivatives of a function are right.
+"""check_grads: comparison of the derivatives of a function with finite differences.
 
 Reverse mode is compared entry by entry with differences of the forward function, forward mode
 along random directions; the two are transposes of each other; and order k checks the derivative

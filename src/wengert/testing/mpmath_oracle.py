@@ -1,4 +1,4 @@
-"""mpmath as an outside witness: what an elementwise operation should give, to many digits.
+"""mpmath as the reference for values of elementwise operations.
 
 An entry states its oracle as an expression in mpmath's functions over the names of its operands.
 mpmath is not a dependency of the library; whoever runs checks installs it (extra `dev`).

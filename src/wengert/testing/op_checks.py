@@ -1,4 +1,4 @@
-"""check_op: all laws of one operation, built in or a user's.
+"""check_op: all laws of one operation.
 
 The laws are in laws.py and whole_range.py, each a function; this runs them in turn.  What the
 operation says of itself (domain, oracle, examples) is all they need.

@@ -1,4 +1,4 @@
-"""check_traced: whether a function means the same when it is traced.
+"""check_traced: comparison of a function with its graph.
 
 The graph of a function and of its derivative along one cotangent is run by the interpreter and
 compared with the function itself: values, shapes, dtypes.  Then once more with names in the place

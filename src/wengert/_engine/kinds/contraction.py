@@ -1,4 +1,4 @@
-"""Contraction: products summed over shared axes; matmul, dot, tensordot, outer, einsum.
+"""Contractions: products summed over shared axes; matmul, dot, tensordot, outer, einsum.
 
 An entry states *subscripts*: one string for each operand and one for the result, as in einsum.
 All derivatives follow by permuting letters: the cotangent of an operand is the contraction of the

@@ -1,4 +1,4 @@
-"""Elementwise: one element of the result depends on one element of each operand.
+"""Elementwise operations: an element of the result depends on one element of each operand.
 
 An entry states a *body* in the scalar language (core/scalar_language.py) and its *partials*; shape
 and dtype rule, both modes of derivative, the formula and, later, native code are the same for all.

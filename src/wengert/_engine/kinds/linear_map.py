@@ -1,4 +1,4 @@
-"""Linear: operations that are linear maps of their first operand.
+"""Linear maps of the first operand.
 
 An entry states run and *transpose*; the jvp is the operation itself, the vjp the transpose.  Views
 (reshape, transpose, slices), joins, casts, cumulative sums are of this kind.  A transpose is given

@@ -1,4 +1,4 @@
-"""Opaque: operations whose inside the engine does not look into.
+"""Opaque operations, which the engine does not look into.
 
 The author states run, and `vjp` or `jvp` or both, each in one piece for all operands:
 

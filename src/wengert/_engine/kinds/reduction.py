@@ -1,4 +1,4 @@
-"""Reduction: some axes are combined into one number each.
+"""Reductions: some axes are combined into one number each.
 
 An entry states run (NumPy's signature: axis, keepdims) and its *partial*, a linear map
 `(t, out, x, axis) -> partial * t`, where `out` has kept the reduced axes with length one, and `t`

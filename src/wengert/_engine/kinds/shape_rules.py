@@ -1,4 +1,4 @@
-"""Specs: rules for the spec of a result that several operations share.
+"""Shape rules that several operations share.
 
 An operation states its rule with `@op.spec`; one that states none is run on an example, or probed
 where sizes have names (core/op.py, core/shape_inference_by_example.py).  NumPy is asked for dtypes,

@@ -1,4 +1,4 @@
-"""Refusals: what to write instead, where a tensor cannot become plain data.
+"""Errors for conversions of tensors to plain data, with the code to use instead.
 
     conversion   a plain array was about to be made of a tensor: by NumPy, by SciPy, by somebody
     of_library   what is to be called in the place of a function of NumPy's or SciPy's

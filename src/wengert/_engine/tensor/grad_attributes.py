@@ -1,4 +1,4 @@
-"""The define-by-run face of Tensor: leaves, `.grad`, `.backward()`, hooks.  PyTorch's names.
+"""Gradients of tensors: leaves, `.grad`, `.backward()`, hooks.  PyTorch's names.
 
 The gradient belongs to the handle: `backward` runs from one value to all leaves that require a
 gradient, and adds to the `.grad` of the handles that own them.  A second `backward` adds again;

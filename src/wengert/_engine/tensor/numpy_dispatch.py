@@ -1,4 +1,4 @@
-"""How a function of `wengert.numpy` meets NumPy's function of the same name.
+"""How functions of `wengert.numpy` call NumPy's functions of the same name.
 
 `@counterpart(np.stack)` enters the function below it as what tensors do for `np.stack`, whether it
 is called by NumPy's own name or by ours, and returns the public function: with a tensor among the

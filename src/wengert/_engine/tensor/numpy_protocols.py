@@ -1,4 +1,4 @@
-"""NumPy's protocols: a function written with plain `import numpy as np` meets tensors here.
+"""NumPy's protocols: NumPy's functions dispatch to operations when called with tensors.
 
 `__array_ufunc__` finds the operation of a ufunc in the registry; `__array_function__` finds the
 function that `wengert.numpy` has registered with `@implements`.  `out=` makes the handle given

@@ -1,4 +1,4 @@
-"""Operands: what may stand beside a tensor in an operator or a ufunc, and as what it is taken.
+"""Operands of operators and ufuncs of tensors, and their conversion.
 
 Numbers and arrays are taken as they are, lists as arrays (of tensors, if such are in them), and
 array classes that change only how an array is stored (``numpy.memmap``) as the array.  A class

@@ -1,4 +1,4 @@
-"""Operators of Tensor: every one of NumPy's arrays, plain, reflected and in place.
+"""Operators of Tensor: those of NumPy's arrays, plain, reflected and in place.
 
 Three tables say which operation stands for which operator, and `install` gives them to the class.
 What runs is Python's own operator on the plain values, so a tensor of a single number is as fast

@@ -1,4 +1,4 @@
-"""Replacements: the user's own expression, written so that it takes tensors.
+"""The user's own expression, rewritten so that it accepts tensors, for error messages.
 
 NumPy converts a list before it asks anybody (docs/design/0016-plain-numpy-lists.md), and so it does
 with what is written into a plain array.  The error then names the line to write: the expression

@@ -1,4 +1,4 @@
-"""The class Tensor: a handle on a node, made of the mixins beside it.
+"""The class Tensor: a reference to a node, made of the mixins in this folder.
 
 Its own are the ways in (`Tensor(data)`, `tensor`) and out (`numpy`, `item`, `__array__`, `float`),
 and what every Python object has: printing, copying, pickling.  The rule of the ways out: what

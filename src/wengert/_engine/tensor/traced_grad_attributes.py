@@ -1,4 +1,4 @@
-"""Traced gradients: `.grad` and `backward` while a function is compiled.
+"""`.grad` and `backward` while a function is compiled.
 
 A training step writes to `.grad` of parameters, reads it, and leaves something there.  While it is
 traced these are lines; what is left at its end is an output of the graph, and is put into `.grad`

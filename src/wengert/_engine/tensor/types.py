@@ -1,4 +1,4 @@
-"""Types of tensors and of what is combined with them, for type checkers and editors.
+"""Types of tensors and operands, for type checkers and editors.
 
 Array      a NumPy array of any shape and dtype
 Operand    what the operators of Tensor take: tensors, arrays, numbers, nested sequences of them

@@ -1,4 +1,4 @@
-"""Builtins: Python's own names, as programs for autograd import them.
+"""Python's builtins under the names that programs for autograd import.
 
 isinstance, type    what they say of a tensor is what they say of its value
 dict, list, tuple   Python's: containers of tensors need nothing special here

@@ -1,4 +1,4 @@
-"""Extend: functions with rules of the user's own.
+"""Functions with custom derivatives.
 
     primitive                                  a function that is not looked into
     defvjp, defvjp_argnum, defvjp_argnums      its rule in reverse mode

@@ -1,4 +1,4 @@
-"""Tests: derivatives compared with differences, by autograd's names.
+"""Comparison of derivatives with finite differences, by autograd's names.
 
 check_grads        both modes, to order two
 check_vjp, check_jvp, check_equivalent

@@ -1,4 +1,4 @@
-"""Tracer: what a function that is differentiated is given in the place of its arguments.
+"""Box, getval, isbox: the arguments of a function that is differentiated.
 
 In autograd that is a Box around a value, of a class for each type; here it is a Tensor, whatever
 the type.

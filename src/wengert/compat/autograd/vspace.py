@@ -1,4 +1,4 @@
-"""Spaces: the vector space that a value belongs to; a gradient belongs to the same.
+"""The vector space of a value and of its gradient.
 
 Numbers, arrays and nested containers of them; complex numbers are pairs of real ones.  Classes of
 the user's own are containers once they are registered with optree.

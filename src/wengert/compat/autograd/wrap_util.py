@@ -1,4 +1,4 @@
-"""Wrap: an operator on functions of one argument, as one on functions of any arguments.
+"""Operators on functions of one argument, extended to functions of several.
 
 unary_to_nary   a decorator: ``op(fun, x)`` becomes ``op(fun, argnum=0)(*args, **kwargs)``
 get_name        how messages call a function

@@ -1,4 +1,4 @@
-"""Gaussian processes: numbers with their uncertainty, from a covariance whose scales are learned.
+"""Gaussian process regression; the parameters of the covariance are fitted.
 
     y = f(x) + noise,   cov(f(x), f(z)) = s k(r)
 

@@ -1,4 +1,4 @@
-"""Logistic regression: classes from linear scores, the exact maximum of the penalised likelihood.
+"""Logistic regression: the maximum of the penalized likelihood.
 
 The loss is convex, so L-BFGS with exact compiled gradients finds its minimum from anywhere.  Two
 classes share one row of weights, more have a row each (the softmax).

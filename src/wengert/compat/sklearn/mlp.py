@@ -1,4 +1,4 @@
-"""Perceptrons: layers of numbers and a nonlinearity between them, for classes and for numbers.
+"""Multilayer perceptrons for classification and regression.
 
 Trained by Adam on shuffled batches; value, gradient and update of a step are one native call once
 a training is long enough to earn its compilation.  Everything random follows `random_state`.

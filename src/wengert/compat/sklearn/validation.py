@@ -1,4 +1,4 @@
-"""Inputs: the samples, targets and options that estimators are given, and scikit-learn's bases.
+"""Validation of samples, targets and options, and scikit-learn's base classes.
 
 scikit-learn is imported here and nowhere else in the package.  Its own functions check what comes
 in, so that messages, warnings and attributes (`n_features_in_`, `classes_`) are those its users

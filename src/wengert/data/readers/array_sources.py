@@ -1,4 +1,4 @@
-"""Sources: datasets from what other programs hold: NumPy's files, data frames, scikit-learn's sets.
+"""Datasets from NumPy's files, data frames and scikit-learn's datasets.
 
     from_npz     arrays of an .npz or .npy file, nothing unpickled
     from_frame   columns of a pandas DataFrame, or of what has its methods

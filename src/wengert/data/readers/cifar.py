@@ -1,4 +1,4 @@
-"""CIFAR: the files of CIFAR-10 and CIFAR-100, in the binary and the Python version.
+"""CIFAR-10 and CIFAR-100, binary and Python versions.
 
     read_cifar   one file of either version, as pictures and labels
     CIFAR10      a folder of them

@@ -1,4 +1,4 @@
-"""Reading: bytes of files that may be compressed, truncated or something else altogether.
+"""Reading files that may be compressed, truncated or of another format.
 
 contents     all bytes of a file, uncompressed if it is gzip's
 damaged      the error for a file that is not what it should be

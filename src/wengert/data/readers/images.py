@@ -1,4 +1,4 @@
-"""Images: pictures in files, one folder for each class.  The one module that knows Pillow.
+"""Folders of images, one per class; the only module that imports Pillow.
 
     read_image    one file as an array
     ImageFolder   a folder of folders

@@ -1,4 +1,4 @@
-"""Text: the lines of files, by number.
+"""Lines of text files, by number.
 
     TextLines   a dataset whose items are lines
 

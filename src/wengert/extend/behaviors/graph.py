@@ -1,4 +1,4 @@
-"""BehaviorGraph: a list of nodes that is built once and run as often as its leaves change.
+"""BehaviorGraph: a list of nodes, built once and run when leaves change.
 
     graph = BehaviorGraph()
     x = graph.leaf(3.0)

@@ -1,4 +1,4 @@
-"""Transformers: what runs a graph of ops.  A backend, by name.
+"""Transformers: backends for graphs of ops, by name.
 
     transformer = make_transformer("numpy")
     compute = transformer.computation(outputs, *placeholders)

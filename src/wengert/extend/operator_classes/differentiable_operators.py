@@ -1,4 +1,4 @@
-"""Operators with a gradient, each stated as nodes of the same graph.
+"""Operators with a gradient, stated as nodes of the same graph.
 
     any number of parents    Add Mul
     two parents              Sub Div Power MatMul

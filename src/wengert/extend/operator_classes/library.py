@@ -1,4 +1,4 @@
-"""Operators without a gradient: what a graph begins with, and what it asks.
+"""Operators without a gradient: inputs, constants, logic.
 
     inputs       Input Shared
     constants    ConstantValue Eye Range Size

@@ -1,4 +1,4 @@
-"""Operators of shapes and choices, and Call: any differentiable function.
+"""Operators of shapes and selections, and Call: any differentiable function.
 
 Reshape Broadcast SumTo Sum Transpose Cast     one parent, parameters beside it
 Select                                         a condition that is an argument

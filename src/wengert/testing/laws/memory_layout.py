@@ -1,4 +1,4 @@
-"""The law of memory: how operands lie in memory does not matter.
+"""The law of memory layout: results do not depend on how operands are stored.
 
 Strides that are negative or not in order, memory that is not aligned, bytes in the other order: the
 same elements give the same value and the same cotangents, up to the order in which NumPy adds up.

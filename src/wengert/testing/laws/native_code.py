@@ -1,4 +1,4 @@
-"""Laws of native code: what LLVM makes of an operation gives what eager execution gives.
+"""Laws of native code: compiled operations give what eager execution gives.
 
     native_values_agree        values of every dtype that the operation takes, special ones;
                                operands broadcast, empty, without axes, or parts of others

@@ -1,4 +1,4 @@
-"""Laws of singular points: what was not chosen stays without influence, in graphs too.
+"""Laws of singular points: branches that are not taken have no influence, in graphs too.
 
 Eager passes look for NaN and are repeated guarded (docs/conventions.md, "a branch not taken").  A
 graph cannot look: strong zeros are written where an operation says that its partial can be singular

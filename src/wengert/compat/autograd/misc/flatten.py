@@ -1,4 +1,4 @@
-"""Flatten: nested containers of numbers and arrays as one vector, and back; both differentiable.
+"""Nested containers of numbers and arrays as one vector, and back; both differentiable.
 
 flatten       a container as a vector, and the inverse
 flatten_func  a function of containers as one of vectors

@@ -1,4 +1,4 @@
-"""Optimizers: sgd, rmsprop and adam, as functions that run to the end.
+"""sgd, rmsprop and adam, as functions.
 
 Each takes ``grad(x, i)``, where to begin (any container of numbers and arrays), and a
 ``callback(x, i, g)`` that is called before each step; it returns where it has come to.
