@@ -1,4 +1,4 @@
-"""Feeding: what a caller gives as the value of an input, made into what the graph was built for.
+"""Argument conversion: arrays fed to a graph, checked and cast to the specs of its inputs.
 
 An array of the right shape and dtype is taken as it is.  A Python number or a list takes the
 dtype of the input if it can be told in it; an array with a dtype of its own is cast only where

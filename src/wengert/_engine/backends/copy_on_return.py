@@ -1,4 +1,4 @@
-"""Owned: results that belong to the caller alone.
+"""Copy on return: results that no other array or cache shares memory with.
 
 What a run returns may be an input itself, a view of a variable, twice the same array, or an array
 without memory of its own (`np.broadcast_to`); writing to it would change something else.  Whether

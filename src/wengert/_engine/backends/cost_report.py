@@ -1,4 +1,4 @@
-"""Report: what running a graph costs, counted without running it.
+"""Cost report: time, memory and operations of a run, counted without running it.
 
 report   operations, arithmetic, memory traffic, the peak of memory and where it is
 Report   the numbers; printed, a table that can be read aloud

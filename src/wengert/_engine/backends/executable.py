@@ -1,4 +1,4 @@
-"""Executable: a graph ready to be called with arrays, whatever the backend.
+"""Executable: a graph compiled for a backend, called with arrays.
 
 Checks what is fed against the specs of the inputs (argument_conversion.py), solves the named sizes,
 compiles once for each set of sizes, hands out results that are the caller's own

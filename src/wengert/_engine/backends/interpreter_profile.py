@@ -1,4 +1,4 @@
-"""Profile: how long each node of a graph takes, seen by a clock.
+"""Interpreter profile: the time that each node of a graph takes.
 
 The interpreter's own steps run, with a clock around each; so what is measured is what runs, memory
 that is used again included.  A clock costs about 0.1 microseconds a step.

@@ -1,4 +1,4 @@
-"""Liveness: from when to when each value of a list is needed, and what that saves.
+"""Liveness: from when to when each value of a graph is needed, and the memory that saves.
 
 last_uses    for each line which values can be let go once it has run
 specs_at     the specs of all lines, with numbers for sizes

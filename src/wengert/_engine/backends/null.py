@@ -1,4 +1,4 @@
-"""Null: runs nothing.  For trying out everything around a run, and for counting.
+"""Null backend: runs nothing, for testing and for counting costs.
 
 Its computations check what they are fed as any other, and return zeros of the right shapes and
 dtypes, whose memory is not even touched; variables keep their values.  What a run would cost says

@@ -1,4 +1,4 @@
-"""Backend: what makes a list run, and the registry of all of them by name.
+"""Backend: the base class of backends, and their registry by name.
 
 A backend answers two questions: which operations it lacks, and how a graph runs.  It is given a
 graph whose sizes are all numbers, and returns a function of plain values; what users see around it

@@ -1,4 +1,4 @@
-"""Updates: variables are read together and written together.
+"""Variable updates: variables are read together and written together.
 
     values_of     the values of several variables at one moment
     write         new values for several variables: all of them or none

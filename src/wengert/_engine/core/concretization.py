@@ -1,4 +1,4 @@
-"""Leaving: whether a value may become a plain number or array, where derivatives end.
+"""Concretization: when a value may become a Python number or an array, where derivatives end.
 
 While a function that is being differentiated runs, a number taken out of a tensor that depends on
 its variables would come back as a constant, and its share of the derivative would be a silent

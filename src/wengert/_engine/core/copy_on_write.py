@@ -1,4 +1,4 @@
-"""Versions: a large array that is written to keeps one memory, and every state it has had.
+"""Copy on write: stores to large arrays whose old value may still be needed.
 
 A node never changes, so `x[i] = v` makes a new node; copying the array for it would make a loop
 that fills x quadratic in time and memory.  Instead the new node takes the array over, written to in

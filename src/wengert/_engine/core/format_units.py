@@ -1,4 +1,4 @@
-"""Units: numbers as people read them, with one to three digits before the point.
+"""Formatting of bytes, seconds and counts, with one to three digits before the point.
 
 duration   seconds: ``1.86 ms``
 memory     bytes: ``2.4 MB``, of a thousand thousand

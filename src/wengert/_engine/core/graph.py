@@ -1,4 +1,4 @@
-"""Graph: the ordered Wengert list of chosen outputs.
+"""Graph: nodes in evaluation order, with inputs and outputs (a Wengert list).
 
 A closed list: every operand of a line is an earlier line.  It gives each line an index, its
 operands and its consumers; it can be verified and read aloud.  Building one does not change

@@ -1,4 +1,4 @@
-"""Equality: whether two lines, or two graphs, say the same.
+"""Graph fingerprints: whether two nodes, or two graphs, are equal.
 
 Lines are the same if operation, parameters and operands are; operands of a commutative operation in
 either order.  What has no operands is the same

@@ -1,4 +1,4 @@
-"""Handle: what users hold.  A reference to a node that may be pointed at another node.
+"""Handle: the mutable reference to a node that users hold.
 
 Because the handle is not the node, `x[i] = v` and `x += 1` make the handle point at a new node;
 the old node, and what a derivative needs of it, stays what it was.

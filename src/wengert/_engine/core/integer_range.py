@@ -1,4 +1,4 @@
-"""Integers: Python's integers beside arrays of integers, where no value is known yet.
+"""Integer ranges: Python integers beside integer arrays whose values are not known.
 
 NumPy converts a Python integer to the dtype of the array beside it and refuses one that does not
 fit, `int8_array * 200`, and a negative exponent of integers.  While a graph is built, NumPy is

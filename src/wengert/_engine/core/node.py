@@ -1,4 +1,4 @@
-"""Node: one line of a Wengert list, `out = op(*args, **params)`.
+"""Node: one operation applied to operands, `out = op(*args, **params)`.
 
 Its value may be known (eager: a tape entry) or not yet (traced: a symbolic entry, value None and
 a spec instead).  Nothing else differs.  Three kinds of line:

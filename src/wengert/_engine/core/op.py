@@ -1,4 +1,4 @@
-"""Op: what every operation says of itself, and the registry of all of them by name.
+"""Op: the base class of operations, and their registry by name.
 
 An operation answers five questions; its kind (kinds/) answers most of them once for the whole
 kind, so that an entry states only what is its own:

@@ -1,4 +1,4 @@
-"""Policy: what may happen implicitly while a graph is built.
+"""Policy: which implicit conversions are allowed while a graph is built.
 
     with wg.policy(broadcast="raise", cast="warn", max_float="float32"):
         graph = wg.trace(f)(...)

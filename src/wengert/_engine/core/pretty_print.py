@@ -1,4 +1,4 @@
-"""Printed: a list as text that can be read aloud.
+"""Pretty-printing: a graph as text.
 
     %0 = input x             float64[3]
     %1 = scan %0             (float64[3], float64[10,3])     [body=<step>, carried=1, length=10]

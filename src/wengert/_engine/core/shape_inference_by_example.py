@@ -1,4 +1,4 @@
-"""Probing: the shape of a result for all sizes, found by running an operation at a few.
+"""Shape inference by example: the shape of a result for all sizes, from runs at a few.
 
 The fallback for operations that state no shape rule, users' own among them.  The operation runs on
 small arrays of ones at several sizes; each length of the result is then looked for among the

@@ -1,4 +1,4 @@
-"""Params: the static parameters of a line, as data.
+"""Static parameters of nodes, as hashable data.
 
 Parameters (axis, shape, index, ...) are part of what an operation *is*.  They are numbers, strings,
 dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.

@@ -1,4 +1,4 @@
-"""Body: a closed list as a parameter of an operation: what a loop does in each step.
+"""Body: a closed graph that is a parameter of an operation, as the body of a loop.
 
 It takes everything as an input, has no variables, and is equal to another exactly where both say
 the same, so that lines with equal bodies are equal lines, and what is derived from a body is

@@ -1,4 +1,4 @@
-"""Tracing: the half of `apply` behind which values are not known yet.
+"""Tracing: `record`, what `apply` does when an operand's value is not known.
 
 `record` is what `apply` does when an operand has a spec and no value: it infers the spec of the
 result, checks it against the chosen policies, and writes the line down with everything a reader of

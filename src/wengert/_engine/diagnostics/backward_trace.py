@@ -1,4 +1,4 @@
-"""Backward: the sweep from some outputs to some targets, kept line by line.
+"""Backward trace: the backward pass from some outputs to some targets, node by node.
 
 An *edge* is what one line passes on to one of its operands.  The questions that the other files
 ask are about edges: where is what arrives not zero, and what is passed on is; where is what arrives

@@ -1,4 +1,4 @@
-"""Ancestry: the lines that a value depends on, whether a derivative passes them or not.
+"""Dependency trace: the nodes that a value depends on, differentiably or not.
 
 `plain` is the value of an operand as it stands now: a large array that was written to behind the
 tape's back is no error here, where somebody wants to see what is the matter.

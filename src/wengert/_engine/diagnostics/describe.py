@@ -1,4 +1,4 @@
-"""Words: how nodes of a graph are called in a sentence, the same in all findings.
+"""Descriptions of nodes in messages.
 
 named    a line by its operation, its name and its spec: ``matmul h float64[8,4]``
 called   the same after a word of one's own: ``input x float64[3]``

@@ -1,4 +1,4 @@
-"""Connection: y has no derivative with respect to x, and where on the way from x to y it was lost.
+"""Disconnected: y does not depend differentiably on x, and where the connection is lost.
 
 The list also knows lines that no derivative passes (comparisons, casts to integers), and,
 while lines are noted, what `no_grad`, `detach` and conversions to plain numbers cut off.  So the

@@ -1,4 +1,4 @@
-"""Growth: a gradient that is finite and very large or very small, and where it became so.
+"""Gradient scale: a gradient that is very large or very small, and where it became so.
 
 The way with the largest contributions is followed from x to y; what the cotangent was multiplied
 with along it is summed up for each line of the user's program.

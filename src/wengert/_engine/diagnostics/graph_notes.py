@@ -1,4 +1,4 @@
-"""Notes: what is worth knowing about the nodes of a graph, each with its line.
+"""Notes on the nodes of a graph for `wengert.explain`.
 
 loop       how many steps, what each costs, what is carried and what is kept
 opaque     a call that is not looked into: LAPACK, a user's operation

@@ -1,4 +1,4 @@
-"""Slopes: y is finite and its gradient is not, and which line made it so on the backward pass.
+"""Non-finite gradients: y is finite and its gradient is not, and which node made it so.
 
 From a bad element of the gradient the way goes towards y along edges that passed something bad;
 the culprits are the edges at which something finite arrived.

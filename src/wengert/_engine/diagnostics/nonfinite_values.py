@@ -1,4 +1,4 @@
-"""Values: where a NaN or an infinity appeared first in the run forward.
+"""Non-finite values: where a NaN or an infinity appeared first in the forward pass.
 
 From a bad element of the result the way goes back: through an elementwise operation by the
 operands' elements at the same index, so that what `np.where` did not choose is not blamed; through

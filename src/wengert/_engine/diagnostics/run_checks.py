@@ -1,4 +1,4 @@
-"""Examine: the questions of all the other files, asked of one y and some x, in order.
+"""Running the checks: the diagnoses of the other files, for one y and some x, in order.
 
 First whether anything leads from y to x, then what the sweep gives: zeros, NaN and infinities,
 very large and very small numbers; at last what makes it slow.

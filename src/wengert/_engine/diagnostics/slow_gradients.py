@@ -1,4 +1,4 @@
-"""Slowness: what makes a program slow to differentiate.
+"""Slow gradients: what makes a program slow to differentiate.
 
     slow     read off its list: loops, repetitions, large arrays, copies
     timed    measured: every line is run again, forward and backward

@@ -1,4 +1,4 @@
-"""Watched: sweeps that show every step, for whoever asks why a derivative is what it is.
+"""Traced derivatives: forward and backward passes that keep every step, for diagnosis.
 
     watched     from the outputs back, a step for each line
     tangents    from a target forward, the tangent of each line

@@ -1,4 +1,4 @@
-"""Unrolled: the loops of a graph run step by step, every step recorded, to be looked at.
+"""Unrolled loops: the loops of a graph run and recorded step by step, for diagnosis.
 
 A loop's line knows its operands and results and nothing between: where a NaN began inside of it is
 seen when its steps are lines of their own, each of which says to which step it belongs.

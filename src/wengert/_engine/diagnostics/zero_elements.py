@@ -1,4 +1,4 @@
-"""Elements: one element of a gradient is zero, and where it stopped to count on its way to y.
+"""Zero elements: one element of a gradient is zero, and where its effect on y is lost.
 
 A tangent that is one at this element and zero elsewhere is pushed forward; a line whose operands
 still have a tangent that is not zero, and whose own is, is where the element was lost.

@@ -1,4 +1,4 @@
-"""Zeros: the gradient is exactly zero, and where the cotangent died on its way from y to x.
+"""Zero gradients: the gradient is exactly zero, and where the cotangent became zero.
 
 A cotangent dies on an edge: something that is not zero arrives at a line, and all that the line
 passes on to an operand is exactly zero.  What kills it is read off the operation and the values.

@@ -1,4 +1,4 @@
-"""Inputs: what graphs are built by hand from.
+"""Inputs of graphs that are built by hand.
 
 spec       shape and dtype of an array that is still to come
 input      a tensor whose value will be fed

@@ -1,4 +1,4 @@
-"""Calling: how arguments in containers become the flat inputs of a graph, and results come back.
+"""Signatures: nested containers of arguments as flat inputs, and of outputs as results.
 
 A traced graph is called as the function it was traced from; one built by hand takes its inputs by
 position or by name.

@@ -1,4 +1,4 @@
-"""Building: one run of a Python function with tensors that have no value, and what it wrote down.
+"""Tracing session: one run of a Python function with traced arguments, and what it recorded.
 
     built   the graph of a function for given arguments; `trace` and every transformation call it
 

@@ -1,4 +1,4 @@
-"""Arguments: what a call is, as a key, and what of it is fed to a program.
+"""Call signature: a call as a cache key, and the arrays that it feeds to a program.
 
 Containers are flattened.  An array is fed, and counts by its dtype and shape; a Python number is
 fed, and counts by its class; all else is a part of the program, and counts by its value (or, if it

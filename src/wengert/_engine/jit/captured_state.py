@@ -1,4 +1,4 @@
-"""States: what a compiled function captured, and the programs for it.
+"""Captured state: what a compiled function captured, and the programs for it.
 
 A function that reads ``k`` has other programs for ``k = 2`` than for ``k = 3``.  So programs belong
 to a state: what was captured when they were traced (captures).  Arrays that are captured are not a

@@ -1,4 +1,4 @@
-"""Operation: a compiled graph as one line of a tape, with compiled derivatives.
+"""Compiled operation: a compiled graph as one node of a tape, with compiled derivatives.
 
 When a compiled function meets a recorded tensor, the tape gets a single line.  Its rules are
 graphs, too, derived from the first and compiled when they are needed: the pullback of a line is the

@@ -1,4 +1,4 @@
-"""Program: one compiled graph, and what stands around its run.
+"""Compiled program: one compiled graph and its inputs, outputs, updates and effects.
 
 Plain arrays in, plain arrays out, by the backend.  If a tensor takes part (an argument, a variable
 or parameter that the function reads), results are tensors as they would be without compiling, and

@@ -1,4 +1,4 @@
-"""Decorator: `jit`, which compiles a function, and its options.
+"""The decorator `jit` and its options.
 
 Options are checked here, once; what they mean for a call is decided by what the decorator makes.
 Its docstring says what is fed, what is compared and what is fixed.

@@ -1,4 +1,4 @@
-"""Routes: the native entries of a compiled function, one for each way in which it is called.
+"""Entry dispatch: the native entries of a compiled function, one for each call signature.
 
 Ways differ in types, dtypes, axes and layouts of the arguments, and in which are given by name.  If
 there is more than one, a dispatching entry chooses (backends/llvm/abi/dispatch.py), so that a

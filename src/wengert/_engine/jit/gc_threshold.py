@@ -1,4 +1,4 @@
-"""Collecting: Python's collector of cycles, while a function is traced and compiled.
+"""Garbage collection: a higher threshold while a function is traced and compiled.
 
 Tens of thousands of small objects are made then, and nearly all of them stay or are let go by
 counting.  The collector looks through the young ones after every 700, and through older ones after

@@ -1,4 +1,4 @@
-"""Function: what `jit` makes of a function.
+"""Jitted: the callable that `jit` returns.
 
     Jitted    the callable: finds the program for a call, or has it made
     Info      how many programs there are

@@ -1,4 +1,4 @@
-"""Lowered: what can be looked at of a compiled function.
+"""Lowered: the graph and the code of a compiled function, for inspection.
 
 The graph is always there; loops, LLVM's text and machine instructions are those of a backend that
 writes programs (the attribute `program` of the backend, see backends/llvm).

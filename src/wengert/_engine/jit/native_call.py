@@ -1,4 +1,4 @@
-"""Native: a run of a graph by the native entry of a backend, where it has one.
+"""Native calls: a run of a graph by the native entry of a backend that has one.
 
 The entry takes values of inputs and variables, and returns outputs and updates; what it does not
 serve (a list in the place of an array, a dtype that has to be cast) and what it cannot finish goes

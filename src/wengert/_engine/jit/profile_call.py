@@ -1,4 +1,4 @@
-"""Profiling: `profile`, which says where time and memory of a compiled function go.
+"""`wengert.profile`: where time and memory of a compiled function go.
 
 What compiles is compiled once more, with clocks in it, and run a few times; what a call leaves
 behind is left once.  The figures are a backend's (`Backend.timed`), what is made of them is a

@@ -1,4 +1,4 @@
-"""Shortcut: calls with containers, straight into a native entry.
+"""Fast path for calls with containers, straight into a native entry.
 
 Taking a call apart costs ten times what a small program does, and nearly every call is like the one
 before.  A matcher is written for the containers of a call, as lines of Python: it looks whether

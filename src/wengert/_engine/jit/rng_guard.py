@@ -1,4 +1,4 @@
-"""Drawing: random numbers that a trace would keep for ever.
+"""RNG guard: draws from global random generators, which a trace would freeze, are refused.
 
 A graph is built once and run often.  Numbers that a generator of NumPy or Python gives while it is
 built would be the same at every run, silently; so a function that draws while it is traced is

@@ -1,4 +1,4 @@
-"""Settings: which backend compiles, and how many programs are kept.
+"""Settings of `jit`: the default backend, and how many programs are cached.
 
 One place to change them, for the whole library.  What is kept is bounded everywhere: a function
 that is called in ever new ways compiles ever again, and takes no more memory for it.

@@ -1,4 +1,4 @@
-"""Refusing: what `jit` does not compile.
+"""Graphs that `jit` refuses to compile.
 
 check_islands      operations that are called back in Python, where that is forbidden
 refuse_generators  generators, coroutines, classes

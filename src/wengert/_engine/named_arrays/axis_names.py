@@ -1,4 +1,4 @@
-"""Axes: names, checked, and how the axes of several operands are brought together.
+"""Axis names: validation, and alignment of the axes of several operands.
 
 The axes of a result are those of the first operand in their order, then what the next ones have
 beside them.  So the order follows from the program and not from chance, and two operands meet by

@@ -1,4 +1,4 @@
-"""Named: an array or a tensor with a name for each axis.
+"""NamedArray: an array or a tensor with a name for each axis.
 
 Operators and NumPy's elementwise functions match axes by name, reductions are told names, and what
 is left without axes is a plain number or tensor again.

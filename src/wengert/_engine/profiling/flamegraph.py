@@ -1,4 +1,4 @@
-"""Flames: where the time of a run went, as SVG text, drawn here.
+"""Flame graphs of a run as SVG.
 
 Three panels.  Above, steps from left to right in the order in which they run, as wide as they take
 long, those of loops below their loop; under them the memory that is held meanwhile.  Below, the

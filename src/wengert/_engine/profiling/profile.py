@@ -1,4 +1,4 @@
-"""Measured: what `wengert.profile` found out about steps, the user's lines, memory.
+"""Profile: what `wengert.profile` returns, with its text, pictures and files.
 
     Profile     all of it: printed a table, in a notebook a picture with tables
 

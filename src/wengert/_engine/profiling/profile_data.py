@@ -1,4 +1,4 @@
-"""Measured: what `wengert.profile` found out about steps, the user's lines, memory.
+"""Profile data: time and memory by step, by the user's lines and by scope.
 
     ProfileData    the figures
     Row         a step, numbered as it stands in its loop: 3, 3.1, 3.2

@@ -1,4 +1,4 @@
-"""Timing: where the time and the memory of a run went, as a backend tells it.
+"""Record: the time and the memory of a run, as plain data that every backend fills.
 
     Part      the share of a step that belongs to one of the user's lines
     Kept      an array that a step leaves in memory

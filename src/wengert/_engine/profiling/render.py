@@ -1,4 +1,4 @@
-"""Telling: a profile as text, as a picture, as a page.
+"""Rendering of a profile as text, as a picture, as an HTML page.
 
 text      two tables: the user's lines, and steps
 picture   an SVG document (profiling/flamegraph.py)

@@ -1,4 +1,4 @@
-"""Assume: what a user knows of a value, said in the program.
+"""Assume: properties of values stated by the user.
 
 A node of the graph, the identity on values and derivatives, which bears facts for the rules that
 ask for them (value_properties.py): `x * 0.0` is zero if x is finite, `A.T` is A if A is symmetric.

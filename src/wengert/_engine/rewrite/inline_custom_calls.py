@@ -1,4 +1,4 @@
-"""Calls: functions with rules of their own, written out where nobody will differentiate any more.
+"""Inlining of functions with custom derivatives that are no longer differentiated.
 
 A line `custom_call` (control_flow/custom.py) keeps a function and its rule together until all
 derivatives have been taken.  What runs or is compiled needs the function only: its lines become

@@ -1,4 +1,4 @@
-"""History: what each pass did to a graph, to be watched step by step.
+"""Pass history: the graph before and after each pass.
 
 A `Step` is one run of one pass: its name, how long it took, the graph before and after, and every
 rule that was applied, with the line and what took its place.  `print(history)` reads aloud.

@@ -1,4 +1,4 @@
-"""Passes: in which order graphs are rewritten, and the manager that watches over it.
+"""Pass manager: the order of passes, their traversals and their verification.
 
     fold        lines of constants only are computed
     merge       equal lines become one

@@ -1,4 +1,4 @@
-"""Patterns: Python functions of NumPy, read as trees that lines are compared with.
+"""Patterns: functions of NumPy traced as trees that nodes are matched with.
 
 A pattern is traced like any function, with wildcards in the place of tensors; so is what takes its
 place.  `lambda x: np.log(1 + x)` becomes

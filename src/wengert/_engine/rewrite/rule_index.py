@@ -1,4 +1,4 @@
-"""Index: which rules can apply to a line, found by its operation and those of its operands.
+"""Rule index: the rules that can apply to a node, by its operation and its operands'.
 
 Most lines match no rule, and should learn this in one look-up.  A line is described by its
 operation and one word for each operand:

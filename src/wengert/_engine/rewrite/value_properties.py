@@ -1,4 +1,4 @@
-"""Properties: what is known of the values of a line without computing them.
+"""Properties of values that are known without computing them.
 
     finite        every element is a finite number
     number        no element is NaN

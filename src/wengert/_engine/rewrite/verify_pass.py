@@ -1,4 +1,4 @@
-"""Check: what a pass returned is a graph that can stand in the place of the one it was given.
+"""Verification of passes: the result can replace the graph that the pass was given.
 
 The same inputs; as many outputs, updates and effects, of the same specs; and lines of which each
 comes after its operands and holds what its operation infers from them.

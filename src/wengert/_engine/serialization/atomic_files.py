@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, opened with errors that name them.
+"""Atomic files: written completely or not at all.
 
 A file is written beside its place under another name, forced to the disk, and then moved: an
 interrupt, a full disk or a crash leaves the old file, or none.

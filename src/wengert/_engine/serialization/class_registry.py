@@ -1,4 +1,4 @@
-"""Classes: what may be made by name when a file is read.
+"""Class registry: the classes that a file may name.
 
 A file names classes (of containers, of tensors, of graphs) and never brings or imports one: only
 what the running program has entered here is made, and without running its `__init__`.

@@ -1,4 +1,4 @@
-"""Reading: the values that encode.py has written, from JSON and named arrays.
+"""Decoding: values from JSON and named arrays, with limits on hostile files.
 
 Nothing is made but what the tags name, and nothing runs: no import, no `__init__`, no operation.
 What does not fit is `Damage`.

@@ -1,4 +1,4 @@
-"""Lengths: symbolic sizes as text, read within limits.
+"""Symbolic sizes as text, read within limits.
 
 A size is kept as it is spelled, "2*n + 1" (core/symbolic/dim.py).  Expanding a polynomial can take
 more time and memory than its text suggests: "(a + b)**16" has 17 terms, a product of four such

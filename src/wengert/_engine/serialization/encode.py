@@ -1,4 +1,4 @@
-"""Writing: any value as JSON beside named arrays.
+"""Encoding: values as JSON beside named arrays.
 
 Numbers, strings, None, lists and dicts that JSON has are themselves; everything else is an object
 with one key, which says what it is:

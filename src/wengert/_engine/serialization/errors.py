@@ -1,4 +1,4 @@
-"""Damage: how the readers below say that a file is not what it should be.
+"""Errors of readers: how a file differs from what it must be.
 
 They raise `Damage`, which says what is wrong and nothing about where the file is; `load` makes it a
 `FileError` that names the file and the user's line.  `need` is the check that all of them use, and

@@ -1,4 +1,4 @@
-"""Rebuilding: a graph from the JSON that graph_json.py has written.
+"""Graphs from the JSON of graph_json.py.
 
 Every line is checked before it is made: its operation is registered and of the same kind, its
 operands come earlier, its spec is what the operation gives.  Nothing runs that the file brings.

@@ -1,4 +1,4 @@
-"""Lists: a graph as JSON, line by line.
+"""Graphs as JSON, node by node.
 
     {"name": ..,
      "ops":    [[name, kind, module], ..]        what the lines are made by

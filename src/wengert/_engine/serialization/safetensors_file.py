@@ -1,4 +1,4 @@
-"""Container: named arrays and a few strings in one file, laid out as safetensors are.
+"""Safetensors files: named arrays and strings in one file.
 
     8 bytes      length of the header, little-endian
     header       JSON: {"__metadata__": {word: text}, name: {"dtype", "shape", "data_offsets"}}

@@ -1,4 +1,4 @@
-"""Saving: save, load and inspect, the three functions on files.
+"""save, load and inspect.
 
 save      encode.py makes JSON and arrays of what is given, safetensors_file.py the bytes,
           atomic_files.py puts them in place

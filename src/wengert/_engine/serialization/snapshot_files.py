@@ -1,4 +1,4 @@
-"""Snapshots: a folder of dated files, of which the newest that is sound is restored.
+"""Snapshots: a folder of dated files, of which the newest valid one is restored.
 
     snapshot-000007-2026-11-21T10-20-30Z.wengert
 

@@ -1,4 +1,4 @@
-"""Checks: whether the spec of a line is what its operation gives, without running the file.
+"""Verification of specs: each is what its operation infers, without running the file.
 
 Most operations state a rule for the spec, which is asked.  The others are run on an example (the
 library's own only, and only if the example is small: a hostile file may claim any size); what

@@ -1,4 +1,4 @@
-"""Opened: a graph with the bodies of its loops and branches written out beside their lines.
+"""Expanded bodies: a graph with the bodies of its loops and branches beside their nodes.
 
 Pictures of lines and edges show what a loop does as a group of lines: what it takes from outside
 enters where it is used, `carry` and `row` stand for what changes from step to step, and the loop's

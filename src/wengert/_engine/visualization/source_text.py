@@ -1,4 +1,4 @@
-"""Sources: the text of the user's lines, read when a page is made.
+"""Source text of the user's lines, read when a page is made.
 
 A page is looked at later and elsewhere, where the program may not be; so the words are copied.
 Nothing but the one line that a node points to is read.

@@ -1,4 +1,4 @@
-"""Curves: the course of a training, drawn from plain numbers.
+"""Training curves, drawn from plain numbers.
 
 Two panels: losses over epochs (of every step, faintly; means of epochs, and of the validation), and
 beside it whatever else was measured, each figure with its validation in one color.  Drawn with

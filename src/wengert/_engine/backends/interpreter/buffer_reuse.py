@@ -1,4 +1,4 @@
-"""Reuse: memory of large arrays that has become free during a run is written to again.
+"""Buffer reuse: large arrays that are no longer needed during a run are written to again.
 
     into_free_memory   a step that computes into the memory of an operand, or into some set aside
     set_aside          a step that lets a value go, and remembers its memory

@@ -1,4 +1,4 @@
-"""Interpret: a graph run by NumPy, one line after the other.  The meaning of a graph.
+"""Interpreter: a graph run by NumPy, node by node; the reference semantics.
 
 Compiling makes a list of steps; running walks along it.  A step is ``(run, a, b, slot)``: a
 function, where its operands are, and where its result goes.  Values live in slots, and a slot is

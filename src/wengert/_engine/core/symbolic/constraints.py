@@ -1,4 +1,4 @@
-"""Sizes: what holds of many lengths together when some are not known yet.
+"""Constraints on symbolic sizes: broadcasting, requirements of shape rules, solving.
 
     broadcast                          the shape that shapes broadcast to
     repeated_axes                      the axes along which broadcasting repeats an array

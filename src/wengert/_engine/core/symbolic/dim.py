@@ -1,4 +1,4 @@
-"""Dim: the length of an axis that is not known yet, a polynomial over named integers.
+"""Dim: a symbolic size, a polynomial over named integers.
 
 `n`, `2*n + 1`, `n*m`, `n//2`: sums of products of names, each name a size of at least one.  What
 can be decided about all sizes at once is decided; what cannot is an error and never a guess:

@@ -1,4 +1,4 @@
-"""Polynomials: sums of products of atoms with whole coefficients, as plain dicts.
+"""Polynomials: sums of products of atoms with integer coefficients, as plain dicts.
 
 A product is a tuple of (atom, power) in order; a polynomial maps products to their coefficients,
 none of them zero.  Atoms are anything with an order of their texts.  Sizes (symbolic/dim.py) are

@@ -1,4 +1,4 @@
-"""Loops: what is done with loops and branches as a whole, when a graph is simplified.
+"""Loop passes: rewriting of loops and branches as a whole.
 
     leaving       a loop that leaves snapshots is that loop, too (loops/merge_checkpointed_loops.py)
     written out   loops of at most one step, choices that are known (loops/unroll.py)

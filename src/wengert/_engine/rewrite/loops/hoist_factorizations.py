@@ -1,4 +1,4 @@
-"""Factored: a matrix that is the same in each step of a loop is factorized once.
+"""Hoisting factorizations: a matrix that is the same in each step is factorized once.
 
     x = solve(a, b)       in each step, of an `a` that does not depend on the step,
 

@@ -1,4 +1,4 @@
-"""Trimming: what a loop carries, stacks and takes along without anybody needing it.
+"""Dead code elimination in loops: carried, stacked and constant values that are not used.
 
 From the results that are used follows which lines of a body matter: a carried value matters if its
 last value is used, if the condition reads it, or if the next value of one that matters depends on

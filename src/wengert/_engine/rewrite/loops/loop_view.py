@@ -1,4 +1,4 @@
-"""Loop: a line with bodies taken apart, and put together again with other bodies or operands.
+"""Loop view: a loop node taken apart, and built again with other bodies or operands.
 
 Loop      a scan or while: its count, consts, carry and rows; the outputs of its body
 Rewiring  new lines in the place of old ones, and what becomes of their parts

@@ -1,4 +1,4 @@
-"""Leaving: a loop that leaves snapshots for the backward pass does what the loop itself does.
+"""Merging checkpointed loops: one loop saves the checkpoints and computes the results.
 
 The pullback of a loop with little memory writes the loop once more, leaving snapshots.  Where the
 value is needed too, one of the two is enough; where it is not, nobody needs what it stacks.

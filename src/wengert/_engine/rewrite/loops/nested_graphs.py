@@ -1,4 +1,4 @@
-"""Bodies: what loops and branches do, simplified as the list around them is.
+"""Nested graphs: bodies of loops and branches are simplified like the graph around them.
 
 Each distinct body is simplified once, however many lines have it, and remembered for as long as
 somebody has it.  What comes out has the same inputs, and outputs of the same specs.

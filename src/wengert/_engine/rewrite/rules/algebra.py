@@ -1,4 +1,4 @@
-"""Algebra: what is the same number, with less work.
+"""Algebraic identities that save work.
 
 Floating point is not a field, so most of what a book of algebra says is missing here on purpose:
 

@@ -1,4 +1,4 @@
-"""Fold: lines that depend on constants only are computed once, when the graph is simplified.
+"""Constant folding: nodes that depend on constants only are computed once.
 
 Large results stay lines: a graph that is kept or sent should not grow because somebody wrote
 `np.eye(10_000) * 2`.  An array of one number, `full`, stays that number through whatever treats its

@@ -1,4 +1,4 @@
-"""Derivatives: what a sweep writes to be safe, and is not needed where more is known.
+"""Derivative guards: strong zeros that are not needed where more is known of the values.
 
 A sweep that writes a graph cannot look at values, so behind a choice and beside a pole it writes
 `strong_zero(t, g)`: g, but 0 where t is exactly 0 and g is not a number.  It is g itself where t is

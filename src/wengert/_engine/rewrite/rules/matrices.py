@@ -1,4 +1,4 @@
-"""Matrices: what is known of a matrix saves work (value_properties.py says how it is known).
+"""Rules for matrices of known structure (value_properties.py says how it is known).
 
 A matrix that is called triangular and singular is refused by the triangular solver as it was by the
 general one, so errors stay errors.

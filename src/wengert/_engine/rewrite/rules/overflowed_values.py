@@ -1,4 +1,4 @@
-"""Overflows: what is done with a recorded list in which a value left the range of its dtype.
+"""Rules for recorded graphs in which a value left the range of its dtype.
 
     stabilised    the same function by the rules of rules/stabilize.py and those below; the graph
                   itself

@@ -1,4 +1,4 @@
-"""Shapes: elements moved once instead of often, and repeated late or not at all.
+"""Shape rules: fewer moves of elements, and broadcasts as late as possible.
 
     merged     transpose of transpose, reshape of reshape, broadcast of broadcast, cast of cast
     dropped    what moves nothing

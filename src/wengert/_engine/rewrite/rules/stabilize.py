@@ -1,4 +1,4 @@
-"""Stabilise: the same function, without overflow and without lost digits.
+"""Numerical stabilization: the same function without overflow and cancellation.
 
 Each replacement is at least as accurate as what it replaces, everywhere, and right where that
 overflows or cancels; the tests compare both with mpmath.  NaN stays NaN.  The sum behind a

@@ -1,4 +1,4 @@
-"""Writes: what has just been written is not read back, and not written over.
+"""Store forwarding: stored elements are not read back, and dead stores are removed.
 
 Loops write positions of arrays that they carry, and their derivatives clear and add to the same
 positions.  Each of these is a write of its own; what comes of them is often one.

@@ -1,4 +1,4 @@
-"""Groups: how the nodes of a graph fold into boxes.
+"""Grouping: how the nodes of a graph fold into boxes.
 
 A tree with three kinds of inner nodes, from the outside in:
 

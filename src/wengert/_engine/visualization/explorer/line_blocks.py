@@ -1,4 +1,4 @@
-"""Blocks: where to cut a long run of lines, so that the pieces make sense as boxes.
+"""Blocks: where to cut a long run of nodes into boxes.
 
 A program of ten thousand lines without scopes has to fold into something.  Consecutive lines
 usually belong together, and a good place to cut is one that few values cross: between two

@@ -1,4 +1,4 @@
-"""History: a graph before and after each step of a rewrite, and which line became which.
+"""Rewrite history: a graph before and after each pass, and which node became which.
 
 A rewriting pass makes new nodes below whatever it changes, although they mean the same; so lines
 are told to be the same by identity first, and then by what they say of themselves (operation,
