@@ -12,7 +12,7 @@ import pytest
 import wengert as wg
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.kernels.gemm import gemm_microkernel
-from wengert._engine.backends.llvm.kernels.gemm.gemm import Axis, Matrix
+from wengert._engine.backends.llvm.kernels.gemm.operands import Axis, Matrix, Product
 
 from .kernel_driver import Compiled, agree, run
 
@@ -111,12 +111,12 @@ def test_sums_whose_length_is_not_known(k):
 
 def test_what_is_left_to_blas():
     serves = [
-        gemm_microkernel.serves(matrix(m, k), matrix(k, n), matrix(m, n), F64)
+        gemm_microkernel.serves(Product(matrix(m, k), matrix(k, n), matrix(m, n), F64))
         for m, k, n in ((64, 64, 64), (2_000, 2_000, 2_000), (400, 1_000, 1_000))
     ]
     assert serves[1:] == [False, False]
     assert not gemm_microkernel.serves(
-        matrix(9, 9), matrix(9, 9), matrix(9, 9), np.dtype(np.complex128)
+        Product(matrix(9, 9), matrix(9, 9), matrix(9, 9), np.dtype(np.complex128))
     )
 
 

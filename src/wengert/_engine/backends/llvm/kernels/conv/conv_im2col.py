@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
 
-from ..gemm.gemm import Axis, Matrix, multiply
+from ..gemm.choose import write_product
+from ..gemm.operands import Axis, Matrix, Product
 from ..kernel_call import ON_ONE_THREAD, Array, Call, kernel
 from ..loop_helpers import clear, copy, offset, plus, times
 from . import depthwise_conv
@@ -128,16 +129,13 @@ def _values(call: Call, start: Name, stop: Name, form: Form) -> None:
                 found = columns or ready
                 if columns:
                     image.write_out(u, ready, part, first, columns)
-                multiply(
-                    *(call, u, weights),
-                    _rows(found, form.depth, part.width),
-                    Matrix(
-                        offset(u, target, place, dtype),
-                        Axis(form.outputs, form.places),
-                        Axis(part.width, 1),
-                    ),
-                    dtype,
+                into = Matrix(
+                    offset(u, target, place, dtype),
+                    Axis(form.outputs, form.places),
+                    Axis(part.width, 1),
                 )
+                rows = _rows(found, form.depth, part.width)
+                write_product(call, u, Product(weights, rows, into, dtype))
 
 
 @kernel("convolution_input", serves=_serves)
@@ -177,7 +175,7 @@ def _inputs(call: Call, start: Name, stop: Name, form: Form) -> None:
                     Axis(part.width, 1),
                 )
                 into = _rows(columns or target, form.depth, part.width)
-                multiply(call, u, weights, given, into, dtype)
+                write_product(call, u, Product(weights, given, into, dtype))
                 if columns:
                     image.add_up(u, image.memory or target, part, first, columns)
         image.take(t, target)
@@ -232,7 +230,8 @@ def _gradients(call: Call, start: Name, stop: Name, form: Form, block: int) -> N
                     )
                     into = _rows(total, own.depth, form.outputs)
                     left = _rows(columns or ready, own.depth, part.width)
-                    multiply(call, v, left, right.transposed, into, dtype, 1.0, 1.0)
+                    product = Product(left, right.transposed, into, dtype, 1.0, 1.0)
+                    write_product(call, v, product)
         size = form.outputs * form.depth
         inside = t.value(f"srem i64 {q}, {blocks}")
         at = plus(t, times(t, group, str(size)), times(t, inside, str(own.depth)))

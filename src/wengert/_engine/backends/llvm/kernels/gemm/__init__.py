@@ -2,8 +2,11 @@
 
 matmul              matmul, dot and einsum
 einsum_lowering     from the subscripts of a contraction to matrix products
-gemm                one matrix product, by BLAS or by loops
+operands            Matrix, Product, Subscripts
+choose              which routine computes a product
+blas_calls          gemm and gemv
 gemm_microkernel    register-blocked products of matrices that fit into a cache
+simd_loops          products of integers, booleans and float16
 unrolled_gemv       unrolled products of small matrices and vectors
 batched_small_gemm  batches of products of small matrices, one per SIMD lane
 """

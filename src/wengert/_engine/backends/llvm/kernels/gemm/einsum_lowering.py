@@ -1,13 +1,12 @@
-"""Letters: the product of two operands, from index letters to products of matrices.
+"""Einsum lowering: from the subscripts of a contraction of two operands to matrix products.
 
-Of the letters of a pair, those that both operands and the result have are counted by loops; the
-others are brought together to three axes: rows (of the first operand and the result), columns (of
-the second and the result) and what is summed.  Where the axes of an operand do not lie so that they
-can be one axis, or not in an order that BLAS takes, it is copied; a result likewise.
+Subscripts that both operands and the result have are loops over a batch; the others are merged into
+three axes: rows (of the first operand and the result), columns (of the second and the result) and
+contracted.  An operand or a result is copied where its strides do not allow the merge, or not in an
+order that BLAS reads.
 
-    Word          an array and its letters
-    multiplied    one pair
-    summed        one operand: sums over letters, and a transposition
+    contract_pair    the product of two operands
+    sum_over         one operand: a sum over subscripts, and a transposition
 """
 
 from __future__ import annotations
@@ -23,49 +22,10 @@ from wengert._engine.core.symbolic.dim import Length
 from .. import fortran_calls
 from ..kernel_call import Array, Call, contiguous
 from ..loop_helpers import copy, held, nest, place, read, size_of, write
-from .gemm import Axis, Matrix, is_by_blas, multiply, takes
+from .choose import choose, write_product
+from .operands import Matrix, Product, Subscripts, arranged, is_readable
 
 _PART = 2_000_000  # operations worth a thread, some 30 us of one
-
-
-class Word(NamedTuple):
-    """An array and its letters; axes of length one are left out."""
-
-    array: Array
-    letters: str
-
-    def axis(self, letter: str) -> Axis:
-        """The axis of a letter; of one it does not have, an axis of length one."""
-        k = self.letters.find(letter)
-        return Axis(self.array.shape[k], self.array.strides[k]) if k >= 0 else Axis(1, 0)
-
-    def merged(self, letters: Sequence[str]) -> Axis | None:
-        """Some letters as one axis, the last one inside; None if they do not lie so."""
-        length: Length = 1
-        stride: Length = 0
-        for letter in reversed(letters):
-            axis = self.axis(letter)
-            if length == 1:
-                stride = axis.stride
-            elif axis.stride != stride * length:
-                return None
-            length = axis.length * length
-        return Axis(length, stride)
-
-
-def word(array: Array, letters: str) -> Word:
-    """An array and its letters without those that have length one."""
-    kept = [k for k, n in enumerate(array.shape) if n != 1]
-    shape, strides = (tuple(x[k] for k in kept) for x in (array.shape, array.strides))
-    return Word(array._replace(shape=shape, strides=strides), "".join(letters[k] for k in kept))
-
-
-def arranged(w: Word, letters: Sequence[str]) -> Array:
-    """The array with its axes in the order of some letters, of length one where it has none."""
-    axes = [w.axis(c) for c in letters]
-    return w.array._replace(
-        shape=tuple(x.length for x in axes), strides=tuple(x.stride for x in axes)
-    )
 
 
 def new(call: Call, lengths: Sequence[Length], dtype: Dtype) -> Array:
@@ -77,7 +37,7 @@ def new(call: Call, lengths: Sequence[Length], dtype: Dtype) -> Array:
 # ---- one operand -------------------------------------------------------------------------------
 
 
-def summed(call: Call, s: Section, of: Word, to: Word) -> None:
+def sum_over(call: Call, s: Section, of: Subscripts, to: Subscripts) -> None:
     """Sums over the letters that the target does not have."""
     gone = [c for c in of.letters if c not in to.letters]
     if not gone:
@@ -99,22 +59,22 @@ def summed(call: Call, s: Section, of: Word, to: Word) -> None:
         write(t, place(call, t, to.array, outer), value)
 
 
-def _without(call: Call, s: Section, w: Word, others: str) -> Word:
+def _without(call: Call, s: Section, w: Subscripts, others: str) -> Subscripts:
     """A word without the letters that nobody else has."""
     kept = [c for c in w.letters if c in others]
     if len(kept) == len(w.letters):
         return w
     lengths = [w.axis(c).length for c in kept]
-    target = Word(new(call, lengths, w.array.dtype), "".join(kept))
-    summed(call, s, w, target)
+    target = Subscripts(new(call, lengths, w.array.dtype), "".join(kept))
+    sum_over(call, s, w, target)
     return target
 
 
 # ---- two operands ------------------------------------------------------------------------------
 
 
-class Parts(NamedTuple):
-    """The letters of a pair, sorted."""
+class Roles(NamedTuple):
+    """The subscripts of a pair by their role."""
 
     batch: str
     rows: str
@@ -122,45 +82,45 @@ class Parts(NamedTuple):
     shared: str
 
 
-def _parts(a: Word, b: Word, c: Word) -> Parts:
+def _roles(a: Subscripts, b: Subscripts, c: Subscripts) -> Roles:
     """Which letters are where; those that are summed in an order that suits an operand."""
-    parts = Parts(
+    roles = Roles(
         "".join(x for x in c.letters if x in a.letters and x in b.letters),
         "".join(x for x in c.letters if x in a.letters and x not in b.letters),
         "".join(x for x in c.letters if x in b.letters and x not in a.letters),
         "".join(x for x in a.letters if x in b.letters and x not in c.letters),
     )
-    shared = parts.shared
+    shared = roles.shared
     if a.merged(shared) is None or b.merged(shared) is None:
         other = "".join(x for x in b.letters if x in shared)
         if b.merged(other) is not None:
-            return parts._replace(shared=other)
-    return parts
+            return roles._replace(shared=other)
+    return roles
 
 
-def _announce(call: Call, words: Sequence[Word], parts: Parts, dtype: Dtype) -> None:
+def _announce(call: Call, words: Sequence[Subscripts], roles: Roles, dtype: Dtype) -> None:
     """Say how much work BLAS is given, and refuse lengths that it cannot take."""
-    rows, columns, shared = _lengths(words, parts)
+    rows, columns, shared = _lengths(words, roles)
     fortran_calls.check_lengths(call, *[call.number(n) for n in (rows, columns, shared)])
     call.works((2 if dtype.kind == "f" else 8) * rows * columns * shared)
 
 
-def _lengths(words: Sequence[Word], parts: Parts) -> list[Length]:
+def _lengths(words: Sequence[Subscripts], roles: Roles) -> list[Length]:
     """How many rows and columns one product has, and how many numbers each of its sums."""
     left, right, _ = words
-    axes = [w.merged(g) for w, g in zip((left, right, left), parts[1:], strict=True)]
+    axes = [w.merged(g) for w, g in zip((left, right, left), roles[1:], strict=True)]
     return [1 if x is None else x.length for x in axes]
 
 
-def multiplied(
+def contract_pair(
     call: Call,
     s: Section,
-    a: Word,
-    b: Word,
-    c: Word,
+    a: Subscripts,
+    b: Subscripts,
+    c: Subscripts,
     alpha: Any = 1.0,
     beta: Any = 0.0,
-    addend: Word | None = None,
+    addend: Subscripts | None = None,
 ) -> None:
     """Write the product of two operands: c = alpha * (a times b) + beta * c.
 
@@ -169,36 +129,36 @@ def multiplied(
     dtype = c.array.dtype
     a = _without(call, s, a, b.letters + c.letters)
     b = _without(call, s, b, a.letters + c.letters)
-    parts = _parts(a, b, c)
-    left = _ready(call, s, a, parts.batch, parts.rows, parts.shared, dtype)
-    right = _ready(call, s, b, parts.batch, parts.shared, parts.columns, dtype)
+    roles = _roles(a, b, c)
+    left = _ready(call, s, a, roles.batch, roles.rows, roles.shared, dtype)
+    right = _ready(call, s, b, roles.batch, roles.shared, roles.columns, dtype)
     result = c
-    if not _fits(c, parts.rows, parts.columns, dtype):
-        order = parts.batch + parts.rows + parts.columns
-        result = Word(new(call, [c.axis(x).length for x in order], dtype), order)
+    if not _fits(c, roles.rows, roles.columns, dtype):
+        order = roles.batch + roles.rows + roles.columns
+        result = Subscripts(new(call, [c.axis(x).length for x in order], dtype), order)
         if beta != 0:
             copy(call, s, result.array, arranged(c if addend is None else addend, order))
             addend = None
     words = (left, right, result)
-    by_blas = is_by_blas(*_matrices(call, s, words, parts), dtype)
+    by_blas = choose(Product(*_matrices(call, s, words, roles), dtype)).calls_blas
     if addend is not None and (by_blas or not _lies_as(addend, c)):
         copy(call, s, c.array, arranged(addend, c.letters))
         addend = None
     if by_blas:
-        _announce(call, words, parts, dtype)
+        _announce(call, words, roles, dtype)
 
     def one(on: Call, t: Section, indices: Sequence[Name]) -> None:
-        each = _matrices(on, t, words, parts, parts.batch, indices)
+        each = _matrices(on, t, words, roles, roles.batch, indices)
         before = None
         if addend is not None:
-            before = place(on, t, arranged(addend, parts.batch), indices)
-        multiply(on, t, *each, dtype, alpha, beta, before)
+            before = place(on, t, arranged(addend, roles.batch), indices)
+        write_product(on, t, Product(*each, dtype, alpha, beta, before))
 
     given = {x.pointer for x in (*call.operands, *call.results)}
     used = {w.array.pointer for w in (*words, addend) if w is not None}
     is_ours = s is call.section and not by_blas and used <= given
-    batch = [c.axis(x).length for x in parts.batch]
-    rows, columns, shared = _lengths(words, parts)
+    batch = [c.axis(x).length for x in roles.batch]
+    rows, columns, shared = _lengths(words, roles)
     _for_all(call, s, batch, 2 * rows * columns * shared, is_ours, one)
     if result is not c:
         copy(call, s, arranged(c, result.letters), result.array)
@@ -212,7 +172,7 @@ def _for_all(
     is_ours: bool,
     write: Callable[[Call, Section, Sequence[Name]], None],
 ) -> None:
-    """Loops over a batch of products, its first axis in parts on several threads if that pays.
+    """Loops over a batch of products, its first axis in roles on several threads if that pays.
 
     Parameters
     ----------
@@ -242,7 +202,7 @@ def _for_all(
     call.in_parts(lengths[0], grain, part)
 
 
-def _lies_as(x: Word, y: Word) -> bool:
+def _lies_as(x: Subscripts, y: Subscripts) -> bool:
     """Whether the elements of two words lie alike."""
     return x.letters == y.letters and x.array.strides == y.array.strides
 
@@ -250,13 +210,13 @@ def _lies_as(x: Word, y: Word) -> bool:
 def _matrices(
     call: Call,
     s: Section,
-    words: tuple[Word, Word, Word],
-    parts: Parts,
+    words: tuple[Subscripts, Subscripts, Subscripts],
+    roles: Roles,
     batch: str = "",
     indices: Sequence[Name] = (),
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Of two operands and their product the matrices with some indices."""
-    sides = ((parts.rows, parts.shared), (parts.shared, parts.columns), (parts.rows, parts.columns))
+    sides = ((roles.rows, roles.shared), (roles.shared, roles.columns), (roles.rows, roles.columns))
     found = []
     for w, (rows, columns) in zip(words, sides, strict=True):
         pointer = place(call, s, arranged(w, batch), indices) if batch else w.array.pointer
@@ -266,22 +226,22 @@ def _matrices(
     return found[0], found[1], found[2]
 
 
-def _fits(w: Word, rows: str, columns: str, dtype: Dtype) -> bool:
+def _fits(w: Subscripts, rows: str, columns: str, dtype: Dtype) -> bool:
     """Whether a word's letters are a matrix as BLAS takes it, in this dtype."""
     across, down = w.merged(rows), w.merged(columns)
     if w.array.dtype != dtype or across is None or down is None:
         return False
-    return not fortran_calls.is_of_blas(dtype) or takes(Matrix("", across, down))
+    return not fortran_calls.is_of_blas(dtype) or is_readable(Matrix("", across, down))
 
 
 def _ready(
-    call: Call, s: Section, w: Word, batch: str, rows: str, columns: str, dtype: Dtype
-) -> Word:
+    call: Call, s: Section, w: Subscripts, batch: str, rows: str, columns: str, dtype: Dtype
+) -> Subscripts:
     """A word whose matrices can be multiplied, copied if need be."""
     if _fits(w, rows, columns, dtype):
         return w
     moving = [x for x in batch if w.axis(x).stride != 0]
     order = "".join(moving) + rows + columns
-    target = Word(new(call, [w.axis(x).length for x in order], dtype), order)
+    target = Subscripts(new(call, [w.axis(x).length for x in order], dtype), order)
     copy(call, s, target.array, arranged(w, order))
     return target

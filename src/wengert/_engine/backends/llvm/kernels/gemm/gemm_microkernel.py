@@ -1,16 +1,16 @@
-"""Tiles: products of matrices of which one has few columns, in registers.
+"""Register-blocked products of matrices of which one fits into a cache.
 
-    serves     whether a product on one thread is better done here than by BLAS
-    ready      the second matrix as it is read
-    multiply   c = alpha * a @ b + beta * c
+    serves    whether a product on one thread is faster here than by BLAS
+    packed    a matrix in row-major order
+    run       c = alpha * a @ b + beta * c
 
-A tile of the result, some rows by two vectors, is summed in registers; for each step of the sum two
-vectors of b are read, and each row's element of a is spread out.  b has to have its columns side by
-side (if not it is copied), a may lie anyhow.  Where there are many rows, panels of b's columns are
-brought together first: rows whose length is a power of two drive each other out of the cache.
+A tile of the result, some rows by two vectors, is accumulated in registers: in each step of the sum
+two vectors of b are loaded, and each row's element of a is broadcast.  The rows of b have to be
+contiguous (else b is copied); a may have any strides.  For many rows, panels of b's columns are
+packed first: rows whose length is a power of two would evict each other from the cache.
 
-OpenBLAS rearranges both operands first, and computes tiles of a fixed size; products of 1,000 by 10
-and 10 by 10 numbers take it twice as long, those of a layer of 256 units for 64 samples 1.2 to 1.5
+OpenBLAS packs both operands first, and computes tiles of a fixed size; products of 1,000 by 10 and
+10 by 10 elements take it twice as long, those of a layer of 256 units for 64 samples 1.2 to 1.5
 times, and large ones as long.
 """
 
@@ -32,6 +32,7 @@ from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import Array, Call
 from ..loop_helpers import copy, kind_of, minus, offset, plus, smaller, times
+from .operands import Matrix, Product
 
 _VECTORS = 2  # side by side in a tile
 _NEAR = 1 << 20  # bytes of b, or of the result, that stay in a near cache
@@ -76,9 +77,10 @@ class _Tile(NamedTuple):
         return execution_engine.vector_bytes() // self.dtype.itemsize
 
 
-def serves(a: Any, b: Any, c: Any, dtype: Dtype) -> bool:
-    """Whether one thread does c = a @ b better here; c has to have its columns side by side."""
-    m, n, k = c.rows.length, c.columns.length, a.columns.length
+def serves(product: Product) -> bool:
+    """Whether these loops are faster than BLAS on one thread; c is row-major."""
+    a, b, c, dtype = product[:4]
+    m, n, k = product.sizes
     strides = (a.rows.stride, a.columns.stride, b.rows.stride, b.columns.stride, c.rows.stride)
     if (
         dtype not in (F32, F64)
@@ -95,38 +97,19 @@ def serves(a: Any, b: Any, c: Any, dtype: Dtype) -> bool:
     return type(m) is int and m * size <= _NEAR // 4 and b.columns.stride == 1
 
 
-def multiply(
-    call: Call,
-    s: Section,
-    a: Any,
-    b: Any,
-    c: Any,
-    dtype: Dtype,
-    alpha: Any,
-    beta: Any,
-    before: Name | None = None,
-) -> None:
-    """Write c = alpha * a @ b + beta * c; where beta is 0, what was in c is not read.
-
-    Parameters
-    ----------
-    call : Call
-    s : Section
-        May stand in a loop.
-    a, b, c : Matrix
-        Such that `serves` holds.
-    dtype : numpy.dtype
-    alpha, beta : number
-    before : str, optional
-        The address of what lies as c does, and takes its place on the right side.
-    """
+def run(call: Call, s: Section, product: Product) -> None:
+    """Write a product for which `serves` holds."""
+    a, b, c, dtype, _, beta, before = product
     if c.columns.length > 1:
-        b = ready(call, s, b, dtype)
+        b = packed(call, s, b, dtype)
     k, n = a.columns.length, c.columns.length
-    tile = _Tile(
-        dtype, 0, 0, a.rows.stride, a.columns.stride, b.rows.stride, c.rows.stride,
-        float(alpha), float(beta), type(k) is int and k <= _SHORT,
-    )  # fmt: skip
+    row_of_a: Any = a.rows.stride
+    step_of_a: Any = a.columns.stride
+    step_of_b: Any = b.rows.stride
+    row_of_c: Any = c.rows.stride
+    is_short = type(k) is int and k <= _SHORT
+    alpha, added = float(product.alpha.real), float(product.beta.real)
+    tile = _Tile(dtype, 0, 0, row_of_a, step_of_a, step_of_b, row_of_c, alpha, added, is_short)
     packs = _is_packed(a, c, dtype)
     most = _PANEL if packs else max(_BLOCK // max(n * dtype.itemsize, 1), 64)
     part = _by_panels if packs else _down
@@ -151,7 +134,7 @@ def multiply(
         part(call, t, own, (ahead[0], ahead[1], c), old, count)
 
 
-def _is_packed(a: Any, c: Any, dtype: Dtype) -> bool:
+def _is_packed(a: Matrix, c: Matrix, dtype: Dtype) -> bool:
     """Whether b is brought together before it is used: often enough, and more than lies near."""
     m, n, k = c.rows.length, c.columns.length, a.columns.length
     if type(m) is int and m < _OFTEN:
@@ -160,7 +143,12 @@ def _is_packed(a: Any, c: Any, dtype: Dtype) -> bool:
 
 
 def _by_panels(
-    call: Call, s: Section, tile: _Tile, matrices: tuple[Any, Any, Any], before: Name, k: Name
+    call: Call,
+    s: Section,
+    tile: _Tile,
+    matrices: tuple[Matrix, Matrix, Matrix],
+    before: Name,
+    k: Name,
 ) -> None:
     """All rows, for a part of the sum; panels of b's columns are brought together first."""
     a, b, c = matrices
@@ -201,11 +189,17 @@ def _filler(call: Call, tile: _Tile) -> str:
 
 
 def _down(
-    call: Call, s: Section, tile: _Tile, matrices: tuple[Any, Any, Any], before: Name, k: Name
+    call: Call,
+    s: Section,
+    tile: _Tile,
+    matrices: tuple[Matrix, Matrix, Matrix],
+    before: Name,
+    k: Name,
 ) -> None:
     """All rows, for a part of the sum."""
     a, b, c = matrices
-    m, n = c.rows.length, c.columns.length
+    m: Length = c.rows.length
+    n: Any = c.columns.length
     start: Name = "0"
     for rows in _heights(m, min(-(-n // tile.width), _VECTORS)):
         if type(m) is int:
@@ -249,8 +243,8 @@ def _heights(m: Length, vectors: int) -> list[int]:
     return [x for x in (height, m % height if height else 0) if x]
 
 
-def ready(call: Call, s: Section, b: Any, dtype: Dtype) -> Any:
-    """The same matrix with its columns side by side: copied, if they are not."""
+def packed(call: Call, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
+    """The same matrix in row-major order: copied, if it is not."""
     if b.columns.stride == 1:
         return b
     k, n = b.rows.length, b.columns.length

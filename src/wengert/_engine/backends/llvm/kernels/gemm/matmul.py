@@ -26,7 +26,9 @@ from .. import nan_scan
 from ..kernel_call import Array, Call, kernel
 from ..loop_helpers import kind_of, moved, nest, place, read, write
 from . import batched_small_gemm
-from .einsum_lowering import Word, arranged, multiplied, new, summed, word
+from .choose import is_small_batch
+from .einsum_lowering import contract_pair, new, sum_over
+from .operands import Subscripts, arranged, subscripts
 
 _UNKNOWN = 256  # what a size is taken for that is not known
 
@@ -42,32 +44,32 @@ def _size(length: Length) -> int:
 def product(
     call: Call,
     s: Section,
-    operands: Sequence[Word],
-    result: Word,
+    operands: Sequence[Subscripts],
+    result: Subscripts,
     alpha: Any = 1.0,
     beta: Any = 0.0,
-    addend: Word | None = None,
+    addend: Subscripts | None = None,
 ) -> None:
     """Write a contraction of any number of operands; of two if something is added to it."""
     left = list(operands)
     if len(left) == 1:
-        summed(call, s, left[0], result)
+        sum_over(call, s, left[0], result)
         return
     for chosen in _path(left, result):
         taken = [left.pop(i) for i in sorted(chosen, reverse=True)]
         if not left:
-            multiplied(call, s, taken[0], taken[1], result, alpha, beta, addend)
+            contract_pair(call, s, taken[0], taken[1], result, alpha, beta, addend)
             return
         needed = set(result.letters).union(*(w.letters for w in left))
         kept = list(dict.fromkeys(c for w in taken for c in w.letters if c in needed))
         lengths = [next(w.axis(c).length for w in taken if c in w.letters) for c in kept]
         dtype = np.result_type(*(w.array.dtype for w in taken))
-        between = Word(new(call, lengths, dtype), "".join(kept))
-        multiplied(call, s, taken[0], taken[1], between)
+        between = Subscripts(new(call, lengths, dtype), "".join(kept))
+        contract_pair(call, s, taken[0], taken[1], between)
         left.append(between)
 
 
-def _path(operands: Sequence[Word], result: Word) -> list[tuple[int, int]]:
+def _path(operands: Sequence[Subscripts], result: Subscripts) -> list[tuple[int, int]]:
     """Which two operands to multiply next; each product is put behind the others."""
     if len(operands) == 2:
         return [(0, 1)]
@@ -89,20 +91,20 @@ def _path(operands: Sequence[Word], result: Word) -> list[tuple[int, int]]:
 
 def _contract(call: Call, words: Sequence[str]) -> None:
     *ins, out = words
-    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
-    result = word(call.results[0], out)
+    operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
+    result = subscripts(call.results[0], out)
     alpha, beta = call.options.get("alpha", 1.0), call.options.get("beta", 0.0)
     addend = _addend(call, words)
     apart = beta == 0 or addend is not None  # the last block may be computed twice
-    if apart and batched_small_gemm.serves(operands, result):
-        batched_small_gemm.multiply(call, operands, result, alpha, beta, addend)
+    if apart and is_small_batch(operands, result):
+        batched_small_gemm.run(call, operands, result, alpha, beta, addend)
     else:
         product(call, call.section, operands, result, alpha, beta, addend)
 
 
-def _addend(call: Call, words: Sequence[str]) -> Word | None:
+def _addend(call: Call, words: Sequence[str]) -> Subscripts | None:
     """What the product is added to, if that is an operand."""
-    return word(call.operands[-1], words[-1]) if _has_addend(call) else None
+    return subscripts(call.operands[-1], words[-1]) if _has_addend(call) else None
 
 
 def _has_addend(call: Call) -> bool:
@@ -145,8 +147,8 @@ def strong(call: Call) -> None:
     if call.results[0].dtype.kind not in "fc":
         return
     *ins, out = words
-    result = word(call.results[0], out)
-    operands = [word(x, w) for x, w in zip(call.operands, ins, strict=False)]
+    result = subscripts(call.results[0], out)
+    operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
     gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
 
     def repair(call: Call) -> None:
@@ -164,12 +166,12 @@ def strong(call: Call) -> None:
 def _again(
     call: Call,
     s: Section,
-    operands: Sequence[Word],
-    result: Word,
+    operands: Sequence[Subscripts],
+    result: Subscripts,
     gone: str,
     outer: Sequence[Name],
     target: Name,
-    addend: Word | None,
+    addend: Subscripts | None,
 ) -> None:
     """One element, if all that a zero does not hide is finite."""
     language, dtype = call.language, result.array.dtype
@@ -200,7 +202,7 @@ def _again(
         write(v, target, value)
 
 
-def _element(call: Call, s: Section, w: Word, letters: str, where: Sequence[Name]) -> Any:
+def _element(call: Call, s: Section, w: Subscripts, letters: str, where: Sequence[Name]) -> Any:
     array: Array = arranged(w, letters)
     return read(call.language, s, place(call, s, array, where), array.dtype)
 

@@ -1,14 +1,14 @@
-"""Vectors: a small matrix by a vector, unrolled: one multiplication after the other.
+"""Products of a small matrix and a vector, unrolled.
 
-    serves      whether a matrix is small enough
-    multiply    y = alpha * a @ x + beta * y
+    serves    whether the matrix is small enough
+    run       c = alpha * a @ b + beta * c, b and c with one column
 
 A call of BLAS takes as long as some fifty multiplications.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype
@@ -16,33 +16,21 @@ from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import Call
 from ..loop_helpers import offset, plus, read, times, write
+from .operands import Product
 
-if TYPE_CHECKING:
-    from .gemm import Axis, Matrix
-
-_MOST = 64  # elements of the matrix
+_MAX_ELEMENTS = 64  # of the matrix
 
 
-def serves(a: Matrix, dtype: Dtype) -> bool:
-    """Whether a matrix is real, of known size, and small."""
-    m, k = a.rows.length, a.columns.length
-    return dtype.kind == "f" and type(m) is int and type(k) is int and 0 < m * k <= _MOST
+def serves(product: Product) -> bool:
+    """Whether the matrix is real, of static shape, and small."""
+    m, _, k = product.sizes
+    static = type(m) is int and type(k) is int
+    return product.dtype.kind == "f" and static and 0 < m * k <= _MAX_ELEMENTS
 
 
-def multiply(
-    call: Call,
-    s: Section,
-    a: Matrix,
-    x_axis: Axis,
-    x: Name,
-    y_axis: Axis,
-    y: Name,
-    dtype: Dtype,
-    alpha: Any,
-    beta: Any,
-    before: Name | None,
-) -> None:
-    """y = alpha * a @ x + beta * y; `before` is an address of what stands for y on the right."""
+def run(call: Call, s: Section, product: Product) -> None:
+    """Write the product; b and c have one column."""
+    a, b, c, dtype, alpha, beta, addend = product
     language = call.language
     m, k = a.rows.length, a.columns.length
     assert type(m) is int and type(k) is int
@@ -50,7 +38,7 @@ def multiply(
     def element(pointer: Name, *places: tuple[int, Length]) -> Any:
         return read(language, s, _moved(call, s, pointer, places, dtype), dtype)
 
-    factors = [element(x, (j, x_axis.stride)) for j in range(k)]
+    factors = [element(b.pointer, (j, b.rows.stride)) for j in range(k)]
     results = []
     for i in range(m):
         total: Any = None
@@ -60,11 +48,11 @@ def multiply(
         if alpha != 1:
             total = total * language.constant(alpha, dtype)
         if beta != 0:
-            own = element(before or y, (i, y_axis.stride))
+            own = element(addend or c.pointer, (i, c.rows.stride))
             total = total + (own if beta == 1 else own * language.constant(beta, dtype))
         results.append(total)
     for i, value in enumerate(results):
-        write(s, _moved(call, s, y, [(i, y_axis.stride)], dtype), value)
+        write(s, _moved(call, s, c.pointer, [(i, c.rows.stride)], dtype), value)
 
 
 def _moved(call: Call, s: Section, pointer: Name, places: Any, dtype: Dtype) -> Name:

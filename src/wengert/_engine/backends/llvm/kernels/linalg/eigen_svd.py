@@ -19,7 +19,8 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
 from wengert._engine.core.symbolic.dim import Dim, Length
 
 from .. import fortran_calls
-from ..gemm.gemm import Axis, Matrix, multiply
+from ..gemm.choose import write_product
+from ..gemm.operands import Axis, Matrix, Product
 from ..kernel_call import Array, Call, contiguous, kernel
 from ..loop_helpers import (
     copy,
@@ -298,14 +299,13 @@ def pinv(call: Call) -> None:
             target = Array(own, (columns, rows), (rows, 1), dtype)
         u, vh = found.u, found.vh
         # x = (u @ vh).T: its memory read by columns is u @ vh
-        multiply(
-            call,
-            s,
+        product = Product(
             Matrix(vh.pointer, Axis(columns, rank), Axis(rank, 1)),
             Matrix(u.pointer, Axis(rank, rows), Axis(rows, 1)),
             Matrix(target.pointer, Axis(columns, rows), Axis(rows, 1)),
             dtype,
         )
+        write_product(call, s, product)
         if own:
             copy(call, s, result, target)
 

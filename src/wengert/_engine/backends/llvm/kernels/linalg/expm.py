@@ -21,7 +21,8 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64, Dtype
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
-from ..gemm.gemm import Axis, Matrix, multiply
+from ..gemm.choose import write_product
+from ..gemm.operands import Axis, Matrix, Product
 from ..kernel_call import Array, Call, contiguous, kernel
 from ..loop_helpers import copy, held, nest, offset, place, plus, read, times, write
 from .lapack import batches, fails_unless_finite, memory, one, working
@@ -51,7 +52,7 @@ class _Scratch:
     def product(self, s: Section, x: Array, y: Array, to: Array) -> None:
         """The product of two."""
         matrices = [Matrix(m.pointer, Axis(self.n, self.n), Axis(self.n, 1)) for m in (x, y, to)]
-        multiply(self.call, s, matrices[0], matrices[1], matrices[2], self.dtype)
+        write_product(self.call, s, Product(matrices[0], matrices[1], matrices[2], self.dtype))
 
     def sum(
         self, s: Section, to: Array, terms: Sequence[tuple[float, Array]], diagonal: float = 0.0

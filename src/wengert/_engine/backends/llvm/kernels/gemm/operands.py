@@ -1,0 +1,162 @@
+"""Operands of matrix products.
+
+Axis          a length and a stride
+Matrix        an address and two axes
+Product       c = alpha * a @ b + beta * c, or + beta * addend
+Subscripts    an array and its einsum subscripts
+leading       how BLAS reads a matrix: transposed or not, and the leading dimension
+is_readable   whether BLAS reads a matrix without a copy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from wengert._engine.backends.llvm.ir.affine import is_stride
+from wengert._engine.backends.llvm.ir.ir_builder import Name
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype
+from wengert._engine.core.symbolic.dim import Length, bounds, names_in
+
+from ..kernel_call import Array
+
+
+class Axis(NamedTuple):
+    """A length and the stride, in elements."""
+
+    length: Length
+    stride: Length
+
+
+class Matrix(NamedTuple):
+    """The address of the first element, the axis of rows and the axis of columns."""
+
+    pointer: Name
+    rows: Axis
+    columns: Axis
+
+    @property
+    def transposed(self) -> Matrix:
+        """The transpose, of the same memory."""
+        return Matrix(self.pointer, self.columns, self.rows)
+
+
+class Product(NamedTuple):
+    """c = alpha * a @ b + beta * c.
+
+    Parameters
+    ----------
+    a, b, c : Matrix
+        Of shapes (m, k), (k, n), (m, n); each as `is_readable` asks for, if BLAS knows the dtype.
+    dtype : numpy.dtype
+        Of all three.
+    alpha, beta : number
+        If beta is 0, c is not read. Of dtypes unknown to BLAS alpha is 1 and beta 0 or 1.
+    addend : str, optional
+        The address of a matrix with the strides of c, which is added in place of c. Routines that
+        call BLAS do not take one.
+    """
+
+    a: Matrix
+    b: Matrix
+    c: Matrix
+    dtype: Dtype
+    alpha: complex = 1.0
+    beta: complex = 0.0
+    addend: Name | None = None
+
+    @property
+    def transposed(self) -> Product:
+        """The same product as c.T = b.T @ a.T."""
+        a, b, c = self.b.transposed, self.a.transposed, self.c.transposed
+        return self._replace(a=a, b=b, c=c)
+
+    @property
+    def sizes(self) -> tuple[Length, Length, Length]:
+        """Rows and columns of c, and columns of a."""
+        return self.c.rows.length, self.c.columns.length, self.a.columns.length
+
+    @property
+    def operations(self) -> Length:
+        """Multiplications and additions."""
+        m, n, k = self.sizes
+        return 2 * m * n * k
+
+
+def at_least(x: Length, y: Length) -> bool:
+    """Whether x >= y is known to hold for all sizes."""
+    difference = x - y
+    if any(is_stride(name) for name in names_in([difference])):
+        return False  # of any sign, and zero where an array is repeated
+    low = bounds(difference)[0]
+    return low is not None and low >= 0
+
+
+def leading(matrix: Matrix) -> tuple[str, Length] | None:
+    """How BLAS reads a row-major matrix: ("N", stride of rows) or ("T", stride of columns).
+
+    None if it cannot.
+    """
+    rows, columns = matrix.rows, matrix.columns
+    if columns.stride == 1 or columns.length == 1:
+        if rows.length == 1:
+            return "N", columns.length
+        if at_least(rows.stride, columns.length):
+            return "N", rows.stride
+    if rows.stride == 1 or rows.length == 1:
+        if columns.length == 1:
+            return "T", rows.length
+        if at_least(columns.stride, rows.length):
+            return "T", columns.stride
+    return None
+
+
+def is_readable(matrix: Matrix) -> bool:
+    """Whether BLAS reads a matrix, or a vector, without a copy."""
+    if leading(matrix) is not None:
+        return True
+    rows, columns = matrix.rows, matrix.columns
+    vector = rows if columns.length == 1 else columns if rows.length == 1 else None
+    return vector is not None and at_least(vector.stride, 1)
+
+
+class Subscripts(NamedTuple):
+    """An array and the einsum subscripts of its axes; axes of length one are left out."""
+
+    array: Array
+    letters: str
+
+    def axis(self, letter: str) -> Axis:
+        """The axis of a subscript; an axis of length one if the array does not have it."""
+        k = self.letters.find(letter)
+        return Axis(self.array.shape[k], self.array.strides[k]) if k >= 0 else Axis(1, 0)
+
+    def merged(self, letters: Sequence[str]) -> Axis | None:
+        """Several axes as one, the last varying fastest; None if their strides do not allow it."""
+        length: Length = 1
+        stride: Length = 0
+        for letter in reversed(letters):
+            axis = self.axis(letter)
+            if length == 1:
+                stride = axis.stride
+            elif axis.stride != stride * length:
+                return None
+            length = axis.length * length
+        return Axis(length, stride)
+
+
+def subscripts(array: Array, letters: str) -> Subscripts:
+    """An array and its subscripts without those of axes of length one."""
+    kept = [k for k, n in enumerate(array.shape) if n != 1]
+    shape, strides = (tuple(x[k] for k in kept) for x in (array.shape, array.strides))
+    return Subscripts(
+        array._replace(shape=shape, strides=strides), "".join(letters[k] for k in kept)
+    )
+
+
+def arranged(w: Subscripts, letters: Sequence[str]) -> Array:
+    """The array with its axes in the order of some subscripts, of length one for others."""
+    axes = [w.axis(c) for c in letters]
+    return w.array._replace(
+        shape=tuple(x.length for x in axes), strides=tuple(x.stride for x in axes)
+    )

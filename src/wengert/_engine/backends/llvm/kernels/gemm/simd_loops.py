@@ -1,0 +1,109 @@
+"""Matrix products of the dtypes that BLAS does not know.
+
+run         integers, booleans and float16, in vectors over packed columns of b
+_Columns    packed columns of b, and the products of a row of a with them
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype, in_memory, of_width
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.core.symbolic.dim import Length
+
+from ..kernel_call import Call
+from ..loop_helpers import minus, nest, offset, plus, read, smaller, times, write
+from .operands import Matrix, Product
+
+_U8 = np.dtype(np.uint8)
+
+
+def run(call: Call, s: Section, product: Product) -> None:
+    """Write the product: integers wrap around, booleans are or of and, float16 sums in float32."""
+    a, b, c, dtype, _, beta, _ = product
+    m, n = call.number(c.rows.length), call.number(c.columns.length)
+    k = call.number(a.columns.length)
+    stored = _U8 if dtype.kind == "b" else dtype
+    inner = F32 if dtype == F16 else stored
+    width = execution_engine.vector_bytes() // inner.itemsize
+    packed = _Columns(call, width, inner, dtype, a.columns.length)
+    with s.loop("0", n, str(width)) as (t, j0):
+        wide = smaller(t, str(width), minus(t, n, j0))
+        packed.fill(t, b, j0, wide, k)
+        with t.loop("0", m) as (u, i):
+            total = packed.sums(u, a, i, k)
+            u.write(f"store {total.kind} {total.name}, ptr {packed.row}")
+            with u.loop("0", wide) as (v, j):
+                own = read(call.language, v, offset(v, packed.row, j, inner), inner)
+                place = plus(
+                    v,
+                    times(v, i, call.number(c.rows.stride)),
+                    times(v, plus(v, j0, j), call.number(c.columns.stride)),
+                )
+                target = offset(v, c.pointer, place, stored)
+                if beta:
+                    before = call.language.cast(_read(call, v, target, stored), inner)
+                    own = before | own if dtype.kind == "b" else before + own
+                write(v, target, call.language.cast(own, stored))
+
+
+def _read(call: Call, s: Section, pointer: Name, dtype: Dtype) -> Any:
+    return read(call.language, s, pointer, dtype)
+
+
+class _Columns:
+    """A vector of columns of b, packed in the dtype of the sums; 0 beyond the last column."""
+
+    def __init__(self, call: Call, width: int, inner: Dtype, dtype: Dtype, depth: Length) -> None:
+        self.call, self.width, self.inner = call, width, inner
+        self.truth = dtype.kind == "b"
+        self.stored = _U8 if self.truth else dtype
+        self.kind = of_width(in_memory(inner), width)
+        self.memory = call.scratch(depth * (width * inner.itemsize))
+        self.row = call.function.slot(self.kind)
+        self.sum = call.function.slot(self.kind)
+
+    def fill(self, s: Section, b: Matrix, start: Name, wide: Name, k: Name) -> None:
+        """Pack the columns from `start` on."""
+        call = self.call
+        with nest(s, [k, str(self.width)]) as (t, (p, j)):
+            target = offset(t, self.memory, plus(t, times(t, p, str(self.width)), j), self.inner)
+            inside = t.value(f"icmp slt i64 {j}, {wide}")
+            write(t, target, call.language.constant(0, self.inner))
+            with t.when(inside) as u:
+                place = plus(
+                    u,
+                    times(u, p, call.number(b.rows.stride)),
+                    times(u, plus(u, start, j), call.number(b.columns.stride)),
+                )
+                value = _read(call, u, offset(u, b.pointer, place, self.stored), self.stored)
+                write(u, target, call.language.cast(value, self.inner))
+
+    def sums(self, s: Section, a: Matrix, i: Name, k: Name) -> Lane:
+        """The products of a row of a with each of the columns."""
+        call, kind = self.call, self.kind
+        language = call.language
+        s.write(f"store {kind} zeroinitializer, ptr {self.sum}")
+        with s.loop("0", k) as (t, p):
+            place = plus(
+                t,
+                times(t, i, call.number(a.rows.stride)),
+                times(t, p, call.number(a.columns.stride)),
+            )
+            one = language.cast(
+                _read(call, t, offset(t, a.pointer, place, self.stored), self.stored), self.inner
+            )
+            where = offset(t, self.memory, times(t, p, str(self.width)), self.inner)
+            align = self.inner.itemsize
+            column = t.value(f"load {kind}, ptr {where}, align {align}")
+            old = t.value(f"load {kind}, ptr {self.sum}")
+            before = Lane(language, t, old, self.inner, self.width)
+            others = Lane(language, t, column, self.inner, self.width)
+            new = before | (one & others) if self.truth else before + one * others
+            t.write(f"store {kind} {new.name}, ptr {self.sum}")
+        return Lane(language, s, s.value(f"load {kind}, ptr {self.sum}"), self.inner, self.width)
