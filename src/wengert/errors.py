@@ -26,7 +26,6 @@
     ├── RegistryError              an unknown or doubly used name
     ├── BackendError               a backend cannot run an operation, or is unknown
     ├── FileError                  a damaged, later or hostile file
-    ├── LoaderError                a worker process of a data loader died
     ├── GuardError                 a guarded value is out of range, NaN or infinite
     │   └── NotFiniteError           ... the first one, found by wengert.debug(nan=True)
     └── CheckError                 a checker found a wrong derivative
@@ -124,10 +123,6 @@ class BackendError(WengertError, NotImplementedError):
 
 class FileError(WengertError, ValueError):
     """A file that is damaged, truncated, from a later version, or not what it says it is."""
-
-
-class LoaderError(WengertError, RuntimeError):
-    """A worker process of a data loader died, failed in a way of its own, or takes too long."""
 
 
 class GuardError(WengertError, ArithmeticError):

@@ -1,15 +1,9 @@
-"""Loaders beyond one pass: resuming, threads, processes, samplers, views, collation."""
+"""Loaders beyond one pass: resuming, threads, samplers, views, collation."""
 
 import collections
 import copy
 import gc
-import multiprocessing
-import os
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
 import threading
 import time
 from pathlib import Path
@@ -37,7 +31,7 @@ from wengert.data import (
     stack_items,
 )
 
-from .loading_datasets import Large, Noise, Squares, Unpicklable, Where
+from .loading_datasets import Noise, Squares
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -192,144 +186,6 @@ def test_what_an_item_raises_is_raised_where_the_batch_is_asked_for(prefetch):
     assert not waiting_threads()
 
 
-# ---- processes ---------------------------------------------------------------------------------
-
-
-def test_processes_make_the_same_batches_and_end():
-    plain = [list(p) for p in [DataLoader(Noise(), 3, shuffle=True, rng=1)] for _ in range(2)]
-    loader = DataLoader(Noise(), 3, shuffle=True, rng=1, workers=2, persistent_workers=True)
-    with_workers = [list(loader) for _ in range(2)]
-    assert [flat(p) for p in with_workers] == [flat(p) for p in plain]
-    assert len(multiprocessing.active_children()) == 2
-    with pytest.raises(KeyboardInterrupt):
-        for _ in loader:
-            raise KeyboardInterrupt
-    gc.collect()
-    assert not multiprocessing.active_children()
-    assert len(list(loader)) == 4  # and they start again
-    loader.close()
-    assert not multiprocessing.active_children()
-
-
-def test_errors_of_processes_have_their_place():
-    loader = DataLoader(Squares(fails=5), 2, workers=1)
-    with pytest.raises(KeyError, match="item 5 is not there") as found:
-        list(loader)
-    text = "\n".join(found.value.__notes__)
-    assert "worker 0, making batch 2" in text and "item 5 of Squares" in text
-    assert "loading_datasets.py" in text and not multiprocessing.active_children()
-
-
-def test_a_process_that_dies_is_told():
-    with pytest.raises(errors.LoaderError, match="worker 0 ended with exit code 7 before it made"):
-        list(DataLoader(Squares(dies=1), 2, workers=1))
-    assert not multiprocessing.active_children()
-
-
-@pytest.mark.slow
-def test_more_of_processes():
-    with pytest.raises(errors.LoaderError, match="failed making batch 0: Odd"):
-        list(DataLoader(Unpicklable(), 1, workers=1))
-    with pytest.raises(errors.LoaderError, match=r"within 0\.1 seconds"):
-        list(DataLoader(Squares(slow=5.0), 1, workers=1, timeout=0.1))
-    begin = time.perf_counter()
-    for _ in DataLoader(Squares(slow=0.5), 1, workers=2):
-        break
-    assert time.perf_counter() - begin < 8.0 and not multiprocessing.active_children()
-    pids = {int(p) for b in DataLoader(Where(), 1, workers=3) for p in b}
-    assert len(pids) == 3 and os.getpid() not in pids
-    large = np.concatenate(list(DataLoader(Large(), 2, workers=2, prefetch=3)))
-    np.testing.assert_array_equal(large[:, 0], np.arange(12))
-    loader = DataLoader(Noise(), 3, rng=1, workers=2, persistent_workers=True)
-    pairs = list(zip(loader, loader, strict=True))  # two passes at once
-    assert len(pairs) == 4
-    del loader
-    gc.collect()
-    assert not multiprocessing.active_children()
-
-
-def test_what_cannot_be_sent_to_processes_is_refused():
-    with pytest.raises(errors.StructureError, match="cannot be sent to other processes"):
-        list(DataLoader(MapDataset(range(3), lambda i: i), workers=1))
-    assert not multiprocessing.active_children()
-
-
-def program(tmp_path, body, guarded=True):
-    """A program that loads by processes; it prints their numbers as it goes."""
-    lines = textwrap.indent(textwrap.dedent(body), "    ")
-    guard = "if __name__ == '__main__':" if guarded else "if True:"
-    path = tmp_path / "program.py"
-    path.write_text(
-        "import multiprocessing, os, sys, time\n"
-        "import numpy as np\n"
-        "from wengert.data import DataLoader, Dataset\n"
-        "class Slow(Dataset):\n"
-        "    def __len__(self): return 10**5\n"
-        "    def __getitem__(self, i): time.sleep(0.01); return i\n"
-        f"{guard}\n{lines}\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(
-        [sys.executable, str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
-
-
-FOREVER = """
-for k, batch in enumerate(DataLoader(Slow(), 1, workers=2)):
-    if k == 3:
-        print(*[p.pid for p in multiprocessing.active_children()], flush=True)
-"""
-
-
-def alive(pid):
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return state != "Z"
-
-
-def ended(pids, seconds=10.0):
-    until = time.monotonic() + seconds
-    while any(map(alive, pids)) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not any(map(alive, pids))
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_ctrl_c_ends_a_program_and_its_processes(tmp_path):
-    with program(tmp_path, FOREVER) as running:
-        pids = [int(p) for p in running.stdout.readline().split()]
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
-        _, said = running.communicate(timeout=20)
-    assert len(pids) == 2 and running.returncode == -signal.SIGINT
-    assert said.count("KeyboardInterrupt") == 1  # of the program, and of no worker
-    assert ended(pids)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_processes_do_not_outlive_a_program_that_is_killed(tmp_path):
-    with program(tmp_path, FOREVER) as running:
-        pids = [int(p) for p in running.stdout.readline().split()]
-        running.kill()
-        running.communicate(timeout=20)
-    assert len(pids) == 2 and ended(pids)
-
-
-@pytest.mark.slow
-def test_a_program_without_a_guard_is_told(tmp_path):
-    with program(tmp_path, "list(DataLoader(Slow(), 1, workers=1))", guarded=False) as running:
-        _, said = running.communicate(timeout=60)
-    assert running.returncode == 1 and "LoaderError: worker 0 ended with exit code 1" in said
-    assert "if __name__ == '__main__':" in said.splitlines()[-1]
-
-
 # ---- samplers ----------------------------------------------------------------------------------
 
 
@@ -416,7 +272,6 @@ def test_sequences_of_unlike_lengths_are_filled_up():
     ("act", "error", "message"),
     [
         (lambda: DataLoader(iter([1])), errors.StructureError, "of a list_iterator"),
-        (lambda: DataLoader([1], workers=-1), errors.ArgumentError, "workers=-1"),
         (lambda: DataLoader([1], prefetch=-1), errors.ArgumentError, "prefetch=-1"),
         (lambda: DataLoader([1], rng="x"), errors.ArgumentError, "rng='x'"),
         (lambda: DataLoader([1], shuffle=True, sampler=[0]), errors.ArgumentError, "both define"),

@@ -1,13 +1,9 @@
-"""The command line: `wengert demo`, `train`, `show`, `bench`, `doctor`.
+"""The command line: `wengert demo`, `show`, `doctor`.
 
-commands     argument parser, exit codes, error messages
-demo         a small training run with plots
-train        training runs described by a file
-toml_config  that file: TOML, read and validated
-from_config  models, losses, optimizers and data by name
-show         the contents of a file
-bench        a few timings of this machine
-doctor       versions, hardware, and whether everything works
+commands  argument parser, exit codes, error messages
+demo      a small training run with plots
+show      the contents of a file
+doctor    versions, hardware, and whether everything works
 
 Exit codes: 0 success, 1 failure, 2 invalid arguments, 130 interrupted.  Errors of the user are
 printed as one message without a traceback.

@@ -1,7 +1,7 @@
 """The commands, their options and exit codes.
 
-main      the entry: arguments to an exit status
-parser    the commands with their options and helps
+main      runs a command and returns the exit code
+parser    the commands with their options and help texts
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ..errors import WengertError
 
-DONE, FAILED, INTERRUPTED = 0, 1, 130  # 2, not understood, is argparse's
+DONE, FAILED, INTERRUPTED = 0, 1, 130  # argparse exits with 2 for invalid arguments
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,75 +26,53 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="wengert",
         description="Exact derivatives of NumPy programs, and models that learn.",
-        epilog="wengert COMMAND --help says more of each command.",
+        epilog="wengert COMMAND --help describes each command.",
     )
     top.add_argument("--version", action="version", version=f"wengert {version('wengert')}")
-    top.add_argument("--debug", action="store_true", help="show where in the code an error arose")
+    top.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     demo = commands.add_parser(
         "demo",
-        help="train a small network and look at it",
-        description="Tell two spirals apart. Writes the trained weights, the graph and its "
-        "picture. Takes a few seconds and needs nothing beside wengert.",
+        help="train a small network and show its graph",
+        description="Classify points on two spirals. Writes the weights, the graph and pictures "
+        "of it. Takes a few seconds and needs nothing but wengert.",
     )
     demo.add_argument("--out", type=Path, default=Path("wengert-demo"), help="folder to write to")
     demo.add_argument("--epochs", type=int, default=60)
     demo.add_argument("--seed", type=int, default=0)
 
-    train = commands.add_parser(
-        "train",
-        help="train a model that a file describes",
-        description="Train what CONFIG (TOML) describes: [data], [model], [loss], [optimizer], "
-        "[fit]. Ctrl-C saves; --resume goes on. docs/command-line.md has the whole format.",
-    )
-    train.add_argument("config", type=Path, metavar="CONFIG")
-    train.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="changes",
-        help="change an entry of the file: --set fit.epochs=3 (may be repeated)",
-    )  # fmt: skip
-    train.add_argument("--resume", action="store_true", help="go on from the last checkpoint")
-    train.add_argument("--quiet", action="store_true", help="no progress")
-
     show = commands.add_parser(
         "show",
-        help="show what is in a file",
+        help="show the contents of a file",
         description="Show a graph, weights or arrays that wengert, safetensors or NumPy wrote.",
     )
     show.add_argument("file", type=Path, metavar="FILE")
     show.add_argument("--svg", type=Path, help="write a picture of the graph")
-    show.add_argument("--html", type=Path, help="write a page to explore the graph with a browser")
-    show.add_argument("--dot", type=Path, help="write the graph for graphviz")
-
-    bench = commands.add_parser(
-        "bench",
-        help="measure how fast this machine is",
-        description="Time a few derivatives beside NumPy by hand, interleaved, medians. The "
-        "benchmarks beside other libraries are in the repository (make bench).",
-    )
-    bench.add_argument("--quick", action="store_true", help="small sizes, a few seconds")
+    show.add_argument("--html", type=Path, help="write an interactive page with the graph")
+    show.add_argument("--dot", type=Path, help="write the graph in the format of Graphviz")
 
     commands.add_parser(
         "doctor",
-        help="say what this machine has, and whether wengert works on it",
+        help="show versions and hardware, and check native code",
         description="Print machine, versions, threads, cache and memory; compile a function and "
-        "compare it with plain NumPy. Ends with 1 if something is wrong.",
+        "compare it with NumPy. The exit code is 1 if a check fails.",
     )
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say.
+    """Run a command.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        By default those of the process.
+        By default `sys.argv`.
 
     Returns
     -------
     int
-        The exit status: 0, 1 or 130. (Arguments that make no sense end the process with 2.)
+        The exit code: 0, 1 or 130. Invalid arguments end the process with 2.
     """
     options = parser().parse_args(arguments)
     try:
@@ -102,13 +80,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED if run(options) is False else DONE
     except KeyboardInterrupt:
         return _ended(options, "interrupted", INTERRUPTED)
-    except BrokenPipeError:  # whoever read what is printed has seen enough
+    except BrokenPipeError:  # the reader of the output has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except (WengertError, OSError, ImportError) as error:
         message = re.sub(
             r" \(at [^()]*, in [^()]*\)", "", str(error)
-        )  # a line of no user's program
+        )  # the location is not in a program of the user
         return _ended(options, f"error: {message}", FAILED)
 
 

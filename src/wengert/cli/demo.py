@@ -1,7 +1,7 @@
 """A small network that classifies two spirals; its graph, picture and weights.
 
-What a training looks like, in a few seconds and without anything beside wengert.  With the epochs
-that it has by default it has to learn, or it fails.
+Writes the weights, the graph and pictures of it, in a few seconds and with nothing but wengert.
+It fails if the network has not learned after the default number of epochs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ POINTS = 400
 
 
 def run(options: Any) -> bool:
-    """Train and write; False if it did not learn."""
+    """Train and write files; False if the network did not learn."""
     if options.epochs < 1:
         raise ArgumentError(f"--epochs {options.epochs}: at least 1.")
     rng = np.random.default_rng(options.seed)
@@ -52,7 +52,7 @@ def run(options: Any) -> bool:
 
 
 def spirals(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Points on two spirals of one turn, and on which."""
+    """Points on two spirals, and the spiral of each."""
     label = np.arange(POINTS) % 2
     turn = rng.uniform(0.25, 1.0, POINTS)
     angle = 2 * np.pi * turn + np.pi * label

@@ -1,7 +1,7 @@
 """The contents of a file as a table, a picture or a page.
 
-Graphs are printed line by line; weights and arrays as a table of names, dtypes, shapes and sizes.
-Nothing is unpickled, so a file from anywhere may be looked at.
+Graphs are printed node by node; weights and arrays as a table of names, dtypes, shapes and sizes.
+Nothing is unpickled, so files from untrusted sources can be shown.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _read(path: Path) -> Any:
             loaded = np.load(path, allow_pickle=False)
             return dict(loaded) if path.suffix == ".npz" else {path.stem: loaded}
         except (ValueError, EOFError) as error:
-            raise FileError(f"{path} cannot be read as NumPy's: {error}") from error
+            raise FileError(f"{path} cannot be read as a NumPy file: {error}") from error
     return wg.load(path)
 
 

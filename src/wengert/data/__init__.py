@@ -1,16 +1,15 @@
 """Data: datasets, transforms, and the loader that makes batches.
 
-dataset           Dataset, ArrayDataset, TensorDataset
-subsets           Subset, ConcatDataset, MapDataset, filtered, random_split
-loader            DataLoader
-samplers          the order of the items of an epoch
-collate           a batch from a list of items
-prefetch          batches made ahead in a background thread
-worker_processes  batches made in other processes
-rng_state         random generators and their states
-transforms        transforms of images and arrays, also random ones
-encoders          OneHot, MinMax, Standard: fitted to data, invertible
-readers/          readers of file formats: CIFAR, IDX, images, text
+dataset     Dataset, ArrayDataset, TensorDataset
+subsets     Subset, ConcatDataset, MapDataset, filtered, random_split
+loader      DataLoader
+samplers    the order of the items of an epoch
+collate     a batch from a list of items
+prefetch    batches made ahead in a background thread
+rng_state   random generators and their states
+transforms  transforms of images and arrays, also random ones
+encoders    OneHot, MinMax, Standard: fitted to data, invertible
+readers/    readers of file formats: CIFAR, IDX
 """
 
 from typing import TYPE_CHECKING
@@ -32,11 +31,8 @@ from .samplers import (
 from .subsets import ConcatDataset, MapDataset, Subset, filtered, random_split
 
 if TYPE_CHECKING:
-    from .readers.array_sources import from_bunch, from_frame, from_npz
     from .readers.cifar import CIFAR10, CIFAR100, read_cifar
     from .readers.idx import MNIST, read_idx
-    from .readers.images import ImageFolder, read_image
-    from .readers.text import TextLines
 
 __all__ = [
     "ArrayDataset",
@@ -45,7 +41,6 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
-    "ImageFolder",
     "MNIST",
     "MapDataset",
     "RandomSampler",
@@ -54,18 +49,13 @@ __all__ = [
     "Subset",
     "SubsetRandomSampler",
     "TensorDataset",
-    "TextLines",
     "WeightedRandomSampler",
     "encoders",
     "filtered",
-    "from_bunch",
-    "from_frame",
-    "from_npz",
     "pad_items",
     "random_split",
     "read_cifar",
     "read_idx",
-    "read_image",
     "stack_items",
     "transforms",
 ]
@@ -75,9 +65,6 @@ __getattr__ = lazy_names(
     {
         **dict.fromkeys(("CIFAR10", "CIFAR100", "read_cifar"), ".readers.cifar"),
         **dict.fromkeys(("MNIST", "read_idx"), ".readers.idx"),
-        **dict.fromkeys(("ImageFolder", "read_image"), ".readers.images"),
-        **dict.fromkeys(("from_bunch", "from_frame", "from_npz"), ".readers.array_sources"),
-        "TextLines": ".readers.text",
     },
 )
 

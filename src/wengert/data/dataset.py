@@ -10,8 +10,8 @@
 
 An `ArrayDataset` takes a whole batch by one index, which a loader uses; other datasets are asked
 item by item.  What is random in an item (a crop, noise) follows from the seed that `item` is given,
-and from nothing else: a loader makes it of its own seed, the pass and the place in it, so threads,
-worker processes and resuming change nothing.
+and from nothing else: a loader makes it of its own seed, the pass and the place in it, so threads
+and resuming change nothing.
 """
 
 from __future__ import annotations

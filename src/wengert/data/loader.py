@@ -1,22 +1,18 @@
 """DataLoader: batches of a dataset, in a new order each epoch.
 
-Every sample comes exactly once in each pass; the last batch is smaller where the numbers do not
-divide, and is dropped only if asked.  Orders follow from the seed: the same seed, the same sequence
-of orders, whether batches are made here, by a thread ahead of time, or by other processes.
+Every sample is used exactly once in each epoch; the last batch may be smaller, unless `drop_last`.
+The seed determines the sequence of orders, with or without a prefetching thread.
 
-`state_dict` says where a loader stands, also in the middle of a pass: another one of the same
-dataset that has loaded it goes on with the very next batch.
+`state_dict` returns the position of a loader, also in the middle of an epoch: another loader of the
+same dataset that loads it continues with the next batch.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-
-from wengert._engine.core.lazy_import import LazyModule
 
 from ..errors import ArgumentError, StructureError, at, user_line
 from .collate import Plan, as_dataset, collated
@@ -25,13 +21,9 @@ from .prefetch import ahead
 from .rng_state import as_generator, digest, put_state, state_of
 from .samplers import RandomSampler, Sampler, SequentialSampler
 
-_workers = LazyModule(
-    "wengert.data.worker_processes"
-)  # and multiprocessing, which most programs do not need
-
 
 class _Pass:
-    """One way through a dataset: what it began from, and how far it has come."""
+    """One epoch: the state of the generator at its start, the order, and the batches done."""
 
     def __init__(self, number: int, before: dict[str, Any], order: Any, done: int) -> None:
         self.number, self.before, self.order, self.done = number, before, order, done
@@ -46,39 +38,29 @@ class DataLoader:
         Arrays are taken as an `ArrayDataset`.
     batch_size : int, default 1
     shuffle : bool, default False
-        Draw a new order for each pass.
+        Draw a new order for each epoch.
     rng : int or numpy.random.Generator, optional
-        Where orders, and what is random in items, come from; fresh entropy by default.
+        Source of the orders and of random transforms; fresh entropy by default.
     drop_last : bool, default False
-        Leave out a last batch that is not full.
+        Leave out a last batch that is smaller.
     collate : callable, optional
-        Makes a batch of a list of items; stacks them by default (`stack_items`).
+        Makes a batch from a list of items; by default `stack_items`.
     sampler : Sampler or iterable of int, optional
-        Which items come in a pass, and in which order; in the place of `shuffle`.
-    workers : int, default 0
-        How many other processes make batches. Dataset and functions are pickled to them once. It
-        pays where an item costs milliseconds; for arrays in memory it does not.
-    prefetch : int, optional
-        How many batches are made ahead: by a thread, or by each worker. By default none, and 2 for
-        each worker.
-    persistent_workers : bool, default False
-        Keep the processes from pass to pass, until `close` or the end of the loader.
-    timeout : float, optional
-        Seconds to wait for a batch of a worker.
+        The items of an epoch and their order, instead of `shuffle`.
+    prefetch : int, default 0
+        The number of batches that a background thread prepares in advance.
 
     Raises
     ------
     ArgumentError
-        A batch size below one, a negative number of workers or batches ahead, or a sampler beside
-        ``shuffle=True``.
+        An invalid batch size or `prefetch`, or a sampler together with ``shuffle=True``.
     StructureError
-        Something without a length, or without items by number.
+        The dataset has no length, or no items by index.
 
     Notes
     -----
-    While it is gone through: what an item raises is raised again where the batch is asked for, with
-    a note that names the item and, of a worker, where it happened there; `LoaderError` if a worker
-    dies. Threads and processes end with the loop, also by `break`, exceptions and Ctrl-C.
+    An exception of an item is raised where the batch is requested, with a note that names the item.
+    The thread of `prefetch` ends with the loop, also by `break`, exceptions and Ctrl-C.
 
     Examples
     --------
@@ -103,33 +85,29 @@ class DataLoader:
         drop_last: bool = False,
         collate: Callable[[list[Any]], Any] | None = None,
         sampler: Any = None,
-        workers: int = 0,
-        prefetch: int | None = None,
-        persistent_workers: bool = False,
-        timeout: float | None = None,
+        prefetch: int = 0,
     ) -> None:
         whole = hasattr(batch_size, "__index__") and not isinstance(batch_size, bool)
         if not whole or batch_size < 1:
             raise ArgumentError(
-                f"DataLoader(batch_size={batch_size!r}): must be an integer, at "
-                f"least one{at(user_line())}."
+                f"DataLoader(batch_size={batch_size!r}): it must be an integer, at least 1"
+                f"{at(user_line())}."
             )
-        for word, given in (("workers", workers), ("prefetch", prefetch or 0)):
-            if given < 0 or int(given) != given:
-                raise ArgumentError(
-                    f"DataLoader({word}={given}): must be an integer >= 0{at(user_line())}."
-                )
+        if prefetch < 0 or int(prefetch) != prefetch:
+            raise ArgumentError(
+                f"DataLoader(prefetch={prefetch}): it must be an integer, at least 0"
+                f"{at(user_line())}."
+            )
         if shuffle and sampler is not None:
             raise ArgumentError(
-                "DataLoader(shuffle=True, sampler=...): both define the order. Pass only one of "
-                "them"
+                "DataLoader(shuffle=True, sampler=...): both define the order. Pass one of them"
                 f"{at(user_line())}."
             )
         self.dataset = as_dataset(dataset)
         if not hasattr(self.dataset, "__getitem__") or not hasattr(self.dataset, "__len__"):
             raise StructureError(
                 f"DataLoader of a {type(self.dataset).__name__}: a dataset has a length and items "
-                f"by number. Make a list of what comes one by one{at(user_line())}."
+                f"by index. Convert an iterator to a list{at(user_line())}."
             )
         self.batch_size = int(batch_size)
         self.shuffle = bool(shuffle)
@@ -139,13 +117,10 @@ class DataLoader:
         if sampler is None:
             sampler = (RandomSampler if shuffle else SequentialSampler)(self.dataset)
         self.sampler = sampler
-        self.workers = int(workers)
-        self.prefetch = (2 if workers else 0) if prefetch is None else int(prefetch)
-        self.persistent_workers, self.timeout = persistent_workers, timeout
-        self._number = 0  # passes begun
-        self._latest: _Pass | None = None  # the one begun last, unless it has ended
+        self.prefetch = int(prefetch)
+        self._number = 0  # epochs begun
+        self._latest: _Pass | None = None  # the last epoch begun, unless it has ended
         self._resumed: Mapping[str, Any] | None = None
-        self._pool: Any = None
 
     def __len__(self) -> int:
         """The number of batches."""
@@ -153,11 +128,10 @@ class DataLoader:
 
     def __repr__(self) -> str:
         order = ", shuffled" if self.shuffle else ""
-        more = f", {self.workers} workers" if self.workers else ""
         batches = f"{len(self)} batches of {self.batch_size}"
-        return f"DataLoader({batches}{order}{more}, of {self.dataset!r})"
+        return f"DataLoader({batches}{order}, of {self.dataset!r})"
 
-    # ---- going through ---------------------------------------------------------------------------
+    # ---- iterating -------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
         mine = self._begun()
@@ -174,7 +148,7 @@ class DataLoader:
             self._latest = None
 
     def _begun(self) -> _Pass:
-        """A new pass, or the rest of one that was loaded."""
+        """A new epoch, or the rest of one whose state was loaded."""
         resumed, self._resumed = self._resumed, None
         if resumed is not None:
             put_state(self.rng, resumed["order_rng"])
@@ -198,41 +172,18 @@ class DataLoader:
         return full + (1 if rest and not self.drop_last else 0)
 
     def _batches(self, plan: Plan, first: int) -> Generator[Any, None, None]:
-        if self.workers and first < plan.total:
-            return self._by_workers(plan, first)
         here = (
             collated(self.dataset, plan, number, self.collate)
             for number in range(first, plan.total)
         )
         return ahead(here, self.prefetch) if self.prefetch else here
 
-    def _by_workers(self, plan: Plan, first: int) -> Generator[Any, None, None]:
-        kept = self._pool if self.persistent_workers else None
-        pool = kept
-        if pool is None or pool.is_busy or not pool.processes:
-            most = self.workers if self.persistent_workers else plan.total - first
-            pool = _workers.Workers(self.dataset, self.collate, min(self.workers, most))
-            if self.persistent_workers and (kept is None or not kept.processes):
-                self._pool = pool
-                weakref.finalize(self, pool.close)
-        try:
-            yield from pool.batches(plan, first, max(1, self.prefetch), self.timeout)
-        finally:
-            if pool is not self._pool:
-                pool.close()
-
-    def close(self) -> None:
-        """End worker processes that were kept; the next pass starts them again."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
-
-    # ---- where it stands -------------------------------------------------------------------------
+    # ---- position --------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands: after the batches handed out so far of the pass begun last.
+        """The position after the batches returned so far, for `load_state_dict`.
 
-        Numbers, words and arrays, for `wengert.save`.
+        Numbers, strings and arrays, which `wengert.save` accepts.
         """
         if self._resumed is not None:
             return dict(self._resumed)
@@ -250,26 +201,26 @@ class DataLoader:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Stand where another loader of the same dataset stood: the next pass goes on from there.
+        """Continue from the position of another loader of the same dataset.
 
         Raises
         ------
         StructureError
-            It is no state of a loader.
+            It is not the state of a loader of this dataset.
         FileError
-            Its generator is of another kind.
+            It has the state of another kind of generator.
         """
         if missing := {"length", "batch_size", "rng", "pass", "batch"} - set(state):
             raise StructureError(
-                f"DataLoader.load_state_dict: the state has no {sorted(missing)}. Give what "
-                f"state_dict() of a loader gave{at(user_line())}."
+                f"DataLoader.load_state_dict: the state has no {sorted(missing)}. Pass the result "
+                f"of state_dict() of a loader{at(user_line())}."
             )
         mine = len(self.sampler), self.batch_size
         other = state["length"], state["batch_size"]
         if mine != other:
             raise StructureError(
                 f"DataLoader.load_state_dict: the state is of {other[0]} samples in batches of "
-                f"{other[1]}, this has {mine[0]} in batches of {mine[1]}. Go on with the same data "
+                f"{other[1]}, this has {mine[0]} in batches of {mine[1]}. Use the same data "
                 f"and batch size{at(user_line())}."
             )
         put_state(self.rng, state["rng"])
@@ -277,7 +228,7 @@ class DataLoader:
         self._resumed = None if state["batch"] is None else dict(state)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pool": None, "_latest": None, "_resumed": self.state_dict()}
+        return {**self.__dict__, "_latest": None, "_resumed": self.state_dict()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

@@ -346,14 +346,13 @@ def test_a_training_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tm
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [0, 2])
-def test_ctrl_c_in_a_program_with_processes(tmp_path, workers):
-    with trainer(tmp_path, workers) as running:
+def test_ctrl_c_in_a_program(tmp_path):
+    with trainer(tmp_path) as running:
         running.stdout.readline()
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
         out, said = running.stdout.read(), running.stderr.read()
         assert running.wait(timeout=60) == 0, said
     assert "stopped interrupted" in out and "Traceback" not in said
-    again, _ = trainer(tmp_path, workers).communicate(timeout=200)
+    again, _ = trainer(tmp_path).communicate(timeout=200)
     whole, _ = trainer(tmp_path / "whole").communicate(timeout=200)
     assert again.splitlines()[-1] == whole.splitlines()[-1]

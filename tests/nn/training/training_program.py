@@ -1,6 +1,6 @@
 """A program that trains, and goes on where it was stopped.
 
-    training_program.py FOLDER [WORKERS]
+    training_program.py FOLDER
 
 It prints "begun" when the first step is over, and a digest of everything at the end.
 """
@@ -22,7 +22,7 @@ class Begun(Callback):
         print("begun", run.step, flush=True)
 
 
-def main(folder, workers=0):
+def main(folder):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(64, 6))
     data = TensorDataset(x, (x.sum(axis=1) > 0).astype(int)).map(GaussianNoise(0.1), field=0)
@@ -34,7 +34,7 @@ def main(folder, workers=0):
     )
     history = nn.fit(
         model,
-        DataLoader(data, 4, shuffle=True, rng=1, workers=workers, persistent_workers=True),
+        DataLoader(data, 4, shuffle=True, rng=1),
         nn.CrossEntropyLoss(),
         optim.Adam(model.parameters(), lr=0.01),
         epochs=12,
@@ -52,4 +52,4 @@ def main(folder, workers=0):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1])
