@@ -45,7 +45,7 @@ def test_registry_by_name(registry):
         register_backend(Single())
     register_backend(Single(), replace=True)
     with pytest.raises(
-        RegistryError, match=r"no backend 'singel'; there are .*Did you mean 'sin"
+        RegistryError, match=r"no backend 'singel'; choose among .*Did you mean 'sin"
     ) as e:
         backend("singel")
     assert "test_backends.py" in str(e.value)

@@ -290,7 +290,7 @@ def test_what_is_no_rule_or_pass(make, words):
 
 def test_unknown_passes():
     with pytest.raises(
-        RegistryError, match=r"no pass 'fuld'; there are fold, .*Did you mean 'fold'"
+        RegistryError, match=r"no pass 'fuld'; choose among fold, .*Did you mean 'fold'"
     ):
         simplify(wg.trace(np.sin)(SPEC), ["fuld"])
     with pytest.raises(RegistryError, match="no pass 'x' in this list"):

@@ -134,7 +134,7 @@ def test_a_known_value_is_checked():
         assume(np.array([[1.0, 2.0], [3.0, 4.0]]), symmetric=True)
     with pytest.raises(ArgumentError, match="positive"):
         assume(wg.tensor([1.0, 0.0]), positive=True)
-    with pytest.raises(ArgumentError, match=r"'even' is no property.*finite, number"):
+    with pytest.raises(ArgumentError, match=r"'even' is not a property.*finite, number"):
         assume(1.0, even=True)
     assert assume(np.array([-1.0]), positive=False) == -1.0
 

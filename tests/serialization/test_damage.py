@@ -338,19 +338,19 @@ CHANGES = {
     "wrong dtype": (lambda g: g["specs"].__setitem__(
         g["lines"][tanh(g)][3], ["float32", ["n", 3]]), None),
     "spec out of range": (setting("lines", tanh, 3, 10**9), "the spec"),
-    "no spec": (setting("lines", tanh, 3, None), "misplaced"),
+    "not a spec": (setting("lines", tanh, 3, None), "misplaced"),
     "unknown type": (setting("lines", tanh, 1, "X"), "type of line"),
     "type is a list": (setting("lines", tanh, 1, ["N"]), "type of line"),
     "unknown word": (setting("lines", first_input, 0, "exec"), "unknown"),
     "operation out of range": (setting("lines", tanh, 0, 10**9), "the operation"),
     "operation is true": (setting("lines", tanh, 0, True), "the operation"),
     "integer input differentiable": (setting("specs", 0, ["int64", [3]]), None),
-    "too short": (lambda g: g["lines"].__setitem__(3, [1, "N"]), "no line"),
-    "a line is null": (setting("lines", 2, None), "no line"),
-    "unknown note": (setting("lines", tanh, 4, {"owner": 1}), "no note"),
-    "hidden note": (setting("lines", tanh, 4, {"more": {"dict": [["owner", 1]]}}), "no note"),
+    "too short": (lambda g: g["lines"].__setitem__(3, [1, "N"]), "not a line"),
+    "a line is null": (setting("lines", 2, None), "not a line"),
+    "unknown note": (setting("lines", tanh, 4, {"owner": 1}), "not a note"),
+    "hidden note": (setting("lines", tanh, 4, {"more": {"dict": [["owner", 1]]}}), "not a note"),
     "note of another type": (
-        setting("lines", tanh, 4, {"more": {"dict": [["held", 1]]}}), "no note"
+        setting("lines", tanh, 4, {"more": {"dict": [["held", 1]]}}), "not a note"
     ),
     "linear in no operand": (
         setting("lines", tanh, 4, {"more": {"dict": [["linear", {"tuple": [1]}]]}}),
@@ -375,11 +375,11 @@ CHANGES = {
     "name": (setting("name", 3), "name"),
     "texts": (setting("texts", [3]), "texts"),
     "another kind": (lambda g: g["ops"][0].__setitem__(1, "view"), "of the kind"),
-    "operation is no operation": (setting("ops", 0, ["sin"]), "no operation"),
+    "operation is no operation": (setting("ops", 0, ["sin"]), "not an operation"),
     "superfluous line": (lambda g: g["lines"].append(
         ["constant", "C", [], None, {"value": 1}]), "nothing needs"),
     "superfluous key": (setting("code", "import os"), "other parts"),
-    "variable is text": (lambda g: g["lines"].insert(0, 1), "no line"),
+    "variable is text": (lambda g: g["lines"].insert(0, 1), "not a line"),
 }  # fmt: skip
 
 

@@ -40,9 +40,9 @@ def test_paths_and_files_of_all_kinds(tmp_path):
 def test_what_is_no_file_is_said(tmp_path):
     with pytest.raises(ArgumentError, match="what to save comes first"):
         wg.save(tmp_path / "a", {"x": 1})
-    with pytest.raises(ArgumentError, match="int is no file"):
+    with pytest.raises(ArgumentError, match="int is not a file"):
         wg.save({"x": 1}, 3)
-    with pytest.raises(ArgumentError, match="int is no file"):
+    with pytest.raises(ArgumentError, match="int is not a file"):
         wg.load(3)
     with pytest.raises(ArgumentError, match="'wb'"):
         wg.save({"x": 1}, io.StringIO())

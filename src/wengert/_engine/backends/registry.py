@@ -152,7 +152,7 @@ def register_backend(made: Backend, replace: bool = False) -> Backend:
     """
     if not isinstance(made, Backend):
         raise ArgumentError(
-            f"a {type(made).__name__} is no backend. Derive from wengert.backends.Backend, and "
+            f"a {type(made).__name__} is not a backend. Derive from wengert.backends.Backend, and "
             f"register an instance{at(user_line())}."
         )
     word(getattr(made, "name", None), "the name of a backend")
@@ -223,6 +223,6 @@ def backend(name: str | Backend) -> Backend:
         near = difflib.get_close_matches(name, backends(), 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise RegistryError(
-            f"there is no backend {name!r}; there are {', '.join(backends())}.{hint}"
+            f"there is no backend {name!r}; choose among {', '.join(backends())}.{hint}"
             f"{at(user_line())}"
         ) from None

@@ -174,8 +174,7 @@ class Graph:
             return self.nodes[operator.index(index)]
         except (TypeError, IndexError):
             raise GraphError(
-                f"{index!r} is no index of a line: this graph has {len(self)} lines"
-                f"{at(user_line())}."
+                f"{index!r} is not an index of a node: this graph has {len(self)}{at(user_line())}."
             ) from None
 
     def parents(self, index: int) -> tuple[int, ...]:

@@ -143,7 +143,7 @@ def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:
     try:
         found: np.dtype[Any] = np.dtype(dtype)
     except (TypeError, ValueError) as error:
-        raise ArgumentError(f"{name}={dtype!r} is no dtype{at(user_line())}.") from error
+        raise ArgumentError(f"{name}={dtype!r} is not a dtype{at(user_line())}.") from error
     if found.kind not in kinds:
         raise ArgumentError(f"{name}={dtype!r} is not of that kind{at(user_line())}.")
     return found

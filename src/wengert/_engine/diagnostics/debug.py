@@ -78,7 +78,7 @@ def show(
     if file is not None and not hasattr(file, "write"):
         raise ArgumentError(f"file={file!r} is not open for writing{at(user_line())}.")
     if logger is not None and not hasattr(logger, "info"):
-        raise ArgumentError(f"logger={logger!r} is no logger{at(user_line())}.")
+        raise ArgumentError(f"logger={logger!r} is not a logger{at(user_line())}.")
     return side_effects.show(
         _value(x), **_given(label=_word(label), file=file, logger=logger, gradient=gradient)
     )
@@ -287,9 +287,7 @@ def _value(x: Any, numeric: bool = False) -> Any:
             f"{at(user_line())}."
         ) from error
     if numeric and array.dtype.kind not in "biufc":
-        raise DtypeError(
-            f"{spelled(x)} is no number and no array of numbers. Give one{at(user_line())}."
-        )
+        raise DtypeError(f"{spelled(x)} must be a number or an array of numbers{at(user_line())}.")
     return x if isinstance(x, np.ndarray | np.generic | float | int | complex) else array
 
 

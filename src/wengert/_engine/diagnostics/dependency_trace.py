@@ -1,7 +1,7 @@
 """Dependency trace: the nodes that a value depends on, differentiably or not.
 
 `plain` is the value of an operand as it stands now: a large array that was written to behind the
-tape's back is no error here, where somebody wants to see what is the matter.
+tape's back is no error here, because the user asks what went wrong.
 """
 
 from __future__ import annotations

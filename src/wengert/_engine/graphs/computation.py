@@ -343,7 +343,7 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
             if node.args and not node.is_traced:
                 remedy += "; to write to one by hand, do it in a block `with wengert.no_grad():`"
             raise ArgumentError(
-                f"{name}, {node.spec}, is to be updated, but is no variable. {remedy}"
+                f"{name}, {node.spec}, is to be updated, but is not a variable. {remedy}"
                 f"{at(user_line())}."
             )
         if node in listed:

@@ -122,8 +122,8 @@ class _Inputs:
             is_fed = isinstance(spec, Spec) and not static and not _is_foreign(x)
             if is_fed and spec.dtype.kind not in "biufc":
                 raise DtypeError(
-                    f"{name + path} is {spec}, whose elements are no numbers. Pass on what is no "
-                    f"number as it is, static_argnames={name!r}{at(user_line())}."
+                    f"{name + path} is {spec}, whose elements are not numbers. Make it a static "
+                    f"argument, static_argnames={name!r}{at(user_line())}."
                 )
             self.fed.append(is_fed)
             self.passed.append("" if is_fed or isinstance(x, Handle) else str(Static.of(x)))

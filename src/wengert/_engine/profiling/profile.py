@@ -99,7 +99,7 @@ class Profile(ProfileData):
         makers = {".svg": self.to_svg, ".html": self._page, ".json": self.to_json, ".txt": str}
         if target.suffix not in makers:
             raise ArgumentError(
-                f"save({target.name!r}): what to write is told by the end of the name, which has "
+                f"save({target.name!r}): the suffix of the file selects the format, and has "
                 f"to be one of {', '.join(makers)}{at(user_line())}."
             )
         make: Any = makers[target.suffix]

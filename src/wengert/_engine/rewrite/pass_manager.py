@@ -204,7 +204,8 @@ def _as_pass(made: Any, name: str | None = None) -> Pass:
         near = difflib.get_close_matches(made, _REGISTRY, 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise RegistryError(
-            f"there is no pass {made!r}; there are {', '.join(_REGISTRY)}.{hint}{at(user_line())}"
+            f"there is no pass {made!r}; choose among {', '.join(_REGISTRY)}.{hint}"
+            f"{at(user_line())}"
         )
     if isinstance(made, Pass):
         return made

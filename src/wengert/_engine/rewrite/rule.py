@@ -160,7 +160,7 @@ class Rule:
             pattern = traced(self.pattern, self.operands, *self._options)
             if type(pattern) is not Line:
                 raise ArgumentError(
-                    f"rule {self.name!r}: the pattern is no operation, and would match every "
+                    f"rule {self.name!r}: the pattern is not an operation, and would match every "
                     f"line{at(user_line())}."
                 )
             self._orders = variants(pattern)

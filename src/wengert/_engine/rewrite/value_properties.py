@@ -100,7 +100,7 @@ def checked(names: Any) -> Known:
     for name in names:
         if name not in FACTS:
             raise ArgumentError(
-                f"{name!r} is no property of values. Choose among {', '.join(FACTS)}"
+                f"{name!r} is not a property of values. Choose among {', '.join(FACTS)}"
                 f"{at(user_line())}."
             )
     return closed(names)

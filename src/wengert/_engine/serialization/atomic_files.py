@@ -45,7 +45,7 @@ def write(file: Any, pieces: Iterable[Any], exclusive: bool = False) -> None:
         return
     if not hasattr(file, "write"):
         raise ArgumentError(
-            f"save: {type(file).__name__} is no file. Give a path or an open binary file: "
+            f"save: {type(file).__name__} is not a file. Give a path or an open binary file: "
             f"save(what, file){at(user_line())}."
         )
     for piece in pieces:
@@ -140,7 +140,7 @@ def opened(file: Any) -> Iterator[tuple[BinaryIO, int, str]]:
         return
     if not hasattr(file, "read"):
         raise ArgumentError(
-            f"load: {type(file).__name__} is no file. Give a path or an open binary file"
+            f"load: {type(file).__name__} is not a file. Give a path or an open binary file"
             f"{at(user_line())}."
         )
     yield _whole(file)

@@ -69,7 +69,7 @@ class Reader:
         if kind is list:
             return [self.value(v, depth + 1) for v in x]
         if kind is not dict or len(x) != 1:
-            raise Damage(f"{brief(x)} is no value")
+            raise Damage(f"{brief(x)} is not a value")
         ((tag, body),) = x.items()
         get = _GETS.get(tag)
         if get is None:
@@ -96,7 +96,7 @@ class Reader:
         value = self.value(x["value"])
         need(
             isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc",
-            f"{brief(x['value'])} is no value of a tensor",
+            f"{brief(x['value'])} is not a value of a tensor",
         )
         need(
             value.dtype.kind in "fc" or x["kind"] != "differentiable",
@@ -144,21 +144,21 @@ class Reader:
 
     def _body(self, x: Any, depth: int) -> Any:
         made = self._graph(x, depth)
-        need(isinstance(made, Body), f"the graph {brief(x)} is no body")
+        need(isinstance(made, Body), f"the graph {brief(x)} is not a body")
         return made
 
     def _rule(self, x: Any, depth: int) -> Rule:
         """A rule, which lists that were read before it may have inside."""
         if type(x) is list and len(x) == 3:
             return self._primitive(x, depth)
-        need(type(x) is list and len(x) in (1, 5), f"{brief(x)} is no rule")
+        need(type(x) is list and len(x) in (1, 5), f"{brief(x)} is not a rule")
         k = _whole(x[0])
         rule = self.rules.setdefault(k, BodyRule(f"rule {k}"))
         if len(x) == 1:
             return rule
         name, given = x[1], x[4]
-        need(type(name) is str and type(given) is list, f"{brief(x)} is no rule")
-        need(all(type(g) is bool for g in given), f"{brief(given)} are no flags")
+        need(type(name) is str and type(given) is list, f"{brief(x)} is not a rule")
+        need(all(type(g) is bool for g in given), f"{brief(given)} are not flags")
         need(not rule.has_vjp and not rule.has_jvp, f"the rule {k} comes twice")
         bodies = [None if b is None else self._body(b, depth) for b in x[2:4]]
         rule.name = name
@@ -168,20 +168,21 @@ class Reader:
     def _primitive(self, x: list[Any], depth: int) -> Rule:
         """The rule of a primitive that the running program has registered."""
         name, module, given = x
-        need(type(name) is str and type(module) is str, f"{brief(x)} is no rule")
+        need(type(name) is str and type(module) is str, f"{brief(x)} is not a rule")
         op = registered(name, module)
-        need(is_primitive(op), f"the operation {brief(name)} is no primitive")
+        need(is_primitive(op), f"the operation {brief(name)} is not a primitive")
         given = self.value(given, depth)
-        need(type(given) is list and len(given) == 4, f"{brief(x)} is no rule")
+        need(type(given) is list and len(given) == 4, f"{brief(x)} is not a rule")
         slots, static, params, count = given
-        need(type(slots) is list and type(static) is list, f"{brief(x)} is no rule")
+        need(type(slots) is list and type(static) is list, f"{brief(x)} is not a rule")
         right = sorted(set(slots)) == slots and all(
             type(k) is int and 0 <= k < len(static) and static[k] is None for k in slots
         )
-        need(right and type(params) is dict, f"{brief(x)} is no rule")
-        need(all(type(k) is str for k in params), f"{brief(x)} is no rule")
+        need(right and type(params) is dict, f"{brief(x)} is not a rule")
+        need(all(type(k) is str for k in params), f"{brief(x)} is not a rule")
         need(
-            count is None or (type(count) is int and 0 < count < 1 << 20), f"{brief(x)} is no rule"
+            count is None or (type(count) is int and 0 < count < 1 << 20),
+            f"{brief(x)} is not a rule",
         )
         return PrimitiveCall.of(op, params, slots, static, count)
 
@@ -197,18 +198,18 @@ class Reader:
         finally:
             self.is_structure = False
         right = all(type(m) is Mark and m.k == k for k, m in enumerate(leaves))
-        need(right, f"{brief(x)} is no structure of containers")
+        need(right, f"{brief(x)} is not a structure of containers")
         return structure
 
     def _list(self, x: Any, depth: int) -> list[Any]:
-        need(type(x) is list, f"{brief(x)} is no list")
+        need(type(x) is list, f"{brief(x)} is not a list")
         return [self.value(v, depth) for v in x]
 
     def _dict(self, x: Any, depth: int) -> dict[Any, Any]:
-        need(type(x) is list, f"{brief(x)} is no dict")
+        need(type(x) is list, f"{brief(x)} is not a dict")
         made: dict[Any, Any] = {}
         for item in x:
-            need(type(item) is list and len(item) == 2, f"{brief(item)} is no item of a dict")
+            need(type(item) is list and len(item) == 2, f"{brief(item)} is not an item of a dict")
             key = self.value(item[0], depth)
             parts = key if type(key) is tuple else (key,)
             # Integers of any length could be chosen to have the same hash.
@@ -222,7 +223,7 @@ class Reader:
         parts = self._list(x, depth)
         need(
             len(parts) == 3 and all(p is None or type(p) in (int, Dim) for p in parts),
-            f"{brief(x)} is no slice",
+            f"{brief(x)} is not a slice",
         )
         return slice(*parts)
 
@@ -234,7 +235,7 @@ class Reader:
             and x[0] in DTYPES
             and type(x[1]) is str
             and len(x[1]) == 2 * DTYPES[x[0]].itemsize,
-            f"{brief(x)} is no number",
+            f"{brief(x)} is not a number",
         )
         dtype = DTYPES[x[0]]
         raw = _hex(x[1])
@@ -249,14 +250,14 @@ class Reader:
             and type(x[2]) is list
             and len(x[1]) == len(x[2])
             and all(type(f) is str for f in x[1]),
-            f"{brief(x)} is no container",
+            f"{brief(x)} is not a container",
         )
         return class_registry.container(x[0], x[1], [self.value(v, depth) for v in x[2]])
 
 
 def _new_tensor(name: Any) -> Any:
     cls = class_registry.found(name)
-    need(issubclass(cls, Handle), f"{brief(name)} is no class of tensors")
+    need(issubclass(cls, Handle), f"{brief(name)} is not a class of tensors")
     return object.__new__(cls)
 
 
@@ -296,7 +297,7 @@ def read_spec(x: Any) -> Spec:
         and x[0] in DTYPES
         and type(x[1]) is list
         and len(x[1]) <= _AXES,
-        f"{brief(x)} is no shape and dtype",
+        f"{brief(x)} is not a shape and dtype",
     )
     shape = tuple([dim_json.read(n) for n in x[1]])
     need(dim_json.fits(shape), f"the shape {brief(x[1])} has sizes larger than any program's")
@@ -307,21 +308,21 @@ def _hex(x: Any) -> bytes:
     try:
         return bytes.fromhex(x)
     except (TypeError, ValueError) as error:
-        raise Damage(f"{brief(x)} is no bytes") from error
+        raise Damage(f"{brief(x)} is not a string of bytes") from error
 
 
 def _float(x: Any) -> float:
     try:
         value = float.fromhex(x)
     except (TypeError, ValueError, OverflowError) as error:
-        raise Damage(f"{brief(x)} is no number") from error
+        raise Damage(f"{brief(x)} is not a number") from error
     if value.hex() != x:  # only as `save` writes it
-        raise Damage(f"{brief(x)} is no number")
+        raise Damage(f"{brief(x)} is not a number")
     return value
 
 
 def _complex(x: Any) -> complex:
-    need(type(x) is list and len(x) == 2, f"{brief(x)} is no complex number")
+    need(type(x) is list and len(x) == 2, f"{brief(x)} is not a complex number")
     return complex(_float(x[0]), _float(x[1]))
 
 
@@ -335,14 +336,14 @@ def _whole(x: Any) -> int:
 
 def _chosen(table: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
     def choose(x: Any) -> Any:
-        need(type(x) is str and x in table, f"{brief(x)} is no {what}")
+        need(type(x) is str and x in table, f"{brief(x)} is not a {what}")
         return table[x]
 
     return choose
 
 
 def _ellipsis(x: Any) -> Any:
-    need(x == [], f"{brief(x)} is no ellipsis")
+    need(x == [], f"{brief(x)} is not an ellipsis")
     return ...
 
 

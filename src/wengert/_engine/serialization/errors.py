@@ -48,7 +48,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_fraction(text: str) -> NoReturn:
-    raise Damage(f"{brief(text)} stands where only integers may")
+    raise Damage(f"{brief(text)} is given where only integers are allowed")
 
 
 def parsed(text: str, what: str) -> Any:

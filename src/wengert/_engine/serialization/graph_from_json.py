@@ -46,10 +46,10 @@ def graph_of(reader: Reader, x: Any) -> Graph:
     keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
     need(type(x) is dict and x.keys() == keys, "a graph has other parts than it should")
     need(not is_body or x["body"] is True, "expected a loop body")
-    need(type(x["name"]) is str, "a graph's name is no text")
+    need(type(x["name"]) is str, "the name of a graph must be a string")
     for key in _KEYS - {"name", "structure"}:
-        need(type(x[key]) is list, f"the {key} of a graph are no list")
-    need(all(type(t) is str for t in x["texts"]), "a graph's texts are no texts")
+        need(type(x[key]) is list, f"the {key} of a graph must be a list")
+    need(all(type(t) is str for t in x["texts"]), "the texts of a graph must be strings")
     lines = _Lines(reader, x)
     nodes = lines.made()
 
@@ -58,7 +58,7 @@ def graph_of(reader: Reader, x: Any) -> Graph:
 
     updates: dict[Node, Node] = {}
     for pair in x["updates"]:
-        need(type(pair) is list and len(pair) == 2, f"{brief(pair)} is no update")
+        need(type(pair) is list and len(pair) == 2, f"{brief(pair)} is not an update")
         old, new = (nodes[index(i, len(nodes), "the line of an update")] for i in pair)
         need(is_variable(old) and old not in updates, "an update is not of a variable, or twice")
         need(
@@ -128,16 +128,16 @@ class _Lines:
     def _line(self, line: Any) -> Node:
         # Messages are made only when they are needed: a graph may have a hundred thousand lines.
         if type(line) is not list or len(line) not in (4, 5):
-            raise Damage(f"{brief(line)} is no line")
+            raise Damage(f"{brief(line)} is not a line")
         what, letter, operands, spec, notes = line if len(line) == 5 else (*line, {})
         if type(letter) is not str or letter not in _CLASS_OF:
-            raise Damage(f"{brief(letter)} is no type of line")
+            raise Damage(f"{brief(letter)} is not a type of line")
         if type(operands) is not list or type(notes) is not dict:
-            raise Damage(f"{brief(line)} is no line")
+            raise Damage(f"{brief(line)} is not a line")
         for key, item in notes.items():
             kind = _NOTES.get(key)
             if kind is None or (kind is not object and type(item) is not kind):
-                raise Damage(f"{brief(key)}: {brief(item)} is no note")
+                raise Damage(f"{brief(key)}: {brief(item)} is not a note")
         args = tuple([self.nodes[index(k, len(self.nodes), "an operand")] for k in operands])
         params = self.reader.value(notes["params"]) if "params" in notes else NO_PARAMS
         if type(params) is not dict or not all(type(k) is str for k in params):
@@ -167,7 +167,7 @@ class _Lines:
             need(type(more) is dict, f"{brief(more)} is not a table of further notes")
             for key, item in more.items():
                 if type(item) is not MORE.get(key):
-                    raise Damage(f"{brief(key)}: {brief(item)} is no note")
+                    raise Damage(f"{brief(key)}: {brief(item)} is not a note")
                 setattr(info, key, item)
             need(all(type(k) is int and 0 <= k < operands for k in info.linear), "no such operand")
             trace = info.trace
@@ -189,15 +189,16 @@ class _Lines:
                 known = spec_of(value)
                 need(
                     hasattr(known, "dtype") and is_inexact(known.dtype),
-                    "no number to differentiate",
+                    "a value that cannot be differentiated",
                 )
             op = CONSTANT if what == "constant" else INPUT
             return cls(op, (), NO_PARAMS, value, info if info.facts() else None)
         need(what in ("input", "size"), f"lines of the kind {brief(what)} are unknown")
-        need(hasattr(info.spec, "dtype"), f"the spec of an {what} is none")
+        need(hasattr(info.spec, "dtype"), f"the spec of an {what} must have one shape and dtype")
         if what == "size":
-            need(params.keys() == {"size"} and letter == "D", f"{brief(params)} is no size")
-            need(bare(info.spec) == ((), spec_of(1).dtype), "the spec of a size is none")
+            need(params.keys() == {"size"} and letter == "D", f"{brief(params)} is not a size")
+            is_integer = bare(info.spec) == ((), spec_of(1).dtype)
+            need(is_integer, "the spec of a size must be that of an integer")
             need(isinstance(params["size"], Dim), "a size without a name")
             return cls(SIZE, (), params, None, info)
         inexact = is_inexact(info.spec.dtype)
@@ -249,7 +250,7 @@ def _owned(value: Any) -> Any:
 
 def _spec_of(x: Any) -> Any:
     if type(x) is dict:
-        need(x.keys() == {"parts"} and type(x["parts"]) is list, f"{brief(x)} is no spec")
+        need(x.keys() == {"parts"} and type(x["parts"]) is list, f"{brief(x)} is not a spec")
         return tuple(read_spec(s) for s in x["parts"])
     return read_spec(x)
 
@@ -257,17 +258,17 @@ def _spec_of(x: Any) -> Any:
 def _requirement(x: Any) -> Requirement:
     need(
         type(x) is list and len(x) == 3 and type(x[1]) is bool and type(x[2]) is str,
-        f"{brief(x)} is no requirement",
+        f"{brief(x)} is not a requirement",
     )
     length = dim_json.read(x[0], signed=True)
-    need(type(length) is not int, f"{brief(x)} is no requirement")
+    need(type(length) is not int, f"{brief(x)} is not a requirement")
     return Requirement(length, x[1], x[2])
 
 
 def _op_of(entry: Any) -> Any:
     need(
         type(entry) is list and len(entry) == 3 and all(type(t) is str for t in entry),
-        f"{brief(entry)} is no operation",
+        f"{brief(entry)} is not an operation",
     )
     name, kind, module = entry
     if name == PART.name:
@@ -287,7 +288,7 @@ def _op_of(entry: Any) -> Any:
 
 def _check_structure(x: Any, inputs: int, outputs: int) -> None:
     """The structure of arguments and results fits the inputs and outputs."""
-    need(type(x) is tuple and len(x) == 2, "a graph's structure is no pair")
+    need(type(x) is tuple and len(x) == 2, "a graph's structure is not a pair")
     given, returned = x
     if given is not None:
         names = getattr(given, "names", None)
@@ -295,11 +296,14 @@ def _check_structure(x: Any, inputs: int, outputs: int) -> None:
         need(right and _count(given, "fed") == inputs, "its arguments do not fit its inputs")
         example = pytree.unflatten(given.structure, [0] * given.structure.num_leaves)
         right = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
-        need(right and all(type(k) is str for k in example[1]), "its arguments are no arguments")
+        need(
+            right and all(type(k) is str for k in example[1]),
+            "its arguments must be a tuple and a dict",
+        )
     if isinstance(returned, optree.PyTreeSpec):
         need(returned.num_leaves == outputs, "its results do not fit its outputs")
         example = pytree.unflatten(returned, [0] * outputs)
-        need(isinstance(example, tuple), "its results are no tuple")
+        need(isinstance(example, tuple), "its results must be a tuple")
     else:
         need(_count(returned, "live") == outputs, "its results do not fit its outputs")
 

@@ -92,7 +92,7 @@ def save(what: Any, file: Any, *, where: str | None = "name") -> None:
 def write_file(what: Any, file: Any, where: str | None, exclusive: bool) -> None:
     """What `save` does; `exclusive` refuses a file that is there already."""
     if where not in _PLACES:
-        raise ArgumentError(f"save: where={where!r} is none of {_PLACES}{at(user_line())}.")
+        raise ArgumentError(f"save: where={where!r} must be one of {_PLACES}{at(user_line())}.")
     if atomic_files.is_path(what) and not atomic_files.is_path(file) and not hasattr(file, "write"):
         raise ArgumentError(
             f"save: what to save comes first, then the file: save(..., {str(what)!r})"
@@ -180,7 +180,7 @@ def load(file: Any, *, variables: Mapping[str, Any] | None = None) -> Any:
 
 def _object(header: safetensors_file.Header, arrays: Any, variables: Mapping[str, Any]) -> Any:
     made = parsed(header.metadata.get("object", ""), "what it holds")
-    need(type(made) is dict and made.keys() == {"tensors", "graphs", "root"}, "it holds nothing")
+    need(type(made) is dict and made.keys() == {"tensors", "graphs", "root"}, "it is empty")
     need(type(made["tensors"]) is list and type(made["graphs"]) is list, "it has no tables")
     reader = Reader(arrays, variables)
     for x in made["tensors"]:
@@ -243,7 +243,9 @@ def inspect(file: Any) -> Contents:
         except Damage as damage:
             raise FileError(f"{name}: {damage}{at(user_line())}.") from damage
         except (RecursionError, TypeError, KeyError, AttributeError, IndexError) as error:
-            raise FileError(f"{name}: it is no such file{at(user_line())}.") from error
+            raise FileError(
+                f"{name}: it is not a file written by wengert.save{at(user_line())}."
+            ) from error
 
 
 def _contents(header: safetensors_file.Header) -> Contents:
