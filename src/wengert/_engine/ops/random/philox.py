@@ -3,22 +3,24 @@
 The generator is that of J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random
 numbers: as easy as 1, 2, 3", SC11 (2011), with ten rounds: a bijection of counters of four words
 for every key of two words, so different counters never give the same block.  NumPy has it as
-`numpy.random.Philox`, which is C and walks along one key; `blocks` is for many keys at once.
+`numpy.random.Philox`, in C and for one key; `blocks` is for many keys at once.
 
-A counter is divided among those who ask for words, so that none of them is ever used twice with
-the same key:
+The counter is divided by purpose, so that no block is ever used twice with the same key:
 
     word 0    the number of the block: of an element, of a child; from 1 on, as NumPy counts
     word 1    the position of a stream; what is folded in; the trial of a sampler that rejects
     word 2    zero
-    word 3    who asks: DRAWS, SPLIT, FOLD, TRIALS
+    word 3    the purpose: DRAWS, SPLIT, FOLD, TRIALS
 
-    blocks    the four words of blocks, any counters and keys
-    raw       the words of the blocks from 1 on, for one key, by NumPy's own generator
+    rounds, round_keys    the generator itself, for NumPy arrays and for LLVM values
+                          (backends/llvm/kernels/random/philox.py)
+    blocks                the four words of blocks, any counters and keys
+    raw                   the words of the blocks from 1 on, for one key, by NumPy's generator
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,14 +34,40 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-def _products(x: Any, factor: int) -> tuple[Any, Any]:
-    """The high and the low words of products: of halves of words, with carries by hand."""
+def products(x: Any, factor: int) -> tuple[Any, Any]:
+    """The high and the low words of products: of halves of words, with explicit carries.
+
+    x is an array, or another value with these operators (the native kernel's vectors).
+    """
     low_factor, high_factor = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
     low, high = x & _LOW, x >> _HALF
     across = low * high_factor
     carried = high * low_factor + ((low * low_factor) >> _HALF)
     middle = across + (carried & _LOW)
     return high * high_factor + (carried >> _HALF) + (middle >> _HALF), x * np.uint64(factor)
+
+
+def round_keys(key: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """The two words of the key in each round."""
+    first, second = key
+    for turn in range(_ROUNDS):
+        if turn:
+            first, second = first + np.uint64(_STEPS[0]), second + np.uint64(_STEPS[1])
+        yield first, second
+
+
+def rounds(
+    counter: Sequence[Any],
+    keys: Iterable[Sequence[Any]],
+    multiply: Callable[[Any, int], tuple[Any, Any]] = products,
+) -> tuple[Any, Any, Any, Any]:
+    """The four words of a block; also the body of the native kernel, which has operators too."""
+    a, b, c, d = counter
+    for first, second in keys:
+        high0, low0 = multiply(a, _FACTORS[0])
+        high1, low1 = multiply(c, _FACTORS[1])
+        a, b, c, d = high1 ^ b ^ first, low1, high0 ^ d ^ second, low0
+    return a, b, c, d
 
 
 def blocks(counter: Any, key: Any) -> tuple[Any, Any, Any, Any]:
@@ -59,16 +87,11 @@ def blocks(counter: Any, key: Any) -> tuple[Any, Any, Any, Any]:
     key = np.asarray(key, np.uint64)
     words = np.broadcast_arrays(*[np.asarray(c, np.uint64) for c in counter], key[..., 0])
     # Of arrays without axes NumPy would warn that products wrap.
-    a, b, c, d = (np.atleast_1d(w) for w in words[:4])
-    first, second = np.atleast_1d(key[..., 0]), np.atleast_1d(key[..., 1])
-    for turn in range(_ROUNDS):
-        if turn:
-            first, second = first + np.uint64(_STEPS[0]), second + np.uint64(_STEPS[1])
-        high0, low0 = _products(a, _FACTORS[0])
-        high1, low1 = _products(c, _FACTORS[1])
-        a, b, c, d = high1 ^ b ^ first, low1, high0 ^ d ^ second, low0
+    state = [np.atleast_1d(w) for w in words[:4]]
+    keys = round_keys([np.atleast_1d(key[..., k]) for k in range(2)])
     shape = words[0].shape
-    return a.reshape(shape), b.reshape(shape), c.reshape(shape), d.reshape(shape)
+    a, b, c, d = (w.reshape(shape) for w in rounds(state, keys))
+    return a, b, c, d
 
 
 def bit_generator(key: Any, position: int = 0, space: int = DRAWS) -> np.random.Philox:

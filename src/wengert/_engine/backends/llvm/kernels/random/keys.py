@@ -13,12 +13,11 @@ from collections.abc import Sequence
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I64
+from wengert._engine.ops.random.philox import FOLD, SPLIT
 
 from ..kernel_call import Array, Call, kernel
 from ..loop_helpers import moved, nest, place, plus, read, times
 from .philox import block, schedule
-
-SPLIT, FOLD = 1, 2  # as ops/random/philox.py divides counters; a test compares them
 
 
 def _key(call: Call, s: Section, keys: Array, at: Sequence[Name]) -> list[Name]:

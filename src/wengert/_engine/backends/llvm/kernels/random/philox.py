@@ -1,45 +1,65 @@
-"""Philox: random bits as a function of a key and a position, as LLVM's text.
+"""Philox: random bits as a function of a key and a counter, natively.
 
-The generator is Philox 4x64 with ten rounds: J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw,
-"Parallel random numbers: as easy as 1, 2, 3", SC11 (2011).  Four words of 64 bits come from a
-counter of four words and a key of two; the state of a stream (ops/random/bits.py) is the key and
-the second word of the counter, the first counts blocks, and the block before the first is never
-used, as NumPy does it.
+The rounds are those of ops/random/philox.py, called with LLVM values in place of arrays.  The state
+of a stream (ops/random/bits.py) is the key and the second word of the counter; the first counts
+blocks, and the block before the first is never used, as in NumPy.
 
-    block       four words of one block, or of several side by side in the lanes of vectors
+    Words       LLVM values with the operators of NumPy's uint64
+    block       four words of one block, or of a vector of blocks
     group       the words of as many blocks as vectors have lanes, in order
-    Bits        the words of a state one after the other, for functions that ask for them: memory
-                that holds where it is, and NumPy's table of functions that go on (bitgen_t, in its
-                C header numpy/random/bitgen.h)
+    Bits        a generator for NumPy's C distributions: its state, and the table of functions that
+                advance it (bitgen_t, in the C header numpy/random/bitgen.h)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partialmethod
+from typing import Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.ops.random.philox import products, round_keys, rounds
 
 from ..kernel_call import Call
 from ..loop_helpers import plus, times
-
-_ROUNDS = 10
-_FACTORS = 0xD2E7470EE14C6C93, 0xCA5A826395121157
-_STEPS = 0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B
 
 # Where the memory of `Bits` has what, in words; behind it are the words of a group.
 _USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _WORDS = 0, 1, 2, 3, 5, 6, 8
 _FRACTION = "0x3CA0000000000000"  # 2**-53
 
 
+class Words:
+    """An i64, or a vector of them, with the operators of NumPy's uint64 arrays.
+
+    Parameters
+    ----------
+    section : Section
+        Where the instructions are written.
+    name : Name
+    lanes : int
+    """
+
+    def __init__(self, section: Section, name: Name, lanes: int = 1) -> None:
+        self.section, self.name, self.lanes = section, name, lanes
+        self.kind = "i64" if lanes == 1 else f"<{lanes} x i64>"
+
+    def _apply(self, instruction: str, other: Any) -> Words:
+        right = other.name if isinstance(other, Words) else _literal(int(other), self.lanes)
+        name = self.section.value(f"{instruction} {self.kind} {self.name}, {right}")
+        return Words(self.section, name, self.lanes)
+
+    __add__ = partialmethod(_apply, "add")
+    __mul__ = partialmethod(_apply, "mul")
+    __and__ = partialmethod(_apply, "and")
+    __xor__ = partialmethod(_apply, "xor")
+    __rshift__ = partialmethod(_apply, "lshr")
+
+
 def schedule(s: Section, key: Sequence[Name], lanes: int = 1) -> list[list[Name]]:
-    """The keys of all rounds, each as often as there are lanes."""
-    keys, found = list(key), []
-    for turn in range(_ROUNDS):
-        if turn:
-            keys = [s.value(f"add i64 {k}, {step}") for k, step in zip(keys, _STEPS, strict=True)]
-        found.append([spread(s, k, lanes) for k in keys])
-    return found
+    """The keys of all rounds, in all lanes."""
+    keys = round_keys([Words(s, k) for k in key])
+    return [[spread(s, k.name, lanes) for k in pair] for pair in keys]
 
 
 def spread(s: Section, x: Name, lanes: int) -> Name:
@@ -60,7 +80,7 @@ def block(
     lanes: int = 1,
     space: int = 0,
 ) -> list[Name]:
-    """The four words of a block, or of several side by side: i64, or vectors of them.
+    """The four words of a block, or of a vector of blocks.
 
     Parameters
     ----------
@@ -69,50 +89,30 @@ def block(
     keys : sequence
         As `schedule` gives them.
     space : int
-        The fourth word of the counter: who asks (ops/random/philox.py).
+        The fourth word of the counter: the purpose (ops/random/philox.py).
     """
-    kind = "i64" if lanes == 1 else f"<{lanes} x i64>"
-    multiply = _product if lanes == 1 else _product_of_halves
     state = [counter, position, _literal(0, lanes), _literal(space, lanes)]
-    for now in keys:
-        (high0, low0), (high1, low1) = (
-            multiply(s, state[2 * k], _FACTORS[k], lanes) for k in range(2)
-        )
-        mixed = [
-            s.value(f"xor {kind} {s.value(f'xor {kind} {high}, {word}')}, {k}")
-            for high, word, k in zip((high1, high0), (state[1], state[3]), now, strict=True)
-        ]
-        state = [mixed[0], low1, mixed[1], low0]
-    return state
+    words = rounds(
+        [Words(s, name, lanes) for name in state],
+        [[Words(s, k, lanes) for k in pair] for pair in keys],
+        _wide_products if lanes == 1 else products,
+    )
+    return [word.name for word in words]
 
 
 def _literal(number: int, lanes: int) -> Name:
     return str(number) if lanes == 1 else f"splat (i64 {number})"
 
 
-def _product(s: Section, x: Name, factor: int, lanes: int) -> tuple[Name, Name]:
-    """The high and the low word of a product."""
-    wide = s.value(f"zext i64 {x} to i128") if x.startswith("%") else x
+def _wide_products(x: Words, factor: int) -> tuple[Words, Words]:
+    """The high and the low word of a product of 128 bits, which processors have for one lane."""
+    s = x.section
+    wide = s.value(f"zext i64 {x.name} to i128")
     whole = s.value(f"mul i128 {wide}, {factor}")
     high = s.value(f"lshr i128 {whole}, 64")
-    return s.value(f"trunc i128 {high} to i64"), s.value(f"trunc i128 {whole} to i64")
-
-
-def _product_of_halves(s: Section, x: Name, factor: int, lanes: int) -> tuple[Name, Name]:
-    """The same for vectors, which multiply halves of words only: with carries by hand."""
-    kind, half = f"<{lanes} x i64>", _literal(32, lanes)
-    mask = _literal(2**32 - 1, lanes)
-
-    def of(what: str, a: Name, b: Name) -> Name:
-        return s.value(f"{what} {kind} {a}, {b}")
-
-    factors = [_literal(n, lanes) for n in (factor % 2**32, factor >> 32)]
-    parts = of("and", x, mask), of("lshr", x, half)
-    (low, cross0), (cross1, high) = ([of("mul", p, f) for f in factors] for p in parts)
-    carried = of("add", cross1, of("lshr", low, half))
-    middle = of("add", cross0, of("and", carried, mask))
-    above = of("add", of("add", high, of("lshr", carried, half)), of("lshr", middle, half))
-    return above, of("or", of("shl", middle, half), of("and", low, mask))
+    return Words(s, s.value(f"trunc i128 {high} to i64")), Words(
+        s, s.value(f"trunc i128 {whole} to i64")
+    )
 
 
 def lanes_of_group() -> int:
