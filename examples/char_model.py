@@ -1,18 +1,17 @@
-"""The next letter: an LSTM and a small GPT read Shakespeare's sonnets, against counted n-grams.
+"""Character models: an LSTM and a small GPT on Shakespeare's sonnets, compared with n-grams.
 
-The text is examples/data/sonnets.txt (W. Shakespeare, "Sonnets", 1609, in modern spelling; in the
-public domain).  Its last tenth is held out.  Given all letters before, how many bits does the next
-one take?  Both networks are compared with n-grams, of which each length is interpolated with the
-shorter ones by Witten's and Bell's rule (IEEE Transactions on Information Theory 37, 1991) and the
-best length counts, chosen by what is held out, to their favour.
+The text is examples/data/sonnets.txt (W. Shakespeare, "Sonnets", 1609, in modern spelling; public
+domain).  The last tenth is held out.  The measure is the number of bits per character, given all
+characters before.  The n-grams are interpolated with shorter ones by the rule of Witten and Bell
+(IEEE Transactions on Information Theory 37, 1991); the best length is chosen on the held-out text,
+in their favor.
 
     python examples/char_model.py --steps 1250 --seed 0 --out out
 
-A training step is one compiled call.  The LSTM is judged on the held-out text from its first letter
-to its last, the GPT in windows of which the second half counts, and the average of both models'
-probabilities is judged, too.  Written into the folder `out`: char_model.png, the bits while it
-learns, and a sample of the GPT is printed.  It ends with an error unless both take fewer bits than
-n-grams.
+A training step is one compiled call.  The LSTM is evaluated on the held-out text from beginning to
+end, the GPT in windows of which the second half counts, and so is the average of both models'
+probabilities.  Writes char_model.png, the bits during training, to the folder `out`, and prints a
+sample of the GPT.  Fails unless both models need fewer bits than n-grams.
 """
 
 import argparse

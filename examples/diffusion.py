@@ -1,21 +1,20 @@
-"""Digits made of noise: a diffusion model, measured by a reader of digits.
+"""A class-conditional diffusion model of handwritten digits.
 
-Scans of 8 x 8 (E. Alpaydin and C. Kaynak, UCI, 1998; scikit-learn ships them) are drowned in noise
-in 150 steps, and a network learns to tell the noise in them, given how far it has come and which
-digit it was.  Run backwards it makes any digit from nothing but noise (J. Ho, A. Jain and
-P. Abbeel, "Denoising diffusion probabilistic models", 2020; the schedule is that of A. Nichol and
-P. Dhariwal, 2021).  Training and sampling are compiled; the averages of the weights are used
-(`optim.EMA`).
+Noise is added to images of 8 x 8 pixels (E. Alpaydin and C. Kaynak, UCI, 1998; shipped with
+scikit-learn) in 150 steps, and a network learns to predict the noise from the noisy image, the step
+and the digit.  Run in reverse, it generates images of any digit (J. Ho, A. Jain and P. Abbeel,
+"Denoising diffusion probabilistic models", 2020; the schedule is that of A. Nichol and P. Dhariwal,
+2021).  Training and sampling are compiled; averaged weights are used (`optim.EMA`).
 
-A reader, a perceptron trained on the same real scans, judges 2,000 samples: how many it reads as
-the digit asked for, and how far its 64 inner numbers are distributed from those of held-out scans
-(Frechet's distance of normal distributions; M. Heusel and others, 2017).  Beside them: the
-scans learnt from, a normal distribution fitted to each digit, and dots drawn one by one.
+A classifier trained on the same images evaluates 2,000 samples: how many are classified as
+requested, and the distance of its 64 features from those of held-out images (Frechet distance of
+normal distributions; M. Heusel and others, 2017).  For comparison: the training images, a
+normal distribution fitted to each digit, and independent pixels.
 
     python examples/diffusion.py --steps 6000 --seed 0 --out out
 
-Written into the folder `out`: diffusion.png.  It ends with an error unless the distance is below
-those of both kinds of chance and at least 95 % are read as what they should be.
+Writes diffusion.png to the folder `out`.  Fails unless the distance is less than those of both
+baselines and at least 95 % of the samples are classified as requested.
 """
 
 import argparse

@@ -1,28 +1,28 @@
-"""The first real job: teach a small network to read handwritten digits.
+"""Train a small network on handwritten digits.
 
-The data are the 1,797 scans of 8 x 8 pixels that scikit-learn ships (E. Alpaydin and C. Kaynak,
-"Optical Recognition of Handwritten Digits", UCI Machine Learning Repository, 1998).  A quarter of
-them is held out and never trained on.  Everything follows from one seed.
+The data are the 1,797 images of 8 x 8 pixels that scikit-learn ships (E. Alpaydin and C. Kaynak,
+"Optical Recognition of Handwritten Digits", UCI Machine Learning Repository, 1998).  A quarter is
+held out.  All random numbers follow from one seed.
 
     make demo
     python examples/digits.py --epochs 60 --seed 0 --out out
     python examples/digits.py --eager
 
-The training step is compiled: a decorator, `wg.jit`, is all that takes.  Without it (`--eager`) the
-same lines do the same.
+The training step is compiled with the decorator `wg.jit`; with `--eager` the same code runs
+uncompiled.
 
-Written into the folder `out`:
+Written to the folder `out`:
 
-    digits.png   the loss as it fell, the accuracy as it rose, and every digit still misread
+    digits.png   loss and accuracy during training, and all misclassified digits
     graph.svg    the computation graph of the loss
     graph.dot    the same for graphviz
-    graph.txt    the same as a Wengert list, with values
-    graph.html   the loss and its gradient for batches of any size, simplified step by step: a page
-                 to walk through
-    reader.safetensors   the trained reader as a graph with its parameters
+    graph.txt    the same as text, with values
+    graph.html   the loss and its gradient for batches of any size, and each step of their
+                 simplification: an interactive page
+    reader.safetensors   the trained classifier as a graph with its parameters
 
-It ends with an error if the held-out accuracy is below 96 %, or if the reader that is loaded again
-reads anything otherwise.
+Fails if the held-out accuracy is below 96 %, or if the classifier that is loaded again gives
+different predictions.
 """
 
 import argparse

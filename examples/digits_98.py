@@ -1,12 +1,12 @@
-"""Handwritten digits at 98.5 % and more: a perceptron and a convolutional network, side by side.
+"""Handwritten digits with 98.5 % accuracy and more: a perceptron and a convolutional network.
 
-The data are those of examples/digits.py: 1,797 scans of 8 x 8 pixels (E. Alpaydin and C. Kaynak,
-UCI, 1998), a quarter of them held out.  Both networks see each digit shifted by up to one pixel,
-drop some of what they know at random, and are trained by AdamW with a rate that falls as a cosine.
+The data are those of examples/digits.py: 1,797 images of 8 x 8 pixels (E. Alpaydin and C. Kaynak,
+UCI, 1998), a quarter of them held out.  Both networks are trained on images shifted by up to one
+pixel, with dropout, by AdamW with a cosine schedule.
 
     python examples/digits_98.py --epochs 100 --seed 0
 
-It ends with an error if one of them reads less than 98.5 % of what was held out.
+Fails if the held-out accuracy of one of them is below 98.5 %.
 """
 
 import argparse

@@ -1,22 +1,22 @@
-"""A Bayesian's job: Hamiltonian Monte Carlo, the whole chain in one native function.
+"""Hamiltonian Monte Carlo for the eight schools problem, the whole chain as one native function.
 
 Eight schools coached their pupils for a test; each effect was measured with a known error.  The
-effects theta_j are drawn from N(mu, tau^2), and the question is how alike they are:
+effects theta_j are drawn from N(mu, tau^2):
 
     y_j ~ N(theta_j, sigma_j^2),  theta_j = mu + tau z_j,  z_j ~ N(0, 1)
     mu ~ N(0, 5^2),  tau ~ half-Cauchy(5)
 
-A trajectory is a loop of leapfrog steps, each with the gradient of the log-density inside; the
-chain is a scan over trajectories, with the random numbers as what is walked along.  Compiled, no
-Python runs between the first draw and the last.
+A trajectory is a loop of leapfrog steps, each of which needs the gradient of the log-density; the
+chain is a scan over trajectories and their random numbers.  When it is compiled, no Python runs
+between the first sample and the last.
 
-The samples are compared with the exact posterior: given tau everything is normal, so its means and
-deviations are integrals over tau alone, done by quadrature.
+The samples are compared with the exact posterior: given tau everything is normal, so means and
+standard deviations are integrals over tau, computed by quadrature.
 
-    the data    D. B. Rubin, "Estimation in parallel randomized experiments", Journal of Educational
+    data        D. B. Rubin, "Estimation in parallel randomized experiments", Journal of Educational
                 Statistics 6, 377-401, 1981; the model is that of A. Gelman et al., "Bayesian Data
-                Analysis", 3rd ed., section 5.5, with the priors that samplers are tested with
-    the method  R. M. Neal, "MCMC using Hamiltonian dynamics", 2011
+                Analysis", 3rd ed., section 5.5, with the usual priors of sampler benchmarks
+    method      R. M. Neal, "MCMC using Hamiltonian dynamics", 2011
 
     python examples/eight_schools.py [--draws 20000]
 """

@@ -1,20 +1,21 @@
-"""What is missing in a table: matrix factorisation, as in recommending films to people.
+"""Missing entries of a table by matrix factorization, as in recommender systems.
 
-The table is that of 1,797 handwritten digits by 64 places, 0 to 16 dots in each (E. Alpaydin and
-C. Kaynak, UCI, 1998; scikit-learn ships it).  A fifth of its numbers, picked by chance, is held
-out.  What is there is explained by
+The table has 1,797 handwritten digits and 64 pixels, with values from 0 to 16 (E. Alpaydin and
+C. Kaynak, UCI, 1998; shipped with scikit-learn).  A random fifth of its entries is held out.  The
+model of the others is
 
     x[i, j] = mean + row[i] + column[j] + sum over k of u[i, k] v[j, k]
 
-with the penalty that made it known (Y. Koren, R. Bell and C. Volinsky, "Matrix factorization
-techniques for recommender systems", Computer 42(8), 2009), all at once by L-BFGS on a dict of
-arrays; the number of factors and the penalty are chosen by a part of what is there.
+with a quadratic penalty (Y. Koren, R. Bell and C. Volinsky, "Matrix factorization
+techniques for recommender systems", Computer 42(8), 2009), fitted by L-BFGS on a dict of
+arrays; the number of factors and the penalty are chosen by validation on a part of the known
+entries.
 
     python examples/factorization.py --steps 200 --seed 0 --out out
 
-It is compared with the mean of everything, of the place, and of place and scan.  Written into the
-folder `out`: factorization.png.  It ends with an error unless a third of the error of the best mean
-is gone.
+Baselines are the mean, the mean of the column, and an additive model of rows and columns.  Writes
+factorization.png to the folder `out`.  Fails unless the error is at most two thirds of that of the
+best baseline.
 """
 
 import argparse

@@ -1,26 +1,26 @@
-"""What the Sun did in the years that nobody tells you: a Gaussian process on sunspot numbers.
+"""Gaussian process regression of sunspot numbers.
 
-A third of the years from 1700 to 2008 is held out, in gaps of four to twelve years at random, and
-predicted from the others with an uncertainty.  The covariance says what is known of the Sun: a
-cycle of about eleven years whose height and shape change from one cycle to the next, and what goes
-on for a few years beside it,
+A third of the years from 1700 to 2008 is held out, in random gaps of four to twelve years, and
+predicted from the others with an uncertainty.  The covariance has a quasi-periodic part, a
+cycle of about eleven years whose shape varies, and a short-range part,
 
     k(r) = a exp(-r^2 / 2 l^2 - 2 sin^2(pi r / p) / w^2) + b exp(-r / m)
 
-and noise; the logarithms of all of them maximise the marginal likelihood by Newton's method with
-exact gradients and Hessians through Cholesky's factors (C. E. Rasmussen and C. K. I. Williams,
-"Gaussian Processes for Machine Learning", 2006, chapter 5).  The process is one of square roots,
-for the numbers scatter the more the larger they are; likelihoods are of the numbers themselves.
+and noise; the logarithms of all parameters maximize the marginal likelihood by Newton's method with
+exact gradients and Hessians through the Cholesky factorization (C. E. Rasmussen and
+C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, chapter 5).  The model is one of
+square roots, since the variance of the numbers grows with their size; likelihoods are those of the
+numbers.
 
-    the figures   yearly mean sunspot numbers, R. Wolf and followers, Zurich and Brussels, the
-                  international series before its revision of 2015
+    data   yearly mean sunspot numbers, R. Wolf and followers, Zurich and Brussels, the
+           international series before its revision of 2015
 
     python examples/gaussian_process.py --seed 0 --out out
 
-It is compared with mean and deviation of all years, with a line between the neighbours of a gap (a
-random walk pinned to them, steps as large as those known), and with a Gaussian process of the usual
-kind, Matern's (wengert.compat.sklearn).  Written into the folder `out`:
-gaussian_process.png.  It ends with an error unless the process is the best of them in likelihood.
+Baselines are the mean and deviation of all years, linear interpolation (a random walk conditioned
+on the ends of a gap), and a Gaussian process with a Matern covariance
+(wengert.compat.sklearn).  Writes gaussian_process.png to the folder `out`.  Fails unless the model
+has the largest likelihood.
 """
 
 import argparse

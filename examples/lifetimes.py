@@ -1,22 +1,22 @@
-"""A scientist's job: lifetimes, maximum likelihood, and standard errors from the exact Hessian.
+"""Survival analysis by maximum likelihood, with standard errors from the exact Hessian.
 
-Two classical data sets, fitted with the Weibull distribution by scipy.optimize, which is given our
-gradient and our Hessian; the inverse of that Hessian at the maximum is the covariance of the
-estimates.  The results are compared with those in print.
+Two classical data sets are fitted with the Weibull distribution by scipy.optimize, with exact
+gradients and Hessians; the inverse of the Hessian at the maximum is the covariance of the
+estimates.  The results are compared with published ones.
 
     bearings    millions of revolutions until 23 deep-groove ball bearings failed.  J. Lieblein and
                 M. Zelen, J. Res. Natl. Bur. Stand. 57(5), 273-316, 1956.  The estimates of mu and
-                sigma are in J. F. Lawless, "Statistical Models and Methods for Lifetime Data"; as
-                shape and scale they are quoted everywhere.  (Some reprints have 48.40 for 48.48;
-                the digits compared here are the same with both.)
-    remission   weeks until leukaemia came back, of 21 children given 6-mercaptopurine and 21 given
-                a placebo; many were still well when the trial ended (censored).  E. J. Freireich
-                et al., Blood 21, 699-716, 1963.  The accelerated-failure-time estimates and
-                standard errors are in D. G. Kleinbaum and M. Klein, "Survival Analysis", ch. 7.
+                sigma are in J. F. Lawless, "Statistical Models and Methods for Lifetime Data".
+                (Some reprints have 48.40 for 48.48; the digits compared here are the same with
+                both.)
+    remission   weeks until relapse of leukemia, of 21 children given 6-mercaptopurine and 21 given
+                a placebo; some were censored.  E. J. Freireich et al., Blood 21, 699-716, 1963.
+                The accelerated-failure-time estimates and standard errors are in D. G. Kleinbaum
+                and M. Klein, "Survival Analysis", ch. 7.
 
-The model: log T = mu + sigma W, W having the density exp(w - e**w) of the smallest extreme value;
-so T is Weibull with shape 1 / sigma and scale e**mu.  A lifetime observed adds the log-density, a
-censored one the log of the probability to live longer, -e**w.
+The model: log T = mu + sigma W, where W has the density exp(w - e**w) of the smallest extreme
+value; T is Weibull with shape 1 / sigma and scale e**mu.  An observed lifetime adds its
+log-density, a censored one the log of its survival probability, -e**w.
 
     python examples/lifetimes.py
 """

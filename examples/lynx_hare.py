@@ -1,21 +1,20 @@
-"""An ecologist's job: the parameters of a differential equation, from the record of a fur trade.
+"""Parameter estimation of the Lotka-Volterra equations from the Hudson's Bay fur trade.
 
-The Hudson's Bay Company kept count of the pelts that it bought: hares, and the lynxes that eat
-them.  Lotka's and Volterra's equations,
+The Hudson's Bay Company recorded the pelts that it bought, of hares and lynxes.  The equations
 
     du/dt = (alpha - beta v) u        hares u
     dv/dt = (delta u - gamma) v       lynxes v
 
 are integrated by the classical Runge-Kutta method (a scan over years, a loop over the steps in a
-year), and their parameters, the state in 1900 and the size of the errors are those of greatest
-posterior density.  SciPy maximises with wengert's gradient and Hessian, both compiled with their
-loops; the inverse of the Hessian gives standard errors.
+year).  Parameters, the state in 1900 and the size of the errors maximize the posterior density, by
+SciPy with wengert's gradient and Hessian, both compiled with their loops; the inverse of the
+Hessian gives standard errors.
 
-    the figures      thousands of pelts, 1900 to 1920; C. G. Hewitt, "The Conservation of the Wild
+    data             thousands of pelts, 1900 to 1920; C. G. Hewitt, "The Conservation of the Wild
                      Life of Canada", 1921, and as tabulated by P. Howard, "Modeling Basics", 2009
-    the model        B. Carpenter, "Predator-Prey Population Dynamics: the Lotka-Volterra model in
+    model            B. Carpenter, "Predator-Prey Population Dynamics: the Lotka-Volterra model in
                      Stan", 2018, whose priors are used, and whose posterior means of the rates are
-                     printed beside the results.  (A mean is not a mode: they agree within a
+                     printed for comparison.  (A mean is not a mode: they agree within a
                      fraction of a standard error, not to the digit.)
 
     python examples/lynx_hare.py

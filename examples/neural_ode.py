@@ -1,20 +1,18 @@
-"""A law of motion learnt from one noisy record: a neural ordinary differential equation.
+"""A neural ordinary differential equation fitted to one noisy trajectory.
 
-The record is van der Pol's oscillator (1926), x'' = (1 - x^2) x' - x, seen 200 times in 20 units of
-time, position and velocity, with noise.  The law y' = f(y) is a network.  Runge's and Kutta's
-method of order four is a `wg.scan`, so the gradient of what it gives by the weights is a loop
-backwards, compiled with it; `memory=` bounds the states that are kept (R. T. Q. Chen, Y. Rubanova,
-J. Bettencourt and D. Duvenaud, "Neural ordinary differential equations", 2018).
+The trajectory is van der Pol's oscillator (1926), x'' = (1 - x^2) x' - x, observed 200 times in 20
+units of time, position and velocity, with noise.  The right-hand side of y' = f(y) is a network.
+The Runge-Kutta method of order four is a `wg.scan`, so its gradient is a compiled backward loop;
+`memory=` bounds the stored states (R. T. Q. Chen, Y. Rubanova, J. Bettencourt and D. Duvenaud,
+"Neural ordinary differential equations", 2018).
 
-First many short stretches of the record are followed at once, then all of it from one unknown
-start.  The figure is how far the learnt law is off in the next 20 units of time, of which it has
-seen nothing, as a share of the motion's own size; beside it, what the best linear law does, and
-what happens if the last value is repeated.
+The network is first fitted to many short segments, then to the whole trajectory from an
+unknown initial state.  The measure is the error in the next 20 units of time, relative to the size
+of the motion; baselines are the best linear equation and the last value.
 
     python examples/neural_ode.py --steps 400 --seed 0 --out out
 
-Written into the folder `out`: neural_ode.png.  It ends with an error if the law is off by more than
-10 %.
+Writes neural_ode.png to the folder `out`.  Fails if the error is more than 10 %.
 """
 
 import argparse

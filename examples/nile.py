@@ -1,19 +1,19 @@
-"""A statistician's job: how much of a river's changes is change, and how much is chance.
+"""The local level model of the Nile's flow by maximum likelihood, with the Kalman filter.
 
-The local level model says that the yearly flow y of the Nile is a level that wanders, plus chance:
+The yearly flow y is a level that performs a random walk, plus noise:
 
     y_t         = level_t + e_t,   e_t ~ N(0, sigma_e^2)
     level_{t+1} = level_t + n_t,   n_t ~ N(0, sigma_n^2)
 
-Kalman's filter gives the likelihood of the two variances: a scan over the years.  It is maximised
-by Newton's method (SciPy's trust region) with wengert's gradient and Hessian, compiled with the
-loop.  Estimates and maximum are compared with what is in print.  The level itself is a derivative
-too: what chance added to a year is sigma_e^2 times the derivative of the log-likelihood by that
-year's flow, with the sign turned, so the smoother needs no program of its own.
+The Kalman filter, a scan over the years, gives the likelihood of the two variances.  It is
+maximized by Newton's method (SciPy's trust region) with wengert's gradient and Hessian, compiled
+with the loop.  Estimates and maximum are compared with published ones.  The smoothed level is a
+derivative too: the noise of a year is minus sigma_e^2 times the derivative of the log-likelihood
+with respect to that year's flow, so the smoother needs no code of its own.
 
-    the figures   10^8 cubic metres at Aswan, 1871-1970; G. W. Cobb, "The problem of the Nile",
+    data          10^8 cubic meters at Aswan, 1871-1970; G. W. Cobb, "The problem of the Nile",
                   Biometrika 65, 243-251, 1978
-    in print      J. Durbin and S. J. Koopman, "Time Series Analysis by State Space Methods", 2001:
+    published     J. Durbin and S. J. Koopman, "Time Series Analysis by State Space Methods", 2001:
                   variances 15099 and 1469.1; D. Beijers, "statespacer", 2023: log-likelihood
                   -633.4646
 

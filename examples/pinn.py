@@ -1,23 +1,21 @@
-"""A network that is the solution of an equation: Burgers' equation, steep front and all.
+"""A physics-informed neural network for Burgers' equation.
 
     u_t + u u_x = nu u_xx,    u(0, x) = -sin(pi x),    u(t, -1) = u(t, 1) = 0,    nu = 0.01 / pi
 
-No value of the solution is given to the network.  It is a function of (t, x) that has the initial
-and the boundary values by construction, and its loss is what the equation leaves over at chosen
-points.  The derivatives u_t, u_x, u_xx of the network by its inputs are taken in forward mode, the
-gradient of the loss by the weights in reverse mode across them; both are compiled together, and
-L-BFGS (SciPy's) does the rest.
+The network is trained without values of the solution.  It is a function of (t, x) that satisfies
+the initial and boundary conditions by construction, and its loss is the residual of the equation at
+given points.  The derivatives u_t, u_x, u_xx with respect to its inputs are computed in forward
+mode, the gradient of the loss with respect to the weights in reverse mode; both are compiled
+together, and SciPy's L-BFGS minimizes the loss.
 
-The exact solution is Cole's and Hopf's: a quotient of two integrals, done by Gauss and Hermite
-(J. D. Cole, Quarterly of Applied Mathematics 9, 1951; M. Raissi, P. Perdikaris and
-G. E. Karniadakis, Journal of Computational Physics 378, 2019, made this problem the
-usual test of such networks).
+The exact solution is that of Cole and Hopf: a quotient of two integrals, by Gauss-Hermite
+quadrature (J. D. Cole, Quarterly of Applied Mathematics 9, 1951; the test problem is from
+M. Raissi, P. Perdikaris and G. E. Karniadakis, Journal of Computational Physics 378, 2019).
 
     python examples/pinn.py --steps 3000 --seed 0 --out out
 
-Written into the folder `out`: pinn.png, the solution and the network at four times, and its error.
-It ends with an error if the network is further from the exact solution than 1 %, relatively, in the
-root of the mean of squares over all times.
+Writes pinn.png, the solution and the network at four times and the error, to the folder `out`.
+Fails if the relative error, in the root mean square over all times, is more than 1 %.
 """
 
 import argparse

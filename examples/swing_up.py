@@ -1,17 +1,17 @@
-"""An engineer's job: bring a system from one state to another with the least effort.
+"""Optimal control of a cart and of a pendulum swing-up.
 
-A state moves by x' = f(x, u); the control u is constant during each of N steps, which a scan takes
-by the classical Runge-Kutta method.  The effort, the integral of u^2 / 2, is made least subject to
-the state at the end: wengert gives SciPy the exact gradient of the effort, the Jacobian of the end
-and the Hessian of both together, through the loop and compiled.
+A state moves by x' = f(x, u); the control u is constant during each of N steps of the classical
+Runge-Kutta method, which are a scan.  The effort, the integral of u^2 / 2, is minimized subject to
+the final state: wengert gives SciPy the exact gradient of the effort, the Jacobian of the final
+state and the Hessian of the Lagrangian, through the loop and compiled.
 
-    cart        pushed from rest to rest over a distance of 1 in a time of 1, without friction.  The
-                answer is known: u = 12 N / (N^2 - 1) ((N - 1) / 2 - k) in step k, which tends to
+    cart        moved from rest to rest over a distance of 1 in a time of 1, without friction.  The
+                solution is known: u = 12 N / (N^2 - 1) ((N - 1) / 2 - k) in step k, which tends to
                 6 - 12 t, with effort 6 N^2 / (N^2 - 1).  The problem is quadratic, so one step of
-                Newton's method on its Lagrangian is the answer, from anywhere.
-    pendulum    swung from hanging to standing in a time of 6.  The answer is compared with another
-                method for another statement of the problem: Pontryagin's conditions for a control
-                that may change at any time, a boundary-value problem (scipy.integrate.solve_bvp).
+                Newton's method on its Lagrangian solves it from any start.
+    pendulum    swung up in a time of 6.  The solution is compared with Pontryagin's conditions for
+                a control that may change at any time, a boundary-value problem
+                (scipy.integrate.solve_bvp).
 
     python examples/swing_up.py [--steps 60]
 """

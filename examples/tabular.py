@@ -1,18 +1,17 @@
-"""Tables: a perceptron against gradient-boosted trees, whoever wins.
+"""A perceptron compared with gradient-boosted trees on tabular data.
 
-Three real tables that scikit-learn ships: 569 tumours by 30 measurements (W. Wolberg, W. N. Street
-and O. L. Mangasarian, 1995), 178 wines by 13 (M. Forina, 1991), 442 patients with diabetes by 10
-(B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, 2004).  The perceptron
-(wengert.compat.sklearn) in scikit-learn's pipeline and the trees (scikit-learn's) are each measured
-on what they have not seen, in the same folds; how much the perceptron is held back (`alpha`) is
-chosen inside of each fold.
+Three datasets of scikit-learn: 569 tumors with 30 measurements (W. Wolberg, W. N. Street
+and O. L. Mangasarian, 1995), 178 wines with 13 (M. Forina, 1991), 442 patients with diabetes with
+10 (B. Efron, T. Hastie, I. Johnstone and R. Tibshirani, 2004).  The perceptron
+(wengert.compat.sklearn) in scikit-learn's pipeline and scikit-learn's trees are evaluated by
+cross-validation in the same folds; the penalty of the perceptron (`alpha`) is chosen within each
+fold.
 
     python examples/tabular.py --folds 5 --seed 0 --out out
 
-Printed are means over folds and their standard errors: the share that is right, and R^2 for the
-patients.  Written into the folder `out`: tabular.png.  It ends with an error if the perceptron
-falls short of 95 % (tumours, wines) or of R^2 = 0.4, or is behind the trees by more than two
-standard errors.
+Prints means over folds and standard errors: accuracy, and R^2 for the patients.  Writes tabular.png
+to the folder `out`.  Fails if the perceptron is below 95 % (tumors, wines) or R^2 = 0.4, or below
+the trees by more than two standard errors.
 """
 
 import argparse

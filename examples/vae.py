@@ -1,20 +1,20 @@
-"""What digits look like, as a probability: a variational auto-encoder.
+"""A variational autoencoder of handwritten digits.
 
-Each of the 64 numbers of a scan counts the black dots among 16 (E. Alpaydin and C. Kaynak, UCI,
-1998; the 1,797 scans that scikit-learn ships).  The model says how probable a scan is: 12 hidden
-numbers are normal, and given them each count is beta-binomial with parameters from a network,
+Each of the 64 numbers of an image counts black pixels among 16 (E. Alpaydin and C. Kaynak, UCI,
+1998; the 1,797 images that scikit-learn ships).  The model has 12 normal latent variables, and
+given them each count is beta-binomial with parameters from a network,
 
     log p(counts) >= E_q[log p(counts | z)] - KL(q(z | counts) || N(0, 1))
 
 (D. P. Kingma and M. Welling, "Auto-encoding variational Bayes", 2014).  The bound on held-out
-scans, and the closer one from many draws (Y. Burda, R. Grosse and R. Salakhutdinov, 2016), in nats,
-are compared with two models whose probabilities are exact: every dot by itself, its histogram, and
-a mixture of ten such models, one for each digit.
+images, and the tighter one from many samples (Y. Burda, R. Grosse and R. Salakhutdinov, 2016), in
+nats, are compared with two models of known likelihood: independent histograms of the pixels, and a
+mixture of ten such models, one for each digit.
 
     python examples/vae.py --epochs 150 --seed 0 --out out
 
-Written into the folder `out`: vae.png, scans, what becomes of them, and what is made of nothing but
-chance.  It ends with an error unless the bound is above both.
+Writes vae.png, with images, reconstructions and samples, to the folder `out`.  Fails unless
+the bound is above both baselines.
 """
 
 import argparse

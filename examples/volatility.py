@@ -1,20 +1,19 @@
-"""A quant's job: how a share's risk moves, by maximum likelihood, with honest standard errors.
+"""GARCH(1,1) of stock returns by maximum likelihood, with robust standard errors.
 
-GARCH(1,1) says that the variance h of a day's return y = mu + e follows the day before,
+GARCH(1,1) is a recurrence for the variance h of a day's return y = mu + e,
 
     h' = omega + alpha e^2 + beta h
 
-so the likelihood is a loop over days.  It is maximised with wengert's gradient and Hessian through
+so the likelihood is a loop over days.  It is maximized with wengert's gradient and Hessian through
 that loop, in parameters that keep h positive and alpha + beta below one.  At the maximum the
-Hessian gives the usual standard errors, and together with the derivatives of every single day's
-term - one Jacobian, a thousand rows - those that do not need returns to be normal (T. Bollerslev
+Hessian gives the usual standard errors, and together with the derivatives of each day's
+term (one Jacobian with a thousand rows) those that do not assume normal returns (T. Bollerslev
 and J. M. Wooldridge, Econometric Reviews 11, 143-172, 1992).
 
-    the series    daily closing prices of Google, 19 August 2004 to 14 October 2008, 1047 days; it
-                  ships with matplotlib (`goog.npz`, from Yahoo Finance).  It ends in the crash of
-                  2008, which the last lines show.
-    the check     the likelihood is computed again by a plain loop, the gradient from that by
-                  differences; Nelder and Mead's method, which knows no derivatives, finds the same
+    data          daily closing prices of Google, 19 August 2004 to 14 October 2008, 1047 days,
+                  shipped with matplotlib (`goog.npz`, from Yahoo Finance)
+    check         the likelihood is computed again by a plain loop, and its gradient by finite
+                  differences; the derivative-free method of Nelder and Mead finds the same
                   maximum
 
     python examples/volatility.py

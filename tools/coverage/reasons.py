@@ -2,7 +2,7 @@
 
     REASONS      the reasons, each with a name
     NOT_HERE     for each namespace, which functions are not there for which of them, as patterns
-    reason_of    the reason of one function; what no pattern fits is "not written yet"
+    reason_of    the reason of one function; "not supported yet" by default
 
 What a function does not do (a graph of it, native code) is not written here: there the page says
 what the function itself said when it was asked.
@@ -16,24 +16,24 @@ from .numpy_calls import FAMILIES
 
 REASONS = {
     "dates": "calendar dates are not numbers",
-    "files": "reads or writes files, buffers and texts",
-    "settings": "settings, versions and texts of NumPy or SciPy itself",
+    "files": "reads or writes files, buffers and strings",
+    "settings": "settings, versions and strings of NumPy or SciPy",
     "dtypes": "asks about dtypes, not about arrays",
-    "matrix": "numpy.matrix, whose operators do not mean what those of arrays do",
-    "layout": "asks how an array lies in memory, of which a tensor says nothing",
-    "program": "takes a program and calls it with arrays: NumPy's own serves tensors too",
+    "matrix": "numpy.matrix, whose operators differ from those of arrays",
+    "layout": "depends on memory layout, which tensors do not have",
+    "program": "takes a function: NumPy's own works with tensors too",
     "objects": "makes arrays of Python objects",
-    "random": "gives random numbers: wengert.random",
-    "design": "depends on whole numbers and names alone, not on the values of arrays",
-    "adaptive": "an adaptive method with a program: wengert differentiates the program itself",
-    "slow": "is here; takes too long or odd arguments for this page, and is tested in another way",
-    "zeros": "finds places where a function is zero, as many as are asked for",
-    "sequences": "older functions that give several orders at once: call the function of one order",
-    "classes": "an object of SciPy's with a state: use the functions",
+    "random": "random numbers: use wengert.random",
+    "design": "depends on integers and names only, not on values of arrays",
+    "adaptive": "an adaptive method for a function: differentiate the function instead",
+    "slow": "supported; too slow, or needs unusual arguments, for this page; tested elsewhere",
+    "zeros": "finds a given number of zeros of a function",
+    "sequences": "older functions for several orders at once: call the function of one order",
+    "classes": "stateful classes of SciPy: use the functions",
     "divergent": "does not exist, as the integral diverges",
-    "few digits": "is here, but SciPy's value, an adaptive integral, is too coarse to compare with",
-    "tests": "tests of hypotheses and summaries of samples, which are not log-densities",
-    "not yet": "not written yet",
+    "few digits": "supported, but SciPy's value, an adaptive integral, is too inaccurate",
+    "tests": "hypothesis tests and statistics of samples",
+    "not yet": "not supported yet",
 }
 
 # The first pattern that fits the whole name counts.
