@@ -115,3 +115,30 @@ def test_logical_operators_too():
     graph = wg.trace(lambda x, y: np.where(op(x, y), x, y))(wg.spec("n"), wg.spec("n"))
     assert graph([1.0, 2.0], [2.0, 1.0]).tolist() == [2.0, 2.0]
     assert graph.select(op="greater")
+
+
+def test_the_names_of_the_libraries():
+    operators = """Abs Add Broadcast Call Cast ConstantValue Cos Div Equal Exp Eye Greater
+        GreaterEqual Input IsInf IsNaN Less LessEqual Log Log1p LogicalAnd LogicalNot LogicalOr
+        MakeConstant MatMul Mul Neg NotEqual Power Range Reshape Select Shared Sin Size Sub Sum
+        SumTo Tanh Transpose""".split()
+    ops = """Add Apply Cos Divide Equal Exp Expand Greater Less Log MatMul Maximum Multiply
+        Negative Power Sin Subtract Sum Tanh Transpose Where""".split()
+    assert all(isinstance(getattr(extend.operator_classes, name), type) for name in operators)
+    assert all(isinstance(getattr(op_library, name), type) for name in ops)
+    behaviors = "add sub mul div neg exp log tanh sigmoid mse matmul".split()
+    assert all(extend.behavior_named(name) for name in behaviors)
+    assert {getattr(extend.operator_classes, n).__name__ for n in operators} == set(operators)
+
+
+class Word(str):
+    """Words, whose product is the one word after the other."""
+
+    def __mul__(self, other):
+        return Word(self + other)
+
+
+def test_a_behavior_multiplies_values_that_do_not_commute_in_order():
+    value, contributions = extend.behaviors.library.LIBRARY["mul"]
+    x, y, t = map(Word, "xyt")
+    assert value(x, y) == "xy" and contributions(t, "xy", x, y) == ("ty", "xt")

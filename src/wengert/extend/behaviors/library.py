@@ -11,10 +11,13 @@ from NumPy, and return Python floats for Python floats.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+
+from wengert._engine.core.op import lookup
 
 from .behavior import Behavior, BehaviorNode, FromFunction, register_behavior
 
@@ -80,14 +83,20 @@ def _mse_back(t: Any, out: Any, x: Any, y: Any) -> tuple[Any, Any]:
     return bar, -bar
 
 
+def _registered(operation: str) -> Callable[..., tuple[Any, ...]]:
+    """The contributions of a registered operation whose derivatives are arithmetic."""
+    rules = lookup(operation).rules  # type: ignore[attr-defined]
+    return lambda t, out, *operands: tuple([rule(t, out, *operands) for rule in rules])
+
+
 LIBRARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
-    "add": (lambda x, y: x + y, lambda t, out, x, y: (t, t)),
-    "sub": (lambda x, y: x - y, lambda t, out, x, y: (t, -t)),
-    "mul": (lambda x, y: x * y, lambda t, out, x, y: (t * y, x * t)),
-    "div": (lambda x, y: x / y, lambda t, out, x, y: (t / y, -(t / y) * out)),
-    "neg": (lambda x: -x, lambda t, out, x: (-t,)),
-    "exp": (lambda x: _like(x, np.exp(x)), lambda t, out, x: (t * out,)),
-    "log": (lambda x: _like(x, np.log(x)), lambda t, out, x: (t / x,)),
+    "add": (operator.add, _registered("add")),
+    "sub": (operator.sub, _registered("subtract")),
+    "mul": (operator.mul, lambda t, out, x, y: (t * y, x * t)),  # T need not commute
+    "div": (operator.truediv, _registered("divide")),
+    "neg": (operator.neg, _registered("negative")),
+    "exp": (lambda x: _like(x, np.exp(x)), _registered("exp")),
+    "log": (lambda x: _like(x, np.log(x)), _registered("log")),
     "tanh": (lambda x: _like(x, np.tanh(x)), lambda t, out, x: (t * (1.0 - out * out),)),
     "sigmoid": (_sigmoid, lambda t, out, x: (t * (out * (1.0 - out)),)),
     "mse": (_mse, _mse_back),

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from wengert._engine.core.op import lookup
 from wengert.errors import OperandError
 
 from ..style_adapter import pull
@@ -41,6 +42,12 @@ def _op(
     return type(name, (Op,), body)
 
 
+def _registered(operation: str) -> Callable[..., tuple[Any, ...]]:
+    """The adjoint of a registered operation whose derivatives are arithmetic."""
+    rules = lookup(operation).rules  # type: ignore[attr-defined]
+    return lambda op, t, *args: tuple([rule(t, op, *args) for rule in rules])
+
+
 Greater = _op("Greater", "greater", None, "x > y.")
 Less = _op("Less", "less", None, "x < y.")
 Equal = _op("Equal", "equal", None, "x == y.")
@@ -50,13 +57,13 @@ Where: type[Op] = _op(
     lambda op, t, c, x, y: (None, Where(c, t, 0.0), Where(c, 0.0, t)),
     "x where the condition holds, else y: a choice, not a product.",
 )
-Add = _op("Add", "add", lambda op, t, x, y: (t, t), "x + y.")
-Subtract = _op("Subtract", "subtract", lambda op, t, x, y: (t, -t), "x - y.")
-Multiply = _op("Multiply", "multiply", lambda op, t, x, y: (t * y, t * x), "x * y.")
-Divide = _op("Divide", "divide", lambda op, t, x, y: (t / y, -(t / y) * op), "x / y.")
-Negative = _op("Negative", "negative", lambda op, t, x: (-t,), "-x.")
-Exp = _op("Exp", "exp", lambda op, t, x: (t * op,), "e to the x.")
-Log = _op("Log", "log", lambda op, t, x: (t / x,), "The natural logarithm.")
+Add = _op("Add", "add", _registered("add"), "x + y.")
+Subtract = _op("Subtract", "subtract", _registered("subtract"), "x - y.")
+Multiply = _op("Multiply", "multiply", _registered("multiply"), "x * y.")
+Divide = _op("Divide", "divide", _registered("divide"), "x / y.")
+Negative = _op("Negative", "negative", _registered("negative"), "-x.")
+Exp = _op("Exp", "exp", _registered("exp"), "e to the x.")
+Log = _op("Log", "log", _registered("log"), "The natural logarithm.")
 Sin = _op("Sin", "sin", lambda op, t, x: (t * Cos(x),), "sin x.")
 Cos: type[Op] = _op("Cos", "cos", lambda op, t, x: (-(t * Sin(x)),), "cos x.")
 Tanh = _op("Tanh", "tanh", lambda op, t, x: (t * (1.0 - op * op),), "tanh x.")

@@ -269,22 +269,7 @@ NotEqual = _logical(LogicalBinary, "NotEqual", np.not_equal, "x != y.")
 LogicalAnd = _logical(LogicalBinary, "LogicalAnd", np.logical_and, "Both.")
 LogicalOr = _logical(LogicalBinary, "LogicalOr", np.logical_or, "One or both.")
 
-__all__ = [
-    "ConstantValue",
-    "Equal",
-    "Eye",
-    "Greater",
-    "GreaterEqual",
-    "Input",
-    "IsInf",
-    "IsNaN",
-    "Less",
-    "LessEqual",
-    "LogicalAnd",
-    "LogicalNot",
-    "LogicalOr",
-    "NotEqual",
-    "Range",
-    "Shared",
-    "Size",
-]
+__all__ = """
+    ConstantValue Equal Eye Greater GreaterEqual Input IsInf IsNaN Less LessEqual LogicalAnd
+    LogicalNot LogicalOr NotEqual Range Shared Size
+""".split()

@@ -24,60 +24,48 @@ from .library import maker
 from .operator import BinaryOperator, NaryOperator, UnaryOperator, broadcast
 
 
-class _Shaped(UnaryOperator):
-    """An operator of one parent, with a shape that is a parameter."""
+def _shaped(name: str, made_by: str, function: Any, gradient: Any, doc: str) -> type:
+    """A class of operators of one parent, with the shape of the result as a parameter."""
 
-    def __init__(self, graph: OperatorGraph, parent: Any, shape: Shape) -> None:
-        super().__init__(graph, parent, tuple(shape))
+    def __init__(self: Any, graph: OperatorGraph, parent: Any, shape: Shape) -> None:
+        UnaryOperator.__init__(self, graph, parent, tuple(shape))
 
-    def get_params(self) -> tuple[Any, ...]:
-        """The shape."""
-        return (self.shape,)
+    def get_parent_grad(self: Any, my_grad: GraphNode, index: int) -> GraphNode:
+        return gradient(self.graph, my_grad, self.parent.shape)
 
-
-@maker("reshape")
-class Reshape(_Shaped):
-    """The same elements in another shape."""
-
-    elementary = True
-
-    def compute(self, x: Any) -> Any:
-        """Another shape."""
-        return np.reshape(x, self.shape)
-
-    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """Back to the parent's shape."""
-        return self.graph.reshape(my_grad, self.parent.shape)
+    body = {
+        "__doc__": doc,
+        "__module__": __name__,
+        "__init__": __init__,
+        "elementary": True,
+        "compute": lambda self, x: function(x, self.shape),
+        "get_params": lambda self: (self.shape,),
+        "get_parent_grad": get_parent_grad,
+    }
+    return maker(made_by)(type(name, (UnaryOperator,), body))
 
 
-@maker("broadcast")
-class Broadcast(_Shaped):
-    """Repeated along axes of length one."""
-
-    elementary = True
-
-    def compute(self, x: Any) -> Any:
-        """Repeated."""
-        return np.broadcast_to(x, self.shape)
-
-    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """The gradient; it is summed where it is sent."""
-        return my_grad
-
-
-@maker("sum_to")
-class SumTo(_Shaped):
-    """Summed over axes that broadcasting would have repeated."""
-
-    elementary = True
-
-    def compute(self, x: Any) -> Any:
-        """Summed."""
-        return lookup("sum_to")(x, shape=self.shape)  # type: ignore[operator]
-
-    def get_parent_grad(self, my_grad: GraphNode, index: int) -> GraphNode:
-        """Repeated."""
-        return self.graph.broadcast(my_grad, self.parent.shape)
+Reshape = _shaped(
+    "Reshape",
+    "reshape",
+    np.reshape,
+    lambda graph, t, shape: graph.reshape(t, shape),
+    "The same elements in another shape.",
+)
+Broadcast = _shaped(
+    "Broadcast",
+    "broadcast",
+    np.broadcast_to,
+    lambda graph, t, shape: t,  # it is summed where it is sent
+    "Repeated along axes of length one.",
+)
+SumTo = _shaped(
+    "SumTo",
+    "sum_to",
+    lambda x, shape: lookup("sum_to")(x, shape=shape),  # type: ignore[operator]
+    lambda graph, t, shape: graph.broadcast(t, shape),
+    "Summed over axes that broadcasting would have repeated.",
+)
 
 
 @maker("sum")
@@ -271,14 +259,4 @@ def _spec_of_result(function: Any, nodes: Sequence[GraphNode]) -> Spec:
         return spec_of(function(*[example_of(s) for s in specs]))
 
 
-__all__ = [
-    "Broadcast",
-    "Call",
-    "Cast",
-    "MakeConstant",
-    "Reshape",
-    "Select",
-    "Sum",
-    "SumTo",
-    "Transpose",
-]
+__all__ = "Broadcast Call Cast MakeConstant Reshape Select Sum SumTo Transpose".split()
