@@ -29,7 +29,7 @@ Rule = Callable[..., Any]
 
 
 def ndim_of(x: Any) -> int:
-    """The number of axes of whatever can be an operand."""
+    """The number of axes of an operand."""
     try:
         return x.ndim  # type: ignore[no-any-return]
     except AttributeError:  # a Python number
@@ -37,22 +37,22 @@ def ndim_of(x: Any) -> int:
 
 
 def row_ranks(args: Sequence[Any], batched: Sequence[bool]) -> list[int]:
-    """The number of axes that each operand has in one row."""
+    """The number of axes of each operand without the batch axis."""
     return [ndim_of(x) - b for x, b in zip(args, batched, strict=True)]
 
 
 def row_axis(axis: int, ndim: int) -> int:
-    """Where an axis of a row is in an array of rows, whose rows have `ndim` axes."""
+    """The position of an axis in a batched array; an example has `ndim` axes."""
     return axis % ndim + 1 if ndim else axis
 
 
 def fronted(x: Any, batched: bool, size: Any) -> Any:
-    """`x` with the rows in its first axis: repeated, without copying, if it is the same for all."""
+    """`x` with the batch as first axis: broadcast, without a copy, if it is not batched."""
     return x if batched else lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 
 def deepened(x: Any, ndim: int) -> Any:
-    """Rows with as many axes as `ndim`: those missing have length one, and come first."""
+    """A batch of examples with `ndim` axes: missing ones have length one and come first."""
     shape = shape_of(x)
     missing = ndim + 1 - len(shape)
     if missing <= 0:
@@ -61,7 +61,7 @@ def deepened(x: Any, ndim: int) -> Any:
 
 
 def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
-    """Operands that broadcast row by row."""
+    """Operands that broadcast for each example."""
     if len(args) == 1:
         return [args[0]]
     ranks = row_ranks(args, batched)
@@ -75,7 +75,7 @@ def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
 
 
 def alike(op: Any) -> Rule:
-    """The rule of an operation that treats every element for itself; states it, too."""
+    """State, and return, the rule of an operation that treats elements independently."""
 
     def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
         return op(*aligned(args, batched), **params)
@@ -84,7 +84,7 @@ def alike(op: Any) -> Rule:
 
 
 def along(op: Any) -> Rule:
-    """The rule of an operation along an axis, of operands of one shape; states it, too.
+    """State, and return, the rule of an operation along an axis, of operands of one shape.
 
     An axis that is not said is the last one; None stands for all elements in a line.
     """
@@ -102,7 +102,7 @@ def along(op: Any) -> Rule:
 
 
 def flattened(x: Any) -> Any:
-    """The elements of each row in a line."""
+    """Each example as a vector."""
     first, *rest = shape_of(x)
     count: Any = 1
     for n in rest:
@@ -111,7 +111,7 @@ def flattened(x: Any) -> Any:
 
 
 def on_last_axes(op: Any, core: int) -> Rule:
-    """The rule of an operation on the last `core` axes of its operands; states it, too.
+    """State, and return, the rule of an operation on the last `core` axes of its operands.
 
     The operands may have further axes in front, which are broadcast.
     """
@@ -130,7 +130,7 @@ def on_last_axes(op: Any, core: int) -> Rule:
 
 
 def reduced(op: Any, x: Any, size: Any, **params: Any) -> Any:
-    """A reduction of rows along axes of theirs; all of them if the axis is None."""
+    """A reduction of each example along axes; along all of them if the axis is None."""
     axis = params.pop("axis", None)
     ndim = ndim_of(x) - 1
     if ndim == 0:  # a number by itself, for which NumPy allows an axis too
@@ -151,7 +151,7 @@ def reduced(op: Any, x: Any, size: Any, **params: Any) -> Any:
 
 
 def contracted(op: Any, args: Sequence[Any], batched: Sequence[bool], **params: Any) -> Any:
-    """A contraction with a letter for the rows, in front of the operands that have them."""
+    """A contraction with a subscript for the batch, first in the operands that are batched."""
     letters = op.letters(*row_ranks(args, batched), **params)
     new = next(c for c in ascii_letters if not any(c in word for word in letters))
     words = [new + w if b else w for w, b in zip(letters[:-1], batched, strict=True)]

@@ -58,7 +58,7 @@ class Contraction(Operation):
         return [route(letters, shapes, i) for i in range(len(shapes))]
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """The lengths of the letters; NumPy is asked for the dtype on one element."""
+        """The lengths of the subscripts; the dtype is that of NumPy's result for one element."""
         *words, result = self.letters(*[s.ndim for s in specs], **params)
         lengths: dict[str, Any] = {}
         for word, spec in zip(words, specs, strict=True):
@@ -76,7 +76,7 @@ class Contraction(Operation):
         return Spec(tuple(lengths[c] for c in result), dtype)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same contraction with one letter more."""
+        """The same contraction with one more subscript."""
         return contracted(self, args, batched, **params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
@@ -129,7 +129,7 @@ class Contraction(Operation):
 def _strongly(
     bar: Any, t: Any, i: int, node: Node, inputs: Sequence[Any], letters: Letters, sweep: Sweep
 ) -> Any:
-    """`bar`, the contraction of `t` with all operands but the i-th, where zeros are strong.
+    """`bar`, the contraction of `t` with all operands but the i-th, with strong zeros.
 
     Those of `t`, and those of operands that are (co)tangents of a derivative before this one.
     """
@@ -151,7 +151,7 @@ def _strongly(
 
 
 class Route(NamedTuple):
-    """How to reach the cotangent of an operand from (t, *other operands).
+    """The contraction of (t, *other operands) that gives the cotangent of an operand.
 
     letters : for the contraction; letters along which the operand has length one and others more
         are summed, the adjoint of broadcasting in the same product.
@@ -167,7 +167,7 @@ class Route(NamedTuple):
 
 
 def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
-    """The route to the cotangent of operand `i`."""
+    """The contraction that gives the cotangent of operand `i`."""
     *ins, result = letters
     sizes: dict[str, int] = {}  # what the letters are in t and the other operands together
     for k, (word, lengths) in enumerate(zip(ins, shapes, strict=True)):
@@ -191,7 +191,7 @@ def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
 def strong_contract(
     bar: Any, t: Any, others: Sequence[Any], letters: Letters, also: Sequence[int] = ()
 ) -> Any:
-    """`bar` without what came of 0 * inf or 0 * nan, where the 0 stands in `t`.
+    """`bar` with 0 * inf and 0 * nan replaced by 0, where the 0 is in `t`.
 
     Where values are known, zeros of the operands `also` count in the same way.
     """

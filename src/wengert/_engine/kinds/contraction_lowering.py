@@ -46,7 +46,7 @@ def contract(*operands: Any, letters: Letters) -> Any:
 
 @functools.lru_cache(maxsize=4096)
 def planned(letters: Letters, shapes: tuple[Shape, ...]) -> Run:
-    """The function that contracts arrays of these shapes; remembered."""
+    """The function that contracts arrays of these shapes (cached)."""
     *ins, out = letters
     _check(ins, shapes)
     if len(ins) == 1:
@@ -91,7 +91,7 @@ def _single(word: str, out: str) -> Run:
 
 
 def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
-    """A function of two arrays: prepare each, multiply, bring the result into order."""
+    """A function of two arrays: prepare each, multiply, transpose the result."""
     size_a, size_b = dict(zip(la, sa, strict=True)), dict(zip(lb, sb, strict=True))
     # A letter of length one against a longer one is left out: the other operand alone has it.
     drop_a = {c for c in la if size_a[c] == 1 and size_b.get(c, 1) != 1}
@@ -121,7 +121,7 @@ def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
 
 
 def _dropping(word: str, dropped: set[str]) -> Run | None:
-    """Sum over the letters dropped (a sum over a length of one just takes the axis away)."""
+    """Sum over subscripts (an axis of length one is removed)."""
     axes = tuple(i for i, c in enumerate(word) if c in dropped)
     if not axes:
         return None
@@ -129,7 +129,7 @@ def _dropping(word: str, dropped: set[str]) -> Run | None:
 
 
 def _product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
-    """The product of two arrays whose letters are each in the other or in the result."""
+    """The product of two arrays whose subscripts are each in the other or in the result."""
     shared = [c for c in la if c in lb and c not in lo]
     if not shared:
         return _broadcast_product(la, lb, lo, sizes)
@@ -162,7 +162,7 @@ def _product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
 
 
 def _plain_rank(batch: list[str], free_a: list[str], free_b: list[str]) -> bool:
-    """Whether np.matmul takes the operands as they are: matrices, or vectors without batch."""
+    """Whether np.matmul accepts the operands unchanged: matrices, or vectors without batch."""
     if batch:
         return len(free_a) == len(free_b) == 1
     return len(free_a) <= 1 and len(free_b) <= 1
@@ -203,7 +203,7 @@ def _broadcast_product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
 
 
 def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
-    """Contract pair by pair, in the order of the least work that the greedy search finds."""
+    """Contract pair by pair, in the cheapest order that a greedy search finds."""
     stand_ins = [np.broadcast_to(0.0, s) for s in shapes]
     path = np.einsum_path(f"{','.join(ins)}->{out}", *stand_ins, optimize="greedy")[0][1:]
     words = list(ins)
@@ -228,7 +228,7 @@ def _chain(ins: list[str], out: str, shapes: tuple[Shape, ...]) -> Run:
 
 
 def _merge(words: list[str], chosen: tuple[int, ...], out: str) -> Letters:
-    """Replace the chosen words by that of their contraction; return the letters of this step."""
+    """Replace two subscripts by those of their contraction; return the einsum of this step."""
     taken = [words.pop(i) for i in chosen]
     needed = set(out).union(*words)
     kept = "".join(dict.fromkeys(c for w in taken for c in w if c in needed))

@@ -107,7 +107,7 @@ class Elementwise(Operation):
         return str(self.body(FORMULA, *map(Term, self.arguments)))
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """Broadcast the shapes; ask NumPy for the dtype."""
+        """Broadcast the shapes; the dtype is that of NumPy's result."""
         shape = broadcast(*[s.shape for s in specs])
         small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
         with np.errstate(all="ignore"):
@@ -115,7 +115,7 @@ class Elementwise(Operation):
         return Spec(shape, one.dtype)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The operation itself, the rows lined up."""
+        """The operation itself, with aligned operands."""
         return self(*aligned(args, batched), **params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:

@@ -55,12 +55,12 @@ class Linear(Operation):
         return rule
 
     def put(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State what the base becomes: `rule(base, view, *others, **params)` (a decorator)."""
+        """State the write-back to the base: `rule(base, view, *others, **params)` (a decorator)."""
         self._put = rule
         return rule
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Run; a view of a handle is linked with it, so that writes show on both sides."""
+        """Run; a view of a tensor is linked with it, so that writes are seen by both."""
         for a in args:
             if isinstance(a, Handle):
                 out = apply(self, args, params)

@@ -28,7 +28,7 @@ from wengert.errors import ConversionError, RuleError, at
 
 
 class Opaque(Operation):
-    """An operation with rules by hand; made by the decorator `opaque`."""
+    """An operation with rules by the user; made by the decorator `opaque`."""
 
     kind = "opaque"
     notes_where = True
@@ -79,20 +79,20 @@ class Opaque(Operation):
         return rule
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
-        """What the author's rule returns, checked."""
+        """The result of the user's rule, checked."""
         if self.vjp_rule is None:
             raise self.no_rule(node)
         bars = self.vjp_rule(t, out, *inputs, **node.params)
         return bars if self.trusted else self.checked(node, bars, sweep)
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
-        """What the author's rule returns."""
+        """The result of the user's rule."""
         if self.jvp_rule is None:
             raise self.no_rule(node)
         return self.jvp_rule(dots, out, *inputs, **node.params)
 
     def checked(self, node: Node, bars: Any, sweep: Sweep) -> list[Any]:
-        """The author's cotangents, if there is one for each operand and each fits its operand.
+        """The user's cotangents, if there is one for each operand and each fits its operand.
 
         Raises
         ------
@@ -138,7 +138,7 @@ class Opaque(Operation):
 
 
 def is_lasting(bar: Any) -> bool:
-    """Whether a cotangent has a history of its own, which a sweep that is not recorded drops."""
+    """Whether a cotangent depends on recorded values, which an unrecorded pass would drop."""
     return isinstance(bar, Handle) and (type(bar.node) is Node or bar.node.is_traced)
 
 
@@ -153,7 +153,7 @@ def fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
 
 
 def opaque(run: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Register the function below it as an operation with rules by hand (a decorator)."""
+    """Register the function below it as an operation with explicit rules (a decorator)."""
     if run is None:
         return lambda f: opaque(f, **options)
     replace = options.pop("replace", False)

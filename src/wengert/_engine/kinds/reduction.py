@@ -46,7 +46,7 @@ def kept_shape(shape: tuple[int, ...], axis: Axis) -> tuple[int, ...]:
 
 
 def count_along(shape: tuple[Any, ...], axis: Axis) -> Any:
-    """How many elements are combined into one."""
+    """The number of elements that are combined into one."""
     n: Any = 1
     for a in axes_of(axis, len(shape)):
         n *= shape[a] if shape else 1
@@ -79,7 +79,7 @@ class Reduction(Operation):
         return node.params.get("axis"), rest
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """Without the reduced axes; NumPy is asked for the dtype on one element."""
+        """The shape without the reduced axes; the dtype is that of NumPy's for one element."""
         (spec,) = specs
         shape = spec.shape
         few = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
@@ -93,11 +93,11 @@ class Reduction(Operation):
         return Spec(tuple(n for i, n in enumerate(shape) if i not in gone), one.dtype)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same axes of each row."""
+        """The same axes of each example."""
         return reduced(self, args[0], size, **params)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
-        """The partial of the cotangent, spread over the reduced axes."""
+        """The partial derivative times the cotangent, broadcast along the reduced axes."""
         if self._partial is None:
             raise self.no_rule(node)
         x = inputs[0]
@@ -117,7 +117,7 @@ class Reduction(Operation):
         return [bar]
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
-        """The sum over the axes of the partial of the tangent."""
+        """The sum over the axes of the partial derivative times the tangent."""
         if self._partial is None:
             raise self.no_rule(node)
         x, dot = inputs[0], dots[0]

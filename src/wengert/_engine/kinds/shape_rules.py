@@ -22,7 +22,7 @@ from wengert._engine.core.symbolic.constraints import broadcast
 
 
 def small_run(op: Any, specs: Sequence[Spec], params: dict[str, Any]) -> Any:
-    """The spec of the result where every axis has the length one."""
+    """The spec of the result for operands whose axes have length one."""
     small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
     names = sizes_of(params)
     if names:

@@ -64,7 +64,7 @@ def conversion(node: Node) -> WengertError:
 
 
 def setting(node: Node) -> str:
-    """How to say that the inputs behind a traced number are settings; empty if they are arrays."""
+    """How to make the inputs of a traced number static; empty if they are arrays."""
     found: dict[str, None] = {}
     seen, stack = {node}, [node]
     while stack:
@@ -86,7 +86,7 @@ def setting(node: Node) -> str:
 
 
 def refuse_as_key(x: Handle) -> None:
-    """Raise if a number is about to be a key of a dict that cannot be found there by its value.
+    """Raise if a number is used as the key of a dict, where it cannot be found by value.
 
     What Python hashes by value, and a dict holds by value, is found by identity here, so that
     `table.get(n, 0)` would silently give 0.  Arrays have no hash in NumPy, and no such meaning;
@@ -119,7 +119,7 @@ def refuse_as_key(x: Handle) -> None:
 
 
 def _is_from_before(x: Handle) -> bool:
-    """Whether a tensor was there before the function that runs; or one of our modules asks."""
+    """Whether a tensor existed before the running function, or the caller is one of our modules."""
     node, asking = x.node, sys._getframe(3).f_globals.get("__name__")
     if owner_of(node) is x or str(asking).startswith("wengert."):
         return True
@@ -132,7 +132,7 @@ def _is_from_before(x: Handle) -> bool:
 
 
 def of_library() -> str:
-    """What to call in the place of the function of NumPy or SciPy that was called; '' if none.
+    """What to call instead of the function of NumPy or SciPy that was called; '' if none.
 
     It is asked where the error is made: two calls above the method that the library has called.
     """
@@ -181,7 +181,7 @@ def _calls() -> list[tuple[str, tuple[str, ...], str]]:
 
 
 def _names(frame: FrameType) -> list[str]:
-    """What a call may be known as, the best name last: a class, what a decorator wraps."""
+    """Names of a call, the best one last: a class, what a decorator wraps."""
     name, local = frame.f_code.co_name, frame.f_locals
     if name.startswith("__") and "self" in local:
         return [name, type(local["self"]).__name__]
@@ -207,7 +207,7 @@ def _of_numpy(name: str) -> str:
 
 
 def _of_scipy(path: tuple[str, ...], name: str) -> str:
-    """What ours is called, if there is one of that name."""
+    """The name of our function, if there is one of that name."""
     parts = [p for p in path if not p.startswith("_")]
     if not parts:  # a decorator: of SciPy's linear algebra
         parts = ["linalg"]

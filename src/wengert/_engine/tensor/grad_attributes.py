@@ -43,7 +43,7 @@ _hook_number = itertools.count(1).__next__
 
 
 class GradFn:
-    """How a tensor came about, as its gradient function: callable with a cotangent."""
+    """The gradient function of the operation that made a tensor: callable with a cotangent."""
 
     def __init__(self, node: Node) -> None:
         self.node = node
@@ -95,7 +95,7 @@ def _like(gradient: Any, value: Any) -> Any:
 
 
 def _checked(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The hook, refusing a gradient of another shape: it would be summed or fail far from here."""
+    """The hook, with a check that its result has the shape of the gradient."""
 
     def call(gradient: Any) -> Any:
         changed = hook(gradient)
@@ -112,13 +112,13 @@ def _checked(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 class RemovableHook:
-    """What `register_hook` returns; `remove()` takes the hook away."""
+    """The result of `register_hook`; `remove()` removes the hook."""
 
     def __init__(self, hooks: dict[int, Any]) -> None:
         self._hooks, self._number = hooks, _hook_number()
 
     def remove(self) -> None:
-        """Take the hook away; harmless a second time."""
+        """Remove the hook; does nothing the second time."""
         self._hooks.pop(self._number, None)
 
 
@@ -210,7 +210,7 @@ class Gradients:
         return tuple(_handle(a) for a in self.node.inputs if type(a) is not Node)
 
     def detach(self) -> Tensor:
-        """The same value as a constant that derivatives do not pass."""
+        """The same value as a constant, without derivative."""
         node = self.node
         if node.value is None:
             return held(node)
@@ -222,7 +222,7 @@ class Gradients:
         return wrap(constant(node.value))
 
     def zero_grad(self) -> None:
-        """Forget the accumulated gradient."""
+        """Clear the accumulated gradient."""
         self.grad = None
 
     def retain_grad(self) -> None:
@@ -231,7 +231,7 @@ class Gradients:
             self.node.note(owner=weakref.ref(self))
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHook:
-        """Call `hook(gradient)` when the gradient by this value is complete.
+        """Call `hook(gradient)` when the gradient with respect to this value is complete.
 
         What the hook returns, if not None, takes the place of the gradient.
         """
@@ -254,7 +254,7 @@ class Gradients:
         create_graph: bool = False,
         inputs: Sequence[Any] | None = None,
     ) -> None:
-        """Add the gradient of this value to `.grad` of the leaves it depends on.
+        """Add the gradient of this value to `.grad` of the leaves that it depends on.
 
         Parameters
         ----------
@@ -342,7 +342,7 @@ def _deposit(owner: Any, bar: Any) -> None:
 
 
 def _is_cut_off(node: Node) -> bool:
-    """Whether a line is kept to be looked at only (`note_lines`), and is a constant otherwise."""
+    """Whether a node is recorded for diagnostics only (`note_lines`), otherwise a constant."""
     op: Any = node.op
     return type(node) is Discrete and (not op.discrete or op.name == "stop_gradient")
 

@@ -53,7 +53,7 @@ def method(name: str) -> Any:
 
 
 class Methods:
-    """Mixin: what an ndarray has."""
+    """Mixin: the methods and attributes of ndarray."""
 
     __slots__ = ()
 
@@ -300,7 +300,7 @@ class Methods:
         return self if not copy and self.dtype == dtype else casts.astype(self, dtype)  # type: ignore[return-value]
 
     def copy(self, order: str = "C") -> Tensor:
-        """A handle of its own: writing to it does not show here.  Derivatives pass."""
+        """A copy: writing to it does not change this tensor.  Derivatives pass."""
         return FUNCTIONS[np.copy](self, order)
 
     def fill(self, value: Any) -> None:
@@ -320,7 +320,7 @@ class Methods:
         self[...] = FUNCTIONS[np.sort](self, axis, **how)  # type: ignore[index]
 
     def partition(self, kth: Any, axis: int = -1, **how: Any) -> None:
-        """Put the k-th element where sorting would, smaller ones before it; in place."""
+        """Partition in place, as `numpy.partition`."""
         self[...] = FUNCTIONS[np.partition](self, kth, axis, **how)  # type: ignore[index]
 
     def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
@@ -328,7 +328,7 @@ class Methods:
         return FUNCTIONS[np.compress](condition, self, axis, out)
 
     def view(self) -> Tensor:
-        """Another handle on the same memory: what is written to one shows in the other."""
+        """Another tensor with the same memory: writes to one are seen by the other."""
         return self[...]  # type: ignore[index]
 
     @property
@@ -357,7 +357,7 @@ class Methods:
         return "cpu"
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
-        """The tensor itself, of which the values are on the "cpu", as everybody's."""
+        """The tensor itself, whose device is "cpu"."""
         if device != "cpu" or stream is not None:
             raise ArgumentError(
                 f"to_device({device!r}, stream={stream!r}): tensors are on the 'cpu' only, which "

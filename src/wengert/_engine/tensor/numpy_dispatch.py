@@ -33,7 +33,7 @@ _OURS = (Handle, Dim)
 
 
 def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Enter the function below as what tensors do for NumPy's `function` (a decorator).
+    """Register the function below as NumPy's `function` for tensors (a decorator).
 
     Parameters
     ----------
@@ -71,17 +71,17 @@ def as_tensor(x: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """The plain array behind `x`, of which there has to be one."""
+    """The plain array of `x`, which must have one."""
     return np.asarray(value_of(x))
 
 
 def values(x: Any) -> Any:
-    """`x` without history, for what has no derivative: positions, masks; traced, it is a tensor."""
+    """`x` detached, for indices and masks; a tensor while tracing."""
     return value_of(x) if is_traced(x) else np.asarray(value_of(x))
 
 
 def check_device(device: Any) -> None:
-    """Refuse a device that is not the processor, as NumPy does."""
+    """Raise an error for a device other than "cpu", as NumPy does."""
     if device not in (None, "cpu"):
         raise ArgumentError(
             f"device={device!r}: arrays and tensors are on the 'cpu' only. Leave it out"
@@ -127,7 +127,7 @@ def lengths(shape: Any) -> tuple[Any, ...]:
 
 
 def spread(array: Any, shape: tuple[Any, ...]) -> Any:
-    """Something without derivative repeated to a shape; `np.broadcast_to` for sizes too."""
+    """A value without derivative broadcast to a shape, which may have symbolic sizes."""
     if shape_of(array) == shape:
         return array
     if is_symbolic(shape) and not isinstance(array, Handle):

@@ -41,7 +41,7 @@ NAMESPACE: list[Any] = []
 
 
 def implements(*functions: Any) -> Callable[[Any], Any]:
-    """Register the function below as what tensors do for some of NumPy's (a decorator)."""
+    """Register the function below as some of NumPy's functions for tensors (a decorator)."""
 
     def enter(ours: Any) -> Any:
         for function in functions:
@@ -66,7 +66,7 @@ def implements_method(method: str) -> Callable[[Any], Any]:
 
 
 def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
-    """What tensors do for a ufunc.
+    """The operation of a ufunc.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _registered(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The operation whose entry names that ufunc."""
+    """The operation that was registered for a ufunc."""
     for op in cast(Any, REGISTRY).values():
         known: Any = getattr(op, "ufunc", None)
         if known is not None:
@@ -142,7 +142,7 @@ class Protocols:
         )
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The module whose functions take tensors: wengert.numpy."""
+        """The module whose functions accept tensors: wengert.numpy."""
         return NAMESPACE[0]
 
 
@@ -172,7 +172,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def deliver(result: Any, out: Any) -> Any:
-    """Put results where `out=` says, with NumPy's casting rule; return what was written to."""
+    """Write results to `out=`, with NumPy's casting rule; return what was written to."""
     outs = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     delivered = []
@@ -196,7 +196,7 @@ def _deliver_one(result: Any, out: Any) -> Any:
 
 
 def fitted(result: Any, target: Any, what: str) -> Any:
-    """`result` with the shape and dtype of `target`, as NumPy's in-place operations demand it."""
+    """`result` with the shape and dtype of `target`, as NumPy's in-place operations require."""
     shape = shape_of(result)
     if shape != target.shape:
         raise ShapeError(

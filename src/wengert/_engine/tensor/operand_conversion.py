@@ -29,7 +29,7 @@ NUMERIC = frozenset(
 
 
 def operand(other: Any) -> Any:
-    """`other` as something an operation can take; NotImplemented leaves it to its own class."""
+    """`other` as an operand; NotImplemented leaves it to the class of `other`."""
     if isinstance(other, Handle) or type(other) in NUMERIC:
         return other
     if isinstance(other, list | tuple):
@@ -64,7 +64,7 @@ SEQUENCES = frozenset(
 
 
 def without_lists(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
-    """The arguments of a function of NumPy's, lists of tensors among them as tensors."""
+    """The arguments of a function of NumPy, with lists of tensors converted to tensors."""
     name = getattr(function, "__name__", None)
     if name == "block":  # whose lists say where each piece goes
         return args, kwargs
@@ -81,7 +81,7 @@ def _of_items(x: Any) -> Any:
 
 
 def known(x: Any, what: str) -> Any:
-    """The value behind a handle.
+    """The value of a tensor.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def known(x: Any, what: str) -> Any:
 
 
 def left(x: Any, what: str) -> Any:
-    """The value behind a handle, to be handed out as a plain number or array.
+    """The value of a tensor, returned to the user as a plain number or array.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def left(x: Any, what: str) -> Any:
 
 
 def needed(x: Any, what: str, why: str, remedy: str) -> Any:
-    """The value behind a handle, for a function whose result cannot be recorded without it.
+    """The value of a tensor, for a function whose result cannot be recorded without it.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def needed(x: Any, what: str, why: str, remedy: str) -> Any:
 
 
 def refuse_kept(x: Handle, what: str) -> None:
-    """Raise TraceError if there never will be a value: the trace that it belongs to has ended."""
+    """Raise TraceError for a tensor of a trace that has ended."""
     odd = source(x.node)
     if odd is not None:
         raise TraceError(
@@ -162,7 +162,7 @@ def is_of_sizes(node: Node) -> bool:
 
 
 def note_read(node: Node, what: str) -> None:
-    """Let whoever watches know that a value became a plain number (`wengert.why`)."""
+    """Record that a value became a plain number (`wengert.why`)."""
     watching = recording_session()
     if watching is not None and not isinstance(node, Constant):
         watching.reads.append((node, what, user_line()))
@@ -174,13 +174,13 @@ def length(n: Any) -> Any:
 
 
 def operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of a ufunc, each as something an operation can take."""
+    """The arguments of a ufunc as operands."""
     known = [operand(a) for a in args]
     return tuple([a if k is NotImplemented else k for a, k in zip(args, known, strict=True)])
 
 
 def as_array(x: Any) -> Any:
-    """An array of a class derived from NumPy's as a plain one.
+    """An array of a subclass of ndarray as a plain one.
 
     Raises
     ------

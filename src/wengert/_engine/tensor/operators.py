@@ -83,7 +83,7 @@ def _factor(x: Handle, other: Any) -> Any:
 
 
 def _is_mutable(x: Handle) -> bool:
-    """Whether it holds an array; a number gets a new node, as in NumPy its name a new number."""
+    """Whether it is an array; in-place operators of numbers make new values, as in NumPy."""
     node = x.node
     if node.is_traced:  # a view without axes shares memory, and is no number
         return bool(node.spec.shape) or node.op is INPUT or hasattr(x, "_link")
@@ -187,7 +187,7 @@ class Operators:
         def __invert__(self) -> Tensor: ...
 
     def __hash__(self) -> int:
-        """By identity, as in PyTorch; of a number that a trace does not know it is an error."""
+        """By identity, as in PyTorch; an error for a traced number."""
         if self.node.value is None or is_differentiating():
             refuse_as_key(cast(Handle, self))
         return object.__hash__(self)
@@ -252,7 +252,7 @@ class Operators:
 
 
 def _number(x: Any, name: str) -> Any:
-    """The only number of a tensor without axes, for a function of Python's `math`."""
+    """The number in a 0-d tensor, for a function of Python's `math`."""
     if x.ndim or x.dtype.kind == "c":
         raise TypeError(
             f"math.{name}(x) of {x.dtype} and shape {x.shape}: it takes one real number. Use "
@@ -269,7 +269,7 @@ def _number(x: Any, name: str) -> Any:
 
 
 def install(cls: type[T]) -> type[T]:
-    """Give a class the operators (a decorator)."""
+    """Add the operators to a class (a decorator)."""
     for dunder, name in BINARY.items():
         run = getattr(operator, f"__{dunder}__")
         forward, reflected, in_place = binary(name, run)

@@ -45,7 +45,7 @@ _LENGTH = 100  # of an expression that is repeated in a message
 
 
 def written_instead() -> str:
-    """What to write in the place of the user's expression that is being evaluated."""
+    """Code to use instead of the user's expression that is being evaluated."""
     frame, _ = user_frame()
     if frame is None:
         return ""
@@ -76,7 +76,7 @@ def _source(frame: FrameType) -> str:
 
 
 class _Expression:
-    """An expression of the user's, and the call in which it stands.
+    """An expression of the user, and the frame in which it is evaluated.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class _Expression:
         self._tree = ast.parse(self._text, mode="eval").body
 
     def remedy(self) -> str:
-        """What to write instead, as a sentence without its full stop; '' if nothing is known."""
+        """What to write instead, as a sentence without its period; '' if unknown."""
         tree = self._tree
         if isinstance(tree, ast.Call):
             return self._of_call(tree)
@@ -138,7 +138,7 @@ class _Expression:
         return f"Write {', or '.join(ways)}" if ways else ""
 
     def _of_method(self, call: ast.Call) -> str:
-        """Of a plain array, or of a ufunc."""
+        """For a method of a plain array, or of a ufunc."""
         if not isinstance(call.func, ast.Attribute):
             return ""
         if isinstance(self._value(call.func.value), np.ufunc) and self._is_changed(call):
@@ -157,7 +157,7 @@ class _Expression:
         return self._arguments(call) != self._arguments(call, stacked=True, inside=inside)
 
     def _arguments(self, call: ast.Call, stacked: bool = False, inside: str = "") -> str:
-        """The arguments of a call in parentheses, lists of tensors in there as arrays or not."""
+        """The arguments of a call in parentheses, with lists of tensors converted or not."""
         said = []
         for k, a in enumerate(call.args):
             if stacked and k == 0 and inside in SEQUENCES:
@@ -245,7 +245,7 @@ class _Expression:
         return ast.get_source_segment(self._text, tree) or ""
 
     def _value(self, tree: ast.expr) -> Any:
-        """What a name, or a name in a module, stands for; None for everything else."""
+        """The value of a name, or of a name in a module; None for other expressions."""
         if isinstance(tree, ast.Name):
             frame = self._frame
             for names in (frame.f_locals, frame.f_globals, frame.f_builtins):
@@ -258,7 +258,7 @@ class _Expression:
         return None
 
     def _is_array(self, tree: ast.expr) -> bool:
-        """Whether it is a plain array: known by its name, or made here by a function of NumPy's."""
+        """Whether it is a plain array: the value of a name, or a result of NumPy."""
         if isinstance(tree, ast.Call):
             made = self._value(tree.func)
             return made is not None and getattr(np, getattr(made, "__name__", ""), None) is made
@@ -269,7 +269,7 @@ class _Expression:
 
 
 def _is_asked(function: Any) -> bool:
-    """Whether NumPy looks for tensors among its arguments."""
+    """Whether NumPy dispatches on its arguments."""
     if isinstance(function, np.ufunc):
         return True
     return function in FUNCTIONS and function.__name__ not in _NOT_ASKED
@@ -280,7 +280,7 @@ def _has_dict(x: Any) -> bool:
 
 
 def _is_plain(tree: ast.expr) -> bool:
-    """Whether it is a number as it stands."""
+    """Whether it is a literal number."""
     if isinstance(tree, ast.UnaryOp):
         tree = tree.operand
     return isinstance(tree, ast.Constant)

@@ -39,7 +39,7 @@ from .operators import Operators, install
 @register_handle
 @install
 class Tensor(Handle, Operators, Methods, Gradients, Protocols):
-    """An array that remembers how it was computed.
+    """An array that records the operations applied to it.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     # ---- leaving wengert -----------------------------------------------------------------------
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The values as a plain array that cannot be written to; derivatives end here."""
+        """The values as a read-only plain array; derivatives end here."""
         return self._read_only(left(self, "x.numpy()"))
 
     @staticmethod
@@ -121,14 +121,14 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
         return value.copy() if copy else value
 
     def __dlpack_device__(self) -> tuple[Any, int]:
-        """Where DLPack finds the values: on the processor."""
+        """The DLPack device: the CPU."""
         return np.empty(0).__dlpack_device__()
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None,
         copy: bool | None = None,
     ) -> Any:  # fmt: skip
-        """The values for another library, which must not write to them: flagged so, or a copy.
+        """The values for another library, read-only or as a copy.
 
         Versions of DLPack before 1.0 cannot say that memory is read-only; for them the values are
         copied, unless ``copy=False`` says that nobody will write.
@@ -214,7 +214,7 @@ class Tensor(Handle, Operators, Methods, Gradients, Protocols):
     # ---- in-place ------------------------------------------------------------------------------
 
     def _assign(self, new: Any) -> None:
-        """Point at the node of `new`, and let what shares memory follow."""
+        """Refer to the node of `new`, and update views and the base."""
         rebind(self, new.node if isinstance(new, Handle) else constant(new))
 
     # ---- printing, copying, pickling -----------------------------------------------------------

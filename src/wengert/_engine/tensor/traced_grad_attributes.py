@@ -50,7 +50,7 @@ def _refusal(node: Node) -> TraceError:
 
 
 def deposit(owner: Any, bar: Any, differentiable: bool) -> None:
-    """Add a line to the gradient of a tensor."""
+    """Add a node to the gradient of a tensor."""
     opened = current_trace()
     assert opened is not None
     opened.grads.setdefault(owner, (getattr(owner, "_grad", None), False))
@@ -61,12 +61,12 @@ def deposit(owner: Any, bar: Any, differentiable: bool) -> None:
 
 
 def _added(opened: Session, owner: Any) -> Any:
-    """What this function has added so far, not counting what was there before."""
+    """The sum of gradients added in this function."""
     return owner._grad if owner in opened.added else None
 
 
 def note_set(tensor: Any) -> None:
-    """Note that `.grad` is set, whatever was there before."""
+    """Record that `.grad` is replaced."""
     opened = current_trace()
     if opened is not None and opened.general:
         old = opened.grads.get(tensor, (getattr(tensor, "_grad", None), True))
