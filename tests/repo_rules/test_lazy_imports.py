@@ -14,9 +14,6 @@ from .sources import MODULES, ROOT, package_of, tree_of
 UPWARD = {
     # a checkpointed function is a custom function
     ("_engine.autodiff.checkpoint", "_engine.control_flow.checkpointed_call"),
-    # the scalar language and the functions written in it
-    ("_engine.backends.llvm.ir.scalar_language", "_engine.backends.llvm.vector_math.complex"),
-    ("_engine.backends.llvm.program", "_engine.backends.llvm.profile.program_summary"),
 }
 CALLS = {"LazyModule", "lazy_names", "import_module"}
 

@@ -10,6 +10,7 @@ import pytest
 
 from wengert._engine.backends.llvm import kernels, vector_math
 from wengert._engine.backends.llvm.kernels import index, kernel_call
+from wengert._engine.backends.llvm.vector_math import registry
 
 
 def entered_by(package, registry, home_of):
@@ -27,9 +28,7 @@ def test_every_kernel_is_found():
 
 
 def test_every_leaf_is_found():
-    assert (
-        entered_by(vector_math, vector_math._LEAVES, lambda entry: entry[0]) == vector_math._HOMES
-    )
+    assert entered_by(vector_math, registry._LEAVES, lambda entry: entry[0]) == registry._HOMES
 
 
 LATE = """

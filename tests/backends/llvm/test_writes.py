@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.llvm.backend import Compiled
+from wengert._engine.backends.llvm.compiled import Compiled
 from wengert._engine.backends.llvm.lowering.loop_ir import Item
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.registry import backend

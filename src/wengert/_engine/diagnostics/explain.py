@@ -144,15 +144,15 @@ def _explanation(
 
 def _program(graph: lists.Graph, backend: Backend) -> Any:
     """What a backend makes of the simplified graph."""
-    make = getattr(backend, "program", None)
-    if make is None:
+    summarize = getattr(backend, "summarize", None)
+    if summarize is None:
         raise BackendError(
             f"the backend {backend.name!r} makes no program that could be explained. Ask for "
             f"'llvm'{at(user_line())}."
         )
     executed = rewrite.without_calls(graph)
     simplified = rewrite.simplify(executed)  # a program lives no longer than its graph
-    return make(simplified).summary
+    return summarize(simplified)
 
 
 def _rewrites(graph: lists.Graph) -> list[Finding]:

@@ -46,7 +46,8 @@ class Lowered:
     @property
     def loops(self) -> str:
         """What shares a loop, what is stored, and what is called."""
-        return str(self._of_program("loops"))
+        summarize = getattr(self._compiled.backend, "summarize", None)
+        return str(self._of_program("loops") if summarize is None else summarize(self.graph))
 
     @property
     def llvm_ir(self) -> str:

@@ -4,39 +4,30 @@ A graph is written once for all its sizes; `compile` binds the sizes.  What a na
 finish - an index out of range, a singular matrix - the interpreter runs again, for its error.
 
     Native      the backend, with its options
-    Compiled    the program of one graph, in memory
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from wengert._engine.backends.llvm.abi import is_available, make_entry
+from wengert._engine.backends.llvm.abi import is_available
 from wengert._engine.backends.llvm.abi.array_layouts import ByLayout, layout_of
-from wengert._engine.backends.llvm.abi.ports import Port
-from wengert._engine.backends.llvm.abi.shared_routines import LARGE
-from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.program_cache import Kept, images_of, program_of
-from wengert._engine.backends.llvm.runtime.pooled_arrays import handler
+from wengert._engine.backends.llvm.compiled import Compiled, entry_of, has_entry
+from wengert._engine.backends.llvm.program_cache import Kept, program_of
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.symbolic.dim import replaced
 
 if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_timing
     from wengert._engine.backends.interpreter.interpreter import Interpreter
     from wengert._engine.backends.llvm.abi import c_pointers
-    from wengert._engine.backends.llvm.profile import profile_runner
+    from wengert._engine.backends.llvm.profile import profile_runner, program_summary
+    from wengert._engine.backends.llvm.profile.program_summary import Summary
     from wengert._engine.profiling.record import Timing
 
     from . import program as programs
@@ -45,69 +36,10 @@ else:
     interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
     programs = LazyModule("wengert._engine.backends.llvm.program")
     profile_runner = LazyModule("wengert._engine.backends.llvm.profile.profile_runner")
+    program_summary = LazyModule("wengert._engine.backends.llvm.profile.program_summary")
     c_pointers = LazyModule("wengert._engine.backends.llvm.abi.c_pointers")
 
 _IN_PLACE = "in place"  # among the layouts
-_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
-
-
-class Compiled:
-    """The program of one graph, in memory.
-
-    Attributes
-    ----------
-    program : Program or Kept
-    code : Code
-    """
-
-    def __init__(self, program: Program | Kept) -> None:
-        images, self.program = images_of(program)
-        self.code = execution_engine.Code(images, self.program.symbols)
-        self._kernel = _KERNEL(self.code.address("kernel"))
-
-    def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:
-        """The results for values of inputs and variables; None where there are none."""
-        program = self.program
-        frame = np.zeros(max(program.slots, 1), np.int64)
-        held = []
-        for value, port in zip(values, program.inputs, strict=True):
-            array = _in_order(value, port)
-            held.append(array)
-            frame[port.slot] = array.ctypes.data
-            if port.strided:
-                frame[port.slot + 1 : port.slot + 1 + array.ndim] = array.strides
-        for name, slot in zip(program.sizes, program.size_slots, strict=True):
-            frame[slot] = sizes[name]
-        results = []
-        for port in program.outputs:
-            shape = tuple(replaced(n, sizes) for n in port.spec.shape)
-            array = np.empty(shape, port.spec.dtype)
-            results.append(array)
-            frame[port.slot] = array.ctypes.data
-        for slot, array in program.constants:
-            frame[slot] = array.ctypes.data
-        try:
-            status = self._kernel(frame.ctypes.data)
-        except SystemError as error:  # SciPy has raised, as it was asked to by seterr
-            if error.__cause__ is None:
-                raise
-            raise error.__cause__ from None
-        if status == RAISED:
-            raise program.callbacks.take_error()
-        if status:
-            return None
-        found = iter([r if r.ndim else r[()] for r in results])
-        return [
-            tuple([next(found) for _ in range(n)]) if n else next(found) for n in program.counts
-        ]
-
-
-def _in_order(value: Any, port: Port) -> Any:
-    """A value as its port wants it, copied if it lies otherwise."""
-    array = np.asarray(value, port.spec.dtype)
-    if port.strided and layout_of(array, port.spec) != "-":
-        return array
-    return np.require(array, port.spec.dtype, ["F" if port.fortran else "C", "A"])
 
 
 class Native(Backend):
@@ -139,6 +71,10 @@ class Native(Backend):
             if found is None:
                 found = self._programs[graph] = programs.Program(graph, self.threads)
             return found
+
+    def summarize(self, graph: Graph) -> Summary:
+        """The loop nests, library calls, host callbacks and buffers of a graph's program."""
+        return program_summary.summary_of(self.program(graph))
 
     def compiled(self, graph: Graph, layouts: str = "") -> Compiled:
         """The program of a graph in memory, for all its sizes.
@@ -268,7 +204,16 @@ class Native(Backend):
         overwrites: bool = False,
     ) -> Timing:
         """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
-        found = profile_runner.timed(self, graph, values, sizes, repeats, call, overwrites)
+        profile_runner.check_timers()
+        specs = [n.spec for n in (*graph.inputs, *graph.variables)]
+        layouts = "".join(map(layout_of, values, specs)).replace("-", "C")
+        layouts = layouts if set(layouts) - {"C"} else ""
+        own = self.compiled(graph, layouts)
+        if overwrites and graph.updates and not layouts and has_entry(own.program):
+            own = self.overwriting(graph)
+        found = profile_runner.timed(
+            own, graph, values, sizes, repeats, call, self.threads, layouts
+        )
         if found is None:  # the run came to no end: the interpreter says why
             return interpreter_timing.timed_by_nodes(
                 cast("Interpreter", backend("interpret")), graph, values, sizes, repeats, call
@@ -279,40 +224,6 @@ class Native(Backend):
         """A C function pointer; see `entry.pointers`."""
         compiled = self.compiled(graph)
         return c_pointers.pointer(compiled.program, compiled.code, signature)
-
-
-def entry_of(
-    compiled: Compiled,
-    miss: Callable[..., Any],
-    otherwise: Callable[..., Any],
-    gate: Any = None,
-    symbol: str = "entry",
-) -> Callable[..., Any]:
-    """The entry of a program in memory; see `Native.entry`."""
-    program = compiled.program
-
-    def failed(*args: Any) -> Any:
-        return otherwise(*args)
-
-    def island_error() -> None:
-        raise program.callbacks.take_error()
-
-    return make_entry(
-        program,
-        compiled.code,
-        miss,
-        failed,
-        island_error,
-        handler=handler() if _may_be_large(program) else None,
-        gate=gate,
-        symbol=symbol,
-    )
-
-
-def _may_be_large(program: Program | Kept) -> bool:
-    """Whether a result may be as large as those whose memory is recycled."""
-    sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
-    return any(type(n) is not int or n >= LARGE for n in sizes)
 
 
 def _configured(threads: int | None) -> Any:

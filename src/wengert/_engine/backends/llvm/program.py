@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +33,6 @@ from wengert._engine.backends.llvm.runtime.runtime_library import symbols
 from wengert._engine.backends.llvm.schedule.buffer_donation import first_stage, overwritten
 from wengert._engine.backends.llvm.schedule.scheduling import Plan
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
@@ -41,12 +40,6 @@ from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
 from .kernels import Steps
 from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.profile import program_summary as summaries
-    from wengert._engine.backends.llvm.profile.program_summary import Summary
-else:
-    summaries = LazyModule("wengert._engine.backends.llvm.profile.program_summary")
 
 _LONG = 400  # lines of a kernel, or of what seldom runs
 _ENDLESS = 1000  # lines of an entry: it has dozens of arguments
@@ -208,16 +201,6 @@ class Program(Routine):
     def assembly(self) -> str:
         """The machine's instructions."""
         return execution_engine.assembly_of(self.text)
-
-    @property
-    def loops(self) -> str:
-        """What shares a loop, what is stored, and what is called."""
-        return str(self.summary)
-
-    @functools.cached_property
-    def summary(self) -> Summary:
-        """Its nests, calls, islands and buffers, and what they cost."""
-        return summaries.summary_of(self)
 
     @property
     def symbols(self) -> dict[str, int]:

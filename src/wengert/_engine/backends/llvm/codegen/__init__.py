@@ -1,11 +1,12 @@
 """Code generation: scheduled loops to LLVM functions.
 
-function        a graph as one LLVM function: its scheduled stages in order
-loop_nests      the loops of a fused loop nest
-elements        an expression at an index, as SIMD values
-reductions      accumulators of reductions
-straightline    small arrays in registers, without loops
-parallel_loops  loop nests split among threads
-kernel_dedup    identical loop nests, emitted once
-host_callbacks  operations that are called back in Python
+function         a graph as one LLVM function: its scheduled stages in order
+loop_nests       the loops of a fused loop nest
+elements         an expression at an index, as SIMD values
+reductions       accumulators of reductions
+straightline     small arrays in registers, without loops
+program_context  what functions need of the program they belong to (protocols)
+parallel_loops   loop nests split among threads
+kernel_dedup     identical loop nests, emitted once
+host_callbacks   operations that are called back in Python
 """

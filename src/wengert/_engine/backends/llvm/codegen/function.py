@@ -10,7 +10,7 @@ lies in one piece of memory, in which a place is used again when what it held is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -32,9 +32,7 @@ from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
 from .kernel_dedup import Alike, Written
 from .loop_nests import Nest
 from .parallel_loops import Walking
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.program import Program
+from .program_context import ProgramContext
 
 ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
 LINE = 64
@@ -52,7 +50,7 @@ class Routine:
 
     Parameters
     ----------
-    root : Program
+    context : ProgramContext
         What it belongs to; a program is its own.
     plan : Plan
 
@@ -67,15 +65,15 @@ class Routine:
         The nests of its stages, and their names.
     """
 
-    root: Program
+    context: ProgramContext
     function: Function
     module: Module
     language: Language
     threads: int | None
 
-    def __init__(self, root: Program, plan: Plan) -> None:
-        self.root, self.plan = root, plan
-        self.module, self.language, self.threads = root.module, root.language, root.threads
+    def __init__(self, context: ProgramContext, plan: Plan) -> None:
+        self.context, self.plan = context, plan
+        self.module, self.language, self.threads = context.module, context.language, context.threads
         self.long: Length = 0
         self.workspace: Length = 0
         self.nests: list[tuple[Written, str]] = []
@@ -115,7 +113,7 @@ class Routine:
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
         """A function of the runtime, as ``@name``."""
-        return self.root.runtime(name, result, arguments)
+        return self.context.runtime(name, result, arguments)
 
     # ---- the function ----------------------------------------------------------------------------
 
@@ -126,7 +124,7 @@ class Routine:
         self._status = self.function.slot("i64")
         self._head.write(f"store i64 0, ptr {self._status}")
         self._nested = {
-            stage: self.root.nested(stage)
+            stage: self.context.nested(stage)
             for stage in self.plan.stages
             if isinstance(stage, Item)
             and stage.node.op.kind == "control"
@@ -304,13 +302,13 @@ class Routine:
     def _run_walk(self, body: Section, walk: Walk) -> None:
         nest = self._alike.written(walk)
         self.nests.append((nest, nest.name))
-        self.root.needs_runtime |= nest.needs_runtime
+        self.context.needs_runtime |= nest.needs_runtime
         Walking(self, body, nest, nest.name).write()
 
     def _new_nest(self, walk: Walk) -> tuple[Nest, str]:
         nest = Nest(self.language, walk, self._stored, execution_engine.vector_bytes())
         self.language.home = self._head
-        return nest, self.root.nest_name(nest.text("nest"))
+        return nest, self.context.nest_name(nest.text("nest"))
 
     def table(self, body: Section, nest: Tabled, instead: Mapping[Any, str]) -> str:
         """What a nest is given: addresses and sizes; `instead` has others for some items."""
@@ -358,7 +356,7 @@ class Routine:
             options = step.rule.options  # type: ignore[attr-defined]
             if KERNELS[node.op.name].spares and step in self._spared:
                 options = {**options, "unused": self._spared[step]}
-            status = self.root.steps.write(
+            status = self.context.steps.write(
                 body, node.op.name, node.params, operands, results, self.number, **options
             )
             if status != "0":
@@ -383,7 +381,7 @@ class Routine:
         return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
 
     def _run_island(self, body: Section, node: Any, arrays: Sequence[Array]) -> None:
-        k = self.root.callbacks.add(node)
+        k = self.context.callbacks.add(node)
         table = self.function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
         for n, array in enumerate(arrays):
             place = body.value(f"getelementptr ptr, ptr {table}, i64 {n}")
@@ -392,7 +390,7 @@ class Routine:
 
     def call_back(self, body: Section, k: int, table: str = "null") -> str:
         """Call an island by its number; the status."""
-        slot = self.root.island_slot()
+        slot = self.context.island_slot()
         cell = body.value(f"getelementptr i64, ptr {self.frame}, i64 {slot}")
         cell = body.value(f"load ptr, ptr {cell}")
         island = body.value(f"load ptr, ptr {cell}")

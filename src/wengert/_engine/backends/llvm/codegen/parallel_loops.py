@@ -7,8 +7,6 @@ on who came first.  Little work is done by the caller alone, without asking anyb
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels.loop_helpers import kind_of, read, write
@@ -16,10 +14,8 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Item
 
 from .kernel_dedup import Written
 from .loop_nests import extent_of
+from .program_context import FunctionContext
 from .reductions import accumulator
-
-if TYPE_CHECKING:
-    from .function import Routine
 
 PART = 500_000  # the work worth a thread, in additions: some tens of microseconds
 _OVERHEAD = 4  # reading and writing an element, beside what is computed
@@ -30,7 +26,7 @@ class Walking:
 
     Parameters
     ----------
-    program : Routine
+    program : FunctionContext
     body : Section
         Of the kernel.
     nest : Written
@@ -38,7 +34,7 @@ class Walking:
         Of its function.
     """
 
-    def __init__(self, program: Routine, body: Section, nest: Written, name: str) -> None:
+    def __init__(self, program: FunctionContext, body: Section, nest: Written, name: str) -> None:
         self.program, self.body, self.nest, self.name = program, body, nest, name
 
     def write(self) -> None:

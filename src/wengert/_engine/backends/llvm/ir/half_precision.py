@@ -1,6 +1,5 @@
 """Halves: conversions of half precision, for processors that have no instructions for them.
 
-    to_half     float64 as float16, in the scalar language: rounded once
     text        the functions that LLVM calls where an instruction is missing, as a module
     SUPPLIED    their names
 
@@ -8,37 +7,13 @@ A processor with f16c converts between float16 and float32 only, one without it 
 calls functions of a compiler's library then, which no process has to hold: an address that nobody
 supplied ends the process.  They are supplied here, compiled by the same LLVM for the same
 processor, so that both sides agree on the register that a half is passed in.
-
-Rounding float64 to float32 and that to float16 is not rounding to float16: 1 + 2**-11 + 2**-40
-would become a tie on the way, and 1.  Rounded to odd on the way - an inexact result ends in a 1 -
-it is, as float32 has more than two bits beyond those of float16.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
-
-from .llvm_types import F16, F32, F64
-
-if TYPE_CHECKING:
-    from .scalar_language import Language
-    from .simd_value import Lane
 
 SUPPLIED = frozenset({"__truncsfhf2", "__truncdfhf2", "__extendhfsf2", "__extendhfdf2"})
-
-
-def to_half(s: Language, x: Lane) -> Lane:
-    """float64 as float16, rounded once."""
-    nearest = s.converted("fptrunc", x, F32)
-    back = s.converted("fpext", nearest, F64)
-    beyond = s.less(s.unary("absolute", x), s.unary("absolute", back))
-    bits = s.bits(nearest)
-    zero, one = s.constant(0, bits.dtype), s.constant(1, bits.dtype)
-    towards_zero = s.emit("sub", bits.dtype, bits, s.select(beyond, one, zero))
-    inexact = s.select(s.compare("not_equal", x, back), one, zero)
-    odd = s.emit("or", bits.dtype, towards_zero, inexact)
-    return s.converted("fptrunc", s.number(odd), F16)
 
 
 @functools.cache

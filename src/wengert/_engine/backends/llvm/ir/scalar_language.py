@@ -17,23 +17,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
-from wengert._engine.backends.llvm.vector_math import call_leaf, integer_ops
-from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
 
-from . import execution_engine, half_precision, masked_memory
+from . import execution_engine, masked_memory
 from .ir_builder import Module, Section
 from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
 from .simd_value import Lane, Pair
 
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.vector_math import complex as complexes
-else:
-    complexes = LazyModule("wengert._engine.backends.llvm.vector_math.complex")
+RuleKind = Literal["float", "integer", "complex", "to_half", "to_integer", "mixed_sign", "special"]
+# What is written in this language, by the operands it takes: vector_math and special_functions
+# register it when they are imported.
+_RULES: dict[str, Callable[..., Any]] = {}
 
 # What NumPy calls the leaves that the scalar language names otherwise.
 _UFUNC = {"abs": "absolute", "max": "maximum", "min": "minimum"}
@@ -62,6 +60,25 @@ _INTRINSIC = {
 # What depends on how many digits a dtype has.
 _OF_FORMAT = ("nextafter", "spacing")
 _PYTHON = (bool, int, float, complex)
+
+
+def rule(kind: RuleKind) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the function below it as the rule for a kind of operands (a decorator).
+
+    Parameters
+    ----------
+    kind : str
+        ``float``, ``integer`` and ``complex`` take ``(language, ufunc, result dtype, operands)``;
+        ``to_half`` (from float64) and ``to_integer`` (from floats) convert a value;
+        ``mixed_sign`` compares a signed with an unsigned integer of the same size; ``special``
+        takes ``(language, name, operands)`` of a function of scipy.special.
+    """
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        _RULES[kind] = function
+        return function
+
+    return register
 
 
 @functools.lru_cache(maxsize=4096)
@@ -188,11 +205,12 @@ class Language:
         if new.kind == "b":
             return self.compare("not_equal", x, self.constant(0, old))
         if new == F16 and old.itemsize == 8:
-            return half_precision.to_half(self, x)
+            half: Lane = _RULES["to_half"](self, x)
+            return half
         if old.kind == "f" and new.kind == "f":
             word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
         elif old.kind == "f":
-            whole: Lane = integer_ops.from_float(self, x, new)
+            whole: Lane = _RULES["to_integer"](self, x, new)
             return whole
         elif new.kind == "f":
             word = "sitofp" if old.kind == "i" else "uitofp"
@@ -305,11 +323,7 @@ class Language:
 
     def special(self, name: str, *operands: Any) -> Any:
         """A function of scipy.special."""
-        from wengert._engine.backends.llvm.special_functions import (
-            scipy_symbols,  # they are written in this language
-        )
-
-        return scipy_symbols.call(self, name, operands)
+        return _RULES["special"](self, name, operands)
 
     def where(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the condition holds, else y."""
@@ -351,7 +365,7 @@ class Language:
         if all(x.width == 0 for x in operands):
             return self.folded(ufunc, outer, operands)
         if any(type(x) is Pair for x in operands):
-            return complexes.computed(self, ufunc, outer, operands)
+            return _RULES["complex"](self, ufunc, outer, operands)
         dtype = operands[0].dtype
         if dtype == F16 and ufunc not in _OF_FORMAT:  # computed in float32, rounded once
             wide = [self.cast(x, F32) if x.dtype == F16 else x for x in operands]
@@ -361,7 +375,7 @@ class Language:
             return self.compare(ufunc, *operands)
         if dtype.kind == "f":
             return self._of_floats(ufunc, outer, operands)
-        return integer_ops.computed(self, ufunc, outer, operands)
+        return _RULES["integer"](self, ufunc, outer, operands)
 
     def folded(self, ufunc: str, outer: Dtype, operands: Any) -> Any:
         """A leaf of constants."""
@@ -379,7 +393,8 @@ class Language:
         """Truth values of pairs of one dtype."""
         floating, signed, unsigned = _COMPARE[ufunc]
         if x.dtype != y.dtype and x.dtype.kind != y.dtype.kind:  # int64 beside uint64
-            return integer_ops.compared_by_size(self, ufunc, x, y)
+            found: Lane = _RULES["mixed_sign"](self, ufunc, x, y)
+            return found
         if x.dtype.kind == "f":
             return self.emit(f"fcmp {floating}", BOOL, x, y)
         return self.emit(f"icmp {signed if x.dtype.kind == 'i' else unsigned}", BOOL, x, y)
@@ -407,8 +422,8 @@ class Language:
             return self.compare("less", bits, self.constant(0, bits.dtype))
         if ufunc.startswith("logical"):
             flags = [self.cast(v, BOOL) for v in operands]
-            return integer_ops.computed(self, ufunc, BOOL, flags)
-        return call_leaf(self, ufunc, outer, operands)
+            return _RULES["integer"](self, ufunc, BOOL, flags)
+        return _RULES["float"](self, ufunc, outer, operands)
 
     def _extreme(self, ufunc: str, x: Lane, y: Lane) -> Lane:
         """The larger or smaller; NaN if either is, and the first where they are equal."""

@@ -12,20 +12,30 @@ A constant is a lane of width 0: it fits beside any other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from .ir_builder import Section
 from .llvm_types import Dtype, in_register, of_width
 
-if TYPE_CHECKING:
-    from .ir_builder import Section
-    from .scalar_language import Language
+
+class Writer(Protocol):
+    """What writes the instructions of Python's operators (ir/scalar_language.py)."""
+
+    def unary(self, ufunc: str, x: Any) -> Any:
+        """An operation of one operand."""
+
+    def binary(self, ufunc: str, x: Any, y: Any) -> Any:
+        """An operation of two operands."""
+
+    def shifted(self, word: str, x: Any, by: Any) -> Any:
+        """Bits moved: ``shl``, ``ashr`` or ``lshr``."""
 
 
 class Operators:
     """Python's operators, as the language writes them."""
 
     __slots__ = ()
-    language: Language
+    language: Writer
 
     def __add__(self, other: Any) -> Any:
         return self.language.binary("add", self, other)
@@ -83,7 +93,7 @@ class Lane(Operators):
 
     Attributes
     ----------
-    language : Language
+    language : Writer
     section : Section or None
         Where it was computed; None for a constant.
     name : str
@@ -96,7 +106,7 @@ class Lane(Operators):
     __slots__ = ("dtype", "language", "name", "section", "width")
 
     def __init__(
-        self, language: Language, section: Section | None, name: str, dtype: Dtype, width: int
+        self, language: Writer, section: Section | None, name: str, dtype: Dtype, width: int
     ) -> None:
         self.language, self.section, self.name = language, section, name
         self.dtype, self.width = dtype, width
@@ -115,7 +125,7 @@ class Pair(Operators):
 
     Attributes
     ----------
-    language : Language
+    language : Writer
     real, imag : Lane
     dtype : numpy.dtype
         complex64 or complex128.
@@ -123,7 +133,7 @@ class Pair(Operators):
 
     __slots__ = ("dtype", "imag", "language", "real")
 
-    def __init__(self, language: Language, real: Lane, imag: Lane, dtype: Dtype) -> None:
+    def __init__(self, language: Writer, real: Lane, imag: Lane, dtype: Dtype) -> None:
         self.language, self.real, self.imag, self.dtype = language, real, imag, dtype
 
     @property

@@ -12,16 +12,13 @@ a state whose step has the number that these say.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.codegen.function import Routine, bytes_of
 from wengert._engine.backends.llvm.ir.ir_builder import Module, Section
 from wengert._engine.backends.llvm.lowering.loop_ir import Item
 from wengert._engine.control_flow.checkpoint_budget import offsets_of
 from wengert._engine.core.spec import Spec
-
-if TYPE_CHECKING:
-    from .control_flow import Loop
 
 # Numbers beyond what any loop has are all the same.  The calls leave registers as they are: they
 # stand in loops that carry numbers there.
@@ -201,7 +198,10 @@ class Leaving:
 
     Parameters
     ----------
-    loop : Loop
+    params : mapping
+        Of the loop: its slots and the length of a block.
+    state : sequence of Item
+        What the loop carries.
     routine : Routine
     section : Section
         Before the loop.
@@ -212,11 +212,16 @@ class Leaving:
     """
 
     def __init__(
-        self, loop: Loop, routine: Routine, section: Section, base: str, count: str | None
+        self,
+        params: Mapping[str, Any],
+        state: Sequence[Item],
+        routine: Routine,
+        section: Section,
+        base: str,
+        count: str | None,
     ) -> None:
-        params: Mapping[str, Any] = loop.params
         self.slots, self.block, self.count = params["slots"], params["block"], count
-        self.snapshots = Snapshots(routine, base, loop.state)
+        self.snapshots = Snapshots(routine, base, state)
         self._held, self._next, self._distance = (routine.function.slot("i64") for _ in range(3))
         for slot, value in ((self._held, 0), (self._next, 0), (self._distance, self.block)):
             section.write(f"store i64 {value}, ptr {slot}")

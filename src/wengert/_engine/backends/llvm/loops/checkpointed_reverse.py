@@ -12,9 +12,9 @@ lies in the row of its own number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from wengert._engine.backends.llvm.codegen.function import LINE, Routine, bytes_of
+from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import Length
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels import Array
@@ -27,9 +27,6 @@ from .control_flow import Carried, Loop, moved, row
 from .interrupts import Listening
 from .loop_body import Nested
 
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.program import Program
-
 _IN_REGISTERS = 1024  # bytes of a state
 
 
@@ -38,21 +35,21 @@ class Replay:
 
     Parameters
     ----------
-    root : Program
+    context : ProgramContext
     step : Item
         Of the plan.
     """
 
-    def __init__(self, root: Program, step: Item) -> None:
+    def __init__(self, context: ProgramContext, step: Item) -> None:
         self.params = params = step.node.params
         body = params["step"]
         self.fixed = len(body.inputs) - params["carried"] - params["stacked"]
-        self.step = root.body(body)
+        self.step = context.body(body)
         pulled, back = params["pulled"], params["back"]
-        self.keep = root.body(params["keep"])
+        self.keep = context.body(params["keep"])
         self.kept = self.keep.plan.outputs[params["carried"] :]
         rows = len(back.inputs) - self.fixed - params["more"] - pulled
-        self.back = Loop(root, {"body": back, "carried": pulled, "stacked": rows})
+        self.back = Loop(context, {"body": back, "carried": pulled, "stacked": rows})
         inputs = self.step.plan.inputs
         self.state = inputs[self.fixed : self.fixed + params["carried"]]
         self.sizes = [bytes_of(x) for x in self.state]

@@ -13,9 +13,10 @@ step writes what it has read, it stays in one place; a few numbers stay in regis
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.codegen.function import LINE, ON_STACK, Routine, bytes_of
+from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels import Array
@@ -26,9 +27,6 @@ from wengert._engine.core.symbolic.dim import Length
 from .checkpoint_storage import Leaving
 from .interrupts import Listening
 
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.program import Program
-
 _IN_REGISTERS = 1024  # bytes of what is carried
 _FIRST = 16384  # bytes of what grows, to begin with; one row at least
 
@@ -38,18 +36,18 @@ class Loop:
 
     Parameters
     ----------
-    root : Program
+    context : ProgramContext
     params : mapping
         Of the line: body, and how many of its inputs are carried and are rows.
     """
 
-    def __init__(self, root: Program, params: Mapping[str, Any]) -> None:
-        self.root, self.params = root, params
+    def __init__(self, context: ProgramContext, params: Mapping[str, Any]) -> None:
+        self.context, self.params = context, params
         body: Body = self.params["body"]
         self.carried = self.params["carried"]
         self.stacked = self.params.get("stacked", 0)
         self.fixed = len(body.inputs) - self.carried - self.stacked
-        self.body = root.body(body, self.fixed, self.carried)
+        self.body = context.body(body, self.fixed, self.carried)
         given = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
         total = sum(_known_bytes(x) for x in given)
         self.in_registers = self.body.is_straight and total <= _IN_REGISTERS
@@ -86,7 +84,8 @@ class Loop:
         """What writes the snapshots, if it leaves any."""
         if "loop" not in self.params:
             return None
-        return Leaving(self, routine, section, routine.result(parts[-1]).pointer, count)
+        base = routine.result(parts[-1]).pointer
+        return Leaving(self.params, self.state, routine, section, base, count)
 
 
 class Carried:
@@ -170,8 +169,8 @@ class Carried:
 class Scan(Loop):
     """A loop whose length is known before it begins."""
 
-    def __init__(self, root: Program, step: Item) -> None:
-        super().__init__(root, step.node.params)
+    def __init__(self, context: ProgramContext, step: Item) -> None:
+        super().__init__(context, step.node.params)
 
     def run(
         self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
@@ -235,9 +234,9 @@ class Scan(Loop):
 class While(Loop):
     """A loop that ends when its condition does not hold."""
 
-    def __init__(self, root: Program, step: Item) -> None:
-        super().__init__(root, step.node.params)
-        self.condition = root.body(self.params["condition"])
+    def __init__(self, context: ProgramContext, step: Item) -> None:
+        super().__init__(context, step.node.params)
+        self.condition = context.body(self.params["condition"])
 
     def place(self, total: Length) -> Length:
         """Take memory for the condition, too."""
@@ -350,16 +349,16 @@ class _Stacks:
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
 
 
-def leaving_loop(root: Program, step: Item) -> Loop:
+def leaving_loop(context: ProgramContext, step: Item) -> Loop:
     """A loop that leaves snapshots."""
-    return (Scan if step.node.params["loop"] == "scan" else While)(root, step)
+    return (Scan if step.node.params["loop"] == "scan" else While)(context, step)
 
 
 class Choice:
     """One of several bodies."""
 
-    def __init__(self, root: Program, step: Item) -> None:
-        self.branches = [root.body(b) for b in step.node.params["branches"]]
+    def __init__(self, context: ProgramContext, step: Item) -> None:
+        self.branches = [context.body(b) for b in step.node.params["branches"]]
         self.is_truth = step.operands[0].dtype.kind == "b"
         self.which = step.operands[0].dtype
         self._offset: Length = 0

@@ -10,11 +10,12 @@ A body that does nothing but arithmetic on a few numbers is written out without 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.codegen.function import ON_STACK, Routine
+from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.codegen.straightline import (
     Branches,
     Straight,
@@ -32,9 +33,6 @@ from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length, is_open, names_in
 
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.program import Program
-
 _INLINED = 600  # lines of a body that is written into its loop
 
 
@@ -43,7 +41,7 @@ class Nested(Routine):
 
     Parameters
     ----------
-    root : Program
+    context : ProgramContext
     body : Body
     name : str
         Of the function.
@@ -62,8 +60,10 @@ class Nested(Routine):
         Whether it reads all its inputs before it writes its results, and has no loops.
     """
 
-    def __init__(self, root: Program, body: Body, name: str, fixed: int, carried: int) -> None:
-        super().__init__(root, Plan(body))
+    def __init__(
+        self, context: ProgramContext, body: Body, name: str, fixed: int, carried: int
+    ) -> None:
+        super().__init__(context, Plan(body))
         self.name = name
         plan = self.plan
         pairs = zip(plan.inputs[fixed : fixed + carried], plan.outputs, strict=False)
@@ -112,7 +112,7 @@ class Nested(Routine):
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
         """The address of a constant array."""
-        return self.root.framed(self._head, self.root.constant_slot(array))
+        return self.context.framed(self._head, self.context.constant_slot(array))
 
     def memory(self, total: Length) -> str:
         """The memory that it is given."""
@@ -201,8 +201,8 @@ class Nested(Routine):
         stored = needed & self._stored
         made = Straight(self.language, stages, self._choices, self._parts, stored, self._last)
         self.language.home = self._head
-        name = self.root.nest_name(made.function.text())
-        self.root.needs_runtime |= made.needs_runtime
+        name = self.context.nest_name(made.function.text())
+        self.context.needs_runtime |= made.needs_runtime
         table = self.table(body, made, {})
         body.write(f"call void @{name}(ptr {table})")
         self.check(body, made, table)

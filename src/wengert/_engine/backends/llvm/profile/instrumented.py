@@ -52,13 +52,13 @@ class ClockedBody(Nested):
     places : list of Place
     """
 
-    root: Clocked
+    context: Clocked
 
-    def __init__(self, root: Clocked, body: Body, name: str, fixed: int, carried: int) -> None:
+    def __init__(self, context: Clocked, body: Body, name: str, fixed: int, carried: int) -> None:
         self.places: list[Place] = []
-        self.times = root.clock.cell()
+        self.times = context.clock.cell()
         self.label = body.name
-        super().__init__(root, body, name, fixed, carried)
+        super().__init__(context, body, name, fixed, carried)
 
     @property
     def choices(self) -> Mapping[Item, Branches]:
@@ -67,14 +67,14 @@ class ClockedBody(Nested):
 
     def run_stages(self, body: Section) -> None:
         """One stage after the other, each with a clock around it."""
-        self.root.clock.count(body, self.times)
+        self.context.clock.count(body, self.times)
         super().run_stages(body)
 
     def run_stage(self, body: Section, stage: Walk | Item) -> None:
         """One stage, with a clock around it."""
-        begun = self.root.clock.read(body)
+        begun = self.context.clock.read(body)
         super().run_stage(body, stage)
-        self.places.append(self.root.stopped(self, body, stage, begun))
+        self.places.append(self.context.stopped(self, body, stage, begun))
 
     def _run_straight(self, body: Section, stages: list[Any], needed: set[Item]) -> None:
         """Stages without loops; with a clock around them if they are not all."""
@@ -82,9 +82,9 @@ class ClockedBody(Nested):
             super()._run_straight(body, stages, needed)
             self.places.append(Place(None, list(stages)))
             return
-        begun, cell = self.root.clock.read(body), self.root.clock.cell()
+        begun, cell = self.context.clock.read(body), self.context.clock.cell()
         super()._run_straight(body, stages, needed)
-        self.root.clock.stop(body, cell, begun)
+        self.context.clock.stop(body, cell, begun)
         self.places.append(Place(cell, list(stages)))
 
 

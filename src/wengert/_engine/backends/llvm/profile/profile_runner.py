@@ -18,12 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.abi import is_available as entries_are_available
-from wengert._engine.backends.llvm.abi.array_layouts import layout_of
-from wengert._engine.backends.llvm.backend import Compiled, Native, entry_of
 from wengert._engine.backends.llvm.codegen.function import ON_STACK
-from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.program_cache import Kept
+from wengert._engine.backends.llvm.compiled import Compiled, entry_of, has_entry
 from wengert._engine.backends.llvm.runtime.thread_count import get_threads
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
@@ -122,16 +118,8 @@ def _measured(graph: Graph, *options: Any) -> Measured:
         return found[options]
 
 
-def timed(
-    native: Native,
-    graph: Graph,
-    values: Sequence[Any],
-    sizes: Mapping[str, int],
-    repeats: int | None,
-    call: Callable[[], object] | None,
-    overwrites: bool,
-) -> Timing | None:
-    """Where the time of a run goes; see `Backend.timed`.
+def check_timers() -> None:
+    """Refuse to measure where native code has no clock.
 
     Raises
     ------
@@ -143,13 +131,28 @@ def timed(
             "there is no clock here that native code could read. Profile with "
             f"backend='interpret'{at(user_line())}."
         )
-    specs = [n.spec for n in (*graph.inputs, *graph.variables)]
-    layouts = "".join(map(layout_of, values, specs)).replace("-", "C")
-    layouts = layouts if set(layouts) - {"C"} else ""
+
+
+def timed(
+    own: Compiled,
+    graph: Graph,
+    values: Sequence[Any],
+    sizes: Mapping[str, int],
+    repeats: int | None,
+    call: Callable[[], object] | None,
+    threads: int | None,
+    layouts: str,
+) -> Timing | None:
+    """Where the time of a run goes; see `Backend.timed`.
+
+    Parameters
+    ----------
+    own : Compiled
+        What every call runs.
+    threads, layouts
+        As for `Program`: what it was compiled for.
+    """
     try:
-        own = native.compiled(graph, layouts)
-        if overwrites and graph.updates and not layouts and _has_entries(own.program):
-            own = native.overwriting(graph)
         given, taken = values, own.program.overwritten.values()
         values = [np.array(v) if k in taken else v for k, v in enumerate(given)]
 
@@ -157,7 +160,7 @@ def timed(
             for k in taken:
                 values[k][...] = given[k]
 
-        options = native.threads, layouts, bool(own.program.overwritten)
+        options = threads, layouts, bool(own.program.overwritten)
         flat = _measured(graph, *options, False)
         others = [_runner(own, values, sizes), *([] if call is None else [call])]
         reading, rounds = flat.read(values, sizes, repeats, begin, others)
@@ -176,7 +179,7 @@ def timed(
     held = int(reading.peak) + (stack if on_stack else 0)
     around = reading.around - (reading.outer - reading.inner) * len(flat.program.places)
     return Timing(
-        backend=native.name,
+        backend="llvm",
         seconds=whole(steps, around, rounds),
         plain=float(undisturbed([one[-1] for one in rounds])),
         runs=reading.runs,
@@ -185,17 +188,12 @@ def timed(
         peak=held + outputs,
         inputs=sum(np.asarray(v).nbytes for v in values),
         outputs=outputs,
-        threads=native.threads or get_threads(),
+        threads=threads or get_threads(),
         sizes=dict(sizes),
     )
 
 
 # ---- running -------------------------------------------------------------------------------------
-
-
-def _has_entries(program: Program | Kept) -> bool:
-    """Whether Python can call it as it calls its own functions."""
-    return entries_are_available() and not any(program.counts)
 
 
 def _runner(
@@ -206,7 +204,7 @@ def _runner(
     def missed(*_: Any) -> Any:
         return _MISSED
 
-    entry = entry_of(compiled, missed, missed) if _has_entries(compiled.program) else None
+    entry = entry_of(compiled, missed, missed) if has_entry(compiled.program) else None
 
     def slowly() -> object:
         found = compiled.run(values, sizes)

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.kernels import is_served
 from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Map, Reduce
 from wengert._engine.backends.llvm.lowering.registry import line_of
+from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.llvm.schedule.fusion import Walk, role_of, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import flops_of
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.program import Program
 
 
 @dataclass(frozen=True)

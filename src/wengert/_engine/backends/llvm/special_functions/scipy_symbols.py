@@ -39,7 +39,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
     part_of,
 )
 from wengert._engine.backends.llvm.ir.memory_access import load, store
-from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value
+from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value, rule
 from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
 from wengert._engine.backends.llvm.runtime import library_symbols
 from wengert._engine.backends.llvm.vector_math import call_leaf, has_leaf
@@ -83,6 +83,7 @@ class Target(NamedTuple):
     results: tuple[Dtype, ...]
 
 
+@rule("special")
 def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
     """A function of scipy.special; several results are a tuple.
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import Any
 
-from . import leaf
 from .polynomial_evaluation import horner, polynomial
+from .registry import leaf
 
 # erf(x) / x - 1, of x*x <= 1.
 _NEAR = {

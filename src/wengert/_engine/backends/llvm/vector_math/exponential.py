@@ -16,8 +16,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from . import leaf
 from .polynomial_evaluation import polynomial
+from .registry import leaf
 
 # (e**r - 1 - r) / r**2 for |r| <= 0.34658; relative to e**r - 1 within 2**-61.5 and 2**-31.0.
 _EXP = {

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from . import leaf
 from .lane_loops import repeat
+from .registry import leaf
 
 
 def _format(x: Any) -> tuple[int, int]:

@@ -21,10 +21,10 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 
-from . import leaf
 from .exponential import clipped, power_of_two, rounded, times_power
 from .polynomial_evaluation import horner
 from .power import log2_in_two_parts
+from .registry import leaf
 
 # gamma(2 + t) for |t| <= 1/2.
 _GAMMA = (

@@ -7,17 +7,16 @@ again and again would.  LLVM leaves these cases undefined, so they are chosen aw
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F32, F64, I64, Dtype
+from wengert._engine.backends.llvm.ir.scalar_language import Language, rule
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
-from . import call_leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.scalar_language import Language
+from .conversions import to_integer
+from .registry import call_leaf
 
 _PLAIN = {
     "add": "add",
@@ -39,6 +38,7 @@ _OF_TRUTH = {
 }
 
 
+@rule("integer")
 def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) -> Any:
     """A leaf of whole numbers or truth values, in the dtype of NumPy's loop."""
     x = operands[0]
@@ -67,37 +67,7 @@ def has_rule(ufunc: str) -> bool:
     return ufunc in _RULES or ufunc in _PLAIN or ufunc in _OF_TRUTH or ufunc == "logical_not"
 
 
-def from_float(s: Language, x: Lane, dtype: Dtype) -> Any:
-    """Floating-point numbers as whole numbers, towards zero; what is outside as x86 does.
-
-    LLVM's plain conversion is undefined outside; NumPy's there is what the machine gives: the
-    smallest int32 or int64, of which smaller dtypes keep the low bits.
-    """
-    wide: Dtype
-    if dtype.itemsize == 8 or dtype.str[1:] == "u4":
-        wide, low = I64, -9223372036854775808.0
-    else:
-        wide, low = np.dtype(np.int32), -2147483648.0
-    if x.dtype.itemsize < 4:
-        x = s.cast(x, np.dtype(np.float32))
-    if dtype.str[1:] == "u8":
-        return _to_uint64(s, x)
-    inside = s.binary("logical_and", s.less_equal(low, x), s.less(x, -low))
-    whole = s.converted("fptosi", s.where(inside, x, 0.0), wide)
-    smallest = int(np.iinfo(wide).min)
-    return s.cast(s.select(inside, whole, s.constant(smallest, wide)), dtype)
-
-
-def _to_uint64(s: Language, x: Lane) -> Any:
-    half = 9223372036854775808.0
-    signed = from_float(s, x, I64)
-    upper = from_float(s, x - half, I64)
-    flipped = s.emit("xor", I64, upper, s.constant(np.iinfo(np.int64).min, I64))
-    large = s.less_equal(half, x)
-    chosen = s.select(large, flipped, signed)
-    return s.cast(chosen, np.dtype(np.uint64))
-
-
+@rule("mixed_sign")
 def compared_by_size(s: Language, ufunc: str, x: Lane, y: Lane) -> Lane:
     """Truth values of a signed and an unsigned number of one size, by what they are worth."""
     signed, other = (x, y) if x.dtype.kind == "i" else (y, x)
@@ -258,7 +228,7 @@ def _divide(s: Language, x: Lane, y: Lane) -> Any:
 
 
 def _reciprocal(s: Language, x: Lane) -> Any:
-    return from_float(s, s.binary("divide", 1.0, s.cast(x, F64)), x.dtype)
+    return to_integer(s, s.binary("divide", 1.0, s.cast(x, F64)), x.dtype)
 
 
 def _unsigned(s: Language, x: Lane) -> Lane:

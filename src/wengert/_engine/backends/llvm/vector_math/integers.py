@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import leaf
 from .lane_loops import repeat
+from .registry import leaf
 
 
 @leaf("gcd")

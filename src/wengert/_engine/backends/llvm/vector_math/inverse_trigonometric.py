@@ -11,14 +11,13 @@ Measured errors: arcsin 1.6, arccos 1.2, arctan 1.3, arctan2 1.4 units in the la
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import leaf
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+
 from .polynomial_evaluation import horner, polynomial
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.scalar_language import Language
-    from wengert._engine.backends.llvm.ir.simd_value import Lane
+from .registry import leaf
 
 # (arctan(t) - t) / t**3 in t**2, t to 1.  Errors 2**-56.9 and 2**-28.0.
 # The sixth for float32 is moved by one unit, so that arctan(1) is pi/4 rounded.

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import leaf
 from .polynomial_evaluation import polynomial
+from .registry import leaf
 
 
 class Format(NamedTuple):

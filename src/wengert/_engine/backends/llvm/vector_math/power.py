@@ -23,10 +23,10 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 
-from . import leaf
 from .exponential import clipped, power_of_two, rounded, times_power
 from .logarithms import FORMATS, split
 from .polynomial_evaluation import polynomial
+from .registry import leaf
 
 # (artanh(s) / s - 1 - z / 3) / z**2 for z = s**2 <= 0.02944; z**2 times it within 2**-66.2.
 _ARTANH = (

@@ -17,16 +17,13 @@ lane.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL
+from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
 from .float_parts import any_of, flipped, nearest_whole, rounding, sign_of, to_top
 from .payne_hanek import exact_quarters
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.scalar_language import Language
 
 # From here on the quick way would lose accuracy.
 _HUGE = {8: 2.0**30, 4: 2.0**17}

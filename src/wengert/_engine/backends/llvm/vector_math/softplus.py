@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import leaf
 from .polynomial_evaluation import polynomial
+from .registry import leaf
 
 # log1p(e) / e, of 2 e - 1.
 _SOFT = {

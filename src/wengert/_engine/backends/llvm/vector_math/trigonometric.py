@@ -10,16 +10,15 @@ Measured errors: sin and cos 1.7, tan 1.5 units in the last place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from . import leaf
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+
 from .float_parts import flipped, sign_of, to_top
 from .polynomial_evaluation import horner
 from .range_reduction import less_pi, less_quarter
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.scalar_language import Language
-    from wengert._engine.backends.llvm.ir.simd_value import Lane
+from .registry import leaf
 
 # (sin(r) - r) / r**3 in r**2, r to pi/2.  Errors 2**-57.7 and 2**-27.2.
 _SINE = {

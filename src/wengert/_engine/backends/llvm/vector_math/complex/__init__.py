@@ -13,15 +13,13 @@ Branch cuts, signed zeros and infinities follow Annex G of C99, as NumPy does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, C128, Dtype, part_of
+from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
 
 from . import arithmetic, comparisons, exponential, trigonometric
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.scalar_language import Language
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {**exponential.FUNCTIONS, **trigonometric.FUNCTIONS}
 

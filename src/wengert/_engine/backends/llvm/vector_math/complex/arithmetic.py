@@ -7,13 +7,11 @@ Nothing is fused, so z * conj(z) is real.  Quotients are R. L. Smith's (Algorith
 from __future__ import annotations
 
 from math import nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import part_of
+from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value
 from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.scalar_language import Language
 
 _LARGEST = 100  # NumPy multiplies for whole exponents below it
 
@@ -93,10 +91,6 @@ def whole_exponent(y: Pair) -> int | None:
     """The exponent, if it is a constant, whole, and small enough for products."""
     if y.width:
         return None
-    from wengert._engine.backends.llvm.ir.scalar_language import (
-        constant_value,  # the language computes pairs here
-    )
-
     value = complex(constant_value(y))
     if value.imag or abs(value.real) >= _LARGEST or value.real != int(value.real):
         return None

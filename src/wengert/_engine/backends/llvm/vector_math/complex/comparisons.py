@@ -7,12 +7,10 @@ the imaginary parts.  A number of which a part is NaN is neither less nor greate
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.scalar_language import Language
 
 Rule = Callable[..., Any]
 

@@ -1,0 +1,77 @@
+"""What the code generators of functions need of the program they belong to.
+
+ProgramContext     a program: its module, the functions it shares, its frame and its callbacks
+FunctionContext    a function of it, as the calls of loop nests see it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from wengert._engine.backends.llvm.ir.ir_builder import Module, Section
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.kernels import Steps
+from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Length
+
+from .host_callbacks import Islands
+
+
+class ProgramContext(Protocol):
+    """The program that functions are written for (program.py)."""
+
+    module: Module
+    language: Language
+    threads: int | None
+    steps: Steps
+    callbacks: Islands
+    needs_runtime: bool
+
+    def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        """Declare a function of the runtime; returns ``@name``."""
+
+    def framed(self, section: Section, slot: int, kind: str = "ptr") -> str:
+        """Load the content of a slot of the frame."""
+
+    def constant_slot(self, array: np.ndarray[Any, Any]) -> int:
+        """The slot of the frame that holds the address of a constant array."""
+
+    def island_slot(self) -> int:
+        """The slot of the frame that holds the entry of host callbacks."""
+
+    def nest_name(self, text: str) -> str:
+        """The name of the loop nest with this code; equal ones are written once."""
+
+    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Any:
+        """The function of a loop body or branch, written at its first use."""
+
+    def nested(self, step: Item) -> Any:
+        """A loop or conditional whose bodies are written."""
+
+
+class FunctionContext(Protocol):
+    """A function that calls loop nests (function.py)."""
+
+    module: Module
+    language: Language
+    threads: int | None
+    long: Length
+
+    def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
+        """Declare a function of the runtime; returns ``@name``."""
+
+    def number(self, length: Length) -> str:
+        """A length as an LLVM operand."""
+
+    def pointer(self, item: Item) -> str:
+        """The address of a stored item."""
+
+    def table(self, body: Section, nest: Any, instead: Mapping[Any, str]) -> str:
+        """The argument table of a loop nest."""
+
+    def check(self, body: Section, nest: Any, table: str) -> None:
+        """Return early if a loop nest has failed."""

@@ -1,0 +1,127 @@
+"""Compiled: the program of one graph as machine code in memory, and its entry for Python.
+
+Compiled    runs the kernel with values of inputs and variables
+entry_of    a builtin function that calls it
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.backends.llvm.abi import is_available, make_entry
+from wengert._engine.backends.llvm.abi.array_layouts import layout_of
+from wengert._engine.backends.llvm.abi.ports import Port
+from wengert._engine.backends.llvm.abi.shared_routines import LARGE
+from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.affine import size_of
+from wengert._engine.backends.llvm.program_cache import Kept, images_of
+from wengert._engine.backends.llvm.runtime.pooled_arrays import handler
+from wengert._engine.core.symbolic.dim import replaced
+
+if TYPE_CHECKING:  # most calls need a cached program only
+    from wengert._engine.backends.llvm.program import Program
+
+_KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
+
+
+class Compiled:
+    """The program of one graph, in memory.
+
+    Attributes
+    ----------
+    program : Program or Kept
+    code : Code
+    """
+
+    def __init__(self, program: Program | Kept) -> None:
+        images, self.program = images_of(program)
+        self.code = execution_engine.Code(images, self.program.symbols)
+        self._kernel = _KERNEL(self.code.address("kernel"))
+
+    def run(self, values: Sequence[Any], sizes: Mapping[str, int]) -> list[Any] | None:
+        """The results for values of inputs and variables; None where there are none."""
+        program = self.program
+        frame = np.zeros(max(program.slots, 1), np.int64)
+        held = []
+        for value, port in zip(values, program.inputs, strict=True):
+            array = _in_order(value, port)
+            held.append(array)
+            frame[port.slot] = array.ctypes.data
+            if port.strided:
+                frame[port.slot + 1 : port.slot + 1 + array.ndim] = array.strides
+        for name, slot in zip(program.sizes, program.size_slots, strict=True):
+            frame[slot] = sizes[name]
+        results = []
+        for port in program.outputs:
+            shape = tuple(replaced(n, sizes) for n in port.spec.shape)
+            array = np.empty(shape, port.spec.dtype)
+            results.append(array)
+            frame[port.slot] = array.ctypes.data
+        for slot, array in program.constants:
+            frame[slot] = array.ctypes.data
+        try:
+            status = self._kernel(frame.ctypes.data)
+        except SystemError as error:  # SciPy has raised, as it was asked to by seterr
+            if error.__cause__ is None:
+                raise
+            raise error.__cause__ from None
+        if status == RAISED:
+            raise program.callbacks.take_error()
+        if status:
+            return None
+        found = iter([r if r.ndim else r[()] for r in results])
+        return [
+            tuple([next(found) for _ in range(n)]) if n else next(found) for n in program.counts
+        ]
+
+
+def _in_order(value: Any, port: Port) -> Any:
+    """A value as its port wants it, copied if it lies otherwise."""
+    array = np.asarray(value, port.spec.dtype)
+    if port.strided and layout_of(array, port.spec) != "-":
+        return array
+    return np.require(array, port.spec.dtype, ["F" if port.fortran else "C", "A"])
+
+
+def has_entry(program: Program | Kept) -> bool:
+    """Whether Python can call it as one of its own functions."""
+    return is_available() and not any(program.counts)
+
+
+def entry_of(
+    compiled: Compiled,
+    miss: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    gate: Any = None,
+    symbol: str = "entry",
+) -> Callable[..., Any]:
+    """The entry of a program in memory; see `Native.entry`."""
+    program = compiled.program
+
+    def failed(*args: Any) -> Any:
+        return otherwise(*args)
+
+    def island_error() -> None:
+        raise program.callbacks.take_error()
+
+    return make_entry(
+        program,
+        compiled.code,
+        miss,
+        failed,
+        island_error,
+        handler=handler() if _may_be_large(program) else None,
+        gate=gate,
+        symbol=symbol,
+    )
+
+
+def _may_be_large(program: Program | Kept) -> bool:
+    """Whether a result may be as large as those whose memory is recycled."""
+    sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
+    return any(type(n) is not int or n >= LARGE for n in sizes)

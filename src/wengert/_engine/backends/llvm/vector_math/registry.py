@@ -1,0 +1,154 @@
+"""Functions of SIMD values by NumPy's names: `leaf` registers one, `call_leaf` calls it.
+
+A function is written in the scalar language for lanes of one dtype, float32 or float64, and
+registered under NumPy's name:
+
+    @leaf("exp")
+    def exp(s, x):
+        ...
+
+It has no branches, so that lanes do not diverge: it consists of the operators of lanes, `s.where`,
+`s.fma`, `s.bits`, `s.number`, `s.table`, `s.cast`, and other such functions.  It is emitted once
+per process for each dtype and width, as one LLVM function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_register, of_width, suffix
+from wengert._engine.backends.llvm.ir.scalar_language import Language, rule
+from wengert._engine.backends.llvm.ir.simd_value import Lane
+
+# Where each leaf is; a program needs few of them, so the file is imported when one is asked for.
+_HOMES: dict[str, str] = {
+    name: home
+    for home, names in {
+        "trigonometric": "sin cos tan",
+        "erf": "erf bell erfc gelu",
+        "exponential": "exp exp2 expm1",
+        "gamma": "gamma gammaln",
+        "hyperbolic": "tanh sech_squared sinh cosh",
+        "inverse_trigonometric": "arcsin arccos arctan arctan2",
+        "inverse_hyperbolic": "arcsinh arccosh arctanh",
+        "logarithms": "log log2 log10 log1p",
+        "float_decomposition": "sign heaviside nextafter spacing ldexp fmod remainder "
+        "floor_divide hypot",
+        "power": "power cbrt",
+        "softplus": "softplus log_sigmoid",
+        "integers": "gcd whole_power",
+    }.items()
+    for name in names.split()
+}
+# For a name the function, the names it serves together, and which of them this is; -1 if alone.
+_LEAVES: dict[str, tuple[Callable[..., Any], tuple[str, ...], int]] = {}
+# For a function's name, and the processor's features, the parts of a module that it needs.
+_TEXTS: dict[tuple[str, str], dict[str, str]] = {}
+
+# How a leaf's function is marked; the program says what `leaf` means (see Module.attributes).
+ATTRIBUTES = "#0"
+
+
+def leaf(*names: str, together: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Enter the function below it as a leaf under NumPy's names (a decorator).
+
+    Parameters
+    ----------
+    *names : str
+        The function is called as ``function(s, *lanes)``, all lanes of the same dtype, float32 or
+        float64 (an operand that NumPy wants as a whole number excepted), and returns a lane.
+    together : bool
+        It returns a tuple, with a lane for each name: functions that have most of the work in
+        common. Who needs several of them at one place pays once.
+    """
+
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        for k, name in enumerate(names):
+            _LEAVES[name] = (function, names, k) if together else (function, (name,), -1)
+        return function
+
+    return enter
+
+
+def has_leaf(name: str) -> bool:
+    """Whether there is a leaf of that name."""
+    return name in _LEAVES or name in _HOMES
+
+
+def _entry(name: str) -> tuple[Callable[..., Any], tuple[str, ...], int]:
+    """What is known of a leaf."""
+    if name not in _LEAVES and name in _HOMES:
+        import_module(f".{_HOMES[name]}", __package__)
+    return _LEAVES[name]
+
+
+@rule("float")
+def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) -> Lane:
+    """A call of a leaf's function, which the module is given if it lacks it.
+
+    Raises
+    ------
+    KeyError
+        There is no such leaf.
+    """
+    lanes, section, width = s.together(*operands)
+    _, names, position = _entry(name)
+    kinds = [of_width(in_register(x.dtype), width) for x in lanes]
+    result = of_width(in_register(outer), width)
+    ends = "".join(suffix(in_register(x.dtype), width) for x in lanes)
+    full = f"leaf.{'.'.join(names)}{ends}"
+    if full not in s.module:
+        s.module.include(_parts_of(full, name, outer, [x.dtype for x in lanes], width))
+    listed = ", ".join(f"{k} {x.name}" for k, x in zip(kinds, lanes, strict=True))
+    if position < 0:
+        s.module.count_call(full)
+        return s.lane(section, f"call {result} @{full}({listed})", outer, width)
+    several = _several(result, names)
+    key = section, full, listed
+    if key not in s.calls:
+        s.module.count_call(full)
+        s.calls[key] = section.value(f"call {several} @{full}({listed})")
+    return s.lane(section, f"extractvalue {several} {s.calls[key]}, {position}", outer, width)
+
+
+def _several(result: str, names: Sequence[str]) -> str:
+    """LLVM's type of several results."""
+    return "{" + ", ".join([result] * len(names)) + "}"
+
+
+def _parts_of(
+    full: str, name: str, outer: Dtype, dtypes: Sequence[Dtype], width: int
+) -> dict[str, str]:
+    key = (
+        full,
+        execution_engine.features(),
+    )  # leaves may use instructions that not all processors have
+    if key not in _TEXTS:
+        make, names, position = _entry(name)
+        module = Module()
+        s = Language(module)
+        kinds = [of_width(in_register(d), width) for d in dtypes]
+        arguments = [(kind, f"x{i}") for i, kind in enumerate(kinds)]
+        result = of_width(in_register(outer), width)
+        several = result if position < 0 else _several(result, names)
+        function = Function(module, full, arguments, several, ATTRIBUTES)
+        s.home = function.body
+        operands = [Lane(s, function.body, f"%x{i}", d, width) for i, d in enumerate(dtypes)]
+        made = make(s, *operands)
+        found = [s.widened(s.cast(x, outer), width) for x in (made if position >= 0 else (made,))]
+        if position < 0:
+            function.body.write(f"ret {result} {found[0].name}")
+        else:
+            whole = "poison"
+            for k, x in enumerate(found):
+                whole = function.body.value(
+                    f"insertvalue {several} {whole}, {result} {x.name}, {k}"
+                )
+            function.body.write(f"ret {several} {whole}")
+        module.add(function)
+        _TEXTS[key] = module.parts
+    return _TEXTS[key]
