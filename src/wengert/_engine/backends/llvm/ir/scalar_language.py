@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -65,20 +65,11 @@ _PYTHON = (bool, int, float, complex)
 def rule(kind: RuleKind) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the function below it as the rule for a kind of operands (a decorator).
 
-    Parameters
-    ----------
-    kind : str
-        ``float``, ``integer`` and ``complex`` take ``(language, ufunc, result dtype, operands)``;
-        ``to_half`` (from float64) and ``to_integer`` (from floats) convert a value;
-        ``mixed_sign`` compares a signed with an unsigned integer of the same size; ``special``
-        takes ``(language, name, operands)`` of a function of scipy.special.
+    ``float``, ``integer``, ``complex``: ``(language, ufunc, result dtype, operands)``;
+    ``to_half``, ``to_integer``: conversions; ``mixed_sign``: comparisons of a signed with an
+    unsigned integer of the same size; ``special``: functions of scipy.special.
     """
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        _RULES[kind] = function
-        return function
-
-    return register
+    return lambda function: _RULES.setdefault(kind, function)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -205,13 +196,11 @@ class Language:
         if new.kind == "b":
             return self.compare("not_equal", x, self.constant(0, old))
         if new == F16 and old.itemsize == 8:
-            half: Lane = _RULES["to_half"](self, x)
-            return half
+            return cast("Lane", _RULES["to_half"](self, x))
         if old.kind == "f" and new.kind == "f":
             word = "fpext" if new.itemsize > old.itemsize else "fptrunc"
         elif old.kind == "f":
-            whole: Lane = _RULES["to_integer"](self, x, new)
-            return whole
+            return cast("Lane", _RULES["to_integer"](self, x, new))
         elif new.kind == "f":
             word = "sitofp" if old.kind == "i" else "uitofp"
         elif new.itemsize == old.itemsize and old.kind != "b":
@@ -393,8 +382,7 @@ class Language:
         """Truth values of pairs of one dtype."""
         floating, signed, unsigned = _COMPARE[ufunc]
         if x.dtype != y.dtype and x.dtype.kind != y.dtype.kind:  # int64 beside uint64
-            found: Lane = _RULES["mixed_sign"](self, ufunc, x, y)
-            return found
+            return cast("Lane", _RULES["mixed_sign"](self, ufunc, x, y))
         if x.dtype.kind == "f":
             return self.emit(f"fcmp {floating}", BOOL, x, y)
         return self.emit(f"icmp {signed if x.dtype.kind == 'i' else unsigned}", BOOL, x, y)
@@ -413,10 +401,9 @@ class Language:
             return x
         if ufunc == "isnan":
             return self.emit("fcmp uno", BOOL, x, x)
-        if ufunc == "isinf":
-            return self.compare("equal", self.unary("absolute", x), self.cast(np.inf, x.dtype))
-        if ufunc == "isfinite":
-            return self.compare("less", self.unary("absolute", x), self.cast(np.inf, x.dtype))
+        if ufunc in ("isinf", "isfinite"):
+            word = "equal" if ufunc == "isinf" else "less"
+            return self.compare(word, self.unary("absolute", x), self.cast(np.inf, x.dtype))
         if ufunc == "signbit":
             bits = self.bits(x)
             return self.compare("less", bits, self.constant(0, bits.dtype))
