@@ -1,25 +1,25 @@
-# Every command of this project; needs make, and Python 3.11 or newer as `python3`
-# (or `make PYTHON=python3.12 ...`).  The environments are made on first use and made again
+# All commands of this project (CONTRIBUTING.md).  Python 3.11 or newer is needed as `python3`
+# (or `make PYTHON=python3.12 ...`).  Virtual environments are created at first use and recreated
 # when pyproject.toml changes.
 #
 #   make demo      train on scikit-learn's digits and show the graph (examples/digits.py)
-#   make examples  run every example in full
+#   make examples  run all examples
 #   make test      lint, layers, types, tests and documentation: what CI runs
 #   make quick     lint, layers and a few cases of each test: a minute
 #   make test-all  what `make test` runs, with the slow tests
-#   make test-durations  run the tests, and write down how long they took (tests/durations.json)
+#   make test-durations  run the tests and record their durations (tests/durations.json)
 #   make test-oldest  a broad selection with the oldest NumPy, SciPy, llvmlite and optree
 #                  that pyproject.toml allows (part of the two above); OLDEST_PYTHON=python3.12 where
 #                  `python3` is newer than these versions know
-#   make bench     measure beside the peers, on one thread and on all, and write the pages (an hour
+#   make bench     run the benchmarks, on one thread and on all, and render their pages (an hour
 #                  or two; downloads PyTorch and JAX into .venv-bench); for some suites only:
 #                  `make bench BENCH_OPTIONS="--only native --one-thread"`
-#   make guard     hot paths against what they cost when it was last written down (a minute);
-#                  `make guard-update` writes down what they cost now
+#   make guard     costs of hot paths compared with stored ones (a minute);
+#                  `make guard-update` stores the present ones
 #   make gradbench GradBench's own evals against wengert: GRADBENCH=path of a checkout of it
-#   make docs      write the generated pages, then run every code block and docstring example
-#   make lint      ruff alone; `make format` repairs what it can
-#   make clean     remove the environments and every cache
+#   make docs      generate pages, then run all code blocks and docstring examples
+#   make lint      ruff; `make format` fixes what it can
+#   make clean     remove environments and caches
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -28,13 +28,13 @@ OLDEST := .venv-oldest/bin
 OLDEST_PYTHON ?= $(PYTHON)
 PYTENSOR := .venv-pytensor/bin
 
-# How many processes the tests are divided among.
+# Number of test processes.
 PROCESSES ?= 2
-# Small products gain nothing from threads, and lose much where the cores are busy.
+# Small matrix products do not gain from threads, and are slow with them on busy cores.
 quick test test-all test-oldest test-durations: export OPENBLAS_NUM_THREADS ?= 1
 
-# Modules are compiled when they are first imported, and kept: pip, which would compile all of them,
-# takes twice the time, and a process that keeps none pays for each import again.
+# Bytecode is compiled at first import and cached: with pip's compilation installing takes twice as
+# long, and without a cache each process compiles again.
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := -m pip install --quiet --disable-pip-version-check --no-compile
 
@@ -105,7 +105,7 @@ clean:
 	rm -rf .import_linter_cache .hypothesis src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp marks an environment as complete, so that an interrupted install is repeated.
+# The file `ready` marks an environment as complete, so that an interrupted install is repeated.
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "wengert needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -128,7 +128,7 @@ clean:
 	@$(BENCH)/python $(INSTALL) -e '.[bench]'
 	@touch $@
 
-# PyTensor alone, whose pins are not ours; the benchmarks run it as a process (native/elsewhere.py).
+# PyTensor has its own environment, since it pins other versions (benchmarks/native/elsewhere.py).
 .venv-pytensor/ready: pyproject.toml
 	@echo "preparing .venv-pytensor (once)"
 	@$(PYTHON) -m venv .venv-pytensor
