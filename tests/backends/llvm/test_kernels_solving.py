@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import wengert  # noqa: F401 - enters the operations
+import wengert as wg
 from wengert._engine.core.op import lookup
+from wengert.scipy.linalg.lu_cho_solve import exchanges
 
 from .kernel_driver import Compiled, agree, run
 
@@ -174,3 +175,11 @@ def test_sizes_that_are_not_known():
         assert eigh([y.ctypes.data for y in (a, w, v)], sizes) == 0
         agree(w, np.linalg.eigh(a)[0])
         agree(np.abs(v), np.abs(np.linalg.eigh(a)[1]), 1e-9)
+
+
+@pytest.mark.parametrize("order", [[0, 5, 1], [0, -1, 2], [0, 10**9, 1]])
+def test_an_order_without_such_a_row_is_refused(order):
+    compiled = wg.jit(exchanges)
+    assert np.array_equal(compiled(np.array([1, 2, 0])), [1, 2, 2])
+    with pytest.raises(wg.WengertError, match="not in list"):
+        compiled(np.array(order))

@@ -24,7 +24,7 @@ def entered_by(package, registry, home_of):
 
 
 def test_every_kernel_is_found():
-    assert entered_by(kernels, kernel_call.KERNELS, lambda k: k.write) == index.HOMES
+    assert entered_by(kernels, kernel_call.KERNELS, lambda k: k.write) == index.KERNEL_MODULES
 
 
 def test_every_leaf_is_found():

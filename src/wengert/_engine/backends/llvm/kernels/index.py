@@ -1,16 +1,15 @@
-"""Homes: in which file of this folder the kernel of an operation is.
+"""The module of this folder that has the kernel of an operation.
 
-    HOMES    the file, by the name of the operation
+    KERNEL_MODULES    the module, by the name of the operation
 
-A program needs few of them, so a file is imported when a line is looked at that it may serve; this
-table is all that is known of the others.
+Kernels are imported lazily: a program needs few of them.
 """
 
 from __future__ import annotations
 
-HOMES: dict[str, str] = {
-    name: home
-    for home, names in {
+KERNEL_MODULES: dict[str, str] = {
+    name: module
+    for module, names in {
         "check": "accepted",
         "linalg.banded_solve": "interpolate.banded",
         "conv.conv1d_full": "slide convolve",
@@ -28,7 +27,7 @@ HOMES: dict[str, str] = {
         "concatenate": "stack concatenate roll",
         "random.keys": "random_split random_fold",
         "conv.pooling": "sum_pool sum_pool_adjoint max_pool max_pool_tangent max_pool_adjoint",
-        "linalg.toeplitz_solve": "linalg.toeplitz_solve linalg.exchanges",
+        "linalg.toeplitz_solve": "linalg.toeplitz_solve",
         "gemm.matmul": "matmul dot einsum strong_einsum",
         "linalg.matrix_functions": "linalg.square_root linalg.logarithm linalg.matrix_sign",
         "linalg.schur": "linalg.schur_form linalg.schur_rotation",

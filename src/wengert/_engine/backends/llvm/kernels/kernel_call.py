@@ -25,7 +25,7 @@ from wengert._engine.backends.llvm.runtime import blas_threads, runtime_library
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.symbolic.dim import Dim, Length, Quotient, names_in
 
-from .index import HOMES
+from .index import KERNEL_MODULES
 from .parallel_tasks import called_by_team, word
 
 ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
@@ -412,6 +412,8 @@ def kernel(
     """Enter the function below it as the kernel of an operation (a decorator)."""
 
     def enter(write: Callable[[Call], None]) -> Callable[[Call], None]:
+        other = KERNELS[name].write.__module__ if name in KERNELS else write.__module__
+        assert other == write.__module__, f"{name} has a kernel in {other}"
         KERNELS[name] = Kernel(write, strided, serves, spares)
         return write
 
@@ -420,13 +422,13 @@ def kernel(
 
 def _kernel_of(name: str) -> Kernel | None:
     """The kernel of an operation, if there is one."""
-    if name not in KERNELS and name in HOMES:
-        import_module(f".{HOMES[name]}", __package__)
+    if name not in KERNELS and name in KERNEL_MODULES:
+        import_module(f".{KERNEL_MODULES[name]}", __package__)
     return KERNELS.get(name)
 
 
 def is_served(node: Any) -> bool:
-    """Whether there is a kernel for a line of a graph; what has none is an island."""
+    """Whether there is a kernel for a line of a graph; without one it is a host callback."""
     found = _kernel_of(node.op.name)
     if found is None:
         return False

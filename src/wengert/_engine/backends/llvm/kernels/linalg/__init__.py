@@ -3,12 +3,12 @@
 lapack                 what the kernels that call LAPACK share
 lu_solve               linear systems, inverses, determinants
 cholesky_qr            Cholesky, QR and LU factorizations
-packed_factors         LU factors as a value, and solving with them
+packed_factors         LU factors as a value, solving with them, row permutations
 cholesky_vjp           the backward pass of the Cholesky factorization
 eigen_svd              eigenvalues and singular values
 structured_solve       systems with banded and positive definite matrices
 banded_solve           systems with banded matrices
-toeplitz_solve         Toeplitz systems (Levinson's recursion); row permutations
+toeplitz_solve         Toeplitz systems (Levinson's recursion)
 sylvester              Sylvester's equation
 schur                  Schur decompositions, and the derivative of their unitary factors
 expm                   the matrix exponential

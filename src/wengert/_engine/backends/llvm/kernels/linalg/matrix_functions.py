@@ -16,6 +16,7 @@ so does a matrix without a sign: the interpreter looks at it as SciPy does.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,16 @@ _CLOSE = 1e-8  # a change after which one more step has all digits
 
 def _is_served(node: Any) -> bool:
     return not may_be_empty(node) and fortran_calls.is_of_blas(node.spec.dtype)
+
+
+def _is_small(limit: int) -> Callable[[Any], bool]:
+    """Matrices of up to `limit` rows: SciPy is faster for larger ones (benchmarks/callbacks.py)."""
+
+    def serves(node: Any) -> bool:
+        n = node.spec.shape[-1]
+        return type(n) is int and n <= limit and _is_served(node)
+
+    return serves
 
 
 class _Triangle:
@@ -122,7 +133,7 @@ class _Triangle:
             write(t, place(call, t, to, [i, j]), call.language.cast(real, to.dtype))
 
 
-@kernel("linalg.square_root", strided=True, serves=_is_served)
+@kernel("linalg.square_root", strided=True, serves=_is_small(12))
 def square_root(call: Call) -> None:
     """The principal square root."""
     (a,), (x,) = call.operands, call.results
@@ -134,7 +145,7 @@ def square_root(call: Call) -> None:
         triangle.give(s, triangle.root, one(call, s, x, at, 2))
 
 
-@kernel("linalg.logarithm", strided=True, serves=_is_served)
+@kernel("linalg.logarithm", strided=True, serves=_is_small(40))
 def logarithm(call: Call) -> None:
     """The principal logarithm."""
     (a,), (x,) = call.operands, call.results

@@ -1,9 +1,9 @@
-"""Levinson: equations with constant diagonals, and orders of rows.
+"""Systems with Toeplitz matrices.
 
-    linalg.toeplitz_solve    N. Levinson's recursion, a row more in each step: n**2 for each column
-    linalg.exchanges         the exchanges of rows, one after the other, that lead to an order
+    linalg.toeplitz_solve    Levinson's recursion, one more row in each step: n**2 operations for
+                             each column
 
-A leading part that is singular, or nearly so, makes the step fail: the interpreter says so.
+The kernel fails if a leading submatrix is singular, or nearly so: the interpreter raises the error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I64, Dtype, part_of
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype, part_of
 
 from ..kernel_call import Array, Call, kernel
 from ..loop_helpers import copy, held, minus, offset, place, plus, read, write
@@ -134,37 +134,3 @@ class _Recursion:
         with s.loop("0", plus(s, m, "1")) as (t, i):
             self._put(t, self.f, i, self._at(t, self.new_f, i))
             self._put(t, self.g, i, self._at(t, self.new_g, i))
-
-
-# ---- orders ------------------------------------------------------------------------------------
-
-
-@kernel("linalg.exchanges", strided=True, serves=lambda node: not may_be_empty(node))
-def exchanges(call: Call) -> None:
-    """The exchanges of rows that lead to an order."""
-    (order,), (found,) = call.operands, call.results
-    n = order.shape[-1]
-    rows, where = (Array(memory(call, n, I64), (n,), (1,), I64) for _ in range(2))
-    language, count = call.language, call.number(n)
-    with batches(call, found, 1) as (s, at):
-        of, to = one(call, s, order, at, 1), one(call, s, found, at, 1)
-        with s.loop("0", count) as (t, i):
-            for line in (rows, where):
-                t.write(f"store i64 {i}, ptr {offset(t, line.pointer, i, I64)}")
-        with s.loop("0", count) as (t, i):
-            row = language.cast(element_of(call, t, of, i), I64).name
-            k = t.value(f"load i64, ptr {offset(t, where.pointer, row, I64)}")
-            lane = language.cast(
-                read(language, t, offset(t, where.pointer, row, I64), I64), found.dtype
-            )
-            write(t, place(call, t, to, [i]), lane)
-            old = t.value(f"load i64, ptr {offset(t, rows.pointer, i, I64)}")
-            t.write(f"store i64 {old}, ptr {offset(t, rows.pointer, k, I64)}")
-            t.write(f"store i64 {k}, ptr {offset(t, where.pointer, old, I64)}")
-            t.write(f"store i64 {row}, ptr {offset(t, rows.pointer, i, I64)}")
-            t.write(f"store i64 {i}, ptr {offset(t, where.pointer, row, I64)}")
-
-
-def element_of(call: Call, s: Section, line: Array, i: Name) -> Any:
-    """An element of a line as a lane."""
-    return read(call.language, s, place(call, s, line, [i]), line.dtype)
