@@ -9,7 +9,7 @@ takes the buffer of its result over.  A loop over all elements is then linear in
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from wengert._engine.core.array_states import is_unshared
 from wengert._engine.core.node import Node
 
 from .cotangent_space import project
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 class Buffers:
@@ -35,7 +38,11 @@ class Buffers:
     __slots__ = ("bars", "chosen", "mine", "wanted")
 
     def __init__(
-        self, bars: dict[Node, Any], mine: set[Node], wanted: Any, chosen: Container[Node]
+        self,
+        bars: dict[Node, Any],
+        mine: set[Node],
+        wanted: set[Any] | None,
+        chosen: Container[Node],
     ) -> None:
         self.bars, self.mine, self.wanted, self.chosen = bars, mine, wanted, chosen
 
@@ -57,7 +64,7 @@ class Buffers:
         self.mine.add(a)
         return have
 
-    def add(self, a: Node, bar: Any) -> None:
+    def add(self, a: Node, bar: Array) -> None:
         """Add a contribution that the caller will not touch again."""
         bar = project(bar, a)
         have = self.bars.get(a)
@@ -68,12 +75,12 @@ class Buffers:
         else:
             self.bars[a] = have + bar
 
-    def taken(self, node: Node, t: Any) -> Any:
+    def taken(self, node: Node, t: Array) -> Any:
         """The complete cotangent `t` of `node` as an array that the caller may write to."""
         watched = node in self.chosen or (node.info is not None and node.info.hooks is not None)
         return t if node in self.mine and not watched else np.array(t)
 
-    def give(self, a: Node, t: Any) -> None:
+    def give(self, a: Node, t: Array) -> None:
         """Add a contribution that becomes the sweep's own."""
         have = self.bars.get(a)
         if have is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .cotangent_space import zeros
 from .tape import fresh
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 Argnums = int | Sequence[int]
 
@@ -63,7 +66,7 @@ class Variables:
                 self.slots.append(i)
                 self.nodes.append(node)
 
-    def _variable(self, leaf: Any, i: int, tree_: Any, what: str) -> Node | None:
+    def _variable(self, leaf: Any, i: int, tree_: tuple[Any, ...], what: str) -> Node | None:
         is_handle = isinstance(leaf, Handle)
         traced = is_traced(leaf)
         value = leaf.node.value if is_handle else leaf
@@ -114,7 +117,7 @@ def _is_derived(node: Node) -> bool:
     )
 
 
-def wrap_constant(x: Any) -> Any:
+def wrap_constant(x: Array) -> Any:
     """`x` as a handle."""
     return x if isinstance(x, Handle) else wrap(constant(x))
 

@@ -12,7 +12,7 @@ faster as soon as there are more than a few, and the only way where their number
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .batch_graph import over_rows
 from .pullback import Result
 from .reverse import gathered, has_nan
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
+
 FEW = 12  # so many sweeps cost less than writing one down
 # A single sweep touches only what is read or written of an array (`vjp_into`); all at once make
 # arrays of its size for each line.  Above so many elements, forward and reverse, that costs more.
@@ -33,7 +36,7 @@ CHUNK = 1 << 22  # numbers in the largest value of a sweep along all unit vector
 Block = Any  # array or handle with the unit vectors first, or None for zero
 
 
-def worth_it(result: Result, count: Any, reverse: bool) -> bool:
+def worth_it(result: Result, count: Size, reverse: bool) -> bool:
     """Whether so many sweeps are faster written down once."""
     if result.tape.traced or not isinstance(count, int):
         return True
@@ -69,7 +72,7 @@ def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[
 
 
 def _swept(
-    sweep: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: Any
+    sweep: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: int
 ) -> list[list[Block]]:
     sizes = [s.size for s in specs]
     total: Any = sum(sizes)
@@ -91,7 +94,12 @@ def _swept(
 
 
 def _some(
-    sweep: Any, specs: Sequence[Spec], start: Any, count: Any, factor: Any, record: bool
+    sweep: Callable[..., Any],
+    specs: Sequence[Spec],
+    start: int,
+    count: Size,
+    factor: int,
+    record: bool,
 ) -> list[Block]:
     """The results of the sweep along some of the unit vectors of all spaces together."""
     units = []
@@ -108,7 +116,7 @@ def _some(
     return made
 
 
-def _units(spec: Spec, count: Any, first: Any, factor: Any) -> Any:
+def _units(spec: Spec, count: Any, first: Any, factor: int) -> Any:
     """Unit vectors number `first` to `first + count`, zeros for numbers of other spaces."""
     if is_symbolic((count, first, *spec.shape)):
         line = {"rows": count, "columns": spec.size, "offset": first, "dtype": spec.dtype}

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,11 @@ from wengert._engine.core.tracing import derivation, part_of, placeholder
 from wengert.errors import RuleError, ShapeError, TraceError, at, user_line
 
 from .tape import VARIABLE
+
+if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
+    from wengert._engine.core.nonfinite_checks import Checks
+    from wengert._engine.core.types import Array, Operand, Size
 
 Pair = tuple[Any, bool]  # a value, and whether its first axis are the rows
 _serial = attrgetter("serial")
@@ -63,7 +68,7 @@ class Lines:
         Whether derivatives are to pass to recorded values from outside.
     """
 
-    def __init__(self, rows: dict[Node, Any], size: Any, since: int, record: bool = True) -> None:
+    def __init__(self, rows: dict[Node, Any], size: Size, since: int, record: bool = True) -> None:
         self.known: dict[Node, Pair] = {n: (x, True) for n, x in rows.items()}
         self.size, self.since = size, since
         self.inside_trace = current_trace() is not None
@@ -85,7 +90,9 @@ class Lines:
                 self.known[node] = self._value(node)
         return [self._pair(n) for n in outputs]
 
-    def _looked_at(self, lines: Sequence[Node], outputs: Sequence[Node], checks: Any) -> list[Pair]:
+    def _looked_at(
+        self, lines: Sequence[Node], outputs: Sequence[Node], checks: Checks
+    ) -> list[Pair]:
         """The same while `wengert.debug` looks for NaN, which it finds in these lines."""
         watch = checks.locator.Watch(checks)
         with nonfinite_checks.unseen(), np.errstate(all="ignore"):
@@ -158,7 +165,7 @@ class Lines:
                 known[top] = any([known[a] for a in args])
         return known[node]
 
-    def _pair(self, a: Any) -> Pair:
+    def _pair(self, a: Operand | Node) -> Pair:
         return self.known[a] if isinstance(a, Node) else (a, False)
 
     def _value(self, node: Node) -> Pair:
@@ -178,7 +185,7 @@ class Lines:
                 return self._applied(node, op, args, flags)
         return self._applied(node, op, args, flags)
 
-    def _applied(self, node: Node, op: Any, args: list[Any], flags: list[bool]) -> Pair:
+    def _applied(self, node: Node, op: Operation, args: list[Any], flags: list[bool]) -> Pair:
         if True not in flags:
             if not args and (self.inside_trace or sizes_of(node.params)):
                 return wrap(node), False
@@ -211,14 +218,14 @@ class Lines:
                 )
 
 
-def plainly(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+def plainly(op: Operation, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """An operation on operands as they are."""
     if any(isinstance(a, Handle) for a in args):
         return apply(op, args, params)
     return op.run(*args, **params)
 
 
-def one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], size: Any) -> Any:
+def one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], size: Size) -> Any:
     """The results of an operation without a batching rule: row after row, put together again.
 
     Raises
@@ -257,7 +264,7 @@ def one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], size: Any
     return tuple(made) if several else made[0]
 
 
-def _row(x: Any, i: int) -> Any:
+def _row(x: Array, i: int) -> Any:
     if isinstance(x, Handle):
         return apply(lookup("getitem"), (x,), {"index": i})
     return x[i]
@@ -266,7 +273,7 @@ def _row(x: Any, i: int) -> Any:
 def over_rows(
     fun: Callable[..., list[Any]],
     columns: Sequence[Any],
-    size: Any,
+    size: Size,
     what: str,
     record: bool = True,
 ) -> list[Pair]:

@@ -11,7 +11,7 @@ that writes the body down again behind the cotangents (control_flow/checkpointed
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .forward import pushforward
 from .reverse import gathered, pullback
 from .tape import fresh, older_than, tape_between
 from .wrapper import derived
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,7 +72,14 @@ class Rerun(Op):
             outs, _ = self.record([constant(v) for v in values[: len(self.slots)]])
         return tuple(value_of(o) for o in outs)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(
+        self,
+        node: Node,
+        t: tuple[Array, ...],
+        out: tuple[Array, ...],
+        inputs: Sequence[Any],
+        sweep: Sweep,
+    ) -> Any:
         """Run again, recorded, and sweep."""
         variables, captured = self._variables(node, inputs)
         outs = self._again(node, variables)
@@ -78,7 +88,14 @@ class Rerun(Op):
         tape = tape_between(seeds, set(targets), ends=True)
         return pullback(seeds, targets, sweep.recorded, tape)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self,
+        node: Node,
+        dots: Sequence[Any],
+        out: tuple[Array, ...],
+        inputs: list[Array],
+        sweep: Sweep,
+    ) -> Any:
         """Run again, recorded, and push forward."""
         variables, captured = self._variables(node, inputs)
         outs = self._again(node, variables)
@@ -120,7 +137,7 @@ class Rerun(Op):
         return variables, list(node.args[n:])
 
 
-def _agree(new: Any, old: Any) -> bool:
+def _agree(new: Array, old: Array) -> bool:
     """Whether two runs gave the same, but for rounding in another order."""
     if not isinstance(old, np.ndarray | np.generic) or old.dtype.kind not in "fc":
         return True

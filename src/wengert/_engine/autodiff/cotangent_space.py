@@ -6,7 +6,7 @@ take the real part where the primal is real, cast to its dtype.  float32 in, flo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.core.tracing import is_deriving
 from wengert.errors import RuleError, at
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 def project(bar: Any, node: Node) -> Any:
@@ -50,7 +53,7 @@ def zeros(spec: Spec) -> Any:
     return np.zeros(spec.shape, spec.dtype)[()]
 
 
-def uniform(spec: Spec, value: Any) -> Any:
+def uniform(spec: Spec, value: float) -> Any:
     """One number everywhere, as a line of a graph."""
     return lookup("full").line(shape=spec.shape, value=value, dtype=spec.dtype)
 
@@ -60,7 +63,7 @@ def expand(x: Any, shape: tuple[int, ...]) -> Any:
     return np.broadcast_to(x, shape).copy()
 
 
-def sum_to(x: Any, shape: tuple[int, ...]) -> Any:
+def sum_to(x: Array, shape: tuple[int, ...]) -> Any:
     """The plain adjoint of broadcasting from `shape`, up to axes that are still to be expanded."""
     axes = repeated_axes(x.shape, shape)
     if axes:

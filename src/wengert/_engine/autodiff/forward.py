@@ -7,7 +7,7 @@ is itself recorded.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from .cotangent_space import cast, expand, project
 from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
 from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 def pushforward(
@@ -122,7 +125,7 @@ def _by_reverse(outputs: Sequence[Node], tangents: Mapping[Node, Any], recorded:
     return [by_node[n] for n in outputs]
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: Array) -> Any:
     value = np.asarray(value)
     return np.cos(1.0 + np.arange(value.size)).reshape(value.shape).astype(value.dtype)
 

@@ -11,7 +11,7 @@ derivatives (jacobian, hessian, hvp) in jacobians.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from wengert._engine.kinds.batching import alike
 from .arguments import Argnums, Call, name_of
 from .pullback import Result, check_policy, check_scalar, fill, split_aux
 from .wrapper import derived
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -235,7 +238,7 @@ class _Stop(Operation):
     discrete = True
     oracle = staticmethod(lambda x: x)
 
-    def run(self, x: Any) -> Any:
+    def run(self, x: Operand) -> Any:
         """The operand."""
         return x
 

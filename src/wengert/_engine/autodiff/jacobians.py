@@ -8,7 +8,7 @@ are one along all unit vectors at once (basis_vectors.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, overload
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from .grad import grad
 from .jvp_vjp import jvp
 from .pullback import Result
 from .wrapper import derived
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
 
 P = ParamSpec("P")
 
@@ -296,7 +299,7 @@ def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -
     return [_rows(result, k, out, in_specs) for k, out in enumerate(out_specs)]
 
 
-def _is_no_more(n_in: Any, n_out: Any) -> bool:
+def _is_no_more(n_in: Size, n_out: Size) -> bool:
     """Whether there are not more inputs than outputs; where sizes do not say, the known is less."""
     try:
         return bool(n_in <= n_out)
@@ -308,7 +311,7 @@ def _is_complex(spec: Spec) -> bool:
     return spec.dtype.kind == "c"
 
 
-def _spec(out: Any, what: str) -> Spec:
+def _spec(out: Array, what: str) -> Spec:
     spec = describe(out)
     if not isinstance(spec, Spec):
         raise StructureError(
@@ -367,7 +370,7 @@ def _rows_at_once(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -
     ]
 
 
-def _arranged(block: Any, each: Spec, other: Spec, columns_first: bool) -> Any:
+def _arranged(block: Array | None, each: Spec, other: Spec, columns_first: bool) -> Any:
     """Derivatives with the unit vectors first, in the order of the axes of a Jacobian."""
     shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
     if block is None:
@@ -438,5 +441,5 @@ def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any
     return stacked.reshape(shape)
 
 
-def _finished(block: Any, result: Result) -> Any:
+def _finished(block: Array, result: Result) -> Any:
     return wrap(constant(block)) if result.tensors and not isinstance(block, Handle) else block

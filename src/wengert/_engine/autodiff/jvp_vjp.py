@@ -7,7 +7,7 @@ itself; both may be called any number of times over the one tape that the functi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
@@ -19,6 +19,9 @@ from .arguments import Variables, name_of, recorded
 from .cotangent_space import zeros
 from .pullback import Result, fill, match, split_aux
 from .reverse import gathered
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 R = TypeVar("R")
 
@@ -65,7 +68,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     outs, structure = pytree.flatten(out)
     result = Result(outs, variables.nodes, variables)
 
-    def pull(cotangents: Any) -> Any:
+    def pull(cotangents: Array | dict[Any, Any] | Sequence[Array | dict[Any, Any]]) -> Any:
         """Cotangents of the primals, given cotangents of the outputs."""
         fitted = match(cotangents, outs, structure, what, "cotangents")
         seeds = gathered(zip(result.out_nodes, fitted, strict=True))
@@ -113,7 +116,7 @@ def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> 
     return pytree.unflatten(structure, [result.copied(o) for o in outs]), push
 
 
-def _tangent(dot: Any, out: Any, result: Result) -> Any:
+def _tangent(dot: Array | None, out: Array, result: Result) -> Any:
     if dot is None:
         spec = describe(out)
         dot = None if spec is None else zeros(spec)

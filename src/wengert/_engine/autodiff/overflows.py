@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 
 from .tape import Tape
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 REWRITING: list[str] = []  # the module that has `stabilised`, entered by wengert/__init__.py
 
@@ -75,7 +78,7 @@ def _overflows(node: Node) -> bool:
     return bool(found.any())
 
 
-def _plain(a: Any) -> Any:
+def _plain(a: Operand | Node) -> Any:
     return a.value if isinstance(a, Node) else a
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from .cotangent_space import cast, zeros
 from .forward import pushforward
 from .reverse import pullback
 from .tape import Tape, tape_between
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 POLICIES = ("zero", "warn", "raise")
 
@@ -70,13 +73,13 @@ class Result:
         found = iter(pushforward(live, dots, recorded, self.tape, self.closed))
         return [next(found) if type(n) is Node else None for n in self.out_nodes]
 
-    def plain(self, x: Any) -> Any:
+    def plain(self, x: Operand) -> Any:
         """An output as the caller gets it."""
         if not isinstance(x, Handle) or self.recorded:
             return x
         return wrap(constant(x.node.value)) if self.tensors else unweakened(x.node.value)
 
-    def copied(self, x: Any) -> Any:
+    def copied(self, x: Operand) -> Any:
         """As `plain`, where the caller may write to it while the tape is still needed."""
         out = self.plain(x)
         return out.copy() if type(out) is np.ndarray and isinstance(x, Handle) else out
@@ -103,7 +106,7 @@ def check_policy(unconnected: str) -> None:
         )
 
 
-def check_scalar(out: Any, what: str) -> None:
+def check_scalar(out: Operand, what: str) -> None:
     """Refuse an output that is not one real number."""
     spec = describe(out)
     if spec is None or isinstance(spec, tuple):
@@ -126,7 +129,9 @@ def check_scalar(out: Any, what: str) -> None:
     )
 
 
-def split_aux(out: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+def split_aux(
+    out: Operand | Sequence[Array | dict[Any, Any]], has_aux: bool, what: str
+) -> tuple[Any, Any]:
     """The output and what came along with it."""
     if not has_aux:
         return out, None
@@ -160,7 +165,13 @@ def fill(bars: list[Any], variables: Variables, unconnected: str, what: str) -> 
     return bars
 
 
-def match(given: Any, leaves: Sequence[Any], structure: Any, what: str, noun: str) -> list[Any]:
+def match(
+    given: Array | dict[Any, Any] | Sequence[Operand | dict[Any, Any]],
+    leaves: Sequence[Any],
+    structure: Any,
+    what: str,
+    noun: str,
+) -> list[Any]:
     """Seeds or tangents for the leaves: the same structure and shapes, cast to their dtypes."""
     items, other = pytree.flatten(given)
     if other != structure:

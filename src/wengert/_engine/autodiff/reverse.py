@@ -17,7 +17,7 @@ operation says that its rule has limits, a third time, recorded
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,9 @@ from .cotangent_space import project, uniform, zeros
 from .linearity import check_linear
 from .strong_zeros import Traced, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 Bars = dict[Node, Any]
 PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
@@ -156,7 +159,7 @@ def _traced_sweep(
     return [done.get(n) for n in targets]
 
 
-def _seed_line(t: Any, node: Node) -> Any:
+def _seed_line(t: Array, node: Node) -> Any:
     """A cotangent of one number as a line, so that what it is spread to stays one number."""
     if isinstance(t, np.generic) and type(node.spec) is Spec:
         return uniform(Spec((), t.dtype), t.item())
@@ -340,7 +343,7 @@ def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
     return wrap(node), inputs
 
 
-def as_handle(x: Any) -> Any:
+def as_handle(x: Array | tuple[Operand, ...]) -> Any:
     """A handle on `x`, a constant one if it is a plain value."""
     return x if isinstance(x, Handle | Parts | tuple) else wrap(constant(x))
 
@@ -359,7 +362,7 @@ def complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
     return tuple(full)
 
 
-def through_hooks(node: Node, t: Any) -> Any:
+def through_hooks(node: Node, t: Array) -> Any:
     """A cotangent as the hooks of its line leave it."""
     assert node.info is not None and node.info.hooks is not None
     for hook in list(node.info.hooks.values()):

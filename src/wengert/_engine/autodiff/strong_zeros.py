@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from wengert._engine.core.node import Constant, Node, next_serial
 from wengert._engine.core.op import Sweep, linear_in
 
 from .tape import Tape
+
+if TYPE_CHECKING:
+    from wengert._engine.core.tracing import Derivation
+    from wengert._engine.core.types import Array
 
 _PRODUCTS = ("elementwise", "contraction")
 
@@ -71,7 +75,7 @@ class Traced:
         return self._sweep_at(node, [n for d in chosen for n in lines_of(d)], strong, stem)
 
     def _sweep_at(
-        self, node: Node, chosen: Sequence[Node], strong: Sequence[int], stem: Any
+        self, node: Node, chosen: Sequence[Node], strong: Sequence[int], stem: Derivation
     ) -> Sweep:
         op: Any = node.op
         stem.linear.update(chosen)
@@ -146,6 +150,6 @@ def lines_of(t: Any) -> list[Node]:
     return [x.node for x in many if isinstance(x, Handle)]
 
 
-def _has_zeros(t: Any) -> bool:
+def _has_zeros(t: Array) -> bool:
     t = value_of(t)
     return isinstance(t, np.ndarray | np.generic) and bool(np.any(t == 0))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.spec import weakened
 from wengert.errors import CycleError, ReleasedError
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 _serial = attrgetter("serial")
 
@@ -38,7 +41,7 @@ class Variable(Operation):
     kind = "view"
     aliasing = Aliasing(transparent=True)
 
-    def run(self, x: Any) -> Any:
+    def run(self, x: Operand) -> Any:
         """The operand."""
         return x
 
@@ -54,7 +57,7 @@ class Variable(Operation):
 VARIABLE = Variable("variable")
 
 
-def fresh(x: Any) -> Node:
+def fresh(x: Operand | Node) -> Node:
     """A new node to differentiate by, for a node or a plain value."""
     if isinstance(x, Node):
         if is_traced(x):

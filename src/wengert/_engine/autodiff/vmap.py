@@ -12,7 +12,7 @@ derivatives, of graphs, inside graphs, nested, of eager tensors and of plain arr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 import optree
@@ -28,6 +28,9 @@ from .arguments import name_of
 from .batch_graph import over_rows
 from .vmap_fallback import row_by_row as row_by_row
 from .wrapper import derived
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Size
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -53,9 +56,9 @@ def vmap(
 
 def vmap(
     fun: Callable[P, R],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_size: Any = None,
+    in_axes: int | dict[Any, Any] | tuple[Any, ...] | None = 0,
+    out_axes: int | dict[Any, Any] | tuple[int | None, ...] | None = 0,
+    axis_size: int | None = None,
 ) -> Callable[P, R]:
     """Return a function that does for many rows at once what `fun` does for one.
 
@@ -124,8 +127,8 @@ def vmap(
 
 def _vmap(
     fun: Callable[..., Any],
-    in_axes: Any,
-    out_axes: Any,
+    in_axes: int | dict[Any, Any] | tuple[Any, ...] | None,
+    out_axes: int | dict[Any, Any] | tuple[int | None, ...] | None,
     axis_size: int | None,
     /,
     *args: Any,
@@ -160,7 +163,11 @@ def _vmap(
 
 
 def axes_of_arguments(
-    in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], count: int, what: str
+    in_axes: int | dict[Any, Any] | tuple[Any, ...] | None,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    count: int,
+    what: str,
 ) -> list[Any]:
     """For each leaf of the arguments the axis of the rows, or None."""
     if type(in_axes) is int:
@@ -183,7 +190,9 @@ def axes_of_arguments(
     return found + [0] * (count - len(found))
 
 
-def _axes_of_results(out_axes: Any, out: Any, count: int, what: str) -> list[Any]:
+def _axes_of_results(
+    out_axes: int | dict[Any, Any] | tuple[int | None, ...] | None, out: Any, count: int, what: str
+) -> list[Any]:
     return [out_axes] * count if type(out_axes) is int else _spread(out_axes, out, what, "out")
 
 
@@ -210,7 +219,11 @@ def _spread(axes: Any, of: Any, what: str, side: str) -> list[Any]:
 
 
 def _fronted_rows(
-    leaves: Sequence[Any], axes: Sequence[Any], axis_size: int | None, given: Any, what: str
+    leaves: Sequence[Any],
+    axes: Sequence[Any],
+    axis_size: int | None,
+    given: tuple[Any, ...],
+    what: str,
 ) -> tuple[dict[int, Any], Any]:
     """The leaves that have rows, with the rows in the first axis, and how many there are."""
     columns: dict[int, Any] = {}
@@ -283,7 +296,9 @@ def _moved(x: Any, source: int, target: int) -> Any:
 # ---- results -----------------------------------------------------------------------------------
 
 
-def _result(value: Any, batched: bool, axis: Any, size: Any, what: str) -> Any:
+def _result(
+    value: Operand | str | None, batched: bool, axis: int | None, size: Size, what: str
+) -> Any:
     """One result, with the rows where the caller wants them."""
     if value is None:
         return None
@@ -312,7 +327,7 @@ def _result(value: Any, batched: bool, axis: Any, size: Any, what: str) -> Any:
     return _moved(value, 0, axis % ndim)
 
 
-def _as_given(value: Any, given: Sequence[Any]) -> Any:
+def _as_given(value: Array | None, given: Sequence[Any]) -> Any:
     """A tensor where tensors came in; an array that is no part of what came in."""
     if value is None or isinstance(value, Handle):
         return value

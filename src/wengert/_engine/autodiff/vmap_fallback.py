@@ -10,7 +10,7 @@ not be known before.  Its derivative is that of one row, for all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from .batch_graph import over_rows, register_fallback
 from .forward import jvp_from_vjp
 from .reverse import vjp_from_jvp
 from .tape import fresh
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+    from wengert._engine.kinds.opaque import Opaque
 
 
 class RowByRow(Operation):
@@ -51,7 +55,9 @@ class RowByRow(Operation):
         made = [Spec((size, *s.shape), s.dtype) for s in (found if several else (found,))]
         return tuple(made) if several else made[0]
 
-    def run(self, *values: Any, of: Any, flags: Any, options: dict[str, Any]) -> Any:
+    def run(
+        self, *values: Any, of: str | Opaque, flags: tuple[bool, ...], options: dict[str, Any]
+    ) -> Any:
         """The operation on one row after the other."""
         op = _operation(of)
         size = next(len(x) for x, f in zip(values, flags, strict=True) if f)
@@ -76,12 +82,14 @@ class RowByRow(Operation):
             return tuple([np.stack(column) for column in zip(*rows, strict=True)])
         return np.stack(rows)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> list[Any]:
+    def vjp(
+        self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep
+    ) -> list[Any]:
         """The cotangents of each row; of what is the same for all rows their sum."""
         flags: tuple[bool, ...] = node.params["flags"]
         wanted = [sweep.wants(a) for a in node.args]
 
-        def rule(line: Node, ts: Any, outs: Any, operands: list[Any]) -> list[Any]:
+        def rule(line: Node, ts: Array, outs: Array, operands: list[Any]) -> list[Any]:
             op: Any = line.op
             targets = {a for a, w in zip(line.args, wanted, strict=True) if w}
             inner = Sweep(targets, True, sweep.guarded)
@@ -95,10 +103,12 @@ class RowByRow(Operation):
             bars.append(x if x is None or has_rows else lookup("sum")(x, axis=0))
         return bars
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], sweep: Sweep
+    ) -> Any:
         """The tangents of each row."""
 
-        def rule(line: Node, ds: Any, outs: Any, operands: list[Any]) -> list[Any]:
+        def rule(line: Node, ds: list[Array | None], outs: Array, operands: list[Any]) -> list[Any]:
             op: Any = line.op
             inner = Sweep(None, True, sweep.guarded)
             push = op.jvp if op.has_jvp else jvp_from_vjp

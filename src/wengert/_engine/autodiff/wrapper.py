@@ -19,7 +19,7 @@ from wengert._engine.core.validation import function
 class Derived(functools.partial[Any]):
     """``run(*first, ...)``, under the name of a function `fun` that it was made of."""
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:

@@ -8,13 +8,16 @@ nothing can be lost.  All else is an error that names the input and says what to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.spec import Spec
 from wengert.errors import ConversionError, DtypeError, ShapeError, TraceError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a number can be told as one of a higher rank
 _PYTHON = (float, int, complex, bool)
@@ -67,7 +70,7 @@ def _known(value: Handle, name: str) -> Any:
     return node.value
 
 
-def _array(value: Any, name: str) -> Any:
+def _array(value: Operand | list[float], name: str) -> Any:
     if isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask:
         raise ConversionError(
             f"{name} was given a masked array; what its mask means is not known here. Fill it, "
@@ -101,7 +104,7 @@ def _number(array: Any, spec: Spec, name: str) -> Any:
     return kind(array.item())
 
 
-def _cast(array: Any, spec: Spec, name: str, weak: bool) -> Any:
+def _cast(array: Array, spec: Spec, name: str, weak: bool) -> Any:
     """An array in the dtype of the input; `weak` says that its own was nobody's choice."""
     if weak:
         if _RANK[array.dtype.kind] > _RANK[spec.dtype.kind] or not _in_range(array, spec.dtype):
@@ -119,7 +122,7 @@ def _in_range(array: Any, dtype: np.dtype[Any]) -> bool:
     return bool(limits.min <= int(array.min()) and int(array.max()) <= limits.max)
 
 
-def _refusal(array: Any, spec: Spec, name: str) -> DtypeError:
+def _refusal(array: Array, spec: Spec, name: str) -> DtypeError:
     given = f"{array.dtype}{list(array.shape) if array.ndim else ''}"
     return DtypeError(
         f"{name} is {given}, but the graph was built for {spec}. Cast it, "

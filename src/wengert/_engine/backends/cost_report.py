@@ -7,9 +7,9 @@ Report   the numbers; printed, a table that can be read aloud
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from wengert._engine.ops.cost_model import (
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from .liveness import in_place, known_bytes, live_bytes, specs_at
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
 
 SHOWN = 10  # lines in the table
 
@@ -325,21 +328,25 @@ def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
     return chosen
 
 
-def _is_input(node: Any) -> bool:
+def _is_input(node: Node) -> bool:
     return bool(node.is_leaf and node.is_traced and "size" not in node.params)
 
 
-def _is_constant(node: Any) -> bool:
+def _is_constant(node: Node) -> bool:
     return isinstance(node.op, Leaf) and not node.is_traced and not is_variable(node)
 
 
-def _given(graph: Graph, specs: Sequence[Any], is_it: Any) -> int:
+def _given(graph: Graph, specs: Sequence[Any], is_it: Callable[..., Any]) -> int:
     pairs = zip(graph.nodes, specs, strict=True)
     return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, Leaf) and is_it(n))
 
 
 def _line_costs(
-    graph: Graph, specs: Sequence[Any], planned: Any, live: Any, sizes: Mapping[str, int]
+    graph: Graph,
+    specs: Sequence[Any],
+    planned: dict[Any, Any],
+    live: list[int],
+    sizes: Mapping[str, int],
 ) -> Iterator[LineCost]:
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, Leaf):
@@ -368,7 +375,7 @@ def _line_costs(
         )
 
 
-def _loop_cost(node: Any, sizes: Mapping[str, int]) -> LoopCost | None:
+def _loop_cost(node: Node, sizes: Mapping[str, int]) -> LoopCost | None:
     """What the steps of a loop cost; None for other lines."""
     if node.op.name not in ("scan", "while", "checkpointed"):
         return None
@@ -391,7 +398,7 @@ def _loop_cost(node: Any, sizes: Mapping[str, int]) -> LoopCost | None:
     )
 
 
-def _peak_inside(node: Any, sizes: Mapping[str, int]) -> int:
+def _peak_inside(node: Node, sizes: Mapping[str, int]) -> int:
     """The most bytes that a step of a loop, or a branch, holds at a time."""
     peaks = [0]
     for body in bodies_of(node) if node.params else ():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .executable import Executable
 from .interpreter.interpreter import Interpreter
 from .interpreter_profile import Clocked, LineTime, Profile
 from .liveness import in_place, known_bytes, live_bytes, specs_at
+
+if TYPE_CHECKING:
+    from wengert._engine.core.spec import Spec
 
 _MOST = 100  # runs, where nobody says how many
 
@@ -131,13 +134,13 @@ class _Told:
             inside=tuple(map(_inner, inside)),
         )
 
-    def _title(self, node: Node, spec: Any) -> str:
+    def _title(self, node: Node, spec: tuple[Spec, ...] | Spec) -> str:
         steps = steps_of(node) if bodies_of(node) else None
         if steps is None:
             return f"{node.op.name} {shown(spec)}"
         return f"{node.op.name} of {valued(steps, self._sizes):,} steps"
 
-    def _flops(self, node: Node, spec: Any) -> float | None:
+    def _flops(self, node: Node, spec: tuple[Spec, ...] | Spec) -> float | None:
         operands = [at_sizes(a.spec, self._sizes) for a in node.inputs]
         found = valued(flops_of(node, operands, spec), self._sizes)
         return None if found is None else float(found)

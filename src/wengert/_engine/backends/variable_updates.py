@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from itertools import repeat, starmap
 from operator import attrgetter, methodcaller
 from threading import get_ident
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, expect_views, leaf, leaf_like, refresh_views
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node, is_variable
 from wengert.errors import ShapeError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+    from wengert._engine.tensor.tensor import Tensor
 
 Result = TypeVar("Result")
 _node, _value = attrgetter("node"), attrgetter("node.value")
@@ -122,7 +126,7 @@ def _let_views_follow(owners: Sequence[Any]) -> None:
             refresh_views(owner)
 
 
-def _new_leaf(owner: Any, old: Node, value: Any) -> Node:
+def _new_leaf(owner: Any, old: Node, value: Array) -> Node:
     before, info = old.value, old.info
     if type(before) is np.ndarray and not before.shape and isinstance(value, np.generic):
         value = np.asarray(value)  # a result without axes
@@ -151,7 +155,7 @@ def _new_leaf(owner: Any, old: Node, value: Any) -> Node:
     )
 
 
-def _lock_of(owner: Any) -> Any:
+def _lock_of(owner: Array | Tensor) -> Any:
     key = id(owner)
     with _exchange:
         if key not in _locks:

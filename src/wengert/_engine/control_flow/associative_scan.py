@@ -8,7 +8,7 @@ code is fast at.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from wengert.errors import ShapeError, StructureError, at, user_line
 from .eager_loops import is_written_down, marked, numeric, refused
 from .loops import scan
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
 _WHAT = "associative_scan"
 
 
 def associative_scan(
-    fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0
+    fn: Callable[[Any, Any], Any], elems: Array, reverse: bool = False, axis: int = 0
 ) -> Any:
     """All prefixes combined by an associative function: cumulative sums and their like.
 
@@ -100,7 +103,7 @@ def associative_scan(
     return pytree.unflatten(structure, [_backed(x, axis) for x in made])
 
 
-def _checked(out: Any, elems: Any, wanted: Sequence[Any], axis: int) -> list[Any]:
+def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list[Any]:
     """What `fn` returned, with the elements in front, if it is like what it was given."""
     leaves, structure = pytree.flatten(out)
     if structure != pytree.flatten(elems)[1]:
@@ -118,7 +121,7 @@ def _checked(out: Any, elems: Any, wanted: Sequence[Any], axis: int) -> list[Any
     return leaves
 
 
-def _by_steps(combined: Any, rows: list[Any], reverse: bool) -> list[Any]:
+def _by_steps(combined: Callable[..., Any], rows: list[Any], reverse: bool) -> list[Any]:
     """One after the other."""
     first = [x[-1:] if reverse else x[:1] for x in rows]
     rest = [x[:-1] if reverse else x[1:] for x in rows]
@@ -133,7 +136,7 @@ def _by_steps(combined: Any, rows: list[Any], reverse: bool) -> list[Any]:
     return [lookup("concatenate")(*order(a, b), axis=0) for a, b in zip(first, ys, strict=True)]
 
 
-def _by_halves(combined: Any, rows: list[Any]) -> list[Any]:
+def _by_halves(combined: Callable[..., Any], rows: list[Any]) -> list[Any]:
     """Pairs first, then what lies between them."""
     n = shape_of(rows[0])[0]
     if n < 2:
@@ -148,7 +151,7 @@ def _by_halves(combined: Any, rows: list[Any]) -> list[Any]:
     return [_interleaved(a, b) for a, b in zip(even, odd, strict=True)]
 
 
-def _interleaved(even: Any, odd: Any) -> Any:
+def _interleaved(even: Array, odd: Array) -> Any:
     """The rows of two arrays by turns; the first may have one more."""
     count, *shape = shape_of(odd)
     both = lookup("stack")(even[:count], odd, axis=1).reshape(2 * count, *shape)
@@ -157,7 +160,7 @@ def _interleaved(even: Any, odd: Any) -> Any:
     return lookup("concatenate")(both, even[count:], axis=0)
 
 
-def _fronted(x: Any, axis: int, what: str = "an element") -> Any:
+def _fronted(x: Array, axis: int, what: str = "an element") -> Any:
     """With one axis in front."""
     if numeric(x) is None:
         raise StructureError(
@@ -174,7 +177,7 @@ def _fronted(x: Any, axis: int, what: str = "an element") -> Any:
     return _moved(x, axis % ndim, 0)
 
 
-def _backed(x: Any, axis: int) -> Any:
+def _backed(x: Array, axis: int) -> Any:
     """With the axis in front back in its place."""
     return _moved(x, 0, axis % len(shape_of(x)))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,11 +30,14 @@ from wengert._engine.ops.casts import astype
 
 from .eager_loops import strong
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
+
 Flags = tuple[bool, ...]
 
 
 @functools.lru_cache(maxsize=512)
-def of_rows(body: Body, flags: Flags, size: Any, least: Flags) -> tuple[Body, Flags]:
+def of_rows(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, Flags]:
     """A body for all rows, and which of its results have rows.
 
     Parameters
@@ -67,14 +70,14 @@ def of_rows(body: Body, flags: Flags, size: Any, least: Flags) -> tuple[Body, Fl
     return Body(*results, inputs=inputs, name=body.name), tuple(found)
 
 
-def _with_rows(node: Node, size: Any) -> Node:
+def _with_rows(node: Node, size: int | None) -> Node:
     spec = node.spec
     shape = spec.shape if size is None else (size, *spec.shape)
     return placeholder(Spec(shape, spec.dtype), node.name, type(node) is Node)
 
 
 def _settled(
-    body: Body, flags: Flags, carried: range, size: Any, length: Any
+    body: Body, flags: Flags, carried: range, size: int, length: Size | None
 ) -> tuple[Body, Flags, Flags]:
     """A body for all rows, the flags of its inputs, and those of its results.
 
@@ -101,14 +104,14 @@ def _spread(x: Any, size: Any) -> Any:
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 
-def _swapped(x: Any) -> Any:
+def _swapped(x: Array) -> Any:
     """The first two axes in each other's place."""
     axes = list(range(len(shape_of(x))))
     axes[:2] = 1, 0
     return lookup("transpose")(x, axes=tuple(axes))
 
 
-def scan(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[str, Any]) -> Any:
+def scan(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
     """A scan for all rows."""
     body, carried, stacked = params["body"], params["carried"], params["stacked"]
     count = params["counted"]
@@ -166,7 +169,7 @@ def _chosen(active: Any, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
     return [where(active, a, b) for a, b in zip(new, old, strict=True)]
 
 
-def while_(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[str, Any]) -> Any:
+def while_(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
     """A while loop for all rows, until the last has ended."""
     body, condition, carried = params["body"], params["condition"], params["carried"]
     fixed = len(args) - carried
@@ -222,7 +225,7 @@ def _any(condition: Body) -> Body:
     return Body(held, inputs=condition.inputs, name=condition.name)
 
 
-def custom(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[str, Any]) -> Any:
+def custom(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
     """A call with a rule for all rows, with a rule that is applied to each."""
     body, first = params["body"], params["captured"]
     made, _ = of_rows(body, tuple(flags), size, (True,) * len(body.outputs))
@@ -230,7 +233,7 @@ def custom(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[s
     return lookup("custom_call")(*args, body=made, rule=rule, captured=first)
 
 
-def choice(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[str, Any]) -> Any:
+def choice(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
     """A choice for all rows: of one branch, or row by row among the results of all."""
     which, *operands = args
     branches: Sequence[Body] = params["branches"]
@@ -245,7 +248,7 @@ def choice(args: Sequence[Any], flags: Sequence[bool], size: Any, params: dict[s
     return tuple([_picked(which, list(column)) for column in columns])
 
 
-def _picked(which: Any, column: list[Any]) -> Any:
+def _picked(which: Array, column: list[Any]) -> Any:
     """Row by row the result of the branch that the row asks for."""
     ndim = len(shape_of(column[0]))
     which = lookup("reshape")(which, shape=(*shape_of(which), *[1] * (ndim - 1)))

@@ -33,7 +33,7 @@ _WORD = 8  # bytes, at which the parts of a state begin
 _BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", re.IGNORECASE)
 
 
-def room_of(memory: Any, specs: Sequence[Spec], what: str) -> dict[str, Any]:
+def room_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dict[str, Any]:
     """For how many states there is room, as parameters of a loop; nothing if for all.
 
     Parameters

@@ -12,7 +12,7 @@ backward pass also where a loop is split in two: between the passes nothing live
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.jvp_vjp import jvp, vjp
@@ -28,6 +28,10 @@ from .closure_conversion import closed
 from .custom import Rule, custom_call
 from .eager_loops import strong
 from .loops import mapped
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
+    from wengert._engine.core.types import Array
 
 
 class Recompute(Rule):
@@ -81,7 +85,7 @@ class Recompute(Rule):
         return again
 
 
-def _is_inexact(x: Any) -> bool:
+def _is_inexact(x: Array | Node) -> bool:
     return describe(x).dtype.kind in "fc"
 
 

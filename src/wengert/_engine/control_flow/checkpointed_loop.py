@@ -10,8 +10,8 @@ them, and no derivative passes through them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .checkpoint_schedule import blocks_of, left
 from .loops import map
 from .operations import Control
 from .verify import check_checkpointed
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 _MORE = ("loop", "slots", "block")
 
@@ -44,7 +47,7 @@ class Checkpointed(Control):
         shape = (params["slots"], size_of_state(outs[: params["carried"]]))
         return (*outs, Spec(shape, np.dtype(np.uint8)))
 
-    def run_by(self, compile: Any, *values: Any, **params: Any) -> tuple[Any, ...]:
+    def run_by(self, compile: Callable[..., Any], *values: Any, **params: Any) -> tuple[Any, ...]:
         """Step after step."""
         op: Any = lookup(params["loop"])
         slots, block = params["slots"], params["block"]
@@ -74,7 +77,7 @@ class Checkpointed(Control):
         outs = rule(args, batched, size, plain(params))
         columns = [x for x, f in zip(args, batched, strict=True) if f]
 
-        def row(handles: Any) -> Any:
+        def row(handles: list[Array]) -> Any:
             rest = iter(handles)
             given = [next(rest) if f else x for x, f in zip(args, batched, strict=True)]
             return lookup("checkpointed")(*given, **params)[-1]

@@ -13,7 +13,7 @@ it is computed once, before the loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import SIZE, placeholder
 from wengert.errors import StructureError, TraceError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 _INSIDE = 64  # elements; a constant array up to this size is a part of the body
 # Kinds whose operations cannot fail, so that it does no harm to run them before a loop that may
@@ -125,7 +128,7 @@ def _check_without_effects(opened: Session, what: str, twice: bool = False) -> N
         )
 
 
-def _output(x: Any, what: str) -> Node:
+def _output(x: Array, what: str) -> Node:
     if isinstance(x, Handle):
         refuse_ambiguous(x.node)
         return x.node
@@ -314,6 +317,6 @@ def together(made: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
     return bodies, captured
 
 
-def _stand_in(x: Any) -> Node:
+def _stand_in(x: Array) -> Node:
     is_node = isinstance(x, Handle) and type(x.node) is Node
     return placeholder(describe(x), differentiable=is_node)

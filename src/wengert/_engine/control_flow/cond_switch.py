@@ -7,7 +7,7 @@ built, all branches are written down, and one runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,13 @@ from .eager_loops import apart, given_back, is_plain, marked, numeric, strong
 from .loops import mapped
 from .operations import cond_op, switch_op
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+    from wengert._engine.kinds.opaque import Opaque
+
 
 def cond(
-    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+    pred: Operand, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
     """Apply one of two functions, whichever a truth value says.
 
@@ -139,7 +143,7 @@ def _listed(branches: Any) -> list[Callable[..., Any]]:
     return given
 
 
-def _check_which(x: Any, kinds: str, what: str, wanted: str) -> None:
+def _check_which(x: Operand, kinds: str, what: str, wanted: str) -> None:
     spec = numeric(x)
     if spec is None or spec.shape or spec.dtype.kind not in kinds:
         raise DtypeError(
@@ -148,14 +152,14 @@ def _check_which(x: Any, kinds: str, what: str, wanted: str) -> None:
         )
 
 
-def _taken(f: Callable[..., Any], operands: Any) -> Any:
+def _taken(f: Callable[..., Any], operands: tuple[Operand, ...]) -> Any:
     """What one function gives, as if all had been written down: what it writes to is its own."""
     plain = is_plain(pytree.flatten(operands)[0])
     out = f(*mapped(apart, operands))
     return mapped(lambda x: given_back(_own(strong(x)), plain), out)
 
 
-def _own(x: Any) -> Any:
+def _own(x: Array) -> Any:
     return x.copy() if isinstance(x, np.ndarray) else apart(x)
 
 
@@ -168,7 +172,7 @@ def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: 
     numbers = [f"branch {k}" for k in range(len(functions))]
     names = ["false_fun", "true_fun"] if op is cond_op else numbers
 
-    def of_leaves(f: Any) -> Any:
+    def of_leaves(f: Callable[..., Any] | np.ufunc | Opaque) -> Any:
         def run(*handles: Any) -> Any:
             full = list(leaves)
             for k, h in zip(slots, handles, strict=True):
@@ -185,7 +189,7 @@ def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: 
     return made[0].container(outs)
 
 
-def _is_python(x: Any) -> bool:
+def _is_python(x: Operand) -> bool:
     return type(x) in (bool, int, float, complex)
 
 

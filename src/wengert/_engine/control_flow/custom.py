@@ -18,7 +18,7 @@ captured from outside has no part in it, and no derivative: to ask for it is an 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from wengert.errors import NotDifferentiableError, RuleError, at
 
 from . import batching
 from .operations import Compile, Control
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 _rules = LazyModule("wengert._engine.control_flow.custom_rules")
 
@@ -75,7 +78,11 @@ class Rule:
         raise NotImplementedError
 
     def guarded_bars(
-        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+        self,
+        operands: Sequence[Any],
+        outs: Sequence[Any],
+        ts: Sequence[Any],
+        saved: tuple[Operand, ...] | None = None,
     ) -> Sequence[Any]:
         """The same where what was not chosen stays zero, whatever it is multiplied with."""
         return [spared(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
@@ -123,7 +130,9 @@ class CustomCall(Control):
             return params["rule"].values(values)  # type: ignore[no-any-return]
         return tuple(compile(body)(values))
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Sweep
+    ) -> Any:
         """What the rule says, checked; or the transpose of what it says of tangents."""
         rule, first = node.params["rule"], node.params["captured"]
         if sweep is not PROBING:
@@ -138,7 +147,14 @@ class CustomCall(Control):
         bars = pull(inputs[first:], out, ts, saved)
         return [*[None] * first, *checked(node, bars, node.args[first:], rule.name, sweep)]
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self,
+        node: Node,
+        dots: Sequence[Any],
+        out: tuple[Array, ...],
+        inputs: list[Array],
+        sweep: Sweep,
+    ) -> Any:
         """What the rule says, or the transpose of what it says of cotangents."""
         rule, first = node.params["rule"], node.params["captured"]
         self._refuse_captured(node, [d is not None for d in dots[:first]])
@@ -191,7 +207,7 @@ def spared(bar: Any, ts: Sequence[Any]) -> Any:
     return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
 
 
-def _full(t: Any, spec: Spec) -> Any:
+def _full(t: Array | None, spec: Spec) -> Any:
     """The cotangent of a result: zeros where none arrived, None where there can be none."""
     if spec.dtype.kind not in "fc":
         return None
@@ -260,7 +276,7 @@ def _number(x: Any, name: str, what: str, node: Node) -> Any:
     return x
 
 
-def _refuse_complex(x: Any, spec: Spec, name: str, what: str, node: Node) -> None:
+def _refuse_complex(x: Array, spec: Spec, name: str, what: str, node: Node) -> None:
     if x.dtype.kind == "c" and spec.dtype.kind != "c":
         raise RuleError(
             f"the rule of {name} returned {x.dtype} for {what}, which is {spec.dtype}. Return its "
@@ -268,7 +284,7 @@ def _refuse_complex(x: Any, spec: Spec, name: str, what: str, node: Node) -> Non
         )
 
 
-def _refuse_recorded(x: Any, name: str, node: Node, sweep: Sweep) -> None:
+def _refuse_recorded(x: Array, name: str, node: Node, sweep: Sweep) -> None:
     """A rule that computes with a recorded tensor from outside would lose its derivative."""
     if sweep.recorded or not is_lasting(x):
         return

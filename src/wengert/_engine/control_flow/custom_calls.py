@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +34,9 @@ from .closure_conversion import Closed, closed
 from .custom import Rule, custom_call
 from .eager_loops import numeric, strong
 from .loops import mapped
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 # Functions whose `fwd` is running for its values: when it calls the function, that is all it needs.
 _starting: ContextVar[frozenset[Any]] = ContextVar("wengert_starting", default=frozenset())
@@ -164,7 +167,7 @@ class Call(Rule):
             lines[0].node.args[0].note(saved=pytree.tree_map(_detached, saved))
         return self.results(lines)
 
-    def _leaves(self, found: Any) -> list[Any]:
+    def _leaves(self, found: Array | dict[Any, Any] | tuple[Array, ...]) -> list[Any]:
         """The leaves of what the function returned that are values."""
         leaves, structure = pytree.flatten(found)
         for x in leaves:
@@ -197,7 +200,11 @@ class Call(Rule):
     # ---- the rule ------------------------------------------------------------------------------
 
     def bars(
-        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
+        self,
+        operands: Sequence[Any],
+        outs: Sequence[Any],
+        ts: Sequence[Any],
+        saved: tuple[Any, ...] | None = None,
     ) -> list[Any]:
         """What `bwd` gives for what `fwd` left."""
         made = self.made
@@ -241,7 +248,9 @@ class Call(Rule):
             )
         return leaves
 
-    def check_alike(self, found: Any, outs: Sequence[Any], what: str) -> None:
+    def check_alike(
+        self, found: Array | dict[Any, Any] | tuple[Array, ...], outs: Sequence[Any], what: str
+    ) -> None:
         """Refuse the first result of a rule, if it is not nested as `outs`, or of other specs."""
         assert self.out is not None
         leaves, structure = pytree.flatten(found)
@@ -253,13 +262,15 @@ class Call(Rule):
             if not isinstance(a, Spec) or (a.shape, a.dtype) != (b.shape, b.dtype):
                 self._differs(what, a or type(x).__name__, b)
 
-    def _differs(self, what: str, given: Any, right: Any) -> None:
+    def _differs(self, what: str, given: str, right: str) -> None:
         raise RuleError(
             f"{what} of {self.name} returned {given} as its first result, but {self.name} returns "
             f"{right}. Return the same as {self.name}{at(user_line())}."
         )
 
-    def _of_operands(self, found: Any, moving: Any, what: str) -> list[Any]:
+    def _of_operands(
+        self, found: tuple[Any, ...], moving: tuple[Operand | dict[Any, Any], ...], what: str
+    ) -> list[Any]:
         """The leaves of cotangents that belong to operands."""
         if not isinstance(found, tuple | list) or len(found) != len(moving):
             count = len(found) if isinstance(found, tuple | list) else type(found).__name__
@@ -300,14 +311,14 @@ class _Star:
         return "*"
 
 
-def _is_operand(x: Any) -> bool:
+def _is_operand(x: Operand | str | None) -> bool:
     return isinstance(x, Handle | np.ndarray | Dim)
 
 
-def _value(x: Any) -> Any:
+def _value(x: Operand) -> Any:
     value = value_of(x) if isinstance(x, Handle) else x
     return np.asarray(value)[()] if isinstance(value, bool | int | float | complex) else value
 
 
-def _detached(x: Any) -> Any:
+def _detached(x: Operand | None) -> Any:
     return value_of(x) if isinstance(x, Handle) else x

@@ -14,7 +14,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from wengert.errors import (
 
 from .custom_calls import Call, is_recorded, is_starting
 from .eager_loops import numeric
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 class _Custom:
@@ -78,7 +81,7 @@ class _Custom:
             )
         return tuple(sorted(found))
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __repr__(self) -> str:
@@ -144,7 +147,7 @@ class _Custom:
             return self._call(args, leaves, structure).written(leaves)
         return self._refuse_outside(found)
 
-    def _refuse_outside(self, found: Any) -> Any:
+    def _refuse_outside(self, found: Array | tuple[Array, ...]) -> Any:
         if is_recording() and any([is_recorded(x) for x in pytree.flatten(found)[0]]):
             raise self.outside()
         return found
@@ -277,7 +280,12 @@ class custom_jvp(_Custom):
         return self.fun(*args), None
 
     def tangents(
-        self, call: Call, primals: Any, tangents: Any, outs: Sequence[Any], dots: Sequence[Any]
+        self,
+        call: Call,
+        primals: tuple[Array, ...],
+        tangents: tuple[Array, ...],
+        outs: Sequence[Any],
+        dots: Sequence[Any],
     ) -> list[Any]:
         """The leaves of the tangent of the result."""
         if self._one_by_one is not None:

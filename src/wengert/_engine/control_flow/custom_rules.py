@@ -59,7 +59,7 @@ class RowsRule(Rule):
         """The named sizes in the rule for one row."""
         return getattr(self.rule, "size_names", frozenset())
 
-    def at_sizes(self, sizes: Any) -> Rule:
+    def at_sizes(self, sizes: dict[Any, Any]) -> Rule:
         """The same with numbers in the place of named sizes."""
         inner = getattr(self.rule, "at_sizes", None)
         return self if inner is None else RowsRule(inner(sizes), self.flags)

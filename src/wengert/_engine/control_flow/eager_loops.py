@@ -14,7 +14,7 @@ given what is its own: what it writes to in place is not the caller's, nor what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,13 +29,16 @@ from wengert._engine.core.tracing import size_value
 from wengert._engine.ops.casts import astype
 from wengert.errors import DtypeError, ShapeError, StructureError, WengertError, at, user_line
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Size
+
 
 def is_written_down(leaves: Sequence[Any]) -> bool:
     """Whether a loop becomes a line of a graph, and is not run now."""
     return current_trace() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
 
 
-def as_number(x: Any) -> Any:
+def as_number(x: Operand | None) -> Any:
     """A Python number as NumPy's, so that it has a dtype to stay; anything else as it is."""
     return np.asarray(x)[()] if isinstance(x, bool | int | float | complex) else x
 
@@ -50,7 +53,7 @@ def strong(x: Any) -> Any:
     return as_number(x)
 
 
-def numeric(x: Any) -> Spec | None:
+def numeric(x: Operand) -> Spec | None:
     """The shape and dtype of an array or number; None for anything else."""
     spec = describe(x)
     if not isinstance(spec, Spec) or spec.dtype.kind not in "biufc":
@@ -152,7 +155,7 @@ class Carry:
             full[k] = x
         return pytree.unflatten(self.structure, full)
 
-    def checked(self, out: Any) -> list[Any]:
+    def checked(self, out: Array | tuple[Array, ...]) -> list[Any]:
         """The leaves of the next carry, if it is like the first.
 
         Raises
@@ -186,7 +189,7 @@ class Carry:
                 raise refused(place, spec, "after a step", wanted, "at the start", remedy)
         return leaves
 
-    def following(self, out: Any, before: Sequence[Any]) -> list[Any]:
+    def following(self, out: Array | tuple[Array, ...], before: Sequence[Any]) -> list[Any]:
         """The leaves of the next carry, each its own: what a step was given stays its own."""
         leaves = self.checked(out)
         own = {id(x) for x in before}
@@ -232,7 +235,9 @@ class Rows:
         Nothing says how many steps there are, or something is no array.
     """
 
-    def __init__(self, xs: Any, length: Any, what: str) -> None:
+    def __init__(
+        self, xs: Array | Sequence[Array | None] | None, length: Size | None, what: str
+    ) -> None:
         full, self._structure = pytree.flatten(xs)
         self._slots = [k for k, x in enumerate(full) if x is not None]
         self._count = len(full)
@@ -266,7 +271,7 @@ class Rows:
         return self.container([apart(x[k]) for x in self.leaves])
 
 
-def _stack(x: Any, what: str, place: str) -> Any:
+def _stack(x: Array, what: str, place: str) -> Any:
     spec = numeric(x)
     if spec is None:
         raise StructureError(
@@ -310,7 +315,7 @@ class Columns:
         for column, x in zip(self._columns, leaves, strict=True):
             column.append(x)
 
-    def _spec(self, y: Any, k: int, x: Any) -> Spec:
+    def _spec(self, y: Any, k: int, x: Array) -> Spec:
         spec = numeric(x)
         if spec is None:
             raise StructureError(
@@ -319,7 +324,9 @@ class Columns:
             )
         return spec
 
-    def _refuse(self, y: Any, structure: Any, specs: list[Any]) -> None:
+    def _refuse(
+        self, y: Array | dict[Any, Any] | list[Operand], structure: Any, specs: list[Any]
+    ) -> None:
         known = [x is None for x in specs] == [x is None for x in self._specs]
         if structure != self._structure or not known:
             raise StructureError(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, is_written_down, numeric
 from .loops import line_of_scan, recorded, whole
 from .operations import while_op
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Size
 
 _INT = np.dtype(np.int64)
 _NUMBER = Spec((), _INT)  # of a step
@@ -102,7 +105,7 @@ def fori_loop(
             leaves = carry.following(out, leaves)
         return carry.result(leaves, carry.plain)
 
-    def step(i: Any, *leaves: Any) -> Any:
+    def step(i: Array, *leaves: Any) -> Any:
         return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
 
     made = closed(step, [_NUMBER, *carry.specs], what)
@@ -117,7 +120,7 @@ def fori_loop(
     return carry.container(outs[1:])
 
 
-def _bound(x: Any, what: str, name: str) -> Any:
+def _bound(x: Operand | Size, what: str, name: str) -> Any:
     """A bound: an int, a named size, or a tensor whose value is not known yet."""
     if isinstance(x, Dim):
         return x
@@ -130,7 +133,7 @@ def _bound(x: Any, what: str, name: str) -> Any:
     return x if is_traced(x) else int(value_of(x))
 
 
-def _as_value(bound: Any) -> Any:
+def _as_value(bound: Operand | Size) -> Any:
     """A bound as an int64."""
     if isinstance(bound, int):
         return np.int64(bound)
@@ -140,7 +143,7 @@ def _as_value(bound: Any) -> Any:
 def while_loop(
     cond_fun: Callable[[Any], Any],
     body_fun: Callable[[Any], Any],
-    init_val: Any,
+    init_val: Operand | tuple[Any, ...],
     max_steps: int | None = None,
     memory: int | str | None = None,
 ) -> Any:
@@ -231,7 +234,9 @@ def while_loop(
     return carry.container(outs[: len(carry.leaves)])
 
 
-def _while_now(cond_fun: Any, body_fun: Any, carry: Carry, limit: int | None) -> Any:
+def _while_now(
+    cond_fun: Callable[..., Any], body_fun: Callable[..., Any], carry: Carry, limit: int | None
+) -> Any:
     leaves = carry.start()
     for count in stepping("while_loop", itertools.count()):
         if not bool(_condition(cond_fun(carry.container(leaves)))):
@@ -245,7 +250,7 @@ def _while_now(cond_fun: Any, body_fun: Any, carry: Carry, limit: int | None) ->
     return carry.result(leaves, carry.plain)
 
 
-def _condition(x: Any) -> Any:
+def _condition(x: Array) -> Any:
     """What a condition gave, if it is one truth value."""
     spec = describe(x)
     if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":

@@ -85,7 +85,7 @@ def _with_tangents(
     return inputs, dots, outs, found, masked
 
 
-def _beside(items: Sequence[Any], dots: Any, bounds: Sequence[int]) -> list[Any]:
+def _beside(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[int]) -> list[Any]:
     """Items, group by group, each group followed by its tangents."""
     made: list[Any] = []
     for start, stop in itertools.pairwise(bounds):

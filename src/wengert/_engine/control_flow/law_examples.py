@@ -7,7 +7,7 @@ of a replay is a pullback written by hand.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .eager_loops import strong
 from .operations import cond_op, scan_op, switch_op, while_op
 from .recompute import replay
 from .vjp import Asked, pulled
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 Examples = Iterator[tuple[tuple[Any, ...], dict[str, Any]]]
 
@@ -45,30 +48,30 @@ def _body(f: Callable[..., Any], *operands: Any) -> Body:
 # ---- loops -------------------------------------------------------------------------------------
 
 
-def _recurrent(a: Any, s: Any, x: Any) -> Any:
+def _recurrent(a: Array, s: Array, x: Array) -> Any:
     s = np.tanh(a * s + x)
     return s, s[0] * x
 
 
-def _squares(a: Any, s: Any, x: Any) -> Any:
+def _squares(a: Array, s: Array, x: Array) -> Any:
     s = a * s * s + x
     return s, s * x
 
 
-def _plainly(a: Any, s: Any, x: Any) -> Any:
+def _plainly(a: Array, s: Array, x: Array) -> Any:
     """Without functions: what is left of a state is compared bit by bit."""
     return a * s + x, s[0] * x
 
 
-def _halving(a: Any, stop: Any, k: Any, s: Any) -> Any:
+def _halving(a: Array, stop: Array, k: Array, s: Array) -> Any:
     return k + 1, s * 0.5 + a
 
 
-def _counting(a: Any, stop: Any, k: Any, s: Any) -> Any:
+def _counting(a: Array, stop: Array, k: Array, s: Array) -> Any:
     return k + 1, np.sin(s) * a
 
 
-def _goes_on(a: Any, stop: Any, k: Any, s: Any) -> Any:
+def _goes_on(a: Array, stop: Array, k: Array, s: Array) -> Any:
     return (k < stop,)
 
 
@@ -104,7 +107,7 @@ def _leaving(rng: np.random.Generator) -> Examples:
         yield args, {**params, "loop": "while", "slots": slots, "block": block}
 
 
-def _by_hand(args: Sequence[Any], params: Any) -> tuple[tuple[Any, ...], list[Any]]:
+def _by_hand(args: Sequence[Any], params: dict[Any, Any]) -> tuple[tuple[Any, ...], list[Any]]:
     """What a loop gives, and all its states, by a loop of Python's own."""
     f, carried = _WRITTEN[params["body"]], params["carried"]
     stacked = params.get("stacked", 0)
@@ -197,15 +200,15 @@ def _replay_oracle(*args: Any, **params: Any) -> Any:
 # ---- choices -----------------------------------------------------------------------------------
 
 
-def _product(x: Any, y: Any) -> Any:
+def _product(x: Array, y: Array) -> Any:
     return x * y, x + 1.0
 
 
-def _wave(x: Any, y: Any) -> Any:
+def _wave(x: Array, y: Array) -> Any:
     return np.sin(x) + y, y * y
 
 
-def _first(x: Any, y: Any) -> Any:
+def _first(x: Array, y: Array) -> Any:
     return x * 1.0, y - x
 
 
@@ -243,7 +246,7 @@ class _Stated(Rule):
         return [np.cos(x) * y * dx + np.sin(x) * dy, dx - 2.0 * dy]
 
 
-def _waves(n: Any, x: Any, y: Any) -> Any:
+def _waves(n: Array, x: Array, y: Array) -> Any:
     return np.sin(x) * y + n, x - 2.0 * y
 
 

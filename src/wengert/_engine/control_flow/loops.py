@@ -12,8 +12,8 @@ is built once, however many steps there are.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,12 +40,17 @@ from .closure_conversion import Closed, closed
 from .eager_loops import Carry, Columns, Rows, is_plain, is_written_down, strong
 from .operations import scan_op
 
+if TYPE_CHECKING:
+    from wengert._engine.control_flow.operations import Control
+    from wengert._engine.core.spec import Spec
+    from wengert._engine.core.types import Array, Operand, Size
+
 
 def scan(
     f: Callable[[Any, Any], tuple[Any, Any]],
     init: Any,
-    xs: Any = None,
-    length: Any = None,
+    xs: Array | Sequence[Array | None] | None = None,
+    length: Operand | Size | None = None,
     reverse: bool = False,
     unroll: int = 1,
     memory: int | str | None = None,
@@ -138,7 +143,7 @@ def scan(
     return carry.container(leaves), ys
 
 
-def _step_of(f: Any, carry: Carry, rows: Rows) -> Closed:
+def _step_of(f: Callable[..., Any], carry: Carry, rows: Rows) -> Closed:
     """A step as a body: from leaves of the carry and of a row to those of the carry, and to y."""
 
     def step(*leaves: Any) -> Any:
@@ -186,14 +191,14 @@ def line_of_scan(
     return list(recorded(scan_op, [*first, *made.captured, *carry, *rows], params))
 
 
-def recorded(op: Any, args: list[Any], params: dict[str, Any]) -> Any:
+def recorded(op: Control, args: list[Any], params: dict[str, Any]) -> Any:
     """A line of the graph that is being built, also if all operands are known."""
     if not any(isinstance(a, Handle) for a in args) and args:
         args[0] = wrap(constant(args[0]))
     return op(*args, **params) if args else op.run(**params)
 
 
-def _scan_now(f: Any, carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any]:
+def _scan_now(f: Callable[..., Any], carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any]:
     plain = is_plain([*carry.leaves, *rows.leaves])
     leaves, columns = carry.start(), Columns("scan")
     if rows.length == 0:
@@ -206,7 +211,7 @@ def _scan_now(f: Any, carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any
     return carry.result(leaves, plain), columns.stacked(reverse, plain)
 
 
-def _nothing(f: Any, carry: Carry, rows: Rows) -> Any:
+def _nothing(f: Callable[..., Any], carry: Carry, rows: Rows) -> Any:
     """What no steps give: arrays without rows, of what a step would give."""
     try:
         made = _step_of(f, carry, rows)
@@ -230,7 +235,7 @@ def _is_of_values(error: Exception) -> bool:
     return isinstance(error, TraceError) or not isinstance(error, WengertError)
 
 
-def pair(out: Any) -> tuple[Any, Any]:
+def pair(out: tuple[Any, ...]) -> tuple[Any, Any]:
     """What a step returned, if it is a carry and what to collect."""
     if not isinstance(out, tuple | list) or len(out) != 2:
         given = f"{len(out)} values" if isinstance(out, tuple | list) else f"a {type(out).__name__}"
@@ -241,7 +246,7 @@ def pair(out: Any) -> tuple[Any, Any]:
     return out[0], out[1]
 
 
-def mapped(f: Callable[[Any], Any], x: Any) -> Any:
+def mapped(f: Callable[[Any], Any], x: Operand | tuple[Operand | Spec, ...] | Spec | None) -> Any:
     """A function of each leaf that is not None."""
     leaves, structure = pytree.flatten(x)
     return pytree.unflatten(structure, [v if v is None else f(v) for v in leaves])
@@ -277,7 +282,7 @@ def whole(length: Any, what: str, name: str = "length") -> Any:
     return number
 
 
-def _check_unroll(unroll: Any) -> None:
+def _check_unroll(unroll: int) -> None:
     if (
         not isinstance(unroll, int | np.integer)
         or unroll < 0
@@ -342,7 +347,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     return _in_batches(f, rows, batch_size)
 
 
-def _in_batches(f: Any, rows: Rows, size: int) -> Any:
+def _in_batches(f: Callable[..., Any], rows: Rows, size: int) -> Any:
     many = vmap(f)
     if rows.length <= size:
         return many(rows.container(rows.leaves))

@@ -12,7 +12,7 @@ one element of each of the ys.  Their rules transform the bodies: vjp.py, jvp.py
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from . import batching
 from . import jvp as forward
 from . import vjp as reverse
 from .verify import check_choice, check_scan, check_while
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 Run = Callable[[Sequence[Any]], list[Any]]
 Compile = Callable[[Body], Run]
@@ -82,7 +85,11 @@ class Scan(Control):
         return self.walked(compile, values, params)
 
     def walked(
-        self, compile: Compile, values: Sequence[Any], params: Any, visit: Visit | None = None
+        self,
+        compile: Compile,
+        values: Sequence[Any],
+        params: dict[Any, Any],
+        visit: Visit | None = None,
     ) -> tuple[Any, ...]:
         """Step after step; before each, `visit` is shown its number and what is carried."""
         body, carried, stacked = params["body"], params["carried"], params["stacked"]
@@ -102,11 +109,20 @@ class Scan(Control):
                 y.array[k] = value
         return (*carry, *[y.array for y in ys])
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+    def vjp(
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Any
+    ) -> Any:
         """A loop backwards."""
         return reverse.pull_scan(node, t, inputs, sweep)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(
+        self,
+        node: Node,
+        dots: Sequence[Any],
+        out: tuple[Array, ...],
+        inputs: list[Array],
+        sweep: Any,
+    ) -> Any:
         """The same loop, with tangents beside the carry."""
         return forward.push_scan(node, dots, inputs, sweep)
 
@@ -150,7 +166,11 @@ class While(Control):
         return self.walked(compile, values, params)
 
     def walked(
-        self, compile: Compile, values: Sequence[Any], params: Any, visit: Visit | None = None
+        self,
+        compile: Compile,
+        values: Sequence[Any],
+        params: dict[Any, Any],
+        visit: Visit | None = None,
     ) -> tuple[Any, ...]:
         """Step after step; before each, `visit` is shown its number and what is carried."""
         body, carried, limit = params["body"], params["carried"], params["limit"]
@@ -178,11 +198,20 @@ class While(Control):
         ]
         return (*carry, np.int64(count), *stacks)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+    def vjp(
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Any
+    ) -> Any:
         """A loop backwards, of as many steps."""
         return reverse.pull_while(node, t, inputs, sweep)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(
+        self,
+        node: Node,
+        dots: Sequence[Any],
+        out: tuple[Array, ...],
+        inputs: list[Array],
+        sweep: Any,
+    ) -> Any:
         """The same loop, with tangents beside the carry."""
         return forward.push_while(node, dots, inputs, sweep)
 
@@ -210,11 +239,20 @@ class Choice(Control):
         branches = params["branches"]
         return tuple(compile(branches[min(max(int(which), 0), len(branches) - 1)])(operands))
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+    def vjp(
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Any
+    ) -> Any:
         """The choice of the branches' pullbacks."""
         return reverse.pull_choice(node, t, inputs, sweep)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(
+        self,
+        node: Node,
+        dots: Sequence[Any],
+        out: tuple[Array, ...],
+        inputs: list[Array],
+        sweep: Any,
+    ) -> Any:
         """The choice of the branches' tangents."""
         return forward.push_choice(node, dots, inputs, sweep)
 

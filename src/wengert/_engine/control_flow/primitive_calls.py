@@ -11,7 +11,7 @@ its call is the primitive's own, so one that is registered later counts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from wengert.errors import (
 )
 
 from .custom_calls import Call
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+    from wengert._engine.kinds.opaque import Opaque
 
 _OPERAND = np.zeros(())  # stands for what is an operand
 
@@ -70,7 +74,12 @@ class PrimitiveCall(Call):
 
     @classmethod
     def of(
-        cls, op: Any, params: dict[str, Any], slots: Any, static: Any, count: int | None
+        cls,
+        op: Opaque,
+        params: dict[str, Any],
+        slots: list[int],
+        static: list[Any],
+        count: int | None,
     ) -> PrimitiveCall:
         """A rule again, of a primitive and what a file says of its call."""
         leaves = [_OPERAND if k in slots else x for k, x in enumerate(static)]
@@ -97,7 +106,7 @@ class PrimitiveCall(Call):
         """The named sizes among its parameters."""
         return sizes_of(self.made.params)
 
-    def at_sizes(self, sizes: Any) -> Call:
+    def at_sizes(self, sizes: dict[Any, Any]) -> Call:
         """The same with numbers in the place of named sizes."""
         if self.size_names.isdisjoint(sizes):
             return self
@@ -141,7 +150,14 @@ class PrimitiveCall(Call):
                 f"known to be zero{at(user_line())}."
             )
 
-    def _explained(self, mode: str, rule: Any, first: Any, out: Any, args: Sequence[Any]) -> Any:
+    def _explained(
+        self,
+        mode: str,
+        rule: Any,
+        first: Array | list[Array | None],
+        out: Array,
+        args: Sequence[Any],
+    ) -> Any:
         try:
             return rule(first, out, *args, **self.made.params)
         except WengertError:
@@ -151,6 +167,6 @@ class PrimitiveCall(Call):
             raise rule_failed(what, error, user_line() or None) from error
 
 
-def is_primitive(op: Any) -> bool:
+def is_primitive(op: Opaque) -> bool:
     """Whether an operation is a primitive, whose rules are registered one by one."""
     return getattr(op, "is_primitive", False)

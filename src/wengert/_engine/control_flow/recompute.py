@@ -86,7 +86,7 @@ class Replay(Control):
         pulled, length = params["pulled"], params["length"]
         return (*outs[:pulled], *[Spec((length, *s.shape), s.dtype) for s in outs[pulled:]])
 
-    def run_by(self, compile: Any, *values: Any, **params: Any) -> tuple[Any, ...]:
+    def run_by(self, compile: Callable[..., Any], *values: Any, **params: Any) -> tuple[Any, ...]:
         """Forwards and backwards, as the schedule says."""
         parts = Parts(values, params)
         step, keep, back = (compile(params[k]) for k in ("step", "keep", "back"))

@@ -111,7 +111,7 @@ def _cheapest(lines: Sequence[Node], border: set[Node], carry: set[Node]) -> lis
     return [n for n, k in place.items() if 2 * k in near and 2 * k + 1 not in near]
 
 
-def _cost(spec: Any) -> int:
+def _cost(spec: tuple[Spec, ...] | Spec) -> int:
     """What it costs to keep a value: its bytes, and something for keeping anything."""
     if type(spec) is not Spec or _is_open(spec):
         return UNLIMITED

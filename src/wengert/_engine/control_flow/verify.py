@@ -8,7 +8,7 @@ over.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from wengert._engine.core.symbolic.dim import Dim, is_open
 from wengert.errors import OperandError, at, user_line
 
 from .checkpoint_budget import MOST, size_of_state
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 _SCAN = frozenset(("body", "carried", "stacked", "length", "reverse", "counted"))
 _WHILE = frozenset(("body", "condition", "carried", "limit", "length"))
@@ -148,7 +151,7 @@ def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Bod
     return body
 
 
-def _check_carry(body: Body, carried: Any, stacked: int, name: str) -> None:
+def _check_carry(body: Body, carried: int, stacked: int, name: str) -> None:
     _need(_is_count(carried), name, f"carried={carried!r} is no number of operands")
     fixed = len(body.inputs) - carried - stacked
     right = fixed >= 0 and carried <= len(body.outputs)
@@ -159,7 +162,7 @@ def _check_carry(body: Body, carried: Any, stacked: int, name: str) -> None:
         _need(same, name, f"a step makes {shown(after.spec)} of {shown(before.spec)}")
 
 
-def _check_number(spec: Any, name: str, what: str, kinds: str) -> None:
+def _check_number(spec: Spec, name: str, what: str, kinds: str) -> None:
     right = type(spec) is Spec and spec.shape == () and spec.dtype.kind in kinds
     _need(right, name, f"{what} is {spec}")
 
@@ -168,7 +171,7 @@ def _operands(specs: Sequence[Any], body: Body, more: int) -> str:
     return f"it has {len(specs)} operands, for a body of {len(body.inputs)} inputs and {more} more"
 
 
-def _is_count(x: Any) -> bool:
+def _is_count(x: Size) -> bool:
     return type(x) is int and x >= 0
 
 

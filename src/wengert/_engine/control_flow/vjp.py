@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.reverse import gathered, pullback
@@ -33,6 +33,9 @@ from .closure_conversion import hoisted
 from .dependence import Dependence
 from .residuals import ancestors, split
 from .sparse_cotangents import added_in_place
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 class Asked(NamedTuple):
@@ -220,7 +223,7 @@ class _Loop:
         most = blocks_of(length, slots) if isinstance(length, int) else slots
         return {"slots": min(slots, most), "block": slots}
 
-    def replayed(self, count: list[Any], snapshots: Any, more: dict[str, Any]) -> list[Any]:
+    def replayed(self, count: list[Any], snapshots: Array, more: dict[str, Any]) -> list[Any]:
         """The same, with room for a few states only."""
         made = self.made
         if not made.live and not made.ys:

@@ -61,7 +61,7 @@ class OpenNames:
                 return self._renamed(spec)
         return spec
 
-    def _renamed(self, spec: Any) -> Any:
+    def _renamed(self, spec: tuple[Spec, ...] | Spec) -> Any:
         if type(spec) is tuple:
             for s in spec:
                 self._met(sizes_of(s.shape))

@@ -16,12 +16,15 @@ a view, a user's variable, a value held by another line each count, and then the
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .array_states import Family, State
 from .node import CONSTANT, NO_PARAMS, Node
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 LIMIT = 4096  # bytes; a smaller array is copied as fast as a state is noted
 
@@ -48,7 +51,7 @@ def overwritable(node: Node) -> bool:
     return node.value.flags.writeable and _references(node) <= _ALONE
 
 
-def hand_over(node: Node, array: Any, index: Any, overwritten: Any) -> State:
+def hand_over(node: Node, array: Array, index: Any, overwritten: Any) -> State:
     """Make the node remember what stands at `index`, before it is overwritten in its array.
 
     Returns the state that the node which takes the array over is to have as its `version`. From
@@ -65,7 +68,7 @@ def hand_over(node: Node, array: Any, index: Any, overwritten: Any) -> State:
     return newer
 
 
-def take_back(node: Node, array: Any) -> None:
+def take_back(node: Node, array: Array) -> None:
     """Undo `hand_over`, for a write that was refused and has been restored."""
     node.value = array
     state = node.version

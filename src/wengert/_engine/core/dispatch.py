@@ -8,7 +8,7 @@ nodes reachable from it *are* the tape.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from .recording import _enabled, _session, recording_session, switches
 from .spec import spec_of, unweakened, weakened
 from .static_params import sizes_of
 from .tracing import _Part, eager_info, record
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 _new = object.__new__
 _Array = np.ndarray
@@ -137,7 +140,9 @@ def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool
     return inputs, values, recorded, recorded or Discrete in types, _Array in types
 
 
-def _notes(op: Op, node: Node, inputs: Any, values: Any) -> NodeInfo | None:
+def _notes(
+    op: Op, node: Node, inputs: tuple[Operand | Node, ...], values: Sequence[Operand]
+) -> NodeInfo | None:
     """The user's line, for operations that want it and while something is traced or watched."""
     opened = _session.get()
     if opened is not None and opened.checks is not None:
@@ -145,7 +150,13 @@ def _notes(op: Op, node: Node, inputs: Any, values: Any) -> NodeInfo | None:
     return eager_info(inputs) if op.notes_where or opened is not None else None
 
 
-def _refused(op: Op, args: Any, params: dict[str, Any], values: Any, error: Exception) -> Any:
+def _refused(
+    op: Op,
+    args: Sequence[Operand],
+    params: dict[str, Any],
+    values: Sequence[Operand],
+    error: Exception,
+) -> Any:
     """What becomes of an operation that did not run: a line, where a size is not known yet."""
     if isinstance(error, TracedBranchError) and sizes_of(params):
         return record(op, args, params)
@@ -183,7 +194,7 @@ class Part(Op):
         """The output of that index."""
         return value[index]
 
-    def __call__(self, value: Any, *, index: int) -> Any:
+    def __call__(self, value: tuple[Array, ...], *, index: int) -> Any:
         """The output of that index, of a tuple that may be of handles."""
         return value[index]
 

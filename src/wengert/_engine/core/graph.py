@@ -20,7 +20,7 @@ import difflib
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert.errors import ArgumentError, GraphError, at, user_line
 
@@ -34,6 +34,9 @@ from .spec import bare, shown
 from .symbolic.constraints import Requirement
 from .tracing import infer
 from .validation import spelled
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 Item = Any  # a node of a graph: itself, a tensor on it, its index or its name
 AnyGraph = TypeVar("AnyGraph", bound="Graph")
@@ -385,7 +388,7 @@ def _verify_inside(body: Graph, line: str) -> None:
         raise GraphError(f"{line}, {body.name}: {error}") from error
 
 
-def _node(x: Any) -> Node:
+def _node(x: Array | Node) -> Node:
     if isinstance(x, Handle):
         return x.node
     return x if isinstance(x, Node) else constant(x)

@@ -12,7 +12,7 @@ bounds.  So the node of the lookup states what it is for, and its error is the e
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,11 +21,14 @@ from wengert.errors import ArgumentError, at
 from .handle import Handle
 from .node import Node
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
+
 _KEY = "numbered"
 _NUMPYS = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d+)")
 
 
-def places(numbers: Any, count: Any) -> Any:
+def places(numbers: Array, count: Size) -> Any:
     """Numbers as an index of an axis of that length: what is below zero is below it, too.
 
     Parameters
@@ -41,7 +44,7 @@ def places(numbers: Any, count: Any) -> Any:
     return np.where(numbers < 0, numbers - count, numbers)
 
 
-def say(found: Any, what: str, units: str, advice: str = "Renumber them") -> Any:
+def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> Any:
     """Note at the line of a tensor what is looked up there; the tensor.
 
     Parameters

@@ -19,7 +19,7 @@ The `serial` number is the order of creation: a topological order for nothing.
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from .node_info import NodeInfo
 from .op_facts import NOTHING_KNOWN, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .spec import spec_of
+
+if TYPE_CHECKING:
+    from wengert._engine.core.spec import Spec
 
 next_serial = itertools.count(1).__next__
 NO_PARAMS: dict[str, Any] = {}
@@ -198,7 +201,7 @@ class Node:
             setattr(info, key, item)
         return info
 
-    def provenance(self, spec: Any) -> NodeInfo:
+    def provenance(self, spec: Spec) -> NodeInfo:
         """The `info` of a traced line of that spec that takes the place of this one.
 
         It takes over user's line, scope, metadata and level.

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from wengert.errors import NotFiniteError, at, user_line
 from .dynamic_scope import Block, Blocks
 from .recording import innermost_session
 from .spec import spec_of
+
+if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
+    from wengert._engine.core.types import Array, Operand
 
 UNSEEN: Blocks[bool] = Blocks("wengert_unseen", False)
 SHOWN = 6  # an array of no more elements is shown as it is
@@ -86,7 +90,7 @@ class Checks:
         self.nan, self.inf, self.raises, self.locator = nan, inf, raises, locator
         self.found: list[NotFiniteError] = []
 
-    def is_bad(self, value: Any) -> bool:
+    def is_bad(self, value: Array | tuple[Array, ...] | None) -> bool:
         """Whether there is one in a value: an array, a number, a tuple of them."""
         return self.first(value) is not None
 
@@ -112,14 +116,18 @@ class Checks:
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), array.shape))
         return array[index], index
 
-    def look(self, op: Any, params: Any, values: Sequence[Any], value: Any) -> None:
+    def look(
+        self, op: Operation, params: dict[Any, Any], values: Sequence[Any], value: Array
+    ) -> None:
         """Look at what an operation made of its operands."""
         if self.is_bad(value) and not UNSEEN.get():
             if op.kind == "control":
                 self.locator.look_inside(self, op, params, values)
             self.tell(op.name, values, value, user_line())
 
-    def tell(self, name: str, values: Sequence[Any], value: Any, where: str | None) -> None:
+    def tell(
+        self, name: str, values: Sequence[Any], value: Array | tuple[Array, ...], where: str | None
+    ) -> None:
         """Raise, or keep, what an operation made of its operands.
 
         Raises
@@ -151,7 +159,7 @@ class Checks:
         self.found.append(error)
 
 
-def short(value: Any) -> str:
+def short(value: Operand | tuple[Array, ...]) -> str:
     """A value in a few words: what it is, and its elements or their range."""
     if type(value) is tuple:
         return f"({', '.join(map(short, value))})"

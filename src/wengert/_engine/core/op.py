@@ -18,7 +18,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from .op_facts import NOTHING_KNOWN, Cost, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
+
+if TYPE_CHECKING:
+    from wengert._engine.core.spec import Spec
+    from wengert._engine.core.types import Operand
 
 REGISTRY: dict[str, Op] = {}
 AnyOp = TypeVar("AnyOp", bound="Op")
@@ -63,7 +67,7 @@ class Sweep:
         if self.masked is not None:
             self.masked.update([n for n in nodes if isinstance(n, Node)])
 
-    def wants(self, arg: Any) -> bool:
+    def wants(self, arg: Operand | Node) -> bool:
         """Whether this argument takes part in the derivative."""
         return type(arg) is Node and (self.wanted is None or arg in self.wanted)
 
@@ -162,7 +166,7 @@ class Op:
         self.spec_rule = rule
         return rule
 
-    def example(self, spec: Any) -> Any:
+    def example(self, spec: Spec) -> Any:
         """A value of that spec on which the operation can be run to see what it gives."""
         return example_of(spec)
 

@@ -13,9 +13,12 @@ Whoever asks for such a name is told ours; nothing is an alias.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from wengert.errors import at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 _IN_PLACE = "x[...] = y, or x += y: tensors are assigned to as arrays are"
 _DEVICE = "nothing: values are in the memory of the processor"
@@ -285,5 +288,5 @@ class Foreign:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __get__(self, instance: Any, owner: type) -> NoReturn:
+    def __get__(self, instance: Array, owner: type) -> NoReturn:
         raise missing(f"a {owner.__name__}", self._name, TENSOR)

@@ -83,8 +83,8 @@ def policy(
     broadcast: str = "quiet",
     cast: str = "quiet",
     independent: str | None = None,
-    max_float: Any = None,
-    max_int: Any = None,
+    max_float: str | None = None,
+    max_int: str | None = None,
 ) -> Iterator[Policy]:
     """A block in which graphs are built under rules stricter than NumPy's.
 
@@ -137,7 +137,7 @@ def policy(
             _chosen.forget()
 
 
-def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:
+def _cap(dtype: str | None, kinds: str, name: str) -> np.dtype[Any] | None:
     if dtype is None:
         return None
     try:
@@ -149,7 +149,7 @@ def _cap(dtype: Any, kinds: str, name: str) -> np.dtype[Any] | None:
     return found
 
 
-def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Any) -> None:
+def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Spec) -> None:
     """Report or refuse what is implicit in one operation."""
     arithmetic = op.kind in ("elementwise", "contraction")
     if not isinstance(out, Spec) or not (arithmetic or op.name in JOINING):

@@ -12,7 +12,7 @@ name that stands in the lines that have it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .node import CONSTANT, Constant, Node
 from .source_location import short
 from .spec import shown
 from .static_params import listed
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 
 class Printable(Protocol):
@@ -120,7 +123,7 @@ def _place(node: Node) -> str:
     return f"# {short(node.where)}" if node.where else ""
 
 
-def _brief(value: Any) -> str:
+def _brief(value: Operand) -> str:
     if np.size(value) > 4 or not isinstance(value, np.ndarray | np.generic | int | float):
         return type(value).__name__ if np.size(value) <= 4 else "..."
     return np.array2string(np.asarray(value), separator=",").replace("\n", "")

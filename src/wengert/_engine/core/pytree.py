@@ -10,12 +10,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optree
 
 from wengert.errors import StructureError
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 NAMESPACE = "wengert"
 _known: set[type] = set()
@@ -83,7 +86,7 @@ def paths(tree: Any) -> list[str]:
     return [a.codify("") for a in accessors]
 
 
-def insertion_order(tree: Any) -> list[int]:
+def insertion_order(tree: Array | dict[Any, Any] | list[Operand]) -> list[int]:
     """The numbers of the leaves as `flatten` counts them, in the order in which dicts were filled.
 
     `flatten` sorts the keys of a dict, so that equal containers have equal leaves; whoever shows

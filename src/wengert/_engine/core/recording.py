@@ -11,12 +11,15 @@ import functools
 import inspect
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .dynamic_scope import Block, Blocks, Opening, Openings
 from .fork_safe_locks import lock
 from .node import next_serial
 from .replaced_errors import Refusals, hidden
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
 
 _enabled: Blocks[bool] = Blocks("wengert_recording", True)
 _lock = lock()
@@ -105,7 +108,7 @@ class Session:
         self.grads: dict[Any, tuple[Any, bool]] = {}
         self.added: set[Any] = set()
 
-    def enter(self, node: Any) -> None:
+    def enter(self, node: Node) -> None:
         """The lines to come stem from this one."""
         self.where = node.where
 
@@ -255,7 +258,7 @@ class _Switch(ContextDecorator):
     def _recreate_cm(self) -> _Switch:
         return type(self)()
 
-    def __call__(self, func: Any) -> Any:
+    def __call__(self, func: Callable[..., Any]) -> Any:
         if not inspect.isgeneratorfunction(func):
             return super().__call__(func)
 

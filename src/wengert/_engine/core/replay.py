@@ -7,7 +7,7 @@ and derivatives pass through them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from .static_params import substituted
 from .symbolic.constraints import solve
 from .symbolic.dim import Dim, is_open, open_length
 from .tracing import derivation, placeholder, record, scope_here, size_value
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 Instead = Callable[[Node, Sequence[Any], dict[str, Any]], Any]
 
@@ -120,7 +123,7 @@ def _number(run: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _is_weak(x: Any) -> bool:
+def _is_weak(x: Operand) -> bool:
     spec = describe(x)
     return type(spec) is Spec and spec.weak
 
@@ -142,7 +145,7 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
     return wrap(node if captured is None else captured)
 
 
-def _node(x: Any) -> Node:
+def _node(x: Array) -> Node:
     return x.node if isinstance(x, Handle) else constant(np.array(x))
 
 

@@ -14,10 +14,13 @@ the first use.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Scalar
 
 UNARY_LEAVES = tuple(
     """abs sign floor ceil trunc rint sqrt cbrt exp exp2 expm1 log log2 log10 log1p
@@ -37,13 +40,13 @@ class Arrays:
     min = staticmethod(np.minimum)
 
     @staticmethod
-    def where(condition: Any, x: Any, y: Any) -> Any:
+    def where(condition: Operand, x: Operand, y: Operand) -> Any:
         """NumPy's choice, but a scalar where a ufunc would give one."""
         out = np.where(condition, x, y)
         return out if out.ndim else out[()]
 
     @staticmethod
-    def rectangular(x: Any, y: Any) -> Any:
+    def rectangular(x: Array, y: Array) -> Any:
         """The complex number of a real and an imaginary part: x + 1j * y, infinities apart."""
         dtype = np.result_type(x, y, np.complex64)
         out = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), dtype)
@@ -81,7 +84,7 @@ class Term:
     __iter__ = None  # of how many is not known
 
 
-def _term(x: Any) -> Term:
+def _term(x: Scalar) -> Term:
     return x if isinstance(x, Term) else Term(f"{x:g}" if isinstance(x, float) else str(x))
 
 

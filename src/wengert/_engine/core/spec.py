@@ -12,11 +12,14 @@ only asks it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .symbolic.dim import Length, replaced
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 Shape = tuple[Any, ...]  # of Length: a length may be a symbolic size
 _PYTHON_DTYPE = {
@@ -39,7 +42,7 @@ WEAK: dict[type, type] = {WeakFloat: float, WeakComplex: complex}
 _WEAKENED: dict[type, type] = {float: WeakFloat, complex: WeakComplex}
 
 
-def weakened(x: Any) -> Any:
+def weakened(x: Operand) -> Any:
     """A Python number as its recorded form; anything else as it is."""
     cls = _WEAKENED.get(type(x))
     return x if cls is None else cls(x)
@@ -119,14 +122,14 @@ def example_of(spec: Any) -> Any:
     return np.ones(spec.shape, spec.dtype)
 
 
-def lengths_of(spec: Any) -> tuple[Length, ...]:
+def lengths_of(spec: tuple[Spec, ...] | Spec) -> tuple[Length, ...]:
     """The lengths of all axes; of several outputs those of all."""
     if isinstance(spec, tuple):
         return tuple(n for s in spec for n in lengths_of(s))
     return () if spec is None else spec.shape
 
 
-def at_sizes(spec: Any, sizes: Mapping[str, Any]) -> Any:
+def at_sizes(spec: tuple[Spec, ...] | Spec, sizes: Mapping[str, Any]) -> Any:
     """The same spec with numbers in the place of named sizes."""
     if isinstance(spec, tuple):
         return tuple(at_sizes(s, sizes) for s in spec)
@@ -142,7 +145,7 @@ def bare(spec: Any) -> Any:
     return None if spec is None else (spec.shape, spec.dtype)
 
 
-def shown(spec: Any) -> str:
+def shown(spec: tuple[Spec, ...] | Spec) -> str:
     """``float64[n,3]``; of several outputs all of them; ``?`` where it is not known."""
     if isinstance(spec, tuple):
         return f"({', '.join(map(shown, spec))})"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .static_params import frozen, sizes_of, substituted
 from .symbolic.constraints import solve
 from .symbolic.dim import OPEN
 from .tracing import SIZE
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 Values = Sequence[Any]
 
@@ -145,7 +148,7 @@ def _own(node: Node) -> Any:
     return node.value if node.is_leaf else None
 
 
-def _restored(rows: Sequence[Any], inputs: Any, outputs: Any, name: str) -> Body:
+def _restored(rows: Sequence[Any], inputs: list[int], outputs: list[int], name: str) -> Body:
     """A body that was pickled."""
     nodes: list[Node] = []
     leaves = {word: op for op, word in _LEAVES.items()}
@@ -249,5 +252,5 @@ def _run_of(node: Node) -> Callable[..., Any]:
     return run
 
 
-def _as_number(out: Any) -> Any:
+def _as_number(out: Operand) -> Any:
     return out.item() if isinstance(out, np.generic | np.ndarray) else out

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,9 @@ from .spec import Spec, is_inexact, spec_of
 from .static_params import frozen, normalised, sizes_of
 from .symbolic.constraints import Demands, demands
 from .symbolic.dim import Dim, bounds, register_value
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 SIZE = Leaf("size")
 
@@ -232,7 +235,7 @@ def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
             _step.forget()
 
 
-def _placed(spec: Any, inputs: Sequence[Any]) -> NodeInfo:
+def _placed(spec: Spec, inputs: Sequence[Any]) -> NodeInfo:
     """What is noted at a line: its spec, user's line, scope and level."""
     stem = _derivation.get()
     if stem is not None:
@@ -307,7 +310,7 @@ def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
     return cls(f"{op.name} of {operands}: {error}." + (f" (at {where})" if where else ""))
 
 
-def _spec(a: Any) -> Any:
+def _spec(a: float | Node) -> Any:
     if isinstance(a, Node):
         info = a.info
         return info.spec if a.value is None and info is not None else a.spec
@@ -388,7 +391,7 @@ _COUNTING = frozenset(
 _TRUTH = Spec((), np.dtype(np.bool_), weak=True)
 
 
-def _is_two(a: Any) -> bool:
+def _is_two(a: float) -> bool:
     """Whether it is Python's 2: NumPy's operator then squares, which leaves booleans int8."""
     return type(a) is int and a == 2
 
@@ -423,7 +426,7 @@ def part_of(node: Node, index: int) -> Node:
     return _Part.make(node, index)
 
 
-def is_decided_positive(length: Any) -> bool:
+def is_decided_positive(length: Size) -> bool:
     """Whether a length is at least one for all sizes."""
     low, _ = bounds(length)
     return low is not None and low >= 1

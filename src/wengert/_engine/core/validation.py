@@ -72,5 +72,5 @@ def integers(x: Any, what: str) -> list[int]:
         ) from error
 
 
-def _items(x: Any) -> list[Any] | None:
+def _items(x: tuple[Any, ...]) -> list[Any] | None:
     return list(x) if isinstance(x, Iterable) else None

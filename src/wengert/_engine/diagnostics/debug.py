@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,11 +31,14 @@ from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
 
 from .nan_switch import Switch
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+
 __all__ = ["Retrieved", "guard", "log", "retrieve", "retrieved", "show"]
 
 
 def show(
-    x: Any,
+    x: Operand,
     label: str | None = None,
     *,
     file: Any = None,
@@ -84,7 +87,7 @@ def show(
     )
 
 
-def retrieve(x: Any, name: str, *, keep: int = 1, gradient: bool = False) -> Any:
+def retrieve(x: Array, name: str, *, keep: int = 1, gradient: bool = False) -> Any:
     """Keep a copy of a value under a name, in `retrieved`; return the value.
 
     Parameters
@@ -112,7 +115,7 @@ def retrieve(x: Any, name: str, *, keep: int = 1, gradient: bool = False) -> Any
 
 
 def log(
-    x: Any,
+    x: Operand,
     to: Any,
     label: str | None = None,
     *,
@@ -160,7 +163,7 @@ def log(
 
 
 def guard(
-    x: Any,
+    x: Operand,
     low: float | None = None,
     high: float | None = None,
     finite: bool = True,
@@ -275,7 +278,7 @@ def _given(**params: Any) -> dict[str, Any]:
     return stated(params)
 
 
-def _value(x: Any, numeric: bool = False) -> Any:
+def _value(x: Operand, numeric: bool = False) -> Any:
     """A value that there is something to say of."""
     if isinstance(x, Handle):
         return x
@@ -291,7 +294,7 @@ def _value(x: Any, numeric: bool = False) -> Any:
     return x if isinstance(x, np.ndarray | np.generic | float | int | complex) else array
 
 
-def _word(label: Any) -> str | None:
+def _word(label: int | str | None) -> str | None:
     if label is not None and not isinstance(label, str):
         raise ArgumentError(f"the label {label!r} is not a word{at(user_line())}.")
     return label

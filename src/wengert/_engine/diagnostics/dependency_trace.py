@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.node import Node, Watched
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 _serial = attrgetter("serial")
 
@@ -51,7 +54,7 @@ def dependent(lines: Iterable[Node], sources: Iterable[Node], smooth: bool = Fal
     return found
 
 
-def plain(operand: Any) -> Any:
+def plain(operand: Operand | Node) -> Any:
     """The value of an operand, which is a line or a value itself."""
     if isinstance(operand, Watched):
         return operand._array

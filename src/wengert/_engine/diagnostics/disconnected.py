@@ -9,7 +9,7 @@ to y at which it stops.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from wengert._engine.core.spec import shown
 from .dependency_trace import ancestors, dependent, plain
 from .describe import called, named
 from .findings import Finding
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 Reads = Sequence[tuple[Node, str, str]]
 
@@ -215,7 +218,7 @@ def _copies(target: Node, lines: Sequence[Node]) -> list[Finding]:
     return sorted(found, key=lambda f: f.kind == "copy")[:1]
 
 
-def _equal(other: Any, value: Any) -> bool:
+def _equal(other: Operand, value: Array) -> bool:
     if not isinstance(other, np.ndarray | np.generic | float | complex):
         return False
     if np.shape(other) != np.shape(value) or np.asarray(other).dtype.kind not in "fc":

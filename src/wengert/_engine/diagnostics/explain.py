@@ -10,7 +10,7 @@ import inspect
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,10 @@ from .explanation_report import Explanation
 from .findings import Finding, unique
 from .graph_notes import notes_on
 from .slow_gradients import slow
+
+if TYPE_CHECKING:
+    from wengert._engine.autodiff.wrapper import Derived
+    from wengert._engine.core.types import Operand
 
 
 def explain(
@@ -124,7 +128,7 @@ def _unnoticed(fun: Any) -> list[Finding]:
     ]
 
 
-def _is_traced(x: Any) -> bool:
+def _is_traced(x: Operand) -> bool:
     return isinstance(x, Handle) and x.node.is_traced
 
 
@@ -168,7 +172,9 @@ def _rewrites(graph: lists.Graph) -> list[Finding]:
     ]
 
 
-def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
+def _run(
+    fun: Callable[..., Any] | Derived, args: tuple[Operand, ...], kwargs: dict[Any, Any]
+) -> Graph:
     """The list that one run of a function leaves behind."""
     bound = _signature(fun).bind(*args, **kwargs)
     leaves, structure = pytree.flatten(dict(bound.arguments))
@@ -182,14 +188,14 @@ def _run(fun: Any, args: Any, kwargs: Any) -> Graph:
     return Graph(*outputs, inputs=inputs, name=name_of(fun))
 
 
-def _signature(fun: Any) -> inspect.Signature:
+def _signature(fun: Callable[..., Any] | Derived) -> inspect.Signature:
     try:
         return inspect.signature(fun)
     except ValueError:  # a type or function of C that does not say
         return inspect.signature(lambda *args, **kwargs: None)
 
 
-def _variable(x: Any, path: str) -> Any:
+def _variable(x: Operand, path: str) -> Any:
     spec = describe(x)
     if not isinstance(spec, Spec) or isinstance(x, Handle) or not is_inexact(spec.dtype):
         return x

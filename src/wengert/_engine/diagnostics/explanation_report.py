@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import Constant, Leaf, Node
@@ -20,6 +20,10 @@ from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.ops.cost_model import bytes_of, flops_of, shares_memory, steps_of
 
 from .findings import Finding
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.profile.program_summary import Summary
+    from wengert._engine.core.types import Size
 
 USUAL = 100  # what a symbolic size counts as, where lines are compared
 
@@ -111,7 +115,11 @@ class Explanation:
     """
 
     def __init__(
-        self, graph: Graph, notes: Sequence[Finding], reason: str = "", program: Any = None
+        self,
+        graph: Graph,
+        notes: Sequence[Finding],
+        reason: str = "",
+        program: Summary | None = None,
     ) -> None:
         self.graph = graph
         self.program = program
@@ -233,7 +241,7 @@ class Explanation:
         return f"<div>{head}<table>{''.join(rows)}</table><ul>{notes}</ul>{program}</div>"
 
 
-def _with_bodies(nodes: Sequence[Node], times: Any) -> Iterator[tuple[Node, Any]]:
+def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]]:
     """Lines and those of the bodies in them, and how often each runs; once if nobody knows."""
     for node in nodes:
         if isinstance(node.op, Leaf) or node.op.aliasing.transparent:
@@ -270,7 +278,7 @@ def _bytes(node: Node) -> Any:
     return sum(bytes_of(s) for s in parts if not any(map(is_open, s.shape)))
 
 
-def _amount(n: Any) -> str:
+def _amount(n: Size) -> str:
     return f"{n:,}" if isinstance(n, int) else str(n)
 
 

@@ -17,10 +17,13 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.source_location import place_of
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class Findings(Sequence[Finding]):
         self,
         summary: str,
         items: Sequence[Finding] = (),
-        gradient: Any = None,
+        gradient: Array | dict[Any, Any] | Sequence[Array | None] | None = None,
         notes: Sequence[str] = (),
     ) -> None:
         self.summary = summary

@@ -19,7 +19,7 @@ These are the functions of `core.nonfinite_checks.Locator`:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,10 @@ from wengert._engine.core.subgraph import Body, evaluated
 from wengert.errors import at
 
 from .traced_sweep import tangents, watched
+
+if TYPE_CHECKING:
+    from wengert._engine.control_flow.operations import Control
+    from wengert._engine.core.types import Array, Operand
 
 Known = Mapping[Node, Any]
 Values = Sequence[Any]
@@ -54,7 +58,13 @@ class Watch:
         self._bad: set[Node] = set()
         self._born: dict[Node, Callable[[], None]] = {}
 
-    def saw(self, node: Node, params: Any, operands: Values, out: Any) -> None:
+    def saw(
+        self,
+        node: Node,
+        params: dict[Any, Any] | None,
+        operands: Values,
+        out: Array | tuple[Array, ...] | None,
+    ) -> None:
         """A line gave a value; `params` are its parameters, or None if it ran in another way.
 
         Raises
@@ -94,7 +104,7 @@ class Watch:
         self._checks.tell(name, operands, out, node.where)
 
 
-def look_inside(checks: Checks, op: Any, params: dict[str, Any], values: Values) -> None:
+def look_inside(checks: Checks, op: Control, params: dict[str, Any], values: Values) -> None:
     """Run a loop or branch again, line by line, and tell of the line that made it.
 
     Parameters
@@ -118,11 +128,11 @@ class _Walk:
         self._checks = checks
         self._step = ""
 
-    def run(self, op: Any, params: dict[str, Any], values: Values) -> Any:
+    def run(self, op: Control, params: dict[str, Any], values: Values) -> Any:
         """What a loop or branch gives."""
         outer = self._step
 
-        def visit(number: int, _: Any) -> None:
+        def visit(number: int, _: list[Operand]) -> None:
             self._step = f"{outer}step {number} of {op.name}, "
 
         if hasattr(op, "walked"):
@@ -257,7 +267,12 @@ def report_forward(
 
 
 def _report(
-    checks: Checks, node: Node, what: str, bad: Any, given: Any, infinite: Node | None
+    checks: Checks,
+    node: Node,
+    what: str,
+    bad: Array,
+    given: Array | tuple[Array, ...],
+    infinite: Node | None,
 ) -> None:
     element, index = checks.first(bad) or (None, ())
     place = f" at index {index}" if index else ""

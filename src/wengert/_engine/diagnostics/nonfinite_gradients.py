@@ -6,7 +6,7 @@ the culprits are the edges at which something finite arrived.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .describe import named
 from .findings import Finding
 from .nonfinite_values import Index, bad_index, first_nonfinite, operands_at, origin
 from .traced_sweep import given_by
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 
 def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:
@@ -86,7 +89,7 @@ def _bad_operand(line: Node, index: Index | None, symptom: str) -> Finding | Non
     return None
 
 
-def _meets(line: Node, value: Any, index: Index) -> bool:
+def _meets(line: Node, value: Array, index: Index) -> bool:
     if line.op.kind != "elementwise":
         return True
     array = np.asarray(value)
@@ -95,7 +98,7 @@ def _meets(line: Node, value: Any, index: Index) -> bool:
     return not np.isfinite(array[own])
 
 
-def _is_singular(edge: Edge, t: Any, back: Backward) -> bool:
+def _is_singular(edge: Edge, t: Array | tuple[Operand, ...], back: Backward) -> bool:
     """Whether even a very small cotangent gives something that is not finite."""
     if isinstance(t, tuple | dict):
         return True

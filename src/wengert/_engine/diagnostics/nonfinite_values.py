@@ -7,7 +7,7 @@ others by any bad operand.  It ends at a line whose operands are all finite ther
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from wengert._engine.core.node import Constant, Node
 from .dependency_trace import plain
 from .describe import called, named
 from .findings import Finding
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 Index = tuple[int, ...]
 
@@ -88,7 +91,7 @@ def _was_chosen(line: Node, position: int, index: Index | None) -> bool:
     return bool(np.broadcast_to(condition, line.spec.shape)[index]) == (position == 1)
 
 
-def _index_in(line: Node, value: Any, index: Index | None) -> Index | None:
+def _index_in(line: Node, value: Operand, index: Index | None) -> Index | None:
     """Where an operand is bad; for an elementwise operation only at the same element."""
     if isinstance(value, tuple):
         return next((k for k in map(bad_index, value) if k is not None), None)
@@ -98,7 +101,7 @@ def _index_in(line: Node, value: Any, index: Index | None) -> Index | None:
     return own if own is not None and not np.isfinite(np.asarray(value)[own]) else None
 
 
-def at_index(value: Any, index: Index) -> Index | None:
+def at_index(value: Operand, index: Index) -> Index | None:
     """The index into an operand that belongs to an element of the result of a broadcast."""
     array = np.asarray(value)
     if array.dtype.kind not in "fc" or array.ndim > len(index):
@@ -118,7 +121,7 @@ def _element(bad: Bad) -> Any:
     return np.asarray(value)[bad.at]
 
 
-def is_nan(x: Any) -> bool:
+def is_nan(x: Operand) -> bool:
     """Whether a number is not a number."""
     return x is not None and bool(np.isnan(x))
 
@@ -186,7 +189,7 @@ def operands_at(line: Node, index: Index | None) -> str:
     return " and ".join(words)
 
 
-def overflows(line: Node, element: Any) -> bool:
+def overflows(line: Node, element: Operand) -> bool:
     """Whether an infinite value is a finite one that has no room."""
     if element is None or not np.isinf(element):
         return False

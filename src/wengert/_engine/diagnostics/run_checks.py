@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from .nonfinite_values import bad_index, first_nonfinite, origin
 from .slow_gradients import slow, timed
 from .zero_elements import unused_elements
 from .zero_gradients import vanished_cotangents
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 _AT = re.compile(r"^(?P<message>.*?)(?: \(at (?P<where>[^()]*)\))?\.?$", re.DOTALL)
 NO_LINES = (
@@ -117,10 +120,10 @@ def examine(
 def _of_target(
     outputs: Sequence[Node],
     target: Target,
-    gradient: Any,
+    gradient: Array | None,
     back: Backward | None,
     reads: Reads | None,
-    index: Any,
+    index: int | slice | tuple[int, ...] | None,
 ) -> tuple[list[Finding], str]:
     """The causes, and one word for the gradient."""
     node = target.node
@@ -150,7 +153,7 @@ def _of_target(
     return out_of_scale(back, node), f"finite, of magnitude up to {size:.4g}"
 
 
-def _element(gradient: Any, index: Any) -> Any:
+def _element(gradient: Array, index: int | slice | tuple[int, ...]) -> Any:
     array = np.asarray(gradient)
     try:
         element = array[index]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from .dependency_trace import ancestors, plain
 from .describe import named
 from .findings import Finding
 from .traced_sweep import given_by
+
+if TYPE_CHECKING:
+    from wengert._engine.core.spec import Spec
 
 LOOP = 300  # operations on small arrays at one line of the program
 SMALL = 64  # elements
@@ -166,12 +169,12 @@ def _size(node: Node) -> int:
     return _count(spec)
 
 
-def _count(spec: Any) -> int:
+def _count(spec: Spec) -> int:
     size = spec.size
     return size if isinstance(size, int) else 1 << 62  # of a symbolic size: it may be large
 
 
-def _operand_size(a: Any) -> int:
+def _operand_size(a: Node) -> int:
     return _size(a) if isinstance(a, Node) else int(np.size(a))
 
 

@@ -11,7 +11,7 @@ somebody asks, so it keeps what the engine frees, and is not written for speed.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from wengert._engine.core.dispatch import Parts
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 
 class Step(NamedTuple):
@@ -111,7 +114,7 @@ def tangent_of(node: Node, dots: list[Any]) -> Any:
     return None if dot is None else settle(dot, node, False)
 
 
-def given_by(node: Node, t: Any, sweep: Sweep) -> list[Any]:
+def given_by(node: Node, t: Array | tuple[Operand, ...], sweep: Sweep) -> list[Any]:
     """What an operation makes of a cotangent for each operand; None where nothing.
 
     Floating-point warnings are the caller's to silence.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.tracing import stepping
 from wengert.errors import GuardError, at
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 def step_by_step(node: Node, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -93,5 +96,5 @@ def _stacked(columns: Sequence[list[Any]], outputs: Sequence[Node]) -> list[Any]
     return made
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: Array) -> Any:
     return x.node.value if isinstance(x, Handle) else x

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from .findings import Finding, Findings
 from .run_checks import How, Target, examine
 from .unrolled_loops import step_by_step
 
+if TYPE_CHECKING:
+    from wengert._engine.autodiff.wrapper import Derived
+    from wengert._engine.core.types import Operand
+
 
 def why(
     y: Any,
@@ -37,7 +41,7 @@ def why(
     *args: Any,
     argnums: Argnums = 0,
     argnames: str | Sequence[str] | None = None,
-    index: Any = None,
+    index: int | slice | tuple[int, ...] | None = None,
     time: bool = False,
     **kwargs: Any,
 ) -> Findings:
@@ -127,7 +131,7 @@ def _examined(
     targets: Sequence[Target],
     reads: Reads | None,
     how: How,
-    structure: Any,
+    structure: Callable[..., Any] | None,
 ) -> Findings:
     if how.index is not None and len(targets) != 1:
         raise ArgumentError(
@@ -202,7 +206,12 @@ def _leaves(outputs: Sequence[Node]) -> list[Target]:
 
 
 def _of_function(
-    fun: Any, args: Any, kwargs: Any, argnums: Argnums, argnames: Any, how: How
+    fun: Callable[..., Any] | np.ufunc | Derived,
+    args: tuple[Operand | dict[Any, Any], ...],
+    kwargs: dict[Any, Any],
+    argnums: Argnums,
+    argnames: Any,
+    how: How,
 ) -> Findings:
     call = Call(fun, args, kwargs, argnums, argnames, f"why of {name_of(fun)}")
     with note_lines() as notes, np.errstate(all="ignore"):
@@ -215,12 +224,17 @@ def _of_function(
     return _examined(outputs, targets, reads, how, call.results)
 
 
-def _nodes(out: Any) -> list[Node]:
+def _nodes(out: Operand) -> list[Node]:
     leaves = [x for x in pytree.flatten(out)[0] if not isinstance(x, str | bytes | None)]
     return [x.node if isinstance(x, Handle) else constant(x) for x in leaves]
 
 
-def _names(fun: Any, variables: Variables, argnums: Argnums, argnames: Any) -> list[str]:
+def _names(
+    fun: Callable[..., Any] | np.ufunc | Derived,
+    variables: Variables,
+    argnums: Argnums,
+    argnames: Any,
+) -> list[str]:
     """The chosen arguments by the names of the function's parameters, with the way inside them."""
     try:
         known = list(inspect.signature(fun).parameters)

@@ -7,7 +7,7 @@ still have a tangent that is not zero, and whose own is, is where the element wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from .describe import named
 from .findings import Finding
 from .traced_sweep import tangent_of, tangents
 from .zero_gradients import cause
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 def unused_elements(outputs: Sequence[Node], target: Node, index: Any) -> list[Finding]:
@@ -89,7 +92,7 @@ def _weighted(dot: Any) -> Any:
     return (np.abs(array) * (1.0 + np.arange(array.size).reshape(array.shape))).astype(array.dtype)
 
 
-def _reason(line: Node, position: int, dot: Any) -> tuple[str, str]:
+def _reason(line: Node, position: int, dot: Array) -> tuple[str, str]:
     kind = line.op.kind
     if kind in ("view", "indexing") and line.op.name != "setitem":
         return "unchosen", f"{named(line)} leaves it out: only other elements go on"

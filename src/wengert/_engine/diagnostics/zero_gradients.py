@@ -7,7 +7,7 @@ passes on to an operand is exactly zero.  What kills it is read off the operatio
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .describe import named
 from .findings import Finding
 from .nonfinite_values import first_nonfinite, origin
 from .traced_sweep import given_by
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 Cause = tuple[str, str]  # kind and message
 
@@ -168,7 +171,7 @@ def _slope(edge: Edge, t: Any) -> Cause:
 # ---- causes of single operations ---------------------------------------------------------------
 
 
-def _where(edge: Edge, t: Any) -> Cause | None:
+def _where(edge: Edge, t: Array) -> Cause | None:
     side = "false" if edge.position == 1 else "true"
     return (
         "masked",
@@ -177,7 +180,7 @@ def _where(edge: Edge, t: Any) -> Cause | None:
     )
 
 
-def _relu(edge: Edge, t: Any) -> Cause | None:
+def _relu(edge: Edge, t: Array) -> Cause | None:
     return (
         "saturated",
         f"relu: its operand is not positive{_count(edge, t)} ({_span(operand_where(edge, t))}), so "
@@ -185,7 +188,7 @@ def _relu(edge: Edge, t: Any) -> Cause | None:
     )
 
 
-def _clip(edge: Edge, t: Any) -> Cause | None:
+def _clip(edge: Edge, t: Array) -> Cause | None:
     if edge.position:
         return "unchosen", f"clip did not meet this bound{_count(edge, t)}"
     return (
@@ -195,7 +198,7 @@ def _clip(edge: Edge, t: Any) -> Cause | None:
     )
 
 
-def _multiply(edge: Edge, t: Any) -> Cause | None:
+def _multiply(edge: Edge, t: Array) -> Cause | None:
     if len(edge.line.args) != 2:
         return None
     other = edge.line.args[1 - edge.position]
@@ -232,7 +235,7 @@ def _divide(edge: Edge, t: Any) -> Cause | None:
     return "multiplied", f"divide: the denominator is infinite{_count(edge, t)}"
 
 
-def _setitem(edge: Edge, t: Any) -> Cause | None:
+def _setitem(edge: Edge, t: Array) -> Cause | None:
     if edge.position == 0:
         return (
             "overwritten",
@@ -245,7 +248,7 @@ def _setitem(edge: Edge, t: Any) -> Cause | None:
     )
 
 
-def _power(edge: Edge, t: Any) -> Cause | None:
+def _power(edge: Edge, t: Array) -> Cause | None:
     if edge.position == 0:
         exponent = _where_alive(plain(edge.line.args[1]), t)
         if not np.any(exponent):
@@ -267,7 +270,7 @@ _CAUSES: dict[str, Callable[[Edge, Any], Cause | None]] = {
 # ---- values ------------------------------------------------------------------------------------
 
 
-def _where_alive(value: Any, t: Any) -> Any:
+def _where_alive(value: Operand, t: Array) -> Any:
     """The elements of an operand that meet a cotangent that is not zero."""
     if isinstance(t, tuple) or np.size(t) == 0:
         return np.asarray(value)
@@ -291,7 +294,7 @@ def operand_where(edge: Edge, t: Any) -> Any:
     return _where_alive(value, t)
 
 
-def _span(values: Any) -> str:
+def _span(values: Array) -> str:
     if values is None or np.size(values) == 0:
         return "this point"
     if np.asarray(values).dtype.kind == "c":
@@ -300,7 +303,7 @@ def _span(values: Any) -> str:
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
-def _count(edge: Edge, t: Any) -> str:
+def _count(edge: Edge, t: Array) -> str:
     total = int(np.size(t))
     if total == 1 or isinstance(t, tuple):
         return ""
@@ -308,7 +311,7 @@ def _count(edge: Edge, t: Any) -> str:
     return f" for all {total} elements" if alive == total else f" for all {alive} that count"
 
 
-def _is_far(values: Any) -> bool:
+def _is_far(values: Array) -> bool:
     return values is not None and bool(np.size(values)) and bool(np.all(np.abs(values) > 2))
 
 

@@ -9,8 +9,8 @@ What stands around the run (checks, sizes, updates) is backends/executable.py.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,9 @@ from wengert.errors import (
 
 from .graph import Graph
 from .pytree_signature import Results, restored
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 
 class Computation:
@@ -165,7 +168,7 @@ def _twin(owner: Any, memo: dict[int, Any]) -> Any:
     return twin
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Operand) -> Any:
     """The value of a tensor without history; a tensor with one as it is."""
     if isinstance(value, Handle) and not value.node.is_traced and type(value.node) is not Node:
         return value.node.value
@@ -285,7 +288,7 @@ def _as_graph(graph: Any, name: str | None) -> Graph:
     )
 
 
-def _line(x: Any, what: str) -> Node:
+def _line(x: Array, what: str) -> Node:
     """The line of a tensor."""
     node = x.node if isinstance(x, Handle) else x
     if not isinstance(node, Node):
@@ -311,7 +314,7 @@ def _inputs_of(inputs: Sequence[Any]) -> list[Node]:
     return listed
 
 
-def _is_output(x: Any) -> bool:
+def _is_output(x: Array | Callable[..., Any] | None) -> bool:
     if x is None:
         return False
     if not isinstance(describe(x), Spec):
@@ -366,7 +369,7 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
     return found
 
 
-def _array(value: Any, name: str) -> Any:
+def _array(value: Array, name: str) -> Any:
     try:
         return np.asarray(value)
     except ValueError as error:

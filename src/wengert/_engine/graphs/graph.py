@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from wengert._engine.backends import cost_report, interpreter_profile
     from wengert._engine.backends.cost_report import Report
     from wengert._engine.backends.interpreter_profile import Profile
+    from wengert._engine.core.types import Array
+    from wengert._engine.rewrite.pass_manager import Passes
 else:
     visualization = LazyModule("wengert._engine.visualization")
     cost_report = LazyModule("wengert._engine.backends.cost_report")
@@ -209,7 +211,7 @@ class Graph(core_graph.Graph):
         (array([0., 0.]), (array([ 1., 10.]),))
         """
 
-        def pulled(args: Any, cotangents: Any) -> Any:
+        def pulled(args: tuple[Array | Static, ...], cotangents: Array) -> Any:
             out, pull = jvp_vjp.vjp(self, *args)
             return out, pull(cotangents)
 
@@ -232,7 +234,7 @@ class Graph(core_graph.Graph):
         (array([0., 0.]), array([ 1., 10.]))
         """
 
-        def pushed(args: Any, tangents: Any) -> Any:
+        def pushed(args: tuple[Array | Static, ...], tangents: tuple[Array | None, ...]) -> Any:
             return jvp_vjp.jvp(self, args, tangents)
 
         specs = argument_specs(self)[0]
@@ -240,7 +242,10 @@ class Graph(core_graph.Graph):
         return built(self, pushed, (specs, directions), {}, "jvp")
 
     def vmap(
-        self, in_axes: Any = 0, out_axes: Any = 0, axis_size: int | str | Dim | None = None
+        self,
+        in_axes: int | tuple[int | None, ...] = 0,
+        out_axes: int = 0,
+        axis_size: int | str | Dim | None = None,
     ) -> Graph:
         """The graph that does for a batch at once what this does for one; see `wengert.vmap`.
 
@@ -351,12 +356,12 @@ class Graph(core_graph.Graph):
     def __copy__(self) -> Graph:
         return self.copy()
 
-    def __deepcopy__(self, memo: Any) -> Graph:
+    def __deepcopy__(self, memo: dict[Any, Any]) -> Graph:
         return self.copy()
 
     # ---- shown, compared, saved
 
-    def simplify(self, passes: Any = rewrite.DEFAULT, **options: Any) -> Graph:
+    def simplify(self, passes: Passes = rewrite.DEFAULT, **options: Any) -> Graph:
         """The same function with fewer, cheaper and more accurate lines.
 
         Parameters

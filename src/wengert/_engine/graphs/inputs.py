@@ -25,7 +25,7 @@ from wengert.errors import DtypeError, ShapeError, at, user_line
 Lengths = int | str | Dim | Sequence[int | str | Dim]
 
 
-def spec(shape: Lengths = (), dtype: Any = "float64") -> Spec:
+def spec(shape: Lengths = (), dtype: str | type[Any] | np.dtype[Any] = "float64") -> Spec:
     """Shape and dtype of an array that is still to come.
 
     Parameters
@@ -79,7 +79,7 @@ def _length(n: Any) -> Any:
     return number
 
 
-def input(name: str, shape: Lengths = (), dtype: Any = "float64") -> Any:
+def input(name: str, shape: Lengths = (), dtype: str = "float64") -> Any:
     """A tensor whose value will be fed: the beginning of a graph built by hand.
 
     Parameters

@@ -90,7 +90,7 @@ class Signature(NamedTuple):
         made = pytree.unflatten(self.structure, leaves)
         return made  # type: ignore[no-any-return]
 
-    def _by_position(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    def _by_position(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, Any]:
         """The same call with keywords moved to their positions, as far as they have one."""
         full, more = list(args), dict(kwargs)
         for name in self.names[len(args) :]:

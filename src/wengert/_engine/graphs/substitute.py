@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import AnyGraph, Graph, Item, several
@@ -26,6 +26,9 @@ from wengert._engine.core.static_params import stated
 from wengert._engine.core.tracing import derivation, placeholder, record
 from wengert._engine.core.validation import spelled
 from wengert.errors import ArgumentError, GraphError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.tracing import Derivation
 
 
 def substituted(graph: AnyGraph, replacements: Mapping[Item, Any]) -> AnyGraph:
@@ -126,7 +129,7 @@ def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in params.items() if k in known}
 
 
-def _followed(node: Node, place: Mapping[Node, Node], stem: Any) -> Node:
+def _followed(node: Node, place: Mapping[Node, Node], stem: Derivation) -> Node:
     """A line on its operands as they are now: itself if they are the same."""
     if isinstance(node.op, Leaf) or all(place[a] is a for a in node.inputs):
         return node

@@ -10,7 +10,7 @@ import functools
 import operator
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.reverse import pullback
@@ -35,9 +35,17 @@ from wengert.errors import (
     user_line,
 )
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
 
 def gradients(
-    y: Any, xs: Any, seed: Any = None, *, unconnected: str = "zero", create_graph: bool = True
+    y: Array,
+    xs: Array | list[Array | dict[Any, Any]],
+    seed: Array | None = None,
+    *,
+    unconnected: str = "zero",
+    create_graph: bool = True,
 ) -> Any:
     """The gradient of a tensor by other tensors that it was computed from.
 
@@ -127,7 +135,7 @@ def _leaves_of(target: Node, lines: Sequence[Node]) -> list[Node]:
 
 
 def _swept(
-    node: Node, targets: Sequence[Sequence[Node]], seed: Any, create_graph: bool
+    node: Node, targets: Sequence[Sequence[Node]], seed: Array | None, create_graph: bool
 ) -> list[Any]:
     """For each target the sum of the cotangents of the lines that it stands for."""
     seeds = {node: _seed(node, seed)}
@@ -154,7 +162,7 @@ def _complain(target: Node, choice: str) -> None:
     warnings.warn(message, UnconnectedWarning, stacklevel=user_level())
 
 
-def _target(x: Any) -> Node:
+def _target(x: Array) -> Node:
     node = x.node if isinstance(x, Handle) else x
     if type(node) is not Node:
         spec = describe(x)
@@ -167,12 +175,12 @@ def _target(x: Any) -> Node:
     return node
 
 
-def _differentiable(y: Any) -> Node | None:
+def _differentiable(y: Array) -> Node | None:
     node = y.node if isinstance(y, Handle) else y
     return node if type(node) is Node else None
 
 
-def _seed(node: Node, seed: Any) -> Any:
+def _seed(node: Node, seed: Array | None) -> Any:
     spec = node.spec
     if seed is None:
         if spec.shape != () or spec.dtype.kind != "f":

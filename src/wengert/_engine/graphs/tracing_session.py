@@ -36,8 +36,8 @@ def built(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     *,
-    positions: Any = frozenset(),
-    static: Any = frozenset(),
+    positions: set[Any] | frozenset[Any] = frozenset(),
+    static: set[Any] | frozenset[Any] = frozenset(),
     names: Sequence[str] | None = None,
     name: str | None = None,
     guards: list[Any] | None = None,
@@ -151,7 +151,7 @@ class _Inputs:
         finally:
             leaked_tracers.ended(self.nodes, what)
 
-    def signature(self, words: Sequence[str], args: Any, kwargs: Any) -> Signature:
+    def signature(self, words: Sequence[str], args: list[Any], kwargs: dict[Any, Any]) -> Signature:
         """How the graph will be called."""
         structure = pytree.flatten((tuple(args), kwargs))[1]
         words = words[: len(args)]

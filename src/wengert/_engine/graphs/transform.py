@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from wengert.errors import ShapeError, at, user_line
 
 from . import tracing_session
 from .pytree_signature import Signature, restored
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 
 class FunctionGraph(Protocol):
@@ -61,7 +64,12 @@ def traced(graph: G, fun: Callable[..., Any], what: str) -> G:
 
 
 def built(
-    graph: G, fun: Callable[..., Any], args: Any, kwargs: Any, what: str, names: Any = None
+    graph: G,
+    fun: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any],
+    what: str,
+    names: tuple[str, ...] | None = None,
 ) -> G:
     """The graph of a function of arguments with these specs, named after another graph."""
     name = f"{what} of {graph.name}"
@@ -101,7 +109,7 @@ def _new_name(graph: FunctionGraph) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _widened(spec: Any, axis: int | None, size: Any, what: str) -> Any:
+def _widened(spec: Any, axis: int | None, size: Size, what: str) -> Any:
     """The spec of a batch, from that of one."""
     if axis is None or not isinstance(spec, Spec):
         return spec

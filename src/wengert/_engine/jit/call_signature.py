@@ -14,7 +14,7 @@ import functools
 import weakref
 from array import array
 from collections.abc import Collection, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from wengert._engine.core.recording import switches
 from wengert._engine.core.spec import WEAK, Spec
 from wengert._engine.graphs.captures.library import is_immutable
 from wengert.errors import ArgumentError, ConversionError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 
 class _Number:
@@ -187,7 +190,7 @@ class Pinned:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Operand | list[int]) -> None:
         self.value = value
 
 

@@ -11,8 +11,8 @@ line of another compiled graph, so derivatives of any order are.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from wengert._engine.graphs.tracing_session import built
 from wengert._engine.rewrite import without_calls
 
 from .native_call import Run, run_of
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 def extras_of(graph: Graph) -> tuple[Node, ...]:
@@ -122,7 +125,9 @@ class GraphOperation(Operation):
         bars = iter(pull.as_list(pull(*inputs, *seeds)))
         return [next(bars) if is_wanted else None for is_wanted in wanted]
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+    ) -> Any:
         """The tangent of the value, by a compiled graph."""
         moving = tuple([d is not None for d in dots])
         push = self._rule("jvp", moving, sweep.guarded)
@@ -174,7 +179,7 @@ def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
     this may happen behind a choice, so one is put in front of it.
     """
 
-    def pulled(xs: Any, ts: Any) -> Any:
+    def pulled(xs: list[Array], ts: Any) -> Any:
         of, at = _of_chosen(graph, xs, chosen)
 
         def masked(*moving: Any) -> list[Any]:
@@ -189,7 +194,7 @@ def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
 def _pushed(graph: Graph, chosen: tuple[bool, ...]) -> Graph:
     """Inputs and tangents of the chosen ones to the tangents of the outputs."""
 
-    def pushed(xs: Any, dots: Any) -> Any:
+    def pushed(xs: list[Array], dots: list[Array]) -> Any:
         of, at = _of_chosen(graph, xs, chosen)
         return jvp_vjp.jvp(of, at, dots)[1]
 
@@ -197,7 +202,7 @@ def _pushed(graph: Graph, chosen: tuple[bool, ...]) -> Graph:
     return _made(pushed, graph, [Spec(n.spec.shape, n.spec.dtype) for n, c in pairs if c], "jvp")
 
 
-def _made(fun: Any, graph: Graph, more: list[Spec], what: str) -> Graph:
+def _made(fun: Callable[..., Any], graph: Graph, more: list[Spec], what: str) -> Graph:
     specs = [n.spec for n in graph.inputs]
     made = built(Graph, fun, (specs, more), {}, name=f"{what}_{graph.name}")
     return Graph(*made.outputs, inputs=made.inputs, name=made.name)

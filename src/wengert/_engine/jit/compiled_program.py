@@ -31,6 +31,7 @@ from .native_call import entry_of, run_of
 
 if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_timing
+    from wengert._engine.core.types import Operand
     from wengert._engine.profiling.record import Timing
 else:
     interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
@@ -237,7 +238,7 @@ def _flat(count: int) -> Any:
     return pytree.flatten((0,) * count)[1]
 
 
-def _plain(x: Any) -> Any:
+def _plain(x: Operand | Node) -> Any:
     return unweakened(x.value) if isinstance(x, Node) else x
 
 

@@ -357,7 +357,7 @@ class Jitted(Generic[P, R]):
 
     # ---- being a function ------------------------------------------------------------------------
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
     def __copy__(self) -> Jitted[P, R]:

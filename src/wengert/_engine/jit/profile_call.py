@@ -133,7 +133,7 @@ def _checked(fun: Any) -> Any:
     return fun
 
 
-def _check_repeats(repeats: Any) -> None:
+def _check_repeats(repeats: int | str | None) -> None:
     if repeats is None:
         return
     if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:

@@ -43,7 +43,7 @@ class Shortcut:
     __slots__ = ("_entry", "_match", "_results", "_structure", "_unfed", "programs")
 
     def __init__(
-        self, call: Call, programs: tuple[Compiled, ...], entry: Any, match: Match
+        self, call: Call, programs: tuple[Compiled, ...], entry: Callable[..., Any], match: Match
     ) -> None:
         self.programs = programs
         self._structure = call.structure

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
 from .batching import contracted
 from .contraction_lowering import Letters, Shape, contract, planned
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 class Contraction(Operation):
@@ -79,7 +82,7 @@ class Contraction(Operation):
         """The same contraction with one more subscript."""
         return contracted(self, args, batched, **params)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Contract the cotangent with the other operands."""
         try:
             shapes = tuple([x.shape for x in inputs])
@@ -110,7 +113,9 @@ class Contraction(Operation):
             bars.append(bar)
         return bars
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+    ) -> Any:
         """One term for each operand that has a tangent."""
         total = None
         for i, dot in enumerate(dots):
@@ -127,7 +132,7 @@ class Contraction(Operation):
 
 
 def _strongly(
-    bar: Any, t: Any, i: int, node: Node, inputs: Sequence[Any], letters: Letters, sweep: Sweep
+    bar: Array, t: Array, i: int, node: Node, inputs: Sequence[Any], letters: Letters, sweep: Sweep
 ) -> Any:
     """`bar`, the contraction of `t` with all operands but the i-th, with strong zeros.
 
@@ -189,7 +194,7 @@ def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
 
 
 def strong_contract(
-    bar: Any, t: Any, others: Sequence[Any], letters: Letters, also: Sequence[int] = ()
+    bar: Array, t: Array, others: Sequence[Any], letters: Letters, also: Sequence[int] = ()
 ) -> Any:
     """`bar` with 0 * inf and 0 * nan replaced by 0, where the 0 is in `t`.
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 Letters = tuple[str, ...]  # one string for each operand, then the result's
 Shape = tuple[int, ...]
@@ -79,7 +82,7 @@ def _single(word: str, out: str) -> Run:
     gone = tuple(i for i, c in enumerate(word) if c not in out)
     order = _order("".join(c for c in word if c in out), out)
 
-    def run(a: Any) -> Any:
+    def run(a: Array) -> Any:
         if gone:
             a = np.add.reduce(a, axis=gone, dtype=a.dtype)
         return a if order is None else a.transpose(order)
@@ -110,7 +113,7 @@ def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
     if prepare_a is None and prepare_b is None:
         return product
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Array, b: Array) -> Any:
         if prepare_a is not None:
             a = prepare_a(a)
         if prepare_b is not None:
@@ -150,7 +153,7 @@ def _product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
     right = (*lead, k, prod(sizes[c] for c in free_b))
     full = tuple(sizes[c] for c in batch + free_a + free_b)
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Array, b: Array) -> Any:
         if order_a is not None:
             a = a.transpose(order_a)
         if order_b is not None:
@@ -189,7 +192,7 @@ def _broadcast_product(la: str, lb: str, lo: str, sizes: dict[str, int]) -> Run:
     left = tuple(sizes[c] if c in la else 1 for c in lo)
     right = tuple(sizes[c] if c in lb else 1 for c in lo)
 
-    def run(a: Any, b: Any) -> Any:
+    def run(a: Array, b: Array) -> Any:
         if order_a is not None:
             a = a.transpose(order_a)
         if order_b is not None:

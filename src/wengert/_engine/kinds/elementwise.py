@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast
 
 from .batching import aligned
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 Rule = Callable[..., Any]
 REAL = (-inf, inf)
@@ -118,7 +121,7 @@ class Elementwise(Operation):
         """The operation itself, with aligned operands."""
         return self(*aligned(args, batched), **params)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """Each partial times the cotangent."""
         if not self.differentiable:
             raise self.no_rule(node)
@@ -141,7 +144,9 @@ class Elementwise(Operation):
             bars.append(g.conj() if holomorphic else g)
         return bars
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], sweep: Sweep
+    ) -> Any:
         """The sum of partials times tangents."""
         if not self.differentiable:
             raise self.no_rule(node)

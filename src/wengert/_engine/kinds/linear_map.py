@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from wengert._engine.core.handle import Handle, link
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register
 from wengert._engine.core.op_traits import Aliasing
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 class Linear(Operation):
@@ -35,7 +38,7 @@ class Linear(Operation):
         name: str | None = None,
         view: bool = False,
         may_copy: bool = False,
-        oracle: Any = None,
+        oracle: Callable[..., Any] | None = None,
     ) -> None:
         super().__init__(name or run.__name__, inspect.getdoc(run))
         self.run = run
@@ -79,7 +82,7 @@ class Linear(Operation):
             None if put is None else lambda base, view: put(base, view, *rest, **params),
         )
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """The transpose of the cotangent."""
         if self._transpose is None:
             raise self.no_rule(node)
@@ -87,7 +90,9 @@ class Linear(Operation):
         bar = self._transpose(t, x, *inputs[1:], **node.params)
         return [bar, *([None] * (len(inputs) - 1))]
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+    ) -> Any:
         """The operation itself."""
         if self._transpose is None:
             raise self.no_rule(node)

@@ -8,10 +8,13 @@ name wherever their axes stand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.handle import shape_of
 from wengert.errors import ShapeError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 Names = tuple[str, ...]
 
@@ -84,7 +87,7 @@ def union(many: Iterable[tuple[Names, Any]]) -> dict[str, Any]:
     return lengths
 
 
-def aligned(values: Any, names: Names, order: Sequence[str]) -> Any:
+def aligned(values: Array, names: Names, order: Sequence[str]) -> Any:
     """Values with their axes in that order, and axes of length one for those they have not."""
     present = [n for n in order if n in names]
     axes = tuple(names.index(n) for n in present)

@@ -89,6 +89,6 @@ def stack(pieces: Sequence[Named], axis: str) -> Named:
     return Named(np.stack([p.array(first.axes) for p in pieces]), names)
 
 
-def where(condition: Any, x: Any, y: Any) -> Named:
+def where(condition: Any, x: Any, y: float) -> Named:
     """``numpy.where``, with axes matched by name."""
     return together(np.where, condition, x, y)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import optree
@@ -19,6 +19,9 @@ from wengert._engine.tensor.operators import BINARY, COMPARISONS, UNARY
 from wengert.errors import OperandError, ShapeError, at, user_line
 
 from .axis_names import Names, aligned, check_distinct, names_of, position, union
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 REDUCTIONS = "sum mean prod min max var std any all argmin argmax".split()
 
@@ -40,7 +43,7 @@ class Named:
     axes: Names
     __array_priority__ = 2000.0
 
-    def __init__(self, values: Any, axes: str | Iterable[str]) -> None:
+    def __init__(self, values: Array | list[Any], axes: str | Iterable[str]) -> None:
         if isinstance(values, Named):
             values = values.values
         try:
@@ -170,7 +173,9 @@ class Named:
             )
         return together(ufunc, *args)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Any, types: tuple[type[Any], ...], args: tuple[Any, ...], kwargs: dict[Any, Any]
+    ) -> Any:
         name = getattr(func, "__name__", "")
         if name in {*REDUCTIONS, "amax", "amin"} and len(args) <= 2:
             over = args[1] if len(args) > 1 else kwargs.pop("axis", ())
@@ -207,7 +212,7 @@ def together(function: Callable[..., Any], *operands: Any) -> Named:
     return Named(function(*values), order)
 
 
-def _named_or_plain(values: Any, axes: Names) -> Any:
+def _named_or_plain(values: Array, axes: Names) -> Any:
     return Named(values, axes) if axes else values
 
 

@@ -10,7 +10,7 @@ sum_to        its transpose
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,20 +21,23 @@ from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.batching import alike, deepened, ndim_of
 from wengert._engine.kinds.linear_map import linear
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Size
+
 
 @linear(oracle=lambda x, *, dtype: np.array(x, dtype=dtype))
-def cast(x, *, dtype):
+def cast(x: Any, *, dtype: Any) -> Any:
     """x in another floating or complex dtype; the cotangent is cast back."""
     return _converted(x, dtype)
 
 
-def _converted(x, dtype):
+def _converted(x: Operand, dtype: np.dtype[Any]) -> Any:
     # A 0-d array stays an array, as in NumPy: it can be written to, a scalar cannot.
     return x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()]
 
 
 @cast.transpose
-def _cast_back(t, x, *, dtype):
+def _cast_back(t: Array, x: Array, *, dtype: np.dtype[Any]) -> Any:
     dtype = dtype_of(x)
     if t.dtype.kind == "c" and dtype.kind != "c":
         t = t.real
@@ -45,7 +48,7 @@ alike(cast)
 
 
 @cast.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {"dtype": np.dtype(np.float64)}
     yield (rng.normal(size=()),), {"dtype": np.dtype(np.complex128)}
     yield (rng.normal(size=0),), {"dtype": np.dtype(np.float64)}
@@ -57,12 +60,12 @@ class _Discretise(Operation):
     kind = "elementwise"
     discrete = True
 
-    def run(self, x: Any, *, dtype: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Operand, *, dtype: np.dtype[Any]) -> Any:  # type: ignore[override]
         """x in that dtype."""
         return _converted(x, dtype)
 
     @staticmethod
-    def oracle(x: Any, *, dtype: Any) -> Any:
+    def oracle(x: Array, *, dtype: Any) -> Any:
         """Each number converted by itself."""
         return np.array([dtype.type(v) for v in np.ravel(x)], dtype).reshape(np.shape(x))
 
@@ -74,7 +77,7 @@ alike(discretise)
 
 
 @discretise.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (3.0 * rng.normal(size=(2, 3)),), {"dtype": np.dtype(np.int64)}
     yield (rng.normal(size=()),), {"dtype": np.dtype(np.bool_)}
 
@@ -97,29 +100,31 @@ def astype(x: Any, dtype: Any) -> Any:
 
 
 @linear(view=True, oracle="numpy")
-def broadcast_to(x, *, shape):
+def broadcast_to(x: Any, *, shape: Any) -> Any:
     """x repeated along new axes and axes of length one, without copying."""
     return np.broadcast_to(x, shape)
 
 
 @broadcast_to.transpose
-def _broadcast_back(t, x, *, shape):
+def _broadcast_back(t: Array, x: Array, *, shape: tuple[Size, ...]) -> Any:
     return sum_to(t, shape=shape_of(x))
 
 
 @broadcast_to.batch
-def _broadcast_rows(args, batched, size, *, shape):
+def _broadcast_rows(
+    args: list[Array], batched: list[bool], size: Size, *, shape: tuple[Size, ...]
+) -> Any:
     return broadcast_to(deepened(args[0], len(shape)), shape=(size, *shape))
 
 
 @broadcast_to.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 1)),), {"shape": (2, 3, 4)}
     yield (rng.normal(size=()),), {"shape": (2,)}
     yield (rng.normal(size=(1, 3)),), {"shape": (0, 3)}
 
 
-def _sum_to_oracle(x, *, shape):
+def _sum_to_oracle(x: Array, *, shape: Any) -> Any:
     out = np.zeros(shape)
     home = np.broadcast_to(np.arange(out.size).reshape(shape), x.shape)
     for i in np.ndindex(*x.shape):
@@ -128,7 +133,7 @@ def _sum_to_oracle(x, *, shape):
 
 
 @linear(oracle=_sum_to_oracle)
-def sum_to(x, *, shape):
+def sum_to(x: Array, *, shape: tuple[int, ...]) -> Any:
     """The sum over what `broadcast_to` would have repeated: its transpose."""
     x = np.asarray(x)
     axes = repeated_axes(x.shape, shape)
@@ -139,12 +144,12 @@ def sum_to(x, *, shape):
 
 
 @sum_to.transpose
-def _sum_back(t, x, *, shape):
+def _sum_back(t: Array, x: Array, *, shape: tuple[int, ...]) -> Any:
     return broadcast_to(t, shape=shape_of(x))
 
 
 @sum_to.batch
-def _sum_rows(args, batched, size, *, shape):
+def _sum_rows(args: list[Array], batched: list[bool], size: Size, *, shape: tuple[int, ...]) -> Any:
     (x,) = args
     extra = ndim_of(x) - 1 - len(shape)
     out = sum_to(x, shape=(size, *((1,) * extra), *shape))
@@ -152,7 +157,7 @@ def _sum_rows(args, batched, size, *, shape):
 
 
 @sum_to.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3, 4)),), {"shape": (3, 1)}
     yield (rng.normal(size=(2, 3)),), {"shape": (2, 3)}
     yield (rng.normal(size=(2, 3)),), {"shape": ()}

@@ -7,7 +7,7 @@ so that a large array of one number stays a number until it is needed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
 from wengert._engine.core.tracing import is_deriving, record
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
 
 
 class Creation(Operation):
@@ -31,7 +34,7 @@ class Creation(Operation):
         self.run = run
         self.oracle = "numpy"
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Any, sweep: Any) -> Any:
         """There is nothing to pass a cotangent to."""
         return []
 
@@ -48,21 +51,21 @@ def creation(run: Callable[..., Any]) -> Creation:
 # ---- what rules need, plain where sizes are numbers --------------------------------------------
 
 
-def zeros(shape: tuple[Any, ...], dtype: Any) -> Any:
+def zeros(shape: tuple[Any, ...], dtype: type[Any] | np.dtype[Any]) -> Any:
     """Zeros; a line of the graph where one is being written, so that they are no constant of it."""
     if is_symbolic(shape) or is_deriving():
         return full.line(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
     return np.zeros(shape, dtype)[()]
 
 
-def positions(length: Any) -> Any:
+def positions(length: Size) -> Any:
     """0, 1, ... before `length`."""
     if isinstance(length, Dim):
         return arange.line(start=0, stop=length, step=1, dtype=np.dtype(np.intp))
     return np.arange(length)
 
 
-def identity(length: Any, dtype: Any = float) -> Any:
+def identity(length: Size, dtype: type[Any] | np.dtype[Any] = float) -> Any:
     """The identity matrix."""
     if isinstance(length, Dim):
         return eye.line(rows=length, columns=length, dtype=np.dtype(dtype))
@@ -77,7 +80,7 @@ def triangle_mask(rows: Any, columns: Any, offset: int = 0) -> Any:
 
 
 @creation
-def full(*, shape, value, dtype):
+def full(*, shape: tuple[int, ...], value: float | complex, dtype: np.dtype[Any]) -> Any:
     """An array of one number."""
     # Strides of zero: it costs no memory until somebody computes with it.
     return (
@@ -86,40 +89,40 @@ def full(*, shape, value, dtype):
 
 
 @full.spec
-def _(*, shape, value, dtype):
+def _(*, shape: tuple[Size, ...], value: float | complex, dtype: np.dtype[Any]) -> Any:
     return Spec(tuple(shape), np.dtype(dtype))
 
 
 @full.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (), {"shape": (2, 3), "value": 1.5, "dtype": np.dtype(float)}
     yield (), {"shape": (), "value": 2, "dtype": np.dtype(np.int64)}
 
 
 @creation
-def eye(*, rows, columns, offset=0, dtype):
+def eye(*, rows: Any, columns: Any, offset: Any = 0, dtype: Any) -> Any:
     """Ones on a diagonal, zeros elsewhere."""
     return np.eye(rows, columns, offset, dtype)
 
 
 @eye.spec
-def _(*, rows, columns, offset=0, dtype):
+def _(*, rows: Size, columns: Size, offset: Size = 0, dtype: np.dtype[Any]) -> Any:
     return Spec((rows, columns), np.dtype(dtype))
 
 
 @eye.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (), {"rows": 2, "columns": 3, "offset": 1, "dtype": np.dtype(float)}
 
 
 @creation
-def arange(*, start, stop, step, dtype):
+def arange(*, start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     """Whole numbers from start to before stop, by step."""
-    return np.arange(start, stop, step, dtype)
+    return np.arange(start, stop, step, dtype=dtype)
 
 
 @arange.spec
-def _(*, start, stop, step, dtype):
+def _(*, start: int, stop: Size, step: int, dtype: np.dtype[Any]) -> Any:
     if not is_symbolic((start, stop, step)):
         return Spec((len(range(start, stop, step)),), np.dtype(dtype))
     span = stop - start if step > 0 else start - stop
@@ -128,5 +131,5 @@ def _(*, start, stop, step, dtype):
 
 
 @arange.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (), {"start": 1, "stop": 8, "step": 3, "dtype": np.dtype(np.int64)}

@@ -15,7 +15,7 @@ applications", CMU-CS-90-190, 1990).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from .creation import positions
 from .elementwise.selection import where
 from .shapes import reshape, transpose
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
 
 def _slices(axis: int, ndim: int, part: slice) -> tuple[slice, ...]:
     return tuple(part if k == axis % ndim else slice(None) for k in range(ndim))
@@ -40,7 +43,7 @@ def _slices(axis: int, ndim: int, part: slice) -> tuple[slice, ...]:
 
 @facts(flops=flops.pass_over_operand)
 @linear(oracle=lambda x, *, axis, reverse=False: _sum_by_hand(x, axis, reverse))
-def cumsum(x, *, axis, reverse=False):
+def cumsum(x: Array, *, axis: int, reverse: bool = False) -> Any:
     """The running sum along an axis, from its end if `reverse`."""
     if not reverse:
         return np.add.accumulate(x, axis=axis)
@@ -55,13 +58,13 @@ def _sum_by_hand(x: Any, axis: int, reverse: bool) -> Any:
 
 
 @cumsum.transpose
-def _cumsum_back(t, x, *, axis, reverse=False):
+def _cumsum_back(t: Array, x: Array, *, axis: int, reverse: bool = False) -> Any:
     return cumsum(t, axis=axis, reverse=not reverse)
 
 
 @facts(zero_slope=SELECTS)
 @linear(oracle=lambda x, *, axis, by: _shift_by_hand(x, axis, by))
-def shift(x, *, axis, by):
+def shift(x: Array, *, axis: int, by: int) -> Any:
     """Elements moved by one place (`by` is 1 or -1) along an axis; zero comes in."""
     x = np.asarray(x)
     out = np.zeros_like(x)
@@ -76,7 +79,7 @@ def _shift_by_hand(x: Any, axis: int, by: int) -> Any:
 
 
 @shift.transpose
-def _shift_back(t, x, *, axis, by):
+def _shift_back(t: Array, x: Array, *, axis: int, by: int) -> Any:
     return shift(t, axis=axis, by=-by)
 
 
@@ -85,7 +88,7 @@ for _op in (cumsum, shift):
 
 
 @cumsum.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for reverse in (False, True):
         yield (rng.normal(size=(2, 4)),), {"axis": 1, "reverse": reverse}
     yield (rng.normal(size=(0, 4)),), {"axis": 0}
@@ -95,7 +98,7 @@ shift.differentiation = Differentiation(masks=True)
 
 
 @shift.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 4)),), {"axis": -1, "by": 1}
     yield (rng.normal(size=(3,)),), {"axis": 0, "by": -1}
 
@@ -115,7 +118,7 @@ def _recurrence_by_hand(a: Any, b: Any, *, axis: int, reverse: bool = False) -> 
 
 @facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=_recurrence_by_hand)
-def recurrence(a, b, *, axis, reverse=False):
+def recurrence(a: Array, b: Array, *, axis: int, reverse: bool = False) -> Any:
     """s_i = b_i + a_i s_{i-1} along an axis (s_{i+1} if `reverse`), from s = 0 outside.
 
     Both operands have the same shape. O(n) work in O(log n) steps.
@@ -126,7 +129,7 @@ def recurrence(a, b, *, axis, reverse=False):
     return np.ascontiguousarray(np.moveaxis(_solve(a, b)[turn], 0, axis))
 
 
-def _solve(a: Any, b: Any) -> Any:
+def _solve(a: Array, b: Any) -> Any:
     n = len(b)
     out = np.empty(b.shape, np.result_type(a, b))
     if n <= 4:
@@ -142,14 +145,18 @@ def _solve(a: Any, b: Any) -> Any:
 
 
 @recurrence.define_vjp
-def _recurrence_vjp(t, s, a, b, *, axis, reverse=False):
+def _recurrence_vjp(
+    t: Array, s: Array, a: Array, b: Array, *, axis: int, reverse: bool = False
+) -> Any:
     step = -1 if reverse else 1
     b_bar = recurrence(_conj(shift(a, axis=axis, by=-step)), t, axis=axis, reverse=not reverse)
     return b_bar * _conj(shift(s, axis=axis, by=step)), b_bar
 
 
 @recurrence.define_jvp
-def _recurrence_jvp(dots, s, a, b, *, axis, reverse=False):
+def _recurrence_jvp(
+    dots: list[Array | None], s: Array, a: Array, b: Array, *, axis: int, reverse: bool = False
+) -> Any:
     a_dot, b_dot = dots
     if a_dot is None:
         source = b_dot
@@ -163,14 +170,14 @@ along(recurrence)
 
 
 @recurrence.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for n, reverse in ((7, False), (6, True), (1, False)):
         yield (rng.normal(size=(2, n)), rng.normal(size=(2, n))), {"axis": 1, "reverse": reverse}
     a, b = rng.normal(size=(2, 5, 2)) + 1j * rng.normal(size=(2, 5, 2))
     yield (a, b), {"axis": 0}
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Array) -> Any:
     return x.conj() if x.dtype.kind == "c" else x
 
 
@@ -185,17 +192,17 @@ def _product_by_hand(x: Any, *, axis: int) -> Any:
 
 @facts(flops=flops.pass_over_operand, remedy=Remedy(overflow="Use np.cumsum of logarithms"))
 @opaque(trusted=True, oracle=_product_by_hand)
-def cumprod(x, *, axis):
+def cumprod(x: Array, *, axis: int) -> Any:
     """The running product along an axis; its derivative is right with any number of zeros."""
     return np.multiply.accumulate(x, axis=axis)
 
 
-def _before(out: Any, axis: int) -> Any:
+def _before(out: Array, axis: int) -> Any:
     """The product of all earlier elements, 1 for the first, from the running product."""
     return shift(out, axis=axis, by=1) + _first(out, axis).astype(out.dtype)
 
 
-def _first(x: Any, axis: int) -> Any:
+def _first(x: Array, axis: int) -> Any:
     """Whether an element is the first along an axis."""
     shape = shape_of(x)
     axis = axis % len(shape)
@@ -204,7 +211,7 @@ def _first(x: Any, axis: int) -> Any:
 
 
 @cumprod.define_vjp
-def _cumprod_vjp(t, out, x, *, axis):
+def _cumprod_vjp(t: Array, out: Array, x: Array, *, axis: int) -> Any:
     # x_bar_j = (prod of x before j) (sum over i >= j of t_i prod of x between j and i)
     after = recurrence(_conj(shift(x, axis=axis, by=-1)), t, axis=axis, reverse=True)
     bar = _conj(_before(out, axis)) * after
@@ -218,7 +225,7 @@ def _cumprod_vjp(t, out, x, *, axis):
 
 
 @cumprod.define_jvp
-def _cumprod_jvp(dots, out, x, *, axis):
+def _cumprod_jvp(dots: list[Array], out: Array, x: Array, *, axis: int) -> Any:
     return recurrence(x, _before(out, axis) * dots[0], axis=axis)
 
 
@@ -226,7 +233,7 @@ along(cumprod)
 
 
 @cumprod.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(4, 6))
     x[1, 2] = x[2, 0] = x[2, 5] = x[3, 1] = x[3, 2] = x[3, 4] = 0.0
     yield (x,), {"axis": 1}
@@ -234,7 +241,7 @@ def _(rng):
     yield (rng.normal(size=(0, 2)),), {"axis": 0}
 
 
-def exclusive(x: Any, axis: Axis) -> Any:
+def exclusive(x: Array, axis: Axis) -> Any:
     """For each element the product of all the others that are reduced with it.
 
     Prefix products times suffix products: O(n), no division, so zeros do no harm at any order.
@@ -254,7 +261,7 @@ def exclusive(x: Any, axis: Axis) -> Any:
     return transpose(reshape(_others(flat, -1), shape=moved.shape), axes=back)
 
 
-def _others(x: Any, axis: int) -> Any:
+def _others(x: Array, axis: int) -> Any:
     back = _slices(axis, len(x.shape), slice(None, None, -1))
     before = _before(cumprod(x, axis=axis), axis)
     after = _before(cumprod(x[back], axis=axis), axis)[back]
@@ -272,12 +279,12 @@ def _running_by_hand(x: Any, *, axis: int, largest: bool) -> Any:
 
 @facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=_running_by_hand)
-def running(x, *, axis, largest):
+def running(x: Array, *, axis: int, largest: bool) -> Any:
     """The largest (or smallest) element so far; where several are, they share evenly."""
     return (np.maximum if largest else np.minimum).accumulate(x, axis=axis)
 
 
-def _reign(out: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
+def _reign(out: Array, x: Array, axis: int) -> tuple[Any, Any, Any]:
     """Whether an element is the extreme, whether the extreme is still the one before, and how
     many elements have shared it so far."""  # noqa: D209, D205
     y, v = value_of(out), value_of(x)
@@ -291,14 +298,14 @@ def _reign(out: Any, x: Any, axis: int) -> tuple[Any, Any, Any]:
 
 
 @running.define_vjp
-def _running_vjp(t, out, x, *, axis, largest):
+def _running_vjp(t: Array, out: Array, x: Array, *, axis: int, largest: bool) -> Any:
     wins, stays, share = _reign(out, x, axis)
     later = recurrence(shift(stays, axis=axis, by=-1), t / share, axis=axis, reverse=True)
     return (where(wins, later, 0.0),)
 
 
 @running.define_jvp
-def _running_jvp(dots, out, x, *, axis, largest):
+def _running_jvp(dots: list[Array], out: Array, x: Array, *, axis: int, largest: bool) -> Any:
     wins, stays, share = _reign(out, x, axis)
     return recurrence(stays, where(wins, dots[0], 0.0), axis=axis) / share
 
@@ -310,6 +317,6 @@ running.differentiation = Differentiation(masks=True)
 
 
 @running.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for largest in (True, False):
         yield (rng.normal(size=(2, 6)),), {"axis": 1, "largest": largest}

@@ -18,7 +18,7 @@ gradient is exactly zero.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,53 +29,84 @@ from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.ops import flops
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
+
 # The transpose of a transform of that scale has this one.
 SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _fft_oracle(x, *, n, axis, norm, keep, inverse=False):
+def _fft_oracle(
+    x: Array,
+    *,
+    n: Any,
+    axis: int | tuple[int, ...] | None,
+    norm: Any,
+    keep: Any,
+    inverse: Any = False,
+) -> Any:
     return _by_matrix(x, _waves(n, n, 1 if inverse else -1), axis, _scale(n, norm, inverse), keep)
 
 
 @facts(flops=flops.transform(5.0))
 @linear(oracle=_fft_oracle)
-def fft(x, *, n, axis, norm, keep, inverse=False):
+def fft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, inverse: bool = False) -> Any:
     """The Fourier transform along an axis, or its inverse."""
     run = np.fft.ifft if inverse else np.fft.fft
     return resized(run(x, n, axis, norm), keep, axis)
 
 
 @fft.transpose
-def _fft_back(t, x, *, n, axis, norm, keep, inverse=False):
+def _fft_back(
+    t: Array, x: Array, *, n: Size, axis: int, norm: str, keep: Size, inverse: bool = False
+) -> Any:
     return fft(t, n=n, axis=axis, norm=SWAPPED[norm], keep=x.shape[axis], inverse=not inverse)
 
 
-def _rfft_oracle(x, *, n, axis, norm, keep, interior=1.0):
+def _rfft_oracle(
+    x: Array,
+    *,
+    n: Any,
+    axis: int | tuple[int, ...] | None,
+    norm: Any,
+    keep: Any,
+    interior: Any = 1.0,
+) -> Any:
     waves = _waves(n, n, -1)[: n // 2 + 1] * _weights(n, interior)[:, None]
     return _by_matrix(x, waves, axis, _scale(n, norm, False), keep)
 
 
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_rfft_oracle)
-def rfft(x, *, n, axis, norm, keep, interior=1.0):
+def rfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
     """The lines 0 to n//2 of the Fourier transform of real numbers, inner lines times a factor."""
     return resized(_weighted(np.fft.rfft(x, n, axis, norm), n, axis, interior), keep, axis)
 
 
 @rfft.transpose
-def _rfft_back(t, x, *, n, axis, norm, keep, interior=1.0):
+def _rfft_back(
+    t: Array, x: Array, *, n: Size, axis: int, norm: str, keep: Size, interior: float = 1.0
+) -> Any:
     keep = x.shape[axis]
     return irfft(t, n=n, axis=axis, norm=SWAPPED[norm], keep=keep, interior=interior / 2)
 
 
-def _irfft_oracle(x, *, n, axis, norm, keep, interior=1.0):
+def _irfft_oracle(
+    x: Array,
+    *,
+    n: Any,
+    axis: int | tuple[int, ...] | None,
+    norm: Any,
+    keep: Any,
+    interior: Any = 1.0,
+) -> Any:
     waves = _waves(n, n, 1)[:, : n // 2 + 1] * _weights(n, 2 * interior)
     return _by_matrix(x, waves, axis, _scale(n, norm, True), keep).real
 
 
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_irfft_oracle)
-def irfft(x, *, n, axis, norm, keep, interior=1.0):
+def irfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
     """The real numbers whose Fourier transform has these lines, inner lines times a factor."""
     lines = n // 2 + 1
     if interior != 1.0 or not x.shape[axis]:  # of no lines NumPy reads one that is not there
@@ -84,7 +115,9 @@ def irfft(x, *, n, axis, norm, keep, interior=1.0):
 
 
 @irfft.transpose
-def _irfft_back(t, x, *, n, axis, norm, keep, interior=1.0):
+def _irfft_back(
+    t: Array, x: Array, *, n: Size, axis: int, norm: str, keep: Size, interior: float = 1.0
+) -> Any:
     keep = x.shape[axis]
     return rfft(t, n=n, axis=axis, norm=SWAPPED[norm], keep=keep, interior=2 * interior)
 
@@ -92,7 +125,7 @@ def _irfft_back(t, x, *, n, axis, norm, keep, interior=1.0):
 # ---- on plain arrays ---------------------------------------------------------------------------
 
 
-def resized(x: Any, length: int, axis: int) -> Any:
+def resized(x: Array, length: int, axis: int) -> Any:
     """`x` cropped or filled up with zeros at the end of an axis."""
     n = x.shape[axis]
     if n == length:
@@ -118,22 +151,22 @@ def _weighted(x: Any, n: int, axis: int, interior: float) -> Any:
 # ---- the same by matrices, for the tests -------------------------------------------------------
 
 
-def _waves(rows, columns, sign):
+def _waves(rows: Any, columns: Any, sign: Any) -> Any:
     turns = np.outer(np.arange(rows), np.arange(columns)) % columns
     return np.exp(sign * 2j * np.pi * turns / columns)
 
 
-def _weights(n, interior):
+def _weights(n: Any, interior: Any) -> Any:
     lines = np.arange(n // 2 + 1)
     return np.where((lines == 0) | (2 * lines == n), 1.0, interior)
 
 
-def _scale(n, norm, inverse):
+def _scale(n: Any, norm: Any, inverse: Any) -> Any:
     whole = "forward" if not inverse else "backward"
     return n**-0.5 if norm == "ortho" else 1 / n if norm == whole else 1.0
 
 
-def _by_matrix(x, waves, axis, scale, keep):
+def _by_matrix(x: Any, waves: Any, axis: Any, scale: Any, keep: Any) -> Any:
     """The matrix times the columns of x along the axis, with both lengths as they are wanted."""
     columns, kept = min(x.shape[axis], waves.shape[1]), min(keep, len(waves))
     x = np.moveaxis(x, axis, 0)[:columns]
@@ -147,7 +180,7 @@ def _by_matrix(x, waves, axis, scale, keep):
 
 def _spec(op: Any, makes: Any) -> None:
     @op.spec
-    def rule(x: Spec, *, n: Any, axis: int, keep: Any, **_: Any) -> Spec:
+    def rule(x: Spec, *, n: Size, axis: int, keep: Size, **_: Any) -> Spec:
         if not -x.ndim <= axis < x.ndim:
             raise np.exceptions.AxisError(axis, x.ndim)
         require_at_least(n, 1, f"a Fourier transform of {n} numbers")
@@ -165,7 +198,7 @@ for _op in (fft, rfft, irfft):
 
 
 @fft.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3))
     yield (x,), {"n": 3, "axis": 1, "norm": "backward", "keep": 3}
     yield (x,), {"n": 4, "axis": 0, "norm": "ortho", "keep": 1, "inverse": True}
@@ -173,7 +206,7 @@ def _(rng):
 
 
 @rfft.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(2, 4))
     yield (x,), {"n": 4, "axis": 1, "norm": "backward", "keep": 3}
     yield (x,), {"n": 3, "axis": -1, "norm": "ortho", "keep": 2, "interior": 0.5}
@@ -181,7 +214,7 @@ def _(rng):
 
 
 @irfft.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2))
     yield (x,), {"n": 4, "axis": 0, "norm": "backward", "keep": 4}
     yield (x,), {"n": 5, "axis": 0, "norm": "ortho", "keep": 3, "interior": 0.5}

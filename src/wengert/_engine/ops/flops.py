@@ -11,10 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import log2, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.op_facts import Flops
 from wengert._engine.core.symbolic.dim import names_in
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
+    from wengert._engine.core.spec import Spec
+    from wengert._engine.core.types import Array
 
 
 def pass_over_operand(node: Any, operands: Sequence[Any], spec: Any) -> Any:
@@ -34,7 +39,7 @@ def cubes(factor: float) -> Flops:
     chapters 3, 4, 5, 7 and 8.
     """
 
-    def count(node: Any, operands: Sequence[Any], spec: Any) -> float | None:
+    def count(node: Node, operands: Sequence[Any], spec: Spec) -> float | None:
         if names_in([n for s in operands for n in s.shape]):
             return None
         *stack, m, n = operands[0].shape
@@ -51,7 +56,7 @@ def cubes(factor: float) -> Flops:
 def transform(factor: float) -> Flops:
     """A multiple of n log2(n) for each line of n numbers: Cooley and Tukey's count."""
 
-    def count(node: Any, operands: Sequence[Any], spec: Any) -> float | None:
+    def count(node: Node, operands: Sequence[Any], spec: Spec) -> float | None:
         n, lines = node.params["n"], spec.shape
         if names_in((n, *lines)) or not spec.size:
             return None
@@ -60,7 +65,7 @@ def transform(factor: float) -> Flops:
     return count
 
 
-def _products(w: Any, y: Any) -> Any:
+def _products(w: Any, y: Array) -> Any:
     return 2 * y.size * prod(w.shape[1:])
 
 
@@ -79,6 +84,6 @@ def convolution_weight(node: Any, operands: Sequence[Any], spec: Any) -> Any:
     return _products(spec, operands[1])
 
 
-def full_convolution(node: Any, operands: Sequence[Any], spec: Any) -> Any:
+def full_convolution(node: Node, operands: Sequence[Any], spec: Spec) -> Any:
     """Two for each pair of elements."""
     return 2 * operands[0].size * operands[1].size

@@ -15,7 +15,7 @@ hold; but writing through it is a choice, `where(mask, v, x)`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from .casts import astype
 from .elementwise.selection import where
 from .indexing.getitem import Hole, getitem, scatter, setitem
 from .shapes import inverse_order, reshape, transpose
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Size
 
 Axes = tuple[int, ...]
 
@@ -98,7 +101,7 @@ def index_of_rows(
     batched: Sequence[bool],
     x_ndim: int,
     x_batched: bool,
-    size: Any,
+    size: Size,
 ) -> tuple[Rows, Place]:
     """The index for all rows of an array whose rows have `x_ndim` axes.
 
@@ -148,13 +151,13 @@ def _unless_same(order: Axes | None) -> Axes | None:
     return None if order == tuple(range(len(order or ()))) else order
 
 
-def _counted(size: Any) -> Any:
+def _counted(size: Size) -> Any:
     if isinstance(size, int):
         return np.arange(size)
     return lookup("arange").line(start=0, stop=size, step=1, dtype=np.dtype(np.int64))
 
 
-def _read(x: Any, operands: Sequence[Any], index: Any) -> Any:
+def _read(x: Array, operands: Sequence[Any], index: tuple[Any, ...]) -> Any:
     args = (x, *operands)
     if any(isinstance(a, Handle) for a in args):
         return apply(getitem, args, {"index": index})  # not linked: nobody will write to it
@@ -162,7 +165,7 @@ def _read(x: Any, operands: Sequence[Any], index: Any) -> Any:
 
 
 @getitem.batch
-def _getitem_rows(args, batched, size, *, index):
+def _getitem_rows(args: list[Array], batched: list[bool], size: Size, *, index: Any) -> Any:
     x, *operands = args
     depth = ndim_of(x) - batched[0]
     rows, _ = index_of_rows(index, operands, batched[1:], depth, batched[0], size)
@@ -176,7 +179,9 @@ def _ordered(values: Any, rows: Rows) -> Any:
 
 
 @scatter.batch
-def _scatter_rows(args, batched, size, *, index, shape):
+def _scatter_rows(
+    args: list[Array], batched: list[bool], size: int, *, index: Any, shape: tuple[int, ...]
+) -> Any:
     t, *operands = args
     rows, _ = index_of_rows(index, operands, batched[1:], len(shape), True, size)
     t = _ordered(fronted(t, batched[0], size), rows)
@@ -184,7 +189,7 @@ def _scatter_rows(args, batched, size, *, index, shape):
 
 
 @setitem.batch  # type: ignore[attr-defined]
-def _setitem_rows(args, batched, size, *, index):
+def _setitem_rows(args: list[Operand], batched: list[bool], size: Size, *, index: Any) -> Any:
     x, v, *operands = args
     x = fronted(x, batched[0], size)
     masks = [dtype_of(o).kind == "b" for o in operands]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from wengert._engine.kinds.batching import along, fronted, ndim_of, row_axis
 
 from .creation import zeros
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+
 NESTED = (list, tuple)
 
 
@@ -35,14 +38,16 @@ class Join(Operation):
     oracle = "numpy"
     places: Callable[..., list[Any]]  # for each operand the index of its piece in the result
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """The piece of the cotangent that belongs to each operand."""
         places = self.places([shape_of(x) for x in inputs], **node.params)
         return [
             t[place] if sweep.wants(a) else None for a, place in zip(node.args, places, strict=True)
         ]
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], sweep: Sweep
+    ) -> Any:
         """The tangents side by side, zeros where there are none."""
         full = [
             zeros(shape_of(x), dtype_of(x)) if dot is None else dot
@@ -58,7 +63,7 @@ class Concatenate(Join):
         """numpy.concatenate."""
         return np.concatenate(arrays, axis)
 
-    def places(self, shapes: Any, *, axis: int) -> list[Any]:  # type: ignore[override]
+    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:  # type: ignore[override]
         """One slice after the other."""
         before = (slice(None),) * (axis % len(shapes[0]))
         ends = list(itertools.accumulate(s[axis] for s in shapes))
@@ -72,7 +77,7 @@ class Stack(Join):
         """numpy.stack."""
         return np.stack(arrays, axis)
 
-    def places(self, shapes: Any, *, axis: int) -> list[Any]:  # type: ignore[override]
+    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:  # type: ignore[override]
         """One position after the other."""
         before = (slice(None),) * (axis % (len(shapes[0]) + 1))
         return [(*before, i) for i in range(len(shapes))]
@@ -88,25 +93,25 @@ along(concatenate)
 
 
 @stack.batch
-def _stack_rows(args, batched, size, *, axis):
+def _stack_rows(args: list[Array], batched: list[bool], size: int, *, axis: int) -> Any:
     rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
     return stack(*rows, axis=row_axis(axis, ndim_of(rows[0])))
 
 
 @concatenate.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)), rng.normal(size=(1, 3))), {"axis": 0}
     yield (rng.normal(size=(2, 1)), rng.normal(size=(2, 0)), rng.normal(size=(2, 2))), {"axis": -1}
 
 
 @stack.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)), rng.normal(size=(2, 3))), {"axis": 1}
     yield (rng.normal(size=()), rng.normal(size=())), {"axis": 0}
     yield (rng.normal(size=(2,)), rng.normal(size=(2,))), {"axis": -1}
 
 
-def holds_handles(x: Any) -> bool:
+def holds_handles(x: Operand | Sequence[Any]) -> bool:
     """Whether a nested list or tuple has a handle in it."""
     if not isinstance(x, NESTED):
         return isinstance(x, Handle)
@@ -121,7 +126,7 @@ def holds_handles(x: Any) -> bool:
     return False
 
 
-def stacked(x: Any) -> Any:
+def stacked(x: Operand | Sequence[Any]) -> Any:
     """A nested list with handles in it as one handle; what is not such a list, unchanged.
 
     Raises
@@ -143,7 +148,7 @@ def stacked(x: Any) -> Any:
     return whole.reshape((*outer, *shapes.pop()))
 
 
-def _array(x: Any) -> Any:
+def _array(x: Array | list[Operand]) -> Any:
     x = stacked(x)
     return x if isinstance(x, Handle) else np.asarray(x)
 

@@ -12,7 +12,7 @@ Each entry states run, NumPy's own where there is one, and its partial, a linear
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,12 +26,15 @@ from wengert._engine.kinds.reduction import count_along, reduction
 from .cumulative import exclusive
 from .elementwise.selection import absolute, direction, where
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+
 
 def _axes_examples(op: Any) -> None:
     """Examples over one axis, several, and all; also without elements to reduce over."""
 
     @op.examples
-    def _(rng):
+    def _(rng: np.random.Generator) -> Any:
         yield (rng.normal(size=(2, 3)),), {}
         yield (rng.normal(size=(2, 3)),), {"axis": 1}
         yield (rng.normal(size=(2, 3)),), {"axis": -2, "keepdims": True}
@@ -45,34 +48,36 @@ def _axes_examples(op: Any) -> None:
 
 @facts(remedy=Remedy(overflow="Rescale first, or sum logarithms with logsumexp"))
 @reduction(oracle="numpy")
-def sum(x, *, axis=None, dtype=None, keepdims=False):
+def sum(x: Any, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
     """The sum over axes, NumPy's pairwise one."""
     return np.add.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 @sum.partial
-def _sum_partial(t, out, x, axis):
+def _sum_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
     return t
 
 
 @reduction(oracle="numpy")
-def mean(x, *, axis=None, keepdims=False):
+def mean(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
     """The arithmetic mean over axes."""
     return np.mean(x, axis=axis, keepdims=keepdims)
 
 
 @mean.partial
-def _mean_partial(t, out, x, axis):
+def _mean_partial(t: Array, out: Array, x: Array, axis: int | None) -> Any:
     return t / count_along(getattr(x, "shape", ()), axis)
 
 
 @reduction(oracle="numpy")
-def var(x, *, axis=None, ddof=0, keepdims=False):
+def var(
+    x: Array, *, axis: int | tuple[int, ...] | None = None, ddof: int = 0, keepdims: bool = False
+) -> Any:
     """The mean squared deviation from the mean, over n - ddof."""
     return np.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
-def _freedom(x: Any, axis: Any, ddof: Any) -> Any:
+def _freedom(x: Array, axis: int | tuple[int, ...] | None, ddof: float) -> Any:
     """n - ddof, NaN where nothing is left of it."""
     n = count_along(getattr(x, "shape", ()), axis) - ddof
     if isinstance(n, Handle) or (isinstance(n, Dim) and not is_decided_positive(n)):
@@ -81,30 +86,32 @@ def _freedom(x: Any, axis: Any, ddof: Any) -> Any:
     return n if n > 0 else np.nan
 
 
-def _deviation(x: Any, axis: Any) -> Any:
+def _deviation(x: Array, axis: int | tuple[int, ...] | None) -> Any:
     return x - mean(x, axis=axis, keepdims=True)
 
 
 @var.partial
-def _var_partial(t, out, x, axis, ddof=0):
+def _var_partial(
+    t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None, ddof: int = 0
+) -> Any:
     return t * (_deviation(x, axis) * (2 / _freedom(x, axis, ddof)))
 
 
 @facts(zero_slope=AT_ORIGIN)
 @reduction(oracle="numpy")
-def std(x, *, axis=None, ddof=0, keepdims=False):
+def std(x: Array, *, axis: int | None = None, ddof: float = 0, keepdims: bool = False) -> Any:
     """The square root of the variance; its derivative is 0 where all elements are equal."""
     return np.std(x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
 @std.partial
-def _std_partial(t, out, x, axis, ddof=0):
+def _std_partial(t: Array, out: Array, x: Array, axis: int | None, ddof: float = 0) -> Any:
     flat = value_of(out) == 0
     scale = _freedom(x, axis, ddof) * (where(flat, 1.0, out) if possibly(flat) else out)
     return _unless(flat, t * (_deviation(x, axis) / scale))
 
 
-def _unless(zero: Any, bar: Any) -> Any:
+def _unless(zero: Array, bar: Array) -> Any:
     """0 where `zero` holds, else `bar`."""
     return where(zero, 0.0, bar) if possibly(zero) else bar
 
@@ -119,18 +126,18 @@ def _unless(zero: Any, bar: Any) -> Any:
     )
 )
 @reduction(oracle="numpy")
-def prod(x, *, axis=None, dtype=None, keepdims=False):
+def prod(x: Any, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Any:
     """The product over axes."""
     return np.multiply.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
 
 
 @prod.partial
-def _prod_partial(t, out, x, axis):
+def _prod_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
     return t * exclusive(x, axis)
 
 
 @prod.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(4, 5))
     x[1, 2] = x[2, 0] = x[2, 4] = x[3, 1] = x[3, 2] = x[3, 3] = 0.0
     yield (x,), {"axis": 1}
@@ -144,13 +151,13 @@ def _(rng):
 
 
 @reduction(oracle="numpy")
-def max(x, *, axis=None, keepdims=False):
+def max(x: Any, *, axis: Any = None, keepdims: Any = False) -> Any:
     """The largest element, NaN if there is a NaN; where several are largest, they share evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(oracle="numpy")
-def min(x, *, axis=None, keepdims=False):
+def min(x: Any, *, axis: Any = None, keepdims: Any = False) -> Any:
     """The smallest element, NaN if there is a NaN; where several are, they share evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
@@ -160,7 +167,7 @@ max.differentiation = min.differentiation = Differentiation(masks=True)
 
 @max.partial
 @min.partial
-def _extreme_partial(t, out, x, axis):
+def _extreme_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
     v, extreme = value_of(x), value_of(out)
     hits = np.equal(v, extreme)
     undefined = np.isnan(extreme)
@@ -169,7 +176,7 @@ def _extreme_partial(t, out, x, axis):
     return _shared(t, hits, axis)
 
 
-def _shared(t: Any, hits: Any, axis: Any) -> Any:
+def _shared(t: Array, hits: Array, axis: int | tuple[int, ...] | None) -> Any:
     """t divided evenly among the hits, 0 elsewhere."""
     count = sum(hits, axis=axis, keepdims=True)
     if possibly(np.greater(count, 1)):
@@ -178,13 +185,13 @@ def _shared(t: Any, hits: Any, axis: Any) -> Any:
 
 
 @reduction(discrete=True, oracle="numpy")
-def argmax(x, *, axis=None, keepdims=False):
+def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """Where the first largest element is."""
     return np.argmax(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
-def argmin(x, *, axis=None, keepdims=False):
+def argmin(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Any:
     """Where the first smallest element is."""
     return np.argmin(x, axis=axis, keepdims=keepdims)
 
@@ -192,7 +199,7 @@ def argmin(x, *, axis=None, keepdims=False):
 for _op in (argmax, argmin):
 
     @_op.examples
-    def _(rng):
+    def _(rng: np.random.Generator) -> Any:
         yield (rng.normal(size=(2, 3)),), {}
         yield (rng.normal(size=(2, 3)),), {"axis": 1, "keepdims": True}
 
@@ -201,19 +208,21 @@ for _op in (argmax, argmin):
 
 
 @reduction(discrete=True, oracle="numpy")
-def any(x, *, axis=None, keepdims=False):
+def any(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
     """Whether some element is not zero."""
     return np.any(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
-def all(x, *, axis=None, keepdims=False):
+def all(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
     """Whether no element is zero."""
     return np.all(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
-def count_nonzero(x, *, axis=None, keepdims=False):
+def count_nonzero(
+    x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Any:
     """How many elements are not zero."""
     return np.count_nonzero(x, axis=axis, keepdims=keepdims)
 
@@ -223,7 +232,9 @@ def count_nonzero(x, *, axis=None, keepdims=False):
 
 @facts(zero_slope=SATURATES)
 @reduction(oracle=lambda x, **k: np.log(np.sum(np.exp(x), **k)))
-def logsumexp(x, *, axis=None, keepdims=False):
+def logsumexp(
+    x: Operand, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+) -> Any:
     """log(sum(exp(x))), without overflow, and exact where one element dominates.
 
     The largest elements are taken out of the sum and the rest goes through log1p, as in SciPy.
@@ -245,7 +256,7 @@ def logsumexp(x, *, axis=None, keepdims=False):
 
 
 @logsumexp.partial
-def _logsumexp_partial(t, out, x, axis):
+def _logsumexp_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
     total = value_of(out)
     finite = np.isfinite(total)
     if not possibly(np.logical_not(finite)):
@@ -257,7 +268,7 @@ def _logsumexp_partial(t, out, x, axis):
     return where(finite, inside, outside)
 
 
-def _shares(x, out, axis):
+def _shares(x: Array, out: Array, axis: int | tuple[int, ...] | None) -> Any:
     """The softmax.
 
     The rounding of a large `out` is a factor that all shares have in common; a narrow dtype has
@@ -275,7 +286,7 @@ def _shares(x, out, axis):
 
 @facts(zero_slope=AT_ORIGIN)
 @reduction(oracle=lambda x, **k: np.sqrt(np.sum(np.abs(x) ** 2, **k)))
-def norm2(x, *, axis=None, keepdims=False):
+def norm2(x: Array, *, axis: Any = None, keepdims: Any = False) -> Any:
     """The Euclidean length; its derivative is 0 at the zero vector."""
     x = np.asarray(x)
     square = x.real**2 + x.imag**2 if x.dtype.kind == "c" else x * x
@@ -283,7 +294,7 @@ def norm2(x, *, axis=None, keepdims=False):
 
 
 @norm2.partial
-def _norm2_partial(t, out, x, axis):
+def _norm2_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
     zero = value_of(out) == 0
     length = where(zero, 1.0, out) if possibly(zero) else out
     return _unless(zero, t * (x / length))
@@ -291,7 +302,7 @@ def _norm2_partial(t, out, x, axis):
 
 @facts(zero_slope=AT_ORIGIN)
 @reduction(oracle=lambda x, *, p, **k: np.sum(np.abs(x) ** p, **k) ** (1 / p))
-def norm_p(x, *, p, axis=None, keepdims=False):
+def norm_p(x: Any, *, p: Any, axis: Any = None, keepdims: Any = False) -> Any:
     """(sum |x|**p)**(1/p); its derivative is 0 at the zero vector.
 
     For p < 1 the derivative is also 0 by an element that is zero, where it has a cusp.
@@ -301,7 +312,7 @@ def norm_p(x, *, p, axis=None, keepdims=False):
 
 
 @norm_p.partial
-def _norm_p_partial(t, out, x, axis, p):
+def _norm_p_partial(t: Array, out: Array, x: Array, axis: tuple[int, ...], p: float) -> Any:
     zero = value_of(out) == 0
     length = where(zero, 1.0, out) if possibly(zero) else out
     if p < 1:
@@ -311,7 +322,7 @@ def _norm_p_partial(t, out, x, axis, p):
 
 
 @norm_p.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(3, 4)) + 2.0
     for p in (0.5, 1, 3, 2.5, -1):
         yield (x,), {"p": p, "axis": 1}
@@ -324,14 +335,14 @@ for _op in (sum, mean, var, std, any, all, count_nonzero, logsumexp, norm2):
 
 @max.examples
 @min.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {}
     yield (rng.normal(size=(2, 3)),), {"axis": 1}
     yield (rng.normal(size=(2, 2, 3)),), {"axis": (0, -1), "keepdims": True}
 
 
 @std.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {"axis": 1, "ddof": 1}
     yield (rng.normal(size=(2, 3)),), {}
     yield (rng.normal(size=3) + 1j * rng.normal(size=3),), {}

@@ -8,7 +8,7 @@ graph refuses to run where it does not hold.  The shapes of indices are in index
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from . import casts, cumulative, joining, shapes, sorting
 from .elementwise import comparison, complex_parts, rounding
 from .indexing.shapes import values_needed
 from .linalg import determinants, eigen_svd, factorizations, linear_solve
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 Shape = tuple[Any, ...]
 
@@ -50,7 +53,7 @@ of_elements(
 
 
 @shapes.reshape.spec
-def _(x, *, shape, order="C"):
+def _(x: Spec, *, shape: tuple[Size, ...], order: str = "C") -> Any:
     shape = tuple(shape)
     known = math.prod(n for n in shape if not _is_open(n))
     reason = f"reshape of {spelled(x.shape)} to {spelled(shape)}"
@@ -64,12 +67,12 @@ def _(x, *, shape, order="C"):
     return Spec(shape, x.dtype)
 
 
-def _is_open(n: Any) -> bool:
+def _is_open(n: Size) -> bool:
     return type(n) is int and n == -1
 
 
 @shapes.transpose.spec
-def _(x, *, axes=None):
+def _(x: Spec, *, axes: tuple[int, ...] | None = None) -> Any:
     order = range(x.ndim)[::-1] if axes is None else [_axis(a, x.ndim) for a in axes]
     if sorted(order) != list(range(x.ndim)):
         raise ValueError(f"axes {axes} are not those of an array with {x.ndim}")
@@ -82,12 +85,12 @@ def _axis(axis: int, ndim: int) -> int:
     return axis % ndim
 
 
-def _axes(axis: Any, ndim: int) -> list[int]:
+def _axes(axis: int | tuple[int, ...], ndim: int) -> list[int]:
     return [_axis(a, ndim) for a in (axis if isinstance(axis, tuple | list) else (axis,))]
 
 
 @shapes.expand_dims.spec
-def _(x, *, axis):
+def _(x: Spec, *, axis: int | tuple[int, ...]) -> Any:
     ndim = x.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
     new = _axes(axis, ndim)
     if len(set(new)) < len(new):
@@ -97,7 +100,7 @@ def _(x, *, axis):
 
 
 @shapes.squeeze.spec
-def _(x, *, axis=None):
+def _(x: Spec, *, axis: tuple[int, ...] | None = None) -> Any:
     if axis is None:
         for n in x.shape:
             if isinstance(n, Dim):
@@ -110,7 +113,7 @@ def _(x, *, axis=None):
 
 
 @shapes.diagonal.spec
-def _(x, *, offset=0, axis1=0, axis2=1):
+def _(x: Spec, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     one, two = _axis(axis1, x.ndim), _axis(axis2, x.ndim)
     if one == two:
         raise ValueError("axis1 and axis2 cannot be the same")
@@ -124,7 +127,7 @@ def _(x, *, offset=0, axis1=0, axis2=1):
     return Spec((*rest, length), x.dtype)
 
 
-def _smaller(a: Any, b: Any, what: str) -> Any:
+def _smaller(a: Size, b: Size, what: str) -> Any:
     """The smaller of two lengths; where that depends on the sizes, the second, on demand."""
     if a == b:
         return a
@@ -137,7 +140,7 @@ def _smaller(a: Any, b: Any, what: str) -> Any:
 
 
 @casts.broadcast_to.spec
-def _(x, *, shape):
+def _(x: Spec, *, shape: tuple[Size, ...]) -> Any:
     shape = tuple(shape)
     if len(shape) < x.ndim or broadcast(x.shape, shape) != shape:
         raise ValueError(f"{spelled(x.shape)} does not broadcast to {spelled(shape)}")
@@ -145,7 +148,7 @@ def _(x, *, shape):
 
 
 @casts.sum_to.spec
-def _(x, *, shape):
+def _(x: Spec, *, shape: tuple[Size, ...]) -> Any:
     shape = tuple(shape)
     if len(shape) > x.ndim or broadcast(shape, x.shape) != x.shape:
         raise ValueError(f"{spelled(shape)} does not broadcast to {spelled(x.shape)}")
@@ -156,7 +159,7 @@ def _(x, *, shape):
 
 
 @joining.concatenate.spec
-def _(*arrays, axis):
+def _(*arrays: Any, axis: int) -> Any:
     first = arrays[0].shape
     if not first:
         raise ValueError("arrays without axes cannot be concatenated")
@@ -168,7 +171,7 @@ def _(*arrays, axis):
 
 
 @joining.stack.spec
-def _(*arrays, axis):
+def _(*arrays: Any, axis: int) -> Any:
     first = arrays[0].shape
     k = _axis(axis, len(first) + 1)
     for other in arrays[1:]:
@@ -190,7 +193,7 @@ def _alike(a: Shape, b: Shape, what: str, leaving: int = -1) -> None:
 
 
 @sorting.gather_along.spec
-def _(x, positions, *, axis, unique=False):
+def _(x: Spec, positions: Spec, *, axis: int, unique: bool = False) -> Any:
     k = _axis(axis, x.ndim)
     if len(positions.shape) != x.ndim:
         raise ValueError("the positions must have as many axes as the array")
@@ -199,7 +202,7 @@ def _(x, positions, *, axis, unique=False):
 
 
 @sorting.scatter_along.spec
-def _(t, positions, *, axis, length, unique=False):
+def _(t: Spec, positions: Spec, *, axis: int, length: Size, unique: bool = False) -> Any:
     k = _axis(axis, t.ndim)
     return Spec((*t.shape[:k], length, *t.shape[k + 1 :]), t.dtype)
 
@@ -219,12 +222,12 @@ for _op in (sorting.lexsort, sorting.digitize):
 
 
 @sorting.searchsorted.spec
-def _(x, v, *sorter, side="left"):
+def _(x: Spec, v: Spec, *sorter: Any, side: str = "left") -> Any:
     return Spec(v.shape, np.dtype(np.intp))
 
 
 @sorting.histogram_counts.spec
-def _(x, edges):
+def _(x: Spec, edges: Spec) -> Any:
     require_at_least(edges.size, 1, "histogram")
     return Spec((edges.size - 1,), np.dtype(np.intp))
 
@@ -235,13 +238,13 @@ for _op in (sorting.nonzero, sorting.bincount, sorting.unique_positions):
 
 
 @sorting.slide.spec
-def _(x, v):
+def _(x: Spec, v: Spec) -> Any:
     require_at_least(x.size, v.size, "slide")
     return Spec((x.size - v.size + 1,), small_run(sorting.slide, (x, v), {}).dtype)
 
 
 @sorting.convolve.spec
-def _(x, v):
+def _(x: Spec, v: Spec) -> Any:
     return Spec((x.size + v.size - 1,), small_run(sorting.convolve, (x, v), {}).dtype)
 
 
@@ -306,7 +309,7 @@ for _op in (eigen_svd.eigh, eigen_svd.eig):
 
 
 @factorizations.cholesky_cotangent.spec
-def _(low, t):  # not run, since that would load SciPy's linear algebra
+def _(low: Spec, t: Spec) -> Any:  # not run, since that would load SciPy's linear algebra
     dtype = np.result_type(low.dtype, t.dtype, np.float32)
     return Spec(_same_square(low.shape, t.shape), dtype)
 

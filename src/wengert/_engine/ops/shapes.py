@@ -7,7 +7,8 @@ handle on the result stays linked with its base (core/handle.py).
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,20 +21,25 @@ from wengert._engine.kinds.linear_map import linear
 from .creation import positions
 from .indexing.getitem import Hole, scatter
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
+
 
 @linear(view=True, may_copy=True, oracle="numpy")
-def reshape(x, *, shape, order="C"):
+def reshape(x: Any, *, shape: Any, order: Any = "C") -> Any:
     """The same elements in another shape; one length may be -1."""
     return np.reshape(x, shape, order=order)
 
 
 @reshape.transpose
-def _reshape_back(t, x, *, shape, order="C"):
+def _reshape_back(t: Array, x: Array, *, shape: tuple[Size, ...], order: str = "C") -> Any:
     return reshape(t, shape=tuple(x.shape), order=order)
 
 
 @reshape.batch
-def _reshape_rows(args, batched, size, *, shape, order="C"):
+def _reshape_rows(
+    args: list[Array], batched: list[bool], size: Size, *, shape: tuple[int, ...], order: str = "C"
+) -> Any:
     (x,) = args
     if order == "F":  # the C order of the axes reversed
         turned = reshape(_rows_reversed(x), shape=(size, *reversed(shape)))
@@ -44,28 +50,28 @@ def _reshape_rows(args, batched, size, *, shape, order="C"):
     return reshape(x, shape=(size, *shape))
 
 
-def _rows_reversed(x: Any) -> Any:
+def _rows_reversed(x: Array) -> Any:
     return transpose(x, axes=(0, *range(ndim_of(x) - 1, 0, -1)))
 
 
 @reshape.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 6)),), {"shape": (3, 4)}
     yield (rng.normal(size=(2, 0)),), {"shape": (0,)}
 
 
 @reshape.put
-def _reshape_put(base, view, *, shape, order="C"):
+def _reshape_put(base: Array, view: Array, *, shape: tuple[int, ...], order: str = "C") -> Any:
     return reshape(view, shape=tuple(base.shape), order=order)
 
 
 @linear(view=True, oracle="numpy")
-def transpose(x, *, axes=None):
+def transpose(x: Any, *, axes: Any = None) -> Any:
     """Axes in another order; reversed if None."""
     return np.transpose(x, axes)
 
 
-def inverse_order(axes: Any) -> Any:
+def inverse_order(axes: Sequence[int] | None) -> Any:
     """The order of axes that undoes another; None undoes None, which reverses them."""
     if axes is None:
         return None
@@ -74,17 +80,19 @@ def inverse_order(axes: Any) -> Any:
 
 
 @transpose.transpose
-def _transpose_back(t, x, *, axes=None):
+def _transpose_back(t: Array, x: Array, *, axes: tuple[int, ...] | None = None) -> Any:
     return transpose(t, axes=inverse_order(axes))
 
 
 @transpose.put
-def _transpose_put(base, view, *, axes=None):
+def _transpose_put(base: Array, view: Array, *, axes: tuple[int, ...] | None = None) -> Any:
     return transpose(view, axes=inverse_order(axes))
 
 
 @transpose.batch
-def _transpose_rows(args, batched, size, *, axes=None):
+def _transpose_rows(
+    args: list[Array], batched: list[bool], size: Size, *, axes: tuple[int, ...] | None = None
+) -> Any:
     (x,) = args
     ndim = ndim_of(x) - 1
     order = range(ndim - 1, -1, -1) if axes is None else axes
@@ -92,39 +100,43 @@ def _transpose_rows(args, batched, size, *, axes=None):
 
 
 @transpose.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3, 4)),), {}
     yield (rng.normal(size=(2, 3, 4)),), {"axes": (1, -1, 0)}
     yield (rng.normal(size=()),), {}
 
 
 @linear(view=True, oracle="numpy")
-def expand_dims(x, *, axis):
+def expand_dims(x: Array, *, axis: int | tuple[int, ...]) -> Any:
     """New axes of length one."""
     return np.expand_dims(x, axis)
 
 
 @expand_dims.batch
-def _expand_rows(args, batched, size, *, axis):
+def _expand_rows(
+    args: list[Array], batched: list[bool], size: int, *, axis: tuple[int, ...]
+) -> Any:
     axes = axis if isinstance(axis, tuple) else (axis,)
     ndim = ndim_of(args[0]) - 1 + len(axes)
     return expand_dims(args[0], axis=tuple(row_axis(a, ndim) for a in axes))
 
 
 @expand_dims.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {"axis": 1}
     yield (rng.normal(size=(2,)),), {"axis": (0, -1)}
 
 
 @linear(view=True, oracle="numpy")
-def squeeze(x, *, axis=None):
+def squeeze(x: Array, *, axis: tuple[int, ...] | None = None) -> Any:
     """Without the axes of length one, or without the given ones."""
     return np.squeeze(x, axis)
 
 
 @squeeze.batch
-def _squeeze_rows(args, batched, size, *, axis=None):
+def _squeeze_rows(
+    args: Any, batched: Any, size: Size, *, axis: int | tuple[int, ...] | None = None
+) -> Any:
     (x,) = args
     lengths = shape_of(x)[1:]
     if axis is None:
@@ -134,17 +146,17 @@ def _squeeze_rows(args, batched, size, *, axis=None):
 
 
 @squeeze.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(1, 3, 1)),), {}
     yield (rng.normal(size=(1, 3, 1)),), {"axis": 2}
     yield (rng.normal(size=(1, 1)),), {}
 
 
-def _same_elements(t, x, **_):
+def _same_elements(t: Array, x: Array, **_: Any) -> Any:
     return reshape(t, shape=tuple(x.shape))
 
 
-def _same_elements_put(base, view, **_):
+def _same_elements_put(base: Array, view: Array, **_: Any) -> Any:
     return reshape(view, shape=tuple(base.shape))
 
 
@@ -154,49 +166,55 @@ for _op in (expand_dims, squeeze):
 
 
 @linear(view=True, oracle="numpy")
-def flip(x, *, axis=None):
+def flip(x: Array, *, axis: int | tuple[int, ...] | None = None) -> Any:
     """Elements in reverse order along some axes, or all."""
     return np.flip(x, axis)
 
 
 @flip.transpose
-def _flip_back(t, x, *, axis=None):
+def _flip_back(t: Array, x: Array, *, axis: tuple[int, ...] | None = None) -> Any:
     return flip(t, axis=axis)
 
 
 @flip.put
-def _flip_put(base, view, *, axis=None):
+def _flip_put(base: Any, view: Any, *, axis: int | tuple[int, ...] | None = None) -> Any:
     return flip(view, axis=axis)
 
 
 @flip.batch
-def _flip_rows(args, batched, size, *, axis=None):
+def _flip_rows(
+    args: Any, batched: Any, size: Size, *, axis: int | tuple[int, ...] | None = None
+) -> Any:
     ndim = ndim_of(args[0]) - 1
     axes = range(ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return flip(args[0], axis=tuple(row_axis(a, ndim) for a in axes))
 
 
 @flip.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {}
     yield (rng.normal(size=(2, 3)),), {"axis": (0,)}
     yield (rng.normal(size=(0, 3)),), {"axis": 1}
 
 
 @linear(oracle="numpy")
-def roll(x, *, shift, axis=None):
+def roll(x: Any, *, shift: Any, axis: Any = None) -> Any:
     """Elements moved along axes, those pushed out at the end coming in at the front."""
     return np.roll(x, shift, axis)
 
 
 @roll.transpose
-def _roll_back(t, x, *, shift, axis=None):
+def _roll_back(
+    t: Array, x: Array, *, shift: int | tuple[Size, ...], axis: tuple[int, ...] | None = None
+) -> Any:
     back = tuple(-n for n in shift) if isinstance(shift, tuple) else -shift
     return roll(t, shift=back, axis=axis)
 
 
 @roll.batch
-def _roll_rows(args, batched, size, *, shift, axis=None):
+def _roll_rows(
+    args: Any, batched: Any, size: Size, *, shift: Any, axis: int | tuple[int, ...] | None = None
+) -> Any:
     (x,) = args
     if axis is None:
         return reshape(roll(flattened(x), shift=shift, axis=1), shape=shape_of(x))
@@ -207,21 +225,21 @@ def _roll_rows(args, batched, size, *, shift, axis=None):
 
 
 @roll.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {"shift": 2}
     yield (rng.normal(size=(2, 3)),), {"shift": (1, -2), "axis": (0, 1)}
     yield (rng.normal(size=(0,)),), {"shift": 1}
 
 
 @linear(oracle="numpy")
-def copy(x, *, order="K"):
+def copy(x: Any, *, order: Any = "K") -> Any:
     """The same elements, in memory of their own as far as writing is concerned."""
     # Values never change, so memory is shared where the layout is that of NumPy's copy.
     return x if type(x) is not np.ndarray or is_compact(x, order) else x.copy(order)
 
 
 @copy.transpose
-def _copy_back(t, x, *, order="K"):
+def _copy_back(t: Array, x: Array, *, order: str = "K") -> Any:
     return t
 
 
@@ -229,7 +247,7 @@ alike(copy)
 
 
 @copy.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {}
     yield (rng.normal(size=(2, 3)).T,), {"order": "C"}
     yield (rng.normal(size=(2, 3)),), {"order": "F"}
@@ -246,13 +264,13 @@ def is_compact(x: np.ndarray[Any, Any], order: str = "K") -> bool:
 
 @facts(zero_slope=SELECTS)
 @linear(view=True, oracle="numpy")
-def diagonal(x, *, offset=0, axis1=0, axis2=1):
+def diagonal(x: Array, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of the matrices in two axes, as a new last axis; read-only, as in NumPy."""
     return np.diagonal(x, offset, axis1, axis2)
 
 
 @diagonal.transpose
-def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
+def _diagonal_back(t: Array, x: Array, *, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     rows, columns = x.shape[axis1], x.shape[axis2]
     n = t.shape[-1]
     i = positions(n) + max(-offset, 0)
@@ -264,7 +282,15 @@ def _diagonal_back(t, x, *, offset=0, axis1=0, axis2=1):
 
 
 @diagonal.batch
-def _diagonal_rows(args, batched, size, *, offset=0, axis1=0, axis2=1):
+def _diagonal_rows(
+    args: list[Array],
+    batched: list[bool],
+    size: int,
+    *,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+) -> Any:
     (x,) = args
     ndim = ndim_of(x) - 1
     return diagonal(x, offset=offset, axis1=row_axis(axis1, ndim), axis2=row_axis(axis2, ndim))
@@ -274,7 +300,7 @@ diagonal.differentiation = Differentiation(masks=True)
 
 
 @diagonal.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 4)),), {"offset": 1}
     yield (rng.normal(size=(3, 4)),), {"offset": -2}
     yield (rng.normal(size=(3, 2, 3)),), {"axis1": 2, "axis2": 0}

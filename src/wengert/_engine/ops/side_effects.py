@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,10 +33,13 @@ from wengert.errors import GuardError, RegistryError, at, user_line
 
 from .value_summaries import entry, write_line
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+
 Act = Callable[..., None]
 
 
-def _same(x: Any, *others: Any, **params: Any) -> Any:
+def _same(x: Operand, *others: Any, **params: Any) -> Any:
     return x
 
 
@@ -59,7 +62,7 @@ class Effect(Operation):
         super().__init__(name, act.__doc__)
         self.act = act
 
-    def run(self, x: Any, **params: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Operand, **params: Any) -> Any:  # type: ignore[override]
         """Act, and return the operand."""
         self._act(x, user_line(), params)
         return x
@@ -67,13 +70,13 @@ class Effect(Operation):
     def placed(self, node: Node) -> Callable[..., Any]:
         """What runs at a line of a graph: `run` that knows the user's line."""
 
-        def run(x: Any, **params: Any) -> Any:
+        def run(x: Operand, **params: Any) -> Any:
             self._act(x, node.where or "", params)
             return x
 
         return run
 
-    def _act(self, x: Any, where: str, params: dict[str, Any]) -> None:
+    def _act(self, x: Operand, where: str, params: dict[str, Any]) -> None:
         self.act(x, where, **{k: v for k, v in params.items() if k != "gradient"})
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -106,7 +109,9 @@ class Effect(Operation):
         self._act(t, node.where or "", params)
         return [t]
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+    ) -> Any:
         """The tangent itself."""
         return dots[0]
 
@@ -136,7 +141,9 @@ class _After(Operation):
         """The cotangent, to the first operand."""
         return [t, *[None] * (len(node.args) - 1)]
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+    ) -> Any:
         """The tangent of the first operand."""
         return dots[0]
 
@@ -145,7 +152,7 @@ _after = register(_After("after", _After.__doc__))
 
 
 @_after.batch
-def _after_batched(args: Any, batched: Sequence[bool], size: Any, **params: Any) -> Any:
+def _after_batched(args: list[Array], batched: Sequence[bool], size: int, **params: Any) -> Any:
     x, *others = args
     if not batched[0]:
         x = lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
@@ -158,7 +165,7 @@ def _after_examples(rng: np.random.Generator) -> Iterator[Example]:
     yield (rng.normal(size=()), 1.0, rng.normal(size=(0,))), {}
 
 
-def after(x: Any, *others: Any) -> Any:
+def after(x: Operand, *others: Any) -> Any:
     """A value, once others have been computed: a control dependency.
 
     Parameters
@@ -188,7 +195,9 @@ def after(x: Any, *others: Any) -> Any:
 
 
 @effect
-def show(x: Any, where: str, *, label: Any = None, file: Any = None, logger: Any = None) -> None:
+def show(
+    x: Operand, where: str, *, label: str | None = None, file: Any = None, logger: Any = None
+) -> None:
     """Print a value with its label."""
     array = np.asarray(x)
     start = f"{label or short(where) or 'value'}: {spec_of(x)} "
@@ -214,7 +223,9 @@ class _Nowhere:
 
 
 @effect
-def log(x: Any, where: str, *, to: Any, label: Any = None, bins: int | None = None) -> None:
+def log(
+    x: Operand, where: str, *, to: Any, label: str | None = None, bins: int | None = None
+) -> None:
     """Append a line of JSON about a value to a file, or send it to a logger."""
     write_line(to, entry(x, label, where, bins))
 
@@ -237,7 +248,13 @@ class _Silent:
 
 @effect
 def guard(
-    x: Any, where: str, *, low: Any = None, high: Any = None, finite: bool = True, label: Any = None
+    x: Operand,
+    where: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    finite: bool = True,
+    label: str | None = None,
 ) -> None:
     """Raise GuardError if an element is out of range, NaN or infinite."""
     with np.errstate(invalid="ignore"):
@@ -281,7 +298,7 @@ class Retrieved:
         self._kept: OrderedDict[str, deque[Any]] = OrderedDict()
         self._lock = lock()
 
-    def put(self, name: str, value: Any, count: int = 1) -> None:
+    def put(self, name: str, value: Array, count: int = 1) -> None:
         """Keep a value under a name, the last `count` of them."""
         with self._lock:
             have = self._kept.pop(name, ())
@@ -334,7 +351,7 @@ retrieved = Retrieved()
 
 
 @effect
-def retrieve(x: Any, where: str, *, label: str, keep: int = 1) -> None:
+def retrieve(x: Array, where: str, *, label: str, keep: int = 1) -> None:
     """Keep a copy of a value for reading after the run."""
     retrieved.put(label, np.array(x)[()], keep)
 

@@ -13,8 +13,8 @@ partition, median and quantile need; `Whole` operations give the positions.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,25 +31,28 @@ from wengert._engine.ops import flops
 
 from .indexing.getitem import Hole
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
+
 
 @linear(oracle="numpy")
-def gather_along(x, positions, *, axis, unique=False):
+def gather_along(x: Any, positions: Any, *, axis: Any, unique: bool = False) -> Any:
     """numpy.take_along_axis; `unique` says that no position occurs twice in a line."""
     return np.take_along_axis(x, positions, axis)
 
 
 @gather_along.transpose
-def _gather_back(t, x, positions, *, axis, unique=False):
+def _gather_back(t: Array, x: Array, positions: Array, *, axis: int, unique: bool = False) -> Any:
     return scatter_along(t, positions, axis=axis, length=x.shape[axis], unique=unique)
 
 
-def _scatter_by_hand(t: Any, positions: Any, *, axis: int, length: int, unique: bool) -> Any:
+def _scatter_by_hand(t: Array, positions: Any, *, axis: int, length: int, unique: bool) -> Any:
     hot = np.moveaxis(np.eye(length)[positions], -1, 0)  # one axis of rows in front
     return np.stack([np.sum(row * t, axis) for row in hot], axis)
 
 
 @linear(oracle=_scatter_by_hand)
-def scatter_along(t, positions, *, axis, length, unique=False):
+def scatter_along(t: Any, positions: Any, *, axis: Any, length: int, unique: bool = False) -> Any:
     """Zeros of that length along an axis, with t added at the positions."""
     t = np.asarray(t)
     axis = axis % t.ndim
@@ -63,7 +66,9 @@ def scatter_along(t, positions, *, axis, length, unique=False):
 
 
 @scatter_along.transpose
-def _scatter_back(t, x, positions, *, axis, length, unique=False):
+def _scatter_back(
+    t: Array, x: Array, positions: Array, *, axis: int, length: int, unique: bool = False
+) -> Any:
     return gather_along(t, positions, axis=axis, unique=unique)
 
 
@@ -75,14 +80,14 @@ gather_along.differentiation = scatter_along.differentiation = Differentiation(m
 
 
 @gather_along.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(2, 4))
     yield (x, np.argsort(x, 1)), {"axis": 1, "unique": True}
     yield (x[:, :3], np.array([[0, 1, 1], [1, 0, 0]])), {"axis": 0}
 
 
 @scatter_along.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     t = rng.normal(size=(2, 3))
     yield (t, np.array([[0, 1, 3], [2, 0, 1]])), {"axis": 1, "length": 4, "unique": True}
     yield (t, np.array([[0, 1, 1], [1, 0, 0]])), {"axis": 0, "length": 2, "unique": False}
@@ -109,55 +114,55 @@ def whole(run: Callable[..., Any]) -> Any:
 
 
 @whole
-def argsort(x, *, axis=-1, kind=None):
+def argsort(x: Array, *, axis: int = -1, kind: Any = None) -> Any:
     """The positions that sort x."""
     return np.argsort(x, axis=axis, kind=kind)
 
 
 @whole
-def argpartition(x, *, kth, axis=-1):
+def argpartition(x: Array, *, kth: int, axis: int = -1) -> Any:
     """Positions with the kth element where sorting would put it, smaller ones before."""
     return np.argpartition(x, kth, axis=axis)
 
 
 @whole
-def lexsort(*keys, axis=-1):
+def lexsort(*keys: Any, axis: int = -1) -> Any:
     """The positions that sort by the last key, then by the one before, ..."""
     return np.lexsort(keys, axis=axis)
 
 
 @whole
-def nonzero(x):
+def nonzero(x: Array) -> Any:
     """The positions of elements that are not zero, one array for each axis."""
     return np.nonzero(x)
 
 
 @whole
-def searchsorted(x, v, sorter=None, *, side="left"):
+def searchsorted(x: Any, v: Any, sorter: Any = None, *, side: Any = "left") -> Any:
     """Where in the sorted x elements have to be put in."""
     return np.searchsorted(x, v, side, sorter)
 
 
 @whole
-def digitize(x, bins, *, right=False):
+def digitize(x: Array, bins: Array, *, right: bool = False) -> Any:
     """The number of the bin that each element lies in."""
     return np.digitize(x, bins, right)
 
 
 @whole
-def bincount(x, *, minlength=0):
+def bincount(x: Array, *, minlength: int = 0) -> Any:
     """How often each whole number occurs."""
     return np.bincount(x, minlength=minlength)
 
 
 @whole
-def histogram_counts(x, edges):
+def histogram_counts(x: Array, edges: Array) -> Any:
     """How many elements lie in each bin."""
     return np.histogram(x, edges)[0]
 
 
 @whole
-def unique_positions(x, *, axis=None, equal_nan=True):
+def unique_positions(x: Array, *, axis: int | None = None, equal_nan: bool = True) -> Any:
     """First positions of the distinct elements, the distinct element of each, and their number."""
     return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
 
@@ -167,7 +172,9 @@ for _op in (argsort, argpartition, lexsort):
 
 
 @searchsorted.batch
-def _searchsorted_rows(args, batched, size, *, side="left"):
+def _searchsorted_rows(
+    args: list[Array], batched: list[bool], size: int, *, side: str = "left"
+) -> Any:
     x, v, *sorter = args
     if batched[0] or any(batched[2:]):
         return NotImplemented  # another sequence for each row: one by one
@@ -175,52 +182,52 @@ def _searchsorted_rows(args, batched, size, *, side="left"):
 
 
 @digitize.batch
-def _digitize_rows(args, batched, size, *, right=False):
+def _digitize_rows(args: Any, batched: Any, size: Size, *, right: Any = False) -> Any:
     return NotImplemented if batched[1] else digitize(*args, right=right)
 
 
 @argsort.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 4)),), {"axis": 0}
 
 
 @argpartition.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 4)),), {"kth": 1}
 
 
 @lexsort.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=4), rng.normal(size=4)), {}
 
 
 @nonzero.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (np.ones((2, 2)),), {}
 
 
 @searchsorted.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (np.sort(rng.normal(size=4)), rng.normal(size=3)), {"side": "right"}
 
 
 @digitize.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=4), np.sort(rng.normal(size=3))), {}
 
 
 @bincount.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (np.array([0, 1, 1]),), {"minlength": 4}
 
 
 @histogram_counts.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=9), np.linspace(-1, 1, 4)), {}
 
 
 @unique_positions.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (np.array([1.0]),), {}
 
 
@@ -229,7 +236,7 @@ def _(rng):
 
 @facts(flops=flops.nothing, zero_slope=SELECTS)
 @opaque(trusted=True, oracle=lambda x, v: np.lib.stride_tricks.sliding_window_view(x, len(v)) @ v)
-def slide(x, v):
+def slide(x: Array, v: Array) -> Any:
     """s_i = sum_k x_{i+k} v_k, for all i where v fits; v no longer than x, nothing conjugated."""
     return np.correlate(x, _conj(v), "valid")  # conj would make numbers of truth values
 
@@ -243,17 +250,17 @@ def _convolve_by_hand(x: Any, v: Any) -> Any:
 
 @facts(flops=flops.full_convolution)
 @opaque(trusted=True, oracle=_convolve_by_hand)
-def convolve(x, v):
+def convolve(x: Array, v: Array) -> Any:
     """c_i = sum_k x_{i-k} v_k, for all i where they meet."""
     return np.convolve(x, v)
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Array) -> Any:
     return x.conj() if x.dtype.kind == "c" else x
 
 
 def _bilinear_jvp(op: Any) -> Any:
-    def jvp(dots, out, x, v):
+    def jvp(dots: list[Array | None], out: Array, x: Array, v: Array) -> Any:
         x_dot, v_dot = dots
         one = None if x_dot is None else op(x_dot, v)
         two = None if v_dot is None else op(x, v_dot)
@@ -263,12 +270,12 @@ def _bilinear_jvp(op: Any) -> Any:
 
 
 @slide.define_vjp
-def _slide_vjp(t, out, x, v):
+def _slide_vjp(t: Array, out: Array, x: Array, v: Array) -> Any:
     return convolve(t, _conj(v)), slide(_conj(x), t)
 
 
 @convolve.define_vjp
-def _convolve_vjp(t, out, x, v):
+def _convolve_vjp(t: Array, out: Array, x: Array, v: Array) -> Any:
     return slide(t, _conj(v)), slide(t, _conj(x))
 
 
@@ -280,7 +287,7 @@ WINDOWS = 1 << 16  # numbers in the windows of one row, above which rows are bet
 
 
 @slide.batch
-def _slide_rows(args, batched, size):
+def _slide_rows(args: Sequence[Array], batched: list[bool], size: Size) -> Any:
     x, v = args
     n, k = shape_of(x)[-1], shape_of(v)[-1]
     if is_symbolic((n, k)) or n * k > WINDOWS:
@@ -292,7 +299,7 @@ def _slide_rows(args, batched, size):
 
 
 @convolve.batch
-def _convolve_rows(args, batched, size):
+def _convolve_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
     x, v = args
     if is_symbolic((shape_of(x)[-1], shape_of(v)[-1])):
         return NotImplemented
@@ -308,7 +315,7 @@ def _convolve_rows(args, batched, size):
 
 @slide.examples
 @convolve.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=5), rng.normal(size=2)), {}
     yield (rng.normal(size=3), rng.normal(size=3)), {}
     x, v = rng.normal(size=(2, 4)) + 1j * rng.normal(size=(2, 4))

@@ -11,14 +11,17 @@ from __future__ import annotations
 import json
 import os
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.core.spec import spec_of
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
-def summary(x: Any) -> dict[str, Any]:
+
+def summary(x: Operand) -> dict[str, Any]:
     """Numbers that describe an array; of complex elements their magnitude is described.
 
     Returns
@@ -75,12 +78,12 @@ def histogram(x: Any, bins: int) -> dict[str, list[float]]:
     return {"counts": counts.tolist(), "edges": edges.tolist()}
 
 
-def _real(x: Any) -> Any:
+def _real(x: Operand) -> Any:
     array = np.asarray(x)
     return np.abs(array) if array.dtype.kind == "c" else array
 
 
-def entry(x: Any, label: str | None, where: str, bins: int | None = None) -> dict[str, Any]:
+def entry(x: Operand, label: str | None, where: str, bins: int | None = None) -> dict[str, Any]:
     """A line of a log about a value."""
     spec = spec_of(x)
     return {

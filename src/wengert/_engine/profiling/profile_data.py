@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.source_location import place_of, spot_of
 
 from .record import Part, Step, Timing
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 AROUND = "(call)"
 
@@ -135,7 +138,7 @@ class UserLine:
 class ProfileData:
     """The figures of a profile: by step, by the user's lines, by scope."""
 
-    def __init__(self, name: str, value: Any, timing: Timing) -> None:
+    def __init__(self, name: str, value: Array | dict[Any, Any], timing: Timing) -> None:
         self.name, self.value, self.timing = name, value, timing
 
     @property

@@ -6,7 +6,7 @@ ask for them (value_properties.py): `x * 0.0` is zero if x is finite, `A.T` is A
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,11 +17,14 @@ from wengert.errors import ArgumentError, at, user_line
 
 from .value_properties import FACTS, checked, facts_of_value
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+
 
 def _line() -> Linear:
     """The operation, whose name is that of what users call (below)."""
 
-    def assume(x: Any, *, facts: tuple[str, ...]) -> Any:
+    def assume(x: Array, *, facts: tuple[str, ...]) -> Any:
         """The operand, of which the named facts are taken to hold."""
         return x
 
@@ -35,7 +38,7 @@ alike(_assume)
 
 
 @_assume.transpose
-def _assume_back(t: Any, x: Any, *, facts: tuple[str, ...]) -> Any:
+def _assume_back(t: Array, x: Array, *, facts: tuple[str, ...]) -> Any:
     return t
 
 
@@ -44,7 +47,7 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)),), {"facts": ("finite", "number")}
 
 
-def assume(x: Any, **facts: bool) -> Any:
+def assume(x: Operand, **facts: bool) -> Any:
     """The same value, of which facts are taken to hold wherever a graph is simplified.
 
     Parameters

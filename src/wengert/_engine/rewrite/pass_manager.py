@@ -153,7 +153,7 @@ def _pruned(graph: AnyGraph) -> AnyGraph:
 _REGISTRY: dict[str, Pass] = {}
 
 
-def register_pass(name: str, made: Any, *, replace: bool = False) -> Pass:
+def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False) -> Pass:
     """Enter a pass into the registry, to be called by its name.
 
     Parameters
@@ -269,7 +269,7 @@ class Passes:
 
     def add(
         self,
-        made: Any,
+        made: Callable[..., Any] | list[Any],
         name: str | None = None,
         *,
         before: str | None = None,
@@ -393,7 +393,7 @@ DEFAULT = Passes(_LIBRARY)
 
 
 def simplify(
-    graph: AnyGraph, passes: Any = DEFAULT, *, verify: bool = True, history: bool = False
+    graph: AnyGraph, passes: Passes = DEFAULT, *, verify: bool = True, history: bool = False
 ) -> AnyGraph:
     """The same function with fewer, cheaper and more accurate lines.
 

@@ -182,7 +182,7 @@ def _call(function: Callable[..., T], *args: Any) -> T:
     return function(*args)
 
 
-def _tree(x: Any, holes: Mapping[Node, int], fun: Any) -> Any:
+def _tree(x: Any, holes: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
     if not isinstance(x, Node):
         return Number(number_key(x), x)
     if x in holes:
@@ -197,7 +197,9 @@ def _tree(x: Any, holes: Mapping[Node, int], fun: Any) -> Any:
     return Line(x.op, dict(x.params), tuple(_tree(a, holes, fun) for a in x.inputs))
 
 
-def _generalised(a: Any, b: Any, name: str, values: tuple[Any, Any], fun: Any) -> Any:
+def _generalised(
+    a: Any, b: Any, name: str, values: tuple[Any, Any], fun: Callable[..., Any]
+) -> Any:
     """The tree of which both are cases, with a slot where they differ."""
     if type(a) is not Line or type(b) is not Line:
         if a == b:

@@ -13,7 +13,7 @@ the user's line of what it replaces.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op, lookup
@@ -22,6 +22,9 @@ from wengert.errors import ArgumentError, at, user_line
 
 from .pattern import SAMPLES, Found, Line, Number, matches, signature, traced, variants
 from .rewrite_context import RewriteContext
+
+if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
 
 Descriptor = Any  # what an index knows of an operand: its operation, or "number 1.0"
 
@@ -40,7 +43,11 @@ class Match:
     __module__ = "wengert.rewrite"
 
     def __init__(
-        self, line: Node, operands: Mapping[str, Node], params: Any, context: RewriteContext
+        self,
+        line: Node,
+        operands: Mapping[str, Node],
+        params: dict[Any, Any],
+        context: RewriteContext,
     ) -> None:
         self.line = line
         self.params: dict[str, Any] = params
@@ -227,7 +234,7 @@ class Writer:
         self.context = context
         self._like = like
 
-    def __call__(self, op: Any, *operands: Any, **params: Any) -> Node:
+    def __call__(self, op: str | Operation, *operands: Any, **params: Any) -> Node:
         """A line of an operation, or of the one of that name, in its simplest form."""
         made: Op = lookup(op) if isinstance(op, str) else op
         return self.context.line(made, operands, params, self._like)

@@ -77,7 +77,7 @@ class Index:
             found = self._found[key] = self._search(*key)
         return found
 
-    def _search(self, op: Op, operands: Any, same: bool) -> tuple[Candidate, ...]:
+    def _search(self, op: Op, operands: tuple[Any, ...], same: bool) -> tuple[Candidate, ...]:
         chosen: list[tuple[int, Any]] = [
             (i, tree)
             for i, tree in self._by_root.get(op, ())

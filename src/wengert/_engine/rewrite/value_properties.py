@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, at, user_line
 
 from .rewrite_context import RewriteContext
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 FACTS = (
     "finite number positive nonnegative nonzero integer symmetric diagonal lower upper definite"
@@ -61,7 +64,7 @@ def closed(facts: Any) -> Known:
     return frozenset(known)
 
 
-def facts_of_value(value: Any, most: int | None = _LARGEST) -> Known:
+def facts_of_value(value: Operand, most: int | None = _LARGEST) -> Known:
     """What holds of a plain array or number; nothing, if it has more elements than `most`."""
     x = np.asarray(value)
     if x.dtype.kind not in "biuf" or (most is not None and x.size > most):
@@ -95,7 +98,7 @@ def _is_definite(x: np.ndarray[Any, Any]) -> bool:
     return True
 
 
-def checked(names: Any) -> Known:
+def checked(names: dict[Any, Any] | list[str]) -> Known:
     """Names of facts, or an error that lists them."""
     for name in names:
         if name not in FACTS:

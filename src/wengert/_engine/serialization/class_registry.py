@@ -131,7 +131,7 @@ def fields_of(cls: type) -> tuple[str, ...] | None:
     return names if isinstance(names, tuple) else None
 
 
-def found(name: Any) -> type:
+def found(name: str) -> type:
     """The class of that name."""
     cls = _CLASSES.get(name) if type(name) is str else None
     if cls is None:
@@ -142,7 +142,7 @@ def found(name: Any) -> type:
     return cls
 
 
-def container(name: Any, fields: list[str], values: list[Any]) -> Any:
+def container(name: str, fields: list[str], values: list[Any]) -> Any:
     """A named tuple or dataclass of a registered class with these fields."""
     cls = found(name)
     have = fields_of(cls)

@@ -11,13 +11,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.symbolic.dim import Dim, Quotient
 from wengert._engine.core.symbolic.parsing import dim
 from wengert.errors import ShapeError
 
 from .errors import Damage, brief, need
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 LIMIT = 2000  # terms
 _TEXT = 1000  # characters
@@ -85,7 +88,7 @@ def _is_quotient(tree: ast.expr) -> bool:
     return isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.FloorDiv)
 
 
-def weight(length: Any) -> int:
+def weight(length: Size) -> int:
     """A bound of the number of terms that a size has with every name replaced by a sum of two."""
     if not isinstance(length, Dim):
         return 1

@@ -16,7 +16,7 @@ class Damage(Exception):
     """What is wrong with a file."""
 
 
-def need(condition: Any, message: str) -> None:
+def need(condition: int, message: str) -> None:
     """Complain unless the condition holds."""
     if not condition:
         raise Damage(message)

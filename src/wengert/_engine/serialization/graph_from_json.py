@@ -7,7 +7,7 @@ operands come earlier, its spec is what the operation gives.  Nothing runs that 
 from __future__ import annotations
 
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optree
 
@@ -30,6 +30,9 @@ from .errors import Damage, brief, index, need
 from .graph_json import LETTERS, MORE
 from .verify_specs import Budget
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
+
 _KEYS = {
     "name", "ops", "specs", "texts", "lines", "inputs", "outputs", "updates", "effects", "structure"
 }  # fmt: skip
@@ -40,7 +43,7 @@ _NOTES = {
 }  # fmt: skip
 
 
-def graph_of(reader: Reader, x: Any) -> Graph:
+def graph_of(reader: Reader, x: dict[Any, Any]) -> Graph:
     """The graph of some JSON; arrays and tensors come from the reader."""
     is_body = type(x) is dict and "body" in x
     keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
@@ -91,7 +94,7 @@ def graph_of(reader: Reader, x: Any) -> Graph:
     return graph
 
 
-def _check_closed(body: Graph, updates: Any, effects: Any) -> None:
+def _check_closed(body: Graph, updates: dict[Any, Any], effects: list[Any]) -> None:
     """A body takes everything as an input, and does nothing but compute."""
     need(not updates and not effects, "a body acts on what is outside of it")
     fed = set(body.inputs)
@@ -109,7 +112,7 @@ def _check_closed(body: Graph, updates: Any, effects: Any) -> None:
 class _Lines:
     """The lines of one graph."""
 
-    def __init__(self, reader: Reader, x: Any) -> None:
+    def __init__(self, reader: Reader, x: dict[Any, Any]) -> None:
         self.reader, self.x = reader, x
         self.specs = [_spec_of(s) for s in x["specs"]]
         self.ops = [_op_of(entry) for entry in x["ops"]]
@@ -125,7 +128,7 @@ class _Lines:
                 raise Damage(f"line %{i}: {damage}") from damage
         return self.nodes
 
-    def _line(self, line: Any) -> Node:
+    def _line(self, line: list[Any]) -> Node:
         # Messages are made only when they are needed: a graph may have a hundred thousand lines.
         if type(line) is not list or len(line) not in (4, 5):
             raise Damage(f"{brief(line)} is not a line")
@@ -174,7 +177,9 @@ class _Lines:
             need(trace is None or list(map(type, trace)) == [str, int], "a trace without a name")
         return info
 
-    def _leaf(self, what: str, letter: str, params: Any, notes: Any, info: NodeInfo) -> Node:
+    def _leaf(
+        self, what: str, letter: str, params: dict[Any, Any], notes: dict[Any, Any], info: NodeInfo
+    ) -> Node:
         cls = _CLASS_OF[letter]
         need(("tensor" in notes) == (what == "variable"), "a misplaced tensor")
         need(("value" in notes) == (what in ("constant", "value")), "a misplaced value")
@@ -244,11 +249,11 @@ class _Lines:
         info.probed = info.probed or needs.probed
 
 
-def _owned(value: Any) -> Any:
+def _owned(value: Operand) -> Any:
     return value.copy() if hasattr(value, "copy") and hasattr(value, "dtype") else value
 
 
-def _spec_of(x: Any) -> Any:
+def _spec_of(x: dict[Any, Any] | list[Any]) -> Any:
     if type(x) is dict:
         need(x.keys() == {"parts"} and type(x["parts"]) is list, f"{brief(x)} is not a spec")
         return tuple(read_spec(s) for s in x["parts"])
@@ -265,7 +270,7 @@ def _requirement(x: Any) -> Requirement:
     return Requirement(length, x[1], x[2])
 
 
-def _op_of(entry: Any) -> Any:
+def _op_of(entry: list[str]) -> Any:
     need(
         type(entry) is list and len(entry) == 3 and all(type(t) is str for t in entry),
         f"{brief(entry)} is not an operation",
@@ -286,7 +291,7 @@ def _op_of(entry: Any) -> Any:
     return op
 
 
-def _check_structure(x: Any, inputs: int, outputs: int) -> None:
+def _check_structure(x: tuple[Any, ...], inputs: int, outputs: int) -> None:
     """The structure of arguments and results fits the inputs and outputs."""
     need(type(x) is tuple and len(x) == 2, "a graph's structure is not a pair")
     given, returned = x

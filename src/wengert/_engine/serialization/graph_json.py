@@ -18,7 +18,7 @@ numbers of earlier lines.  Operations are named, and found in the registry of th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.control_flow.custom import Rule
 from wengert._engine.control_flow.custom_rules import Stated
@@ -44,6 +44,9 @@ from wengert.errors import GraphError, RegistryError, StructureError, at, user_l
 from .dim_json import fits, spelled
 from .encode import Path, Writer, spec_json
 from .verify_specs import Budget
+
+if TYPE_CHECKING:
+    from wengert._engine.core.spec import Spec
 
 LETTERS: dict[type[Node], str] = {Node: "N", Discrete: "D", Constant: "C"}
 # The further fields of `NodeInfo` that a file may hold, and their types; the others belong to the
@@ -207,7 +210,7 @@ def shortened(where: str | None, mode: str | None) -> str | None:
     return f"{place.short}, in {place.function}" if place.function else place.short
 
 
-def _spec_json(spec: Any) -> Any:
+def _spec_json(spec: tuple[Spec, ...] | Spec) -> Any:
     if isinstance(spec, tuple):
         return {"parts": [spec_json(s) for s in spec]}
     return None if spec is None else spec_json(spec)

@@ -193,7 +193,7 @@ def read_header(stream: BinaryIO, size: int) -> tuple[Header, Any]:
     return Header(words, ordered, have), _digest(header)
 
 
-def _entry(name: str, entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
+def _entry(name: str, entry: dict[Any, Any]) -> tuple[np.dtype[Any], tuple[int, ...], int, int]:
     what = f"the entry of {brief(name)}"
     need(
         type(entry) is dict and entry.keys() == {"dtype", "shape", "data_offsets"},

@@ -178,7 +178,9 @@ def load(file: Any, *, variables: Mapping[str, Any] | None = None) -> Any:
             raise FileError(f"{name}: it is nested too deeply{at(user_line())}.") from error
 
 
-def _object(header: safetensors_file.Header, arrays: Any, variables: Mapping[str, Any]) -> Any:
+def _object(
+    header: safetensors_file.Header, arrays: dict[Any, Any], variables: Mapping[str, Any]
+) -> Any:
     made = parsed(header.metadata.get("object", ""), "what it holds")
     need(type(made) is dict and made.keys() == {"tensors", "graphs", "root"}, "it is empty")
     need(type(made["tensors"]) is list and type(made["graphs"]) is list, "it has no tables")

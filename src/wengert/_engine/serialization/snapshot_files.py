@@ -30,7 +30,11 @@ class DamagedWarning(UserWarning):
 
 
 def snapshot(
-    folder: str | PathLike[str], what: Any, *, keep: int | None = 5, where: str | None = "name"
+    folder: str | PathLike[str],
+    what: int | dict[Any, Any],
+    *,
+    keep: int | None = 5,
+    where: str | None = "name",
 ) -> Path:
     """Save into a folder under a new number and the date; remove old ones.
 

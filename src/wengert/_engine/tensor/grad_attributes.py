@@ -37,6 +37,8 @@ from wengert.errors import (
 from .traced_grad_attributes import check_backward, check_owners, check_read, deposit, note_set
 
 if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
     from .tensor import Tensor
 
 _hook_number = itertools.count(1).__next__
@@ -97,7 +99,7 @@ def _like(gradient: Any, value: Any) -> Any:
 def _checked(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The hook, with a check that its result has the shape of the gradient."""
 
-    def call(gradient: Any) -> Any:
+    def call(gradient: Array) -> Any:
         changed = hook(gradient)
         shape = () if changed is None else np.shape(value_of(changed))
         if shape not in ((), gradient.shape):
@@ -137,7 +139,7 @@ class Gradients:
         return getattr(self, "_grad", None)
 
     @grad.setter
-    def grad(self, value: Any) -> None:
+    def grad(self, value: Array | None) -> None:
         if value is not None:
             value = value if isinstance(value, Handle) else wrap(constant(np.array(value)))
             if value.shape != self.shape:  # type: ignore[attr-defined]
@@ -249,7 +251,7 @@ class Gradients:
 
     def backward(
         self,
-        gradient: Any = None,
+        gradient: list[float] | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
         inputs: Sequence[Any] | None = None,
@@ -336,7 +338,7 @@ def _seed(node: Node, gradient: Any) -> Any:
     return cast(t, spec.dtype)
 
 
-def _deposit(owner: Any, bar: Any) -> None:
+def _deposit(owner: Any, bar: Array) -> None:
     new = bar if isinstance(bar, Handle) else wrap(constant(bar))
     owner._grad = new if owner.grad is None else owner._grad + new
 

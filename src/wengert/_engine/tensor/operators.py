@@ -40,20 +40,20 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     op: Any = lookup(name)
     taken = _factor if name == "multiply" else _operand
 
-    def forward(self: Any, other: Any) -> Any:
+    def forward(self: Any, other: Operand) -> Any:
         if not isinstance(other, Handle) and type(other) not in NUMERIC:
             other = taken(self, other)
             if other is NotImplemented:
                 return NotImplemented
         return apply(op, (self, other), NO_PARAMS, run)
 
-    def reflected(self: Any, other: Any) -> Any:
+    def reflected(self: Any, other: float | complex) -> Any:
         other = taken(self, other)
         if other is NotImplemented:
             return NotImplemented
         return apply(op, (other, self), NO_PARAMS, run)
 
-    def in_place(self: Any, other: Any) -> Any:
+    def in_place(self: Any, other: Operand) -> Any:
         result = forward(self, other)
         if result is NotImplemented or not _is_mutable(self):
             return result  # a number is immutable, as in NumPy: the name gets a new one
@@ -199,11 +199,11 @@ class Operators:
         made: tuple[Tensor, Tensor] = (other // self, other % self)  # type: ignore[assignment, operator]
         return made
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Operand | slice | tuple[Any, ...] | None) -> Tensor:
         found: Tensor = getitem.read(self, index)
         return found
 
-    def __setitem__(self, index: Any, v: Any) -> None:
+    def __setitem__(self, index: Any, v: Operand | list[float]) -> None:
         if isinstance(v, Handle) and getitem.stands_already(cast(Handle, self), index, v):
             return
         if isinstance(v, Handle) and type(v.node) is Node and dtype_of(self).kind not in "fc":
@@ -247,7 +247,7 @@ class Operators:
         for i in range(len(self)):
             yield self[i]
 
-    def __contains__(self, item: Any) -> bool:
+    def __contains__(self, item: float) -> bool:
         return bool(np.any(value_of(self) == value_of(item)))
 
 

@@ -9,7 +9,7 @@ Numbers leave here as text of six digits: they are to be read, and JSON knows no
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from wengert._engine.core.spec import spec_of
 from wengert.errors import ArgumentError, WengertError, at, user_line
 
 from .node_labels import brief
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 BINS = 24
 Statistics = dict[str, Any]
@@ -90,7 +93,9 @@ def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
     return found
 
 
-def values_of(graph: Graph, values: Any = None) -> dict[Node, Any]:
+def values_of(
+    graph: Graph, values: int | dict[Any, Any] | list[Operand | None] | None = None
+) -> dict[Node, Any]:
     """The known values of the nodes of a graph.
 
     Parameters

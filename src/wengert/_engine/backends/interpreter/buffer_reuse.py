@@ -37,7 +37,11 @@ _ALONE = next(n for n in range(1, 20) if [_ALONE := n] and _is_free([np.empty(1)
 
 
 def into_free_memory(
-    ufunc: Callable[..., Any], slots: Sequence[int], dying: Sequence[int], shape: Any, dtype: Any
+    ufunc: Callable[..., Any],
+    slots: Sequence[int],
+    dying: Sequence[int],
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
 ) -> Callable[[Held], Any]:
     """A step of a ufunc.
 
@@ -68,7 +72,7 @@ def into_free_memory(
     return run
 
 
-def set_aside(slot: int, key: Any) -> Callable[[Held], None]:
+def set_aside(slot: int, key: tuple[Any, ...]) -> Callable[[Held], None]:
     """A step that lets the value of a slot go, and remembers its memory if it is free."""
     shape, dtype = key
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,9 @@ from wengert.errors import (
 from ..liveness import last_uses, specs_at, writes_anywhere
 from ..registry import Backend, Run, register_backend
 from .buffer_reuse import LIMIT, into_free_memory, set_aside
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 Step = tuple[Callable[..., Any], Any, int, int]
 # What stands in the place of the second operand, where there is none.
@@ -138,7 +141,7 @@ class Program:
 
     # ---- making steps --------------------------------------------------------------------------
 
-    def _new_slot(self, value: Any = None) -> int:
+    def _new_slot(self, value: Operand | None = None) -> int:
         self.start.append(value)
         return len(self.start) - 1
 

@@ -261,7 +261,9 @@ class _Search:
 
     # ---- containers ----------------------------------------------------------------------------
 
-    def _entries(self, found: Found, entries: dict[str, Any], prefix: str, words: Any) -> None:
+    def _entries(
+        self, found: Found, entries: dict[str, Any], prefix: str, words: frozenset[Any]
+    ) -> None:
         """The entries of a namespace that have these names."""
         everything = self._all and not isinstance(found.value, ModuleType)
         for word in sorted(entries) if everything else sorted(words & entries.keys()):

@@ -89,7 +89,7 @@ class Test(Guard):
 # ---- comparisons for tests ----------------------------------------------------------------------
 
 
-def _is_same(a: Any, b: Any) -> bool:
+def _is_same(a: float | None, b: float | None) -> bool:
     return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
 
 
@@ -103,7 +103,7 @@ def has_elements(shape: tuple[int, ...], elements: list[Any], now: Any) -> bool:
     return bool(now.shape == shape) and all(map(_is_same, now.flat, elements))
 
 
-def has_bits(known: Any, now: Any) -> bool:
+def has_bits(known: tuple[Any, ...], now: Any) -> bool:
     """Whether an array, whatever its class, is the same to the bit."""
     return bool(bits(now) == known)
 

@@ -11,7 +11,11 @@ from __future__ import annotations
 
 import weakref
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
+    from wengert._engine.tensor.tensor import Tensor
 
 
 class _Absent(Enum):
@@ -77,6 +81,8 @@ class Source(NamedTuple):
             return len(holder)
         return getattr(holder, self.key, ABSENT)
 
-    def item(self, holder: dict[Any, Any], key: Any, name: str | None = None) -> Source:
+    def item(
+        self, holder: dict[Any, Any], key: Operand | str | Tensor | None, name: str | None = None
+    ) -> Source:
         """The source of an entry of a dict that this source leads to."""
         return Source(Kind.ITEM, holder, key, f"{self.name}[{key!r}]" if name is None else name)

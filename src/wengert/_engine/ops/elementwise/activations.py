@@ -16,7 +16,7 @@ Sources: D. Hendrycks and K. Gimpel, "Gaussian error linear units", arXiv:1606.0
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,14 @@ from wengert._engine.kinds.elementwise import elementwise
 from .error_function import bell, erf_near_zero, erfc, scaled_erfc
 from .exponential import sigmoid
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Scalar, ScalarLanguage
+
 _FAR = 2000.0  # exp(-2000) is 0, in float64 too
 _ROOT_HALF = sqrt(0.5)
 
 
-def _held(x: Any) -> Any:
+def _held(x: Array) -> Any:
     """x, and where it is far out a number."""
     return lookup("clip")(x, -_FAR, _FAR)
 
@@ -41,7 +44,7 @@ def _held(x: Any) -> Any:
 
 @facts(zero_slope=SATURATES)
 @elementwise(oracle="x / (1 + exp(-x))")
-def silu(s, x):
+def silu(s: ScalarLanguage, x: Scalar) -> Any:
     """x sigmoid(x), also called swish; 0 at -inf."""
     half = s.exp(-0.5 * s.abs(x))  # its square may underflow before the product with x does
     e = half * half
@@ -57,7 +60,7 @@ silu.partials(lambda t, out, x: t * (sigmoid(x) * (1.0 + _held(x) * sigmoid(-x))
 
 @facts(zero_slope=SATURATES, cost=call(95.0), onnx="Gelu")
 @elementwise(oracle="x * ncdf(x)")
-def gelu(s, x):
+def gelu(s: ScalarLanguage, x: Scalar) -> Any:
     """x Phi(x), all digits kept in the lower tail; 0 at -inf."""
     a = s.abs(x)
     is_near = s.less(a, 0.7)
@@ -71,7 +74,7 @@ def gelu(s, x):
     return s.where(is_near, near, s.where(s.less(x, 0.0), -tail, x - tail))
 
 
-def _gelu_slope(x: Any) -> Any:
+def _gelu_slope(x: Array) -> Any:
     """Phi(x) + x phi(x)."""
     near = _held(x)
     z = _ROOT_HALF * near
@@ -87,7 +90,7 @@ gelu.partials(lambda t, out, x: t * _gelu_slope(x))
 
 @facts(zero_slope=SATURATES, onnx="Mish")
 @elementwise(oracle="x * tanh(log1p(exp(x)))")
-def mish(s, x):
+def mish(s: ScalarLanguage, x: Scalar) -> Any:
     """x tanh(softplus(x)); 0 at -inf."""
     half = s.exp(-0.5 * s.abs(x))
     n = half * half
@@ -97,7 +100,7 @@ def mish(s, x):
     return s.where(s.less(x, 0), far, x * (above / (above + 2.0 * n * n)))
 
 
-def _mish_slope(x: Any) -> Any:
+def _mish_slope(x: Array) -> Any:
     """w + x sigmoid(x) (1 - w**2), w the step; 1 - w**2 is 4 (1 + e**x)**2 / (...)**2."""
     near = _held(x)
     p, q = sigmoid(near), sigmoid(-near)
@@ -114,7 +117,7 @@ mish.partials(lambda t, out, x: t * _mish_slope(x))
 
 @facts(onnx="Softsign")
 @elementwise(oracle="x / (1 + abs(x))")
-def softsign(s, x):
+def softsign(s: ScalarLanguage, x: Scalar) -> Any:
     """x / (1 + |x|), from -1 to 1, which it is at the infinities."""
     a = s.abs(x)
     return s.where(s.isinf(x), s.sign(x), x / (1.0 + s.where(s.isinf(x), 0.0, a)))

@@ -16,7 +16,7 @@ the kind (kinds/elementwise.py).  What happens at kinks and poles: docs/conventi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from wengert._engine.core.node import Constant, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import ARITHMETIC, DIVISION, GUARD, Cost, Remedy, call, facts
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
 
 
 def _number(x: Any) -> Any:
@@ -53,7 +56,7 @@ def _may_be_steep(node: Node) -> bool:
 
 @facts(cost=ARITHMETIC, onnx="Add")
 @elementwise(ufunc=np.add, commutative=True, oracle="x + y", complex_ok=True, bounded=True)
-def add(s, x, y):
+def add(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x + y."""
     return x + y
 
@@ -63,7 +66,7 @@ add.partials(lambda t, out, x, y: t, lambda t, out, x, y: t)
 
 @facts(cost=ARITHMETIC, remedy=Remedy(outside="inf - inf: find what overflowed before"), onnx="Sub")
 @elementwise(ufunc=np.subtract, oracle="x - y", complex_ok=True, bounded=True)
-def subtract(s, x, y):
+def subtract(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y."""
     return x - y
 
@@ -80,7 +83,7 @@ subtract.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t)
     onnx="Mul",
 )
 @elementwise(ufunc=np.multiply, commutative=True, oracle="x * y", complex_ok=True)
-def multiply(s, x, y):
+def multiply(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x * y."""
     return x * y
 
@@ -103,7 +106,7 @@ multiply.partials(lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
     complex_ok=True,
     singular=_may_vanish,
 )
-def divide(s, x, y):
+def divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x / y, for y != 0; either sign of y, the tests draw y > 0."""
     return x / y
 
@@ -118,7 +121,7 @@ divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -(t / y) * out)
 # than a tenth, although 1.0 / 0.1 rounds to 10.  The exact remainder of fmod decides.
 
 
-def _wrapped(s, x, y):
+def _wrapped(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The exact remainder with the sign of x, and whether y must be added to it."""
     r = s.fmod(x, y)
     return r, s.logical_and(s.not_equal(r, 0.0), s.logical_xor(s.less(y, 0.0), s.less(r, 0.0)))
@@ -126,7 +129,7 @@ def _wrapped(s, x, y):
 
 @facts(cost=call())
 @elementwise(ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True)
-def floor_divide(s, x, y):
+def floor_divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The largest whole number not above x / y; a step function."""
     r, wraps = _wrapped(s, x, y)
     q = (x - r) / y - s.where(wraps, 1.0, 0.0)
@@ -145,7 +148,7 @@ _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 @elementwise(
     ufunc=np.remainder, oracle="x - y * floor(x / y)", domain=_BETWEEN, singular=_may_vanish
 )
-def remainder(s, x, y):
+def remainder(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y floor(x / y), with the sign of y.
 
     It jumps where x / y is a whole number; there the derivative of the piece that begins.
@@ -167,12 +170,12 @@ remainder.partials(
     domain=_BETWEEN,
     singular=_may_vanish,
 )
-def fmod(s, x, y):
+def fmod(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y trunc(x / y), exact, with the sign of x: C's remainder."""
     return s.fmod(x, y)
 
 
-def _whole_quotient(out: Any, x: Any, y: Any) -> Any:
+def _whole_quotient(out: Array, x: Operand, y: Array) -> Any:
     """The whole number that fmod took out: trunc(x / y) without the rounding of x / y."""
     return np.rint((value_of(x) - value_of(out)) / value_of(y))
 
@@ -183,7 +186,7 @@ fmod.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t * _whole_quotient(
 for _op in (remainder, fmod):
 
     @_op.examples
-    def _(rng):
+    def _(rng: np.random.Generator) -> Any:
         for shape in [(5,), (2, 3), ()]:
             x = (rng.uniform(0.3, 0.7, shape) + rng.integers(-4, 4, shape)) * 1.5
             yield (x, rng.choice([-1.5, 1.5], shape)), {}
@@ -191,7 +194,7 @@ for _op in (remainder, fmod):
 
 @facts(cost=ARITHMETIC, onnx="Neg")
 @elementwise(ufunc=np.negative, oracle="-x", complex_ok=True, bounded=True)
-def negative(s, x):
+def negative(s: ScalarLanguage, x: Scalar) -> Any:
     """-x."""
     return -x
 
@@ -201,7 +204,7 @@ negative.partials(lambda t, out, x: -t)
 
 @facts(cost=ARITHMETIC, onnx="Identity")
 @elementwise(ufunc=np.positive, oracle="x", complex_ok=True, bounded=True)
-def positive(s, x):
+def positive(s: ScalarLanguage, x: Scalar) -> Any:
     """+x."""
     return x
 
@@ -211,7 +214,7 @@ positive.partials(lambda t, out, x: t)
 
 @facts(cost=DIVISION, remedy=Remedy(singular=GUARD), onnx="Reciprocal")
 @elementwise(ufunc=np.reciprocal, oracle="1 / x", domain=[POSITIVE], complex_ok=True, singular=True)
-def reciprocal(s, x):
+def reciprocal(s: ScalarLanguage, x: Scalar) -> Any:
     """1 / x."""
     return 1.0 / x
 
@@ -224,7 +227,7 @@ reciprocal.partials(lambda t, out, x: -t * (out * out))
     remedy=Remedy(overflow="Rescale first; for a length use np.hypot or np.linalg.norm"),
 )
 @elementwise(ufunc=np.square, oracle="x * x", complex_ok=True)
-def square(s, x):
+def square(s: ScalarLanguage, x: Scalar) -> Any:
     """x * x."""
     return x * x
 
@@ -241,7 +244,7 @@ square.partials(lambda t, out, x: t * (x + x))
     onnx="Sqrt",
 )
 @elementwise(ufunc=np.sqrt, oracle="sqrt(x)", domain=[POSITIVE], complex_ok=True, singular=True)
-def sqrt(s, x):
+def sqrt(s: ScalarLanguage, x: Scalar) -> Any:
     """The square root; derivative infinite at 0."""
     return s.sqrt(x)
 
@@ -251,7 +254,7 @@ sqrt.partials(lambda t, out, x: t / (out + out))
 
 @facts(cost=call(48.0), remedy=Remedy(singular=GUARD))
 @elementwise(ufunc=np.cbrt, oracle="sign(x) * cbrt(abs(x))", kinks=[0.0], singular=True)
-def cbrt(s, x):
+def cbrt(s: ScalarLanguage, x: Scalar) -> Any:
     """The real cube root; derivative infinite at 0."""
     return s.cbrt(x)
 
@@ -279,7 +282,7 @@ cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
     complex_ok=True,
     singular=_may_be_steep,
 )
-def power(s, x, y):
+def power(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x ** y; for negative x the exponent has to be a whole number.
 
     The derivative by x is y x**(y-1), and 0 for x = y = 0.  The derivative by y is x**y log x,
@@ -288,7 +291,7 @@ def power(s, x, y):
     return s.power(x, y)
 
 
-def _power_by_base(t: Any, out: Any, x: Any, y: Any) -> Any:
+def _power_by_base(t: Array, out: Array, x: Array, y: Any) -> Any:
     raise_to = lookup("power")
     exponent = _number(y)
     if exponent is not None:
@@ -309,7 +312,7 @@ def _power_by_base(t: Any, out: Any, x: Any, y: Any) -> Any:
     return where(empty, 0.0, t * (y * raise_to(x, where(empty, 1, y) - 1)))
 
 
-def _power_by_exponent(t: Any, out: Any, x: Any, y: Any) -> Any:
+def _power_by_exponent(t: Array, out: Array, x: Operand, y: Array) -> Any:
     where, log = lookup("where"), lookup("log")
     exponent = value_of(y)
     least = exponent.real if dtype_of(y).kind == "c" else exponent
@@ -330,7 +333,7 @@ power.partials(_power_by_base, _power_by_exponent)
     complex_ok=True,
     singular=_may_be_steep,
 )
-def float_power(s, x, y):
+def float_power(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x ** y, computed in float64 or more."""
     return s.power(x, y)
 

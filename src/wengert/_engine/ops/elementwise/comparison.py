@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,45 +22,48 @@ from wengert._engine.core.op_facts import ARITHMETIC, call, facts
 from wengert._engine.kinds.batching import alike
 from wengert._engine.kinds.elementwise import elementwise
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
+
 
 @facts(cost=ARITHMETIC, onnx="Less")
 @elementwise(ufunc=np.less, oracle="x < y", discrete=True)
-def less(s, x, y):
+def less(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x < y."""
     return s.less(x, y)
 
 
 @facts(cost=ARITHMETIC, onnx="LessOrEqual")
 @elementwise(ufunc=np.less_equal, oracle="x <= y", discrete=True)
-def less_equal(s, x, y):
+def less_equal(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x <= y."""
     return s.less_equal(x, y)
 
 
 @facts(cost=ARITHMETIC, onnx="Greater")
 @elementwise(ufunc=np.greater, oracle="x > y", discrete=True)
-def greater(s, x, y):
+def greater(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x > y."""
     return s.less(y, x)
 
 
 @facts(cost=ARITHMETIC, onnx="GreaterOrEqual")
 @elementwise(ufunc=np.greater_equal, oracle="x >= y", discrete=True)
-def greater_equal(s, x, y):
+def greater_equal(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x >= y."""
     return s.less_equal(y, x)
 
 
 @facts(cost=ARITHMETIC, onnx="Equal")
 @elementwise(ufunc=np.equal, commutative=True, oracle="x == y", discrete=True, complex_ok=True)
-def equal(s, x, y):
+def equal(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x == y."""
     return s.equal(x, y)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.not_equal, commutative=True, oracle="x != y", discrete=True, complex_ok=True)
-def not_equal(s, x, y):
+def not_equal(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x != y."""
     return s.not_equal(x, y)
 
@@ -76,7 +79,7 @@ def not_equal(s, x, y):
     discrete=True,
     complex_ok=True,
 )
-def logical_and(s, x, y):
+def logical_and(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """Whether x and y are both nonzero."""
     return s.logical_and(x, y)
 
@@ -89,7 +92,7 @@ def logical_and(s, x, y):
     discrete=True,
     complex_ok=True,
 )
-def logical_or(s, x, y):
+def logical_or(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """Whether x or y is nonzero."""
     return s.logical_or(x, y)
 
@@ -102,14 +105,14 @@ def logical_or(s, x, y):
     discrete=True,
     complex_ok=True,
 )
-def logical_xor(s, x, y):
+def logical_xor(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """Whether exactly one of x and y is nonzero."""
     return s.logical_xor(x, y)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.logical_not, oracle="not bool(x)", discrete=True, complex_ok=True)
-def logical_not(s, x):
+def logical_not(s: ScalarLanguage, x: Scalar) -> Any:
     """Whether x is zero."""
     return s.logical_not(x)
 
@@ -117,14 +120,14 @@ def logical_not(s, x):
 for _op in (logical_and, logical_or, logical_xor):
 
     @_op.examples
-    def _(rng):
+    def _(rng: np.random.Generator) -> Any:
         x, y = rng.normal(size=(2, 4))
         yield (np.where(x > 0, x, 0.0), np.where(y > 0, y, 0.0)), {}
         yield (x > 0, y > 0), {}
 
 
 @logical_not.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(5,))
     yield (np.where(x > 0, x, 0.0),), {}
     yield (x > 0,), {}
@@ -135,28 +138,28 @@ def _(rng):
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.isnan, oracle="isnan(x)", discrete=True, complex_ok=True)
-def isnan(s, x):
+def isnan(s: ScalarLanguage, x: Scalar) -> Any:
     """Whether x is not a number."""
     return s.isnan(x)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.isinf, oracle="isinf(x)", discrete=True, complex_ok=True)
-def isinf(s, x):
+def isinf(s: ScalarLanguage, x: Scalar) -> Any:
     """Whether x is plus or minus infinity."""
     return s.isinf(x)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.isfinite, oracle="isfinite(x)", discrete=True, complex_ok=True)
-def isfinite(s, x):
+def isfinite(s: ScalarLanguage, x: Scalar) -> Any:
     """Whether x is neither infinite nor NaN."""
     return s.isfinite(x)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.signbit, oracle="x < 0", discrete=True)
-def signbit(s, x):
+def signbit(s: ScalarLanguage, x: Scalar) -> Any:
     """Whether the sign bit is set: x < 0, or x is -0.0."""
     return s.signbit(x)
 
@@ -170,7 +173,7 @@ class _IsClose(Operation):
         lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: np.abs(x - y) <= atol + rtol * np.abs(y)
     )
 
-    def run(self, x: Any, y: Any, **tolerances: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Array, y: Operand, **tolerances: Any) -> Any:  # type: ignore[override]
         """NumPy's."""
         return np.isclose(x, y, **tolerances)
 
@@ -182,7 +185,7 @@ alike(isclose)
 
 
 @isclose.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     x = rng.normal(size=(6,))
     yield (x, x + 1e-6 * rng.normal(size=(6,))), {}
     yield (x, x + rng.normal(size=(6,))), {"rtol": 0.5, "atol": 0.1}

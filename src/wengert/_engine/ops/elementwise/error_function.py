@@ -16,7 +16,7 @@ The exponent is split so that the rounding of x^2 does not reach the result.
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import BOUNDED, SATURATES, call, facts
 from wengert._engine.kinds.elementwise import elementwise
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Scalar, ScalarLanguage
 
 _SMALL = (
     1.1283791670955126,
@@ -66,30 +69,30 @@ _TAIL = (
 )
 
 
-def _polynomial(coefficients: tuple[float, ...], x: Any) -> Any:
+def _polynomial(coefficients: tuple[float, ...], x: Scalar) -> Any:
     total: Any = coefficients[-1]
     for c in coefficients[-2::-1]:
         total = total * x + c
     return total
 
 
-def _bell(s: Any, a: Any) -> Any:
+def _bell(s: ScalarLanguage, a: Scalar) -> Any:
     """exp(-a*a) for 0 <= a <= 40."""
     z = s.rint(a * 1024.0) * (1.0 / 1024.0)  # its square is exact
     return s.exp(-z * z) * s.exp((z - a) * (z + a))
 
 
-def erf_near_zero(x: Any) -> Any:
+def erf_near_zero(x: Scalar) -> Any:
     """erf(x) for |x| < 1/2, in the scalar language."""
     return x * _polynomial(_SMALL, x * x)
 
 
-def scaled_erfc(x: Any) -> Any:
+def scaled_erfc(x: Scalar) -> Any:
     """exp(x*x) erfc(x) for x >= 1/2, in the scalar language."""
     return _polynomial(_TAIL, (x - 3.75) / (x + 3.75)) / (1.0 + 2.0 * x)
 
 
-def _pieces(s: Any, x: Any) -> tuple[Any, Any, Any]:
+def _pieces(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any, Any]:
     """|x|; erf where |x| < 1/2, erfc(|x|) elsewhere (finite, and not used, where not meant)."""
     a = s.abs(x)
     inner = s.where(s.less(a, 0.5), x, 0.0)
@@ -103,7 +106,7 @@ def _pieces(s: Any, x: Any) -> tuple[Any, Any, Any]:
 
 @facts(cost=call(95.0), onnx="Erf", zero_slope=SATURATES, range=BOUNDED)
 @elementwise(oracle="erf(x)")
-def erf(s, x):
+def erf(s: ScalarLanguage, x: Scalar) -> Any:
     """2 / sqrt(pi) times the integral of exp(-u*u) from 0 to x."""
     a, small, tail = _pieces(s, x)
     return s.where(s.less(a, 0.5), small, s.copysign(1.0 - tail, x))
@@ -111,13 +114,13 @@ def erf(s, x):
 
 @facts(zero_slope=SATURATES, cost=call())
 @elementwise(oracle="exp(-x * x)")
-def bell(s, x):
+def bell(s: ScalarLanguage, x: Scalar) -> Any:
     """exp(-x*x), to which the derivative of erf is proportional; with all digits in its tails."""
     a = s.min(s.abs(x), 40.0)  # beyond, it is zero
     return _bell(s, a)
 
 
-def _bell_by_x(t: Any, out: Any, x: Any) -> Any:
+def _bell_by_x(t: Array, out: Array, x: Array) -> Any:
     # Where it is zero so are all its derivatives; inf * 0 is not.
     inside = lookup("where")(np.abs(value_of(x)) > 40.0, 0.0, x)
     return -2.0 * t * (inside * out)
@@ -126,7 +129,7 @@ def _bell_by_x(t: Any, out: Any, x: Any) -> Any:
 bell.partials(_bell_by_x)
 
 
-def _slope(t: Any, x: Any) -> Any:
+def _slope(t: Array, x: Array) -> Any:
     """The derivative of erf times t."""
     return t * (2.0 / sqrt(pi) * bell(x))
 
@@ -136,7 +139,7 @@ erf.partials(lambda t, out, x: _slope(t, x))
 
 @facts(cost=call(95.0), zero_slope=SATURATES)
 @elementwise(oracle="erfc(x)")
-def erfc(s, x):
+def erfc(s: ScalarLanguage, x: Scalar) -> Any:
     """1 - erf(x), with all digits where erf(x) is close to 1."""
     a, small, tail = _pieces(s, x)
     return s.where(s.less(a, 0.5), 1.0 - small, s.where(s.less(x, 0.0), 2.0 - tail, tail))

@@ -8,7 +8,7 @@ is an entry here only because the composition would overflow or lose digits.
 from __future__ import annotations
 
 from math import log as log_of_number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from wengert._engine.core.op_facts import (
 )
 from wengert._engine.kinds.elementwise import POSITIVE, elementwise
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
+
 LN2 = log_of_number(2.0)
 LN10 = log_of_number(10.0)
 
@@ -40,7 +43,7 @@ LN10 = log_of_number(10.0)
     range=NONNEGATIVE,
 )
 @elementwise(ufunc=np.exp, oracle="exp(x)", complex_ok=True)
-def exp(s, x):
+def exp(s: ScalarLanguage, x: Scalar) -> Any:
     """e**x; overflows to inf above 709.78 in float64."""
     return s.exp(x)
 
@@ -55,7 +58,7 @@ exp.partials(lambda t, out, x: t * out)
     range=NONNEGATIVE,
 )
 @elementwise(ufunc=np.exp2, oracle="2 ** x", complex_ok=True)
-def exp2(s, x):
+def exp2(s: ScalarLanguage, x: Scalar) -> Any:
     """2**x."""
     return s.exp2(x)
 
@@ -69,7 +72,7 @@ exp2.partials(lambda t, out, x: t * (out * LN2))
     zero_slope=UNDERFLOW,
 )
 @elementwise(ufunc=np.expm1, oracle="expm1(x)", complex_ok=True)
-def expm1(s, x):
+def expm1(s: ScalarLanguage, x: Scalar) -> Any:
     """e**x - 1, exact to rounding also for small x."""
     return s.expm1(x)
 
@@ -86,7 +89,7 @@ expm1.partials(lambda t, out, x: t * exp(x))
     onnx="Log",
 )
 @elementwise(ufunc=np.log, oracle="log(x)", domain=[POSITIVE], complex_ok=True, singular=True)
-def log(s, x):
+def log(s: ScalarLanguage, x: Scalar) -> Any:
     """The natural logarithm."""
     return s.log(x)
 
@@ -98,7 +101,7 @@ log.partials(lambda t, out, x: t / x)
 @elementwise(
     ufunc=np.log2, oracle="log(x) / log(mpf(2))", domain=[POSITIVE], complex_ok=True, singular=True
 )
-def log2(s, x):
+def log2(s: ScalarLanguage, x: Scalar) -> Any:
     """The logarithm to base 2."""
     return s.log2(x)
 
@@ -108,7 +111,7 @@ log2.partials(lambda t, out, x: t / (x * LN2))
 
 @facts(cost=call(37.0), remedy=Remedy(singular=GUARD))
 @elementwise(ufunc=np.log10, oracle="log10(x)", domain=[POSITIVE], complex_ok=True, singular=True)
-def log10(s, x):
+def log10(s: ScalarLanguage, x: Scalar) -> Any:
     """The logarithm to base 10."""
     return s.log10(x)
 
@@ -120,7 +123,7 @@ log10.partials(lambda t, out, x: t / (x * LN10))
 @elementwise(
     ufunc=np.log1p, oracle="log1p(x)", domain=[(-1.0, float("inf"))], complex_ok=True, singular=True
 )
-def log1p(s, x):
+def log1p(s: ScalarLanguage, x: Scalar) -> Any:
     """log(1 + x) for x > -1; exact to rounding even where 1 + x rounds to 1."""
     return s.log1p(x)
 
@@ -138,7 +141,7 @@ log1p.partials(lambda t, out, x: t / (1.0 + x))
     range=Range(always=frozenset({"nonnegative"}), of_numbers=frozenset({"finite"})),
 )
 @elementwise(oracle="1 / (1 + exp(-x))")
-def sigmoid(s, x):
+def sigmoid(s: ScalarLanguage, x: Scalar) -> Any:
     """1 / (1 + exp(-x)), accurate in both tails: e = exp(-|x|) never overflows."""
     e = s.exp(-s.abs(x))
     return s.where(s.less(x, 0), e, 1.0) / (1.0 + e)
@@ -149,7 +152,7 @@ sigmoid.partials(lambda t, out, x: t * (out * sigmoid(-x)))
 
 @facts(cost=call(60.0), onnx="Softplus", zero_slope=SATURATES, range=NONNEGATIVE)
 @elementwise(oracle="log1p(exp(x))")
-def softplus(s, x):
+def softplus(s: ScalarLanguage, x: Scalar) -> Any:
     """log(1 + exp(x)), the smooth relu; no overflow, and accurate for very negative x."""
     return s.max(x, 0) + s.log1p(s.exp(-s.abs(x)))
 
@@ -159,7 +162,7 @@ softplus.partials(lambda t, out, x: t * sigmoid(x))
 
 @facts(cost=call(), zero_slope=SATURATES)
 @elementwise(oracle="-log1p(exp(-x))")
-def log_sigmoid(s, x):
+def log_sigmoid(s: ScalarLanguage, x: Scalar) -> Any:
     """log(sigmoid(x)) = -softplus(-x)."""
     return s.min(x, 0) - s.log1p(s.exp(-s.abs(x)))
 
@@ -172,7 +175,7 @@ log_sigmoid.partials(lambda t, out, x: t * sigmoid(-x))
 # exponent carries the rounding error of a large out.
 
 
-def _share(x: Any, y: Any) -> Any:
+def _share(x: Array, y: Operand) -> Any:
     """x - y.  Of two equal infinities: inf has two equal shares, -inf (an empty sum) none."""
     a, b = value_of(x), value_of(y)
     same = np.logical_and(np.equal(a, b), np.isinf(a))
@@ -185,7 +188,7 @@ def _share(x: Any, y: Any) -> Any:
 
 @facts(cost=call(95.0), zero_slope=SATURATES)
 @elementwise(ufunc=np.logaddexp, commutative=True, oracle="log(exp(x) + exp(y))")
-def logaddexp(s, x, y):
+def logaddexp(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """log(exp(x) + exp(y)) without overflow."""
     smooth = s.max(x, y) + s.log1p(s.exp(-s.abs(x - y)))
     return s.where(s.equal(x, y), x + LN2, smooth)
@@ -199,7 +202,7 @@ logaddexp.partials(
 
 @facts(cost=call(95.0), zero_slope=SATURATES)
 @elementwise(ufunc=np.logaddexp2, commutative=True, oracle="log(2**x + 2**y) / log(mpf(2))")
-def logaddexp2(s, x, y):
+def logaddexp2(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """log2(2**x + 2**y) without overflow."""
     smooth = s.max(x, y) + s.log1p(s.exp2(-s.abs(x - y))) * (1.0 / LN2)
     return s.where(s.equal(x, y), x + 1.0, smooth)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,38 +21,41 @@ from wengert._engine.kinds.elementwise import REAL, elementwise
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops import flops
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
+
 
 @facts(cost=ARITHMETIC, onnx="Sign", zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.sign, oracle="sign(x)", kinks=[0.0], discrete=True)
-def sign(s, x):
+def sign(s: ScalarLanguage, x: Scalar) -> Any:
     """-1, 0 or 1; the sign of a complex number is a composition (wengert.numpy.sign)."""
     return s.sign(x)
 
 
 @facts(cost=ARITHMETIC, onnx="Floor")
 @elementwise(ufunc=np.floor, oracle="floor(x)", discrete=True)
-def floor(s, x):
+def floor(s: ScalarLanguage, x: Scalar) -> Any:
     """The largest whole number not above x."""
     return s.floor(x)
 
 
 @facts(cost=ARITHMETIC, onnx="Ceil")
 @elementwise(ufunc=np.ceil, oracle="ceil(x)", discrete=True)
-def ceil(s, x):
+def ceil(s: ScalarLanguage, x: Scalar) -> Any:
     """The smallest whole number not below x."""
     return s.ceil(x)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.trunc, oracle="sign(x) * floor(abs(x))", discrete=True)
-def trunc(s, x):
+def trunc(s: ScalarLanguage, x: Scalar) -> Any:
     """x without its fraction."""
     return s.trunc(x)
 
 
 @facts(cost=ARITHMETIC, onnx="Round")
 @elementwise(ufunc=np.rint, oracle="nint(x)", discrete=True)
-def rint(s, x):
+def rint(s: ScalarLanguage, x: Scalar) -> Any:
     """The nearest whole number; halves to the even one."""
     return s.rint(x)
 
@@ -66,7 +69,7 @@ class _Round(Operation):
         lambda x, decimals=0: np.vectorize(lambda v: builtins.round(float(v), decimals))(x)
     )
 
-    def run(self, x: Any, *, decimals: int = 0) -> Any:  # type: ignore[override]
+    def run(self, x: Operand, *, decimals: int = 0) -> Any:  # type: ignore[override]
         """NumPy's."""
         return np.round(x, decimals)
 
@@ -78,7 +81,7 @@ alike(round)
 
 
 @round.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(4,)),), {}
     yield (rng.normal(size=(2, 3)) * 100,), {"decimals": 1}
 
@@ -88,7 +91,7 @@ def _(rng):
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.copysign, oracle="abs(x) * (1 if y >= 0 else -1)", kinks=[0.0])
-def copysign(s, x, y):
+def copysign(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """|x| with the sign of y; derivative 0 at x = 0, none by y."""
     return s.copysign(x, y)
 
@@ -101,7 +104,7 @@ copysign.partials(
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.nextafter, oracle="x + (2.0**-1074 if y > x else -(2.0**-1074))")
-def nextafter(s, x, y):
+def nextafter(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The floating-point number next to x towards y; it moves with x: derivative 1, none by y."""
     return s.nextafter(x, y)
 
@@ -111,7 +114,7 @@ nextafter.partials(lambda t, out, x, y: t, None)
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.spacing, oracle="sign(x) * 2 ** (floor(log(abs(x), 2)) - 52)", discrete=True)
-def spacing(s, x):
+def spacing(s: ScalarLanguage, x: Scalar) -> Any:
     """The distance from x to the next larger number in size."""
     away = s.nextafter(x, s.copysign(inf, x)) - x
     return s.where(s.equal(x, 0), s.abs(away), away)
@@ -119,7 +122,7 @@ def spacing(s, x):
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.heaviside, oracle="0 if x < 0 else (y if x == 0 else 1)", kinks=[0.0])
-def heaviside(s, x, y):
+def heaviside(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """0 for x < 0, y at x = 0, 1 for x > 0; no derivative by x."""
     return s.heaviside(x, y)
 
@@ -129,7 +132,7 @@ heaviside.partials(None, lambda t, out, x, y: t * (value_of(x) == 0))
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.ldexp, oracle="x * mpf(2) ** y", domain=[REAL, (-5, 5)])
-def ldexp(s, x, y):
+def ldexp(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x * 2**y for whole numbers y; no derivative by y."""
     return s.ldexp(x, y)
 
@@ -142,18 +145,18 @@ ldexp.partials(lambda t, out, x, y: ldexp(t, y), None)
 
 @facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: (x - np.trunc(x), np.trunc(x)))
-def modf(x):
+def modf(x: Operand) -> Any:
     """The fraction and the whole part of x, both with its sign; derivatives 1 and 0."""
     return np.modf(x)
 
 
 @modf.define_vjp
-def _modf_back(t, out, x):
+def _modf_back(t: tuple[Array, ...], out: tuple[Array, ...], x: Array) -> Any:
     return (t[0],)
 
 
 @modf.define_jvp
-def _modf_along(dots, out, x):
+def _modf_along(dots: list[Array], out: tuple[Array, ...], x: Array) -> Any:
     return dots[0], None
 
 
@@ -161,30 +164,30 @@ alike(modf)
 
 
 @modf.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(5,)) * 3,), {}
     yield (rng.normal() * 3,), {}
 
 
 @facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: _mantissas(x))
-def frexp(x):
+def frexp(x: Array) -> Any:
     """Mantissa m and exponent e with x = m 2**e, 0.5 <= |m| < 1; the derivative of m is 2**-e."""
     return np.frexp(x)
 
 
-def _mantissas(x: Any) -> Any:
+def _mantissas(x: Array) -> Any:
     e = np.floor(np.log2(np.abs(x))).astype(np.intc) + 1
     return x / 2.0**e, e
 
 
 @frexp.define_vjp
-def _frexp_back(t, out, x):
+def _frexp_back(t: tuple[Array | None, ...], out: tuple[Array, ...], x: Array) -> Any:
     return (ldexp(t[0], -value_of(out[1])),)
 
 
 @frexp.define_jvp
-def _frexp_along(dots, out, x):
+def _frexp_along(dots: list[Array], out: tuple[Array, ...], x: Array) -> Any:
     return ldexp(dots[0], -value_of(out[1])), None
 
 
@@ -192,6 +195,6 @@ alike(frexp)
 
 
 @frexp.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(5,)) * 10,), {}
     yield (rng.normal() * 10,), {}

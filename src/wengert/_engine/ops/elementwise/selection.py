@@ -6,7 +6,7 @@ the number zero, never 0 * inf.  Ties are split evenly (docs/conventions.md).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, SATURATES, call, facts
 from wengert._engine.kinds.elementwise import CONDITION, POSITIVE, REAL, elementwise
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
+
 
 @facts(cost=ARITHMETIC, onnx="Abs", zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.absolute, oracle="abs(x)", kinks=[0.0], complex_ok=True)
-def absolute(s, x):
+def absolute(s: ScalarLanguage, x: Scalar) -> Any:
     """|x|; derivative sign(x), and 0 at x = 0."""
     return s.abs(x)
 
@@ -26,7 +29,7 @@ def absolute(s, x):
 absolute.to_real(lambda out, x: direction(x))
 
 
-def direction(x: Any) -> Any:
+def direction(x: Array) -> Any:
     """x / |x|, and 0 at 0."""
     if dtype_of(x).kind != "c":
         return lookup("sign")(x)
@@ -37,7 +40,7 @@ def direction(x: Any) -> Any:
 
 @facts(cost=ARITHMETIC, onnx="Abs", zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.fabs, oracle="abs(x)", kinks=[0.0])
-def fabs(s, x):
+def fabs(s: ScalarLanguage, x: Scalar) -> Any:
     """|x| of real x, in floating point."""
     return s.abs(x)
 
@@ -45,18 +48,18 @@ def fabs(s, x):
 fabs.partials(lambda t, out, x: t * lookup("sign")(x))
 
 
-def _winner_takes(a_wins: Any, b_wins: Any, t: Any) -> Any:
+def _winner_takes(a_wins: Array, b_wins: Array, t: Array) -> Any:
     return where(a_wins, t, where(b_wins, 0.0, 0.5 * t))
 
 
-def _if_larger(a: Any, b: Any, t: Any) -> Any:
+def _if_larger(a: Operand, b: Operand, t: Array) -> Any:
     """t where a > b, half of it where neither is larger; Python's > refuses complex numbers."""
     return _winner_takes(np.greater(a, b), np.less(a, b), t)
 
 
 @facts(cost=ARITHMETIC, onnx="Max")
 @elementwise(ufunc=np.maximum, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
-def maximum(s, x, y):
+def maximum(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The larger of x and y, NaN if either is; where x == y, half to each."""
     return s.max(x, y)
 
@@ -69,7 +72,7 @@ maximum.partials(
 
 @facts(cost=ARITHMETIC, onnx="Min")
 @elementwise(ufunc=np.minimum, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
-def minimum(s, x, y):
+def minimum(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The smaller of x and y, NaN if either is; where x == y, half to each."""
     return s.min(x, y)
 
@@ -85,17 +88,17 @@ minimum.partials(
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.fmax, commutative=True, oracle="max(x, y)", bounded=True, masks=True)
-def fmax(s, x, y):
+def fmax(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The larger of x and y; the other one if one is NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.max(x, y)))
 
 
-def _only(a: Any, b: Any) -> Any:
+def _only(a: Operand, b: Operand) -> Any:
     """Where b is NaN and a is not."""
     return np.logical_and(np.isnan(value_of(b)), ~np.isnan(value_of(a)))
 
 
-def _number_or(wins: np.ufunc, loses: np.ufunc, a: Any, b: Any, t: Any) -> Any:
+def _number_or(wins: np.ufunc, loses: np.ufunc, a: Array, b: Operand, t: Array) -> Any:
     return _winner_takes(wins(a, b) | _only(a, b), loses(a, b) | _only(b, a), t)
 
 
@@ -107,7 +110,7 @@ fmax.partials(
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.fmin, commutative=True, oracle="min(x, y)", bounded=True, masks=True)
-def fmin(s, x, y):
+def fmin(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The smaller of x and y; the other one if one is NaN; where x == y, half to each."""
     return s.where(s.isnan(x), y, s.where(s.isnan(y), x, s.min(x, y)))
 
@@ -126,7 +129,7 @@ fmin.partials(
     bounded=True,
     masks=True,
 )
-def where(s, condition, x, y):
+def where(s: ScalarLanguage, condition: Scalar, x: Scalar, y: Scalar) -> Any:
     """x where the condition holds, else y; no derivative by the condition."""
     return s.where(condition, x, y)
 
@@ -140,7 +143,7 @@ where.partials(
 
 @facts(cost=ARITHMETIC)
 @elementwise(oracle="0 if t == 0 and isnan(g) else g", domain=[REAL, REAL], complex_ok=True)
-def strong_zero(s, t, g):
+def strong_zero(s: Any, t: Any, g: Any) -> Any:
     """g, and 0 where t is exactly 0 and g is not a number.
 
     Written into graphs where a partial can be singular: g is partial * t, and 0 * inf is 0 for
@@ -161,7 +164,7 @@ strong_zero.partials(
     bounded=True,
     masks=True,
 )
-def clip(s, x, low, high):
+def clip(s: ScalarLanguage, x: Scalar, low: Scalar, high: Scalar) -> Any:
     """x, but not below low and not above high: min(max(x, low), high).
 
     The derivative is that of this composition, so ties split evenly here too.
@@ -172,7 +175,7 @@ def clip(s, x, low, high):
 clip.run = np.clip  # whose dtype is not that of the composition: a Python number has none
 
 
-def _below(t: Any, x: Any, low: Any, high: Any) -> Any:
+def _below(t: Array, x: Operand, low: Operand, high: Operand) -> Any:
     """What passes the upper bound."""
     y = np.maximum(value_of(x), value_of(low))
     bound = value_of(high)
@@ -192,7 +195,7 @@ clip.partials(
 
 @facts(onnx="Relu")
 @elementwise(oracle="max(x, 0)", kinks=[0.0], bounded=True, masks=True)
-def relu(s, x):
+def relu(s: ScalarLanguage, x: Scalar) -> Any:
     """max(x, 0); derivative 0 at x = 0."""
     return s.max(x, 0)
 
@@ -201,7 +204,7 @@ relu.partials(lambda t, out, x: where(x > 0, t, 0.0))
 
 
 @elementwise(oracle="x if x > 0 else slope * x", domain=[REAL, (0.0, 0.5)], kinks=[0.0])
-def leaky_relu(s, x, slope):
+def leaky_relu(s: ScalarLanguage, x: Scalar, slope: Scalar) -> Any:
     """x for x > 0, else slope * x; derivative `slope` at x = 0."""
     return s.where(s.less(0, x), x, slope * x)
 
@@ -214,12 +217,12 @@ leaky_relu.partials(
 
 @facts(cost=call(), zero_slope=SATURATES)
 @elementwise(oracle="x if x > 0 else alpha * expm1(x)", domain=[REAL, POSITIVE], kinks=[0.0])
-def elu(s, x, alpha):
+def elu(s: ScalarLanguage, x: Scalar, alpha: Scalar) -> Any:
     """x for x > 0, else alpha (exp(x) - 1); derivative `alpha` at x = 0."""
     return s.where(s.less(0, x), x, alpha * s.expm1(s.min(x, 0)))
 
 
-def _negative(x: Any) -> Any:
+def _negative(x: Array) -> Any:
     """x where it counts, and 0 where exp(x) could overflow."""
     return where(value_of(x) > 0, 0.0, x)
 

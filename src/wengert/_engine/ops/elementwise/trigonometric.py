@@ -8,7 +8,7 @@ deg2rad rad2deg ...              units
 from __future__ import annotations
 
 from math import factorial, inf, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,12 +28,15 @@ from wengert._engine.core.op_facts import (
 )
 from wengert._engine.kinds.elementwise import UNIT, elementwise
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Scalar, ScalarLanguage
+
 ANGLE = (-pi / 2, pi / 2)
 
 
 @facts(cost=call(23.0), onnx="Sin", range=Range(inherited=frozenset({"finite"})))
 @elementwise(ufunc=np.sin, oracle="sin(x)", complex_ok=True)
-def sin(s, x):
+def sin(s: ScalarLanguage, x: Scalar) -> Any:
     """The sine of x radians."""
     return s.sin(x)
 
@@ -43,7 +46,7 @@ sin.partials(lambda t, out, x: t * np.cos(x))
 
 @facts(cost=call(23.0), onnx="Cos", range=Range(inherited=frozenset({"finite"})))
 @elementwise(ufunc=np.cos, oracle="cos(x)", complex_ok=True)
-def cos(s, x):
+def cos(s: ScalarLanguage, x: Scalar) -> Any:
     """The cosine of x radians."""
     return s.cos(x)
 
@@ -53,7 +56,7 @@ cos.partials(lambda t, out, x: -t * np.sin(x))
 
 @facts(cost=call(48.0), onnx="Tan")
 @elementwise(ufunc=np.tan, oracle="tan(x)", domain=[ANGLE], complex_ok=True)
-def tan(s, x):
+def tan(s: ScalarLanguage, x: Scalar) -> Any:
     """The tangent of x radians."""
     return s.tan(x)
 
@@ -63,7 +66,7 @@ tan.partials(lambda t, out, x: t * (1.0 + out * out))
 
 @facts(remedy=Remedy(singular=GUARD), cost=call())
 @elementwise(oracle="cot(x)", domain=[(0.0, pi)], complex_ok=True, singular=True)
-def cot(s, x):
+def cot(s: ScalarLanguage, x: Scalar) -> Any:
     """The cotangent of x radians, 1 / tan(x)."""
     return 1.0 / s.tan(x)
 
@@ -73,12 +76,12 @@ cot.partials(lambda t, out, x: -t * (1.0 + out * out))
 
 @facts(cost=call(31.0), remedy=Remedy(singular=CLIP), onnx="Asin")
 @elementwise(ufunc=np.arcsin, oracle="asin(x)", domain=[UNIT], complex_ok=True, singular=True)
-def arcsin(s, x):
+def arcsin(s: ScalarLanguage, x: Scalar) -> Any:
     """The angle in [-pi/2, pi/2] whose sine is x; derivative infinite at -1 and 1."""
     return s.arcsin(x)
 
 
-def _cosine(x: Any) -> Any:
+def _cosine(x: Array) -> Any:
     """sqrt(1 - x*x), accurate near 1 and with the branch cuts of arcsin (DLMF 4.24.1)."""
     sqrt = lookup("sqrt")
     return sqrt(1.0 - x) * sqrt(1.0 + x)
@@ -89,7 +92,7 @@ arcsin.partials(lambda t, out, x: t / _cosine(x))
 
 @facts(cost=call(31.0), remedy=Remedy(singular=CLIP), onnx="Acos")
 @elementwise(ufunc=np.arccos, oracle="acos(x)", domain=[UNIT], complex_ok=True, singular=True)
-def arccos(s, x):
+def arccos(s: ScalarLanguage, x: Scalar) -> Any:
     """The angle in [0, pi] whose cosine is x; derivative infinite at -1 and 1."""
     return s.arccos(x)
 
@@ -99,13 +102,13 @@ arccos.partials(lambda t, out, x: -t / _cosine(x))
 
 @facts(cost=call(37.0), onnx="Atan", zero_slope=SATURATES, range=BOUNDED)
 @elementwise(ufunc=np.arctan, oracle="atan(x)", complex_ok=True)
-def arctan(s, x):
+def arctan(s: ScalarLanguage, x: Scalar) -> Any:
     """The angle in (-pi/2, pi/2) whose tangent is x."""
     return s.arctan(x)
 
 
 @elementwise(oracle="1 / (1 + x * x)")
-def lorentzian(s, x):
+def lorentzian(s: ScalarLanguage, x: Scalar) -> Any:
     """1 / (1 + x*x), the derivative of arctan; flat at infinity, to every order."""
     far = s.less(1e4, s.abs(x))  # where x * x could overflow: 1 / x**2 - 1 / x**4 + O(1 / x**6)
     near = s.where(far, 0.0, x)
@@ -114,7 +117,7 @@ def lorentzian(s, x):
     return s.where(far, square * (1.0 - square), quotient)
 
 
-def _lorentzian_by_x(t: Any, out: Any, x: Any) -> Any:
+def _lorentzian_by_x(t: Array, out: Array, x: Array) -> Any:
     inside = lookup("where")(np.isinf(value_of(x)), 0.0, x)
     return -2.0 * t * ((inside * out) * out)
 
@@ -122,7 +125,7 @@ def _lorentzian_by_x(t: Any, out: Any, x: Any) -> Any:
 lorentzian.partials(_lorentzian_by_x)
 
 
-def _arctan_by_x(t: Any, out: Any, x: Any) -> Any:
+def _arctan_by_x(t: Array, out: Array, x: Array) -> Any:
     if isinstance(x, Handle) and dtype_of(x).kind != "c":
         return t * lorentzian(x)
     return t / (1.0 + x * x)
@@ -137,7 +140,7 @@ arctan.partials(_arctan_by_x)
 
 @facts(cost=call(48.0), zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.hypot, oracle="hypot(x, y)")
-def hypot(s, x, y):
+def hypot(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """sqrt(x*x + y*y) without overflow; derivative 0 at the origin."""
     a, b = s.abs(x), s.abs(y)
     large, small = s.max(a, b), s.min(a, b)
@@ -146,7 +149,7 @@ def hypot(s, x, y):
     return s.where(s.logical_or(s.isinf(x), s.isinf(y)), inf, length)
 
 
-def _along(x: Any, y: Any, length: Any) -> Any:
+def _along(x: Operand, y: Operand, length: Array) -> Any:
     """x / length, 0 at the origin, and the sign of x where x alone is infinite."""
     far = np.isinf(value_of(length))
     if dtype_of(x).kind != "f" or not possibly(far):  # a whole number is never infinite
@@ -157,7 +160,7 @@ def _along(x: Any, y: Any, length: Any) -> Any:
     return where(alone, np.sign(value_of(x)), cosine)
 
 
-def _over(t: Any, length: Any) -> Any:
+def _over(t: Operand, length: Array) -> Any:
     """t / length, and 0 at the origin."""
     origin = np.equal(value_of(length), 0)
     if not possibly(origin):
@@ -173,7 +176,7 @@ hypot.partials(
 
 @facts(cost=call(37.0), remedy=Remedy(outside="Its operands are not numbers"), zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.arctan2, oracle="atan2(y, x)")
-def arctan2(s, y, x):
+def arctan2(s: ScalarLanguage, y: Scalar, x: Scalar) -> Any:
     """The angle of the point (x, y), in [-pi, pi]; derivative 0 at the origin.
 
     y comes first, as in NumPy.  It jumps by 2 pi across the negative x axis, where the derivative
@@ -182,12 +185,12 @@ def arctan2(s, y, x):
     return s.arctan2(y, x)
 
 
-def _by_y(t: Any, out: Any, y: Any, x: Any) -> Any:
+def _by_y(t: Array, out: Array, y: Array, x: Operand) -> Any:
     length = hypot(x, y)
     return _over(t, length) * _along(x, y, length)
 
 
-def _by_x(t: Any, out: Any, y: Any, x: Any) -> Any:
+def _by_x(t: Array, out: Array, y: Operand, x: Array) -> Any:
     length = hypot(x, y)
     return -_over(t, length) * _along(y, x, length)
 
@@ -200,28 +203,28 @@ arctan2.partials(_by_y, _by_x)
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.deg2rad, oracle="radians(x)")
-def deg2rad(s, x):
+def deg2rad(s: ScalarLanguage, x: Scalar) -> Any:
     """Degrees to radians: x pi / 180."""
     return x * (pi / 180.0)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.radians, oracle="radians(x)")
-def radians(s, x):
+def radians(s: ScalarLanguage, x: Scalar) -> Any:
     """Degrees to radians: x pi / 180."""
     return x * (pi / 180.0)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.rad2deg, oracle="degrees(x)")
-def rad2deg(s, x):
+def rad2deg(s: ScalarLanguage, x: Scalar) -> Any:
     """Radians to degrees: x 180 / pi."""
     return x * (180.0 / pi)
 
 
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.degrees, oracle="degrees(x)")
-def degrees(s, x):
+def degrees(s: ScalarLanguage, x: Scalar) -> Any:
     """Radians to degrees: x 180 / pi."""
     return x * (180.0 / pi)
 
@@ -237,7 +240,7 @@ for _op in (rad2deg, degrees):
 
 @facts(cost=call(23.0))
 @elementwise(ufunc=np.sinc, oracle="sincpi(x)", complex_ok=True)
-def sinc(s, x):
+def sinc(s: ScalarLanguage, x: Scalar) -> Any:
     """sin(pi x) / (pi x), and 1 at x = 0: NumPy's normalised sinc."""
     y = pi * x
     zero = s.equal(y, 0)
@@ -249,7 +252,7 @@ def sinc(s, x):
 _TERMS = [2 * k * (-1) ** k * pi ** (2 * k) / factorial(2 * k + 1) for k in range(1, 14)]
 
 
-def _sinc_by_x(t: Any, out: Any, x: Any) -> Any:
+def _sinc_by_x(t: Array, out: Array, x: Array) -> Any:
     where = lookup("where")
     near = np.abs(value_of(x)) < 0.4
     if not possibly(near):

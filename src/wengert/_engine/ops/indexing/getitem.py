@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +42,10 @@ from .template import add_at, is_unique
 from .template import join_index as join_index
 from .template import split_index as split_index
 
+if TYPE_CHECKING:
+    from wengert._engine.autodiff.accumulation_buffers import Buffers, Tangents
+    from wengert._engine.core.types import Array, Operand, Size
+
 # ---- reading -----------------------------------------------------------------------------------
 
 
@@ -64,26 +68,26 @@ class GetItem(Linear):
         if not any(map(shape_of, args[1:])):  # NumPy copies what index arrays choose
             super()._link(out, args, params)
 
-    def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
+    def vjp_into(self, node: Node, t: Any, buffers: Buffers) -> None:
         """Add the cotangent where it was read from."""
         x, *operands = node.args
         if buffers.wants(x):
             index = join_index(node.params["index"], [value_of(o) for o in operands])
             add_at(buffers.own(x), index, t)
 
-    def jvp_into(self, node: Node, dots: Any, tangents: Any) -> Any:
+    def jvp_into(self, node: Node, dots: list[Array], tangents: Tangents) -> Any:
         """The tangent where it is read, apart from the array, which may be written to."""
         index = join_index(node.params["index"], [value_of(o) for o in node.args[1:]])
         return np.array(dots[0][index])[()]
 
 
-def _getitem_oracle(x, *operands, index):
+def _getitem_oracle(x: Any, *operands: Any, index: Any) -> Any:
     numbers = np.arange(x.size).reshape(x.shape)
     chosen = numbers[join_index(index, operands)]
     return np.array([x.flat[k] for k in chosen.flat]).reshape(chosen.shape)
 
 
-def getitem_run(x, *operands, index):
+def getitem_run(x: Array, *operands: Any, index: Any) -> Any:
     """x[index]."""
     return np.asarray(x)[join_index(index, operands)]
 
@@ -93,12 +97,12 @@ getitem = register(GetItem(getitem_run, view=True, oracle=_getitem_oracle))
 
 
 @getitem.transpose
-def _getitem_back(t, x, *operands, index):
+def _getitem_back(t: Array, x: Array, *operands: Any, index: Any) -> Any:
     return scatter(t, *operands, index=index, shape=shape_of(x))
 
 
 @getitem.spec
-def _(x, *operands, index):
+def _(x: Spec, *operands: Any, index: Any) -> Any:
     return Spec(_chosen(x, operands, index), x.dtype)
 
 
@@ -109,7 +113,7 @@ def _chosen(x: Spec, operands: Sequence[Spec], index: Any) -> tuple[Any, ...]:
 
 
 @getitem.put
-def _getitem_put(base, view, *operands, index):
+def _getitem_put(base: Any, view: Any, *operands: Any, index: Any) -> Any:
     return replaced(base, view, index, operands)
 
 
@@ -127,12 +131,12 @@ def _indices(rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], Any, t
 
 
 @getitem.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for shape, template, operands in _indices(rng):
         yield (rng.normal(size=shape), *operands), {"index": template}
 
 
-def _scatter_oracle(t, *operands, index, shape):
+def _scatter_oracle(t: Array, *operands: Any, index: Any, shape: Any) -> Any:
     z = np.zeros(shape)
     numbers = np.arange(z.size).reshape(shape)[join_index(index, operands)]
     for k, v in zip(np.ravel(numbers), np.ravel(t), strict=True):
@@ -142,7 +146,7 @@ def _scatter_oracle(t, *operands, index, shape):
 
 @facts(zero_slope=SELECTS)
 @linear(oracle=_scatter_oracle)
-def scatter(t, *operands, index, shape):
+def scatter(t: Array, *operands: Any, index: Any, shape: tuple[int, ...]) -> Any:
     """Zeros of that shape, with t added at the index; what meets there is summed."""
     t = np.asarray(t)
     z = np.zeros(shape, t.dtype)
@@ -155,12 +159,12 @@ def scatter(t, *operands, index, shape):
 
 
 @scatter.transpose
-def _scatter_back(t, x, *operands, index, shape):
+def _scatter_back(t: Array, x: Array, *operands: Any, index: Any, shape: tuple[Size, ...]) -> Any:
     return getitem(t, *operands, index=index)
 
 
 @scatter.spec
-def _(t, *operands, index, shape):
+def _(t: Spec, *operands: Any, index: Any, shape: tuple[Size, ...]) -> Any:
     return Spec(tuple(shape), t.dtype)
 
 
@@ -168,7 +172,7 @@ scatter.differentiation = Differentiation(masks=True)
 
 
 @scatter.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for shape, template, operands in _indices(rng):
         t = rng.normal(size=np.shape(np.zeros(shape)[join_index(template, operands)]))
         yield (t, *operands), {"index": template, "shape": shape}
@@ -203,14 +207,14 @@ class SetItem(Operation):
                     require_equal(n, m, reason)
         return Spec(x.shape, x.dtype)
 
-    def run(self, x: Any, v: Any, *operands: Any, index: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Array, v: Operand, *operands: Any, index: Any) -> Any:  # type: ignore[override]
         """A copy of x with x[index] = v."""
         out = np.array(x)
         out[join_index(index, operands)] = v
         return out
 
     @staticmethod
-    def oracle(x: Any, v: Any, *operands: Any, index: Any) -> Any:
+    def oracle(x: Array, v: Array, *operands: Any, index: Any) -> Any:
         """One element after the other, in the order of the index."""
         out = np.array(x)
         chosen = np.arange(out.size).reshape(out.shape)[join_index(index, operands)]
@@ -250,7 +254,7 @@ class SetItem(Operation):
         won = getitem(number, *operands, index=index) == writes
         return lookup("where")(won, v_bar, 0.0)
 
-    def vjp_into(self, node: Node, t: Any, buffers: Any) -> None:
+    def vjp_into(self, node: Node, t: Any, buffers: Buffers) -> None:
         """The same, by taking the cotangent over and clearing what was replaced."""
         x, v, *operands = node.args
         index = join_index(node.params["index"], [value_of(o) for o in operands])
@@ -271,7 +275,7 @@ class SetItem(Operation):
             v_dot = np.zeros((), spec.dtype)[()]
         return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
 
-    def jvp_into(self, node: Node, dots: Any, tangents: Any) -> Any:
+    def jvp_into(self, node: Node, dots: list[Array | None], tangents: Tangents) -> Any:
         """The same, in the memory of the operand's tangent if nobody reads that any more."""
         x, _, *operands = node.args
         spec = node.spec
@@ -286,7 +290,7 @@ class SetItem(Operation):
         return x_dot
 
 
-def _real_if(v_dot: Any, spec: Any) -> Any:
+def _real_if(v_dot: Array, spec: Spec) -> Any:
     """A complex value written into a real array leaves its real part."""
     return v_dot.real if spec.dtype.kind != "c" and v_dot.dtype.kind == "c" else v_dot
 
@@ -295,14 +299,14 @@ setitem = register(SetItem("setitem", "x with the elements at an index replaced 
 
 
 @setitem.examples  # type: ignore[attr-defined]
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for shape, template, operands in _indices(rng):
         part = np.zeros(shape)[join_index(template, operands)]
         yield (rng.normal(size=shape), rng.normal(size=part.shape), *operands), {"index": template}
         yield (rng.normal(size=shape), rng.normal(size=()), *operands), {"index": template}
 
 
-def _as_deep(v_bar: Any, ndim: int) -> Any:
+def _as_deep(v_bar: Array, ndim: int) -> Any:
     """With as many axes as the value had: NumPy drops leading ones when it assigns."""
     missing = ndim - v_bar.ndim
     return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
@@ -313,7 +317,7 @@ def _is_one_place(operands: Sequence[Any]) -> bool:
     return all(shape_of(o) == () and dtype_of(o).kind in "iu" for o in operands)
 
 
-def _is_one(n: Any) -> bool:
+def _is_one(n: Size) -> bool:
     return type(n) is int and n == 1
 
 
@@ -324,7 +328,7 @@ def _pairs(shape: tuple[Any, ...], chosen: tuple[Any, ...]) -> list[tuple[Any, A
     return list(zip(*both, strict=True))
 
 
-def _as_long(v_bar: Any, shape: tuple[Any, ...]) -> Any:
+def _as_long(v_bar: Array, shape: tuple[Any, ...]) -> Any:
     """With the value's own expressions for lengths that were demanded to be equal."""
     pairs = _pairs(shape, v_bar.shape)
     own = tuple(m if _is_one(n) else n for n, m in pairs)[len(pairs) - v_bar.ndim :]
@@ -360,7 +364,7 @@ def read(x: Any, index: Any) -> Any:
     return out
 
 
-def _is_array(part: Handle, template: Any) -> bool:
+def _is_array(part: Handle, template: int | slice | tuple[Any, ...] | None) -> bool:
     """Whether NumPy gives an array, which shares memory, and no number."""
     parts = template if isinstance(template, tuple) else (template,)
     return bool(shape_of(part)) or any(p is Ellipsis for p in parts)

@@ -10,7 +10,8 @@ Reading by a mask that is not known is refused, with the remedy.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +22,11 @@ from wengert.errors import ShapeError, TraceError, at, user_line
 from ..casts import astype, broadcast_to
 from ..elementwise.selection import where
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
-def has_masks(operands: Any) -> bool:
+
+def has_masks(operands: Sequence[Array]) -> bool:
     """Whether one of the arrays of an index is a mask."""
     return any(dtype_of(o).kind == "b" for o in operands)
 
@@ -68,7 +72,7 @@ def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tupl
     return tuple(made), tuple(found)
 
 
-def _unknown(x: Any, mask: Any) -> TraceError:
+def _unknown(x: Array, mask: Array) -> TraceError:
     return TraceError(
         f"an array of shape {spelled(shape_of(x))} was read by a mask of shape "
         f"{spelled(shape_of(mask))}: how many elements that gives depends on values, which are not "
@@ -78,7 +82,7 @@ def _unknown(x: Any, mask: Any) -> TraceError:
     )
 
 
-def _axis(x: Any, parts: Any, operands: Any, i: int, hole: Any) -> int:
+def _axis(x: Array, parts: tuple[Any, ...], operands: list[Array], i: int, hole: type[Any]) -> int:
     """The first axis that part `i` of an index stands for."""
 
     def axes(part: Any) -> int:

@@ -12,12 +12,15 @@ where that does not hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import broadcast, require_at_least
 from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert.errors import TraceError, at, user_line
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 Shape = tuple[Any, ...]
 
@@ -125,7 +128,7 @@ def _check_position(i: Any, length: Any) -> None:
         require_at_least(length, i + 1, f"the index {i} of an axis of length {length}")
 
 
-def _is_negative(i: Any) -> bool:
+def _is_negative(i: Size) -> bool:
     """Whether a position counts from the end; one of unknown sign counts from the start."""
     if not isinstance(i, Dim):
         return bool(i < 0)
@@ -133,7 +136,7 @@ def _is_negative(i: Any) -> bool:
     return high is not None and high < 0
 
 
-def slice_length(part: slice, length: Any) -> Any:
+def slice_length(part: slice, length: Size) -> Any:
     """How many of `length` elements a slice chooses."""
     start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
     if isinstance(step, Dim):
@@ -157,7 +160,7 @@ def slice_length(part: slice, length: Any) -> Any:
     return (span + abs(step) - 1) // abs(step)
 
 
-def slice_start(part: slice, length: Any) -> Any:
+def slice_start(part: slice, length: Size) -> Any:
     """The first position that a slice chooses, where `slice_length` had it not clipped."""
     step = 1 if part.step is None else part.step
     if not any(isinstance(n, Dim) for n in (part.start, part.stop, length)):
@@ -168,13 +171,13 @@ def slice_start(part: slice, length: Any) -> Any:
     return position_of(part.start, length)
 
 
-def position_of(i: Any, length: Any) -> Any:
+def position_of(i: Size, length: Size) -> Any:
     """A position counted from the start."""
     return length + i if _is_negative(i) else i
 
 
-def _resolver(length: Any, reason: str) -> Callable[[Any, Any, int], Any]:
-    def resolve(bound: Any, default: Any, inside: int) -> Any:
+def _resolver(length: Size, reason: str) -> Callable[[Any, Any, int], Any]:
+    def resolve(bound: Size | None, default: Size, inside: int) -> Any:
         """A bound counted from the start, demanded to lie where it is not clipped."""
         if bound is None:
             return default

@@ -11,7 +11,8 @@ numbers, slices, ellipsis and None are the template, a parameter of it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from wengert._engine.core.handle import Handle, dtype_of, is_traced, value_of
 from wengert.errors import DtypeError, TraceError, at, user_line
 
 from ..joining import stacked
+
+if TYPE_CHECKING:
+    from wengert._engine.core.spec import Spec
+    from wengert._engine.core.types import Array, Operand
 
 
 class Hole:
@@ -94,7 +99,7 @@ def _whole(part: Any) -> Any:
     return part
 
 
-def join_index(template: Any, operands: Any) -> Any:
+def join_index(template: Any, operands: Sequence[Array | Spec]) -> Any:
     """The index that NumPy understands."""
     if not operands:
         return template
@@ -103,7 +108,7 @@ def join_index(template: Any, operands: Any) -> Any:
     return operands[template.k]
 
 
-def is_unique(index: Any) -> bool:
+def is_unique(index: Operand | slice | tuple[Any, ...]) -> bool:
     """Whether no element can be chosen twice: no integer arrays in the index."""
     parts = index if isinstance(index, tuple) else (index,)
     return not any(isinstance(p, np.ndarray) and p.dtype != bool for p in parts)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from wengert._engine.core.node import Node, constant
 from wengert.errors import DerivativeError, at, user_line
 
 from ..elementwise.selection import where
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 
 class Engine:
@@ -43,9 +46,9 @@ def quotients(
     triples: Sequence[tuple[Any, Any, Any]],
     out: Any,
     place: int,
-    speeds: Any,
-    scale: Any,
-    size: Any,
+    speeds: Array,
+    scale: Array,
+    size: Array,
 ) -> list[Any]:
     """x / d for each (x, d, d'), and what it tends to where d is nearly zero.
 
@@ -88,7 +91,7 @@ def quotients(
     return found
 
 
-def _slopes(xs: Sequence[Any], node: Node, place: int, outputs: int, speeds: Any) -> list[Any]:
+def _slopes(xs: Sequence[Any], node: Node, place: int, outputs: int, speeds: Array) -> list[Any]:
     """The derivatives of numbers by the values, when these move and the vectors stay."""
     moving = [wrap(constant(speeds)) if i == place else None for i in range(outputs)]
     found = Engine.pushforward([x.node for x in xs], {node: tuple(moving)})
@@ -97,7 +100,14 @@ def _slopes(xs: Sequence[Any], node: Node, place: int, outputs: int, speeds: Any
 
 
 def _settled(
-    x: Any, d: Any, slope: Any, near: Any, first: Any, second: Any, scale: Any, size: Any
+    x: Array,
+    d: Array,
+    slope: Array,
+    near: Array,
+    first: Array,
+    second: Array,
+    scale: Array,
+    size: Array,
 ) -> Any:
     """x / d, by Taylor's series where d is nearly zero and x is too."""
     known = np.isfinite(value_of(second))

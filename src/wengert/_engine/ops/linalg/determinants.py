@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -31,22 +31,25 @@ from ..joining import stack
 from ..shapes import reshape
 from .linear_solve import adjoint, inv, matrices, regular, spread, trace_of
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
+
 
 @facts(flops=flops.cubes(2 / 3))
 @matrices("The determinant is that of square matrices", oracle="numpy")
-def det(a):
+def det(a: Array) -> Any:
     """The determinant; its derivatives of every order are right for singular matrices too."""
     return np.linalg.det(a)
 
 
 @det.define_vjp
-def _det_vjp(t, out, a):
+def _det_vjp(t: Array, out: Array, a: Array) -> Any:
     c = det_derivative(a) if is_traced(a) else cofactors(a, out)
     return (spread(t) * (np.conjugate(c) if c.dtype.kind == "c" else c),)
 
 
 @det.define_jvp
-def _det_jvp(dots, out, a):
+def _det_jvp(dots: list[Array], out: Array, a: Array) -> Any:
     c = det_derivative(a) if is_traced(a) else cofactors(a, out)
     return np.sum(c * dots[0], axis=(-2, -1))
 
@@ -55,14 +58,14 @@ on_last_axes(det, 2)
 
 
 @det.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (regular(rng, 3),), {}
     yield (regular(rng, 2, 2),), {}
     yield (np.outer([1.0, 2.0, -1.0], [0.5, 1.0, 3.0]),), {}
     yield (np.diag([2.0, 0.0, 1.0]),), {}
 
 
-def cofactors(a: Any, d: Any) -> Any:
+def cofactors(a: Array, d: Array) -> Any:
     """The matrices of cofactors, the derivatives of the determinants `d` by the elements.
 
     det(a) inv(a).T where that is sound; the singular value decomposition otherwise.  When the
@@ -86,7 +89,7 @@ def cofactors(a: Any, d: Any) -> Any:
     return reshape(stack(*every, axis=0), shape=x.shape)
 
 
-def _sound_inverse(x: Any, limit: float) -> Any:
+def _sound_inverse(x: Array, limit: float) -> Any:
     """The inverses, or None if one of them is missing or has a condition above the limit."""
     try:
         inverse = np.linalg.inv(x)
@@ -95,11 +98,11 @@ def _sound_inverse(x: Any, limit: float) -> Any:
     return inverse if np.all(_one_norm(x) * _one_norm(inverse) < limit) else None
 
 
-def _one_norm(x: Any) -> Any:
+def _one_norm(x: Array) -> Any:
     return np.abs(x).sum(-2).max(-1, initial=0.0)
 
 
-def _cofactors_by_svd(x: Any) -> Any:
+def _cofactors_by_svd(x: Array) -> Any:
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.ones_like(s)  # the product of the other singular values
@@ -112,7 +115,7 @@ def _cofactors_by_svd(x: Any) -> Any:
 STEP = 1e-4  # how much smaller than the largest a singular value is to be set apart
 
 
-def _smooth(a: Any, floor: float) -> tuple[Any, Any]:
+def _smooth(a: Array, floor: float) -> tuple[Any, Any]:
     """Adjugate and determinant of one matrix, of whatever rank, as smooth functions of it.
 
     In the bases of its singular vectors, which are constants here, the matrix is [[p, q], [r, w]]
@@ -138,7 +141,7 @@ def _smooth(a: Any, floor: float) -> tuple[Any, Any]:
     return (last * (v1 @ inverse @ u1) + left @ core @ right) * scale, last * scale
 
 
-def _adjugate(z: Any) -> tuple[Any, Any]:
+def _adjugate(z: Array) -> tuple[Any, Any]:
     """Adjugate and determinant by Faddeev and LeVerrier: a polynomial, right at zero."""
     n = z.shape[-1]
     eye = np.eye(n, dtype=z.dtype)
@@ -157,7 +160,7 @@ class Engine:
 
 
 @matrices("The determinant is that of square matrices")
-def det_derivative(a, *directions):
+def det_derivative(a: Any, *directions: Any) -> Any:
     """The derivative by `a` of the derivative of det(a) along each of the directions.
 
     Without directions, the matrices of cofactors. Written into graphs, in which the form that is
@@ -166,11 +169,12 @@ def det_derivative(a, *directions):
     """
     if directions:
         shape = np.broadcast_shapes(np.shape(a), *map(np.shape, directions))
-        a, *directions = (np.broadcast_to(x, shape) for x in (a, *directions))
+        a, *others = (np.broadcast_to(x, shape) for x in (a, *directions))
+        return _mixed(a, others)
     return _mixed(a, directions)
 
 
-def _mixed(a: Any, directions: Sequence[Any]) -> Any:
+def _mixed(a: Array, directions: Sequence[Any]) -> Any:
     if not directions:
         return cofactors(a, det(a))
     *others, last = directions
@@ -178,7 +182,7 @@ def _mixed(a: Any, directions: Sequence[Any]) -> Any:
 
 
 @det_derivative.define_vjp
-def _det_derivative_vjp(t, out, a, *directions):
+def _det_derivative_vjp(t: Array, out: Array, a: Array, *directions: Any) -> Any:
     h = np.conjugate(t) if t.dtype.kind == "c" else t
     bars = [det_derivative(a, *directions, h)]
     for i in range(len(directions)):
@@ -187,7 +191,7 @@ def _det_derivative_vjp(t, out, a, *directions):
 
 
 @det_derivative.define_jvp
-def _det_derivative_jvp(dots, out, a, *directions):
+def _det_derivative_jvp(dots: list[Array], out: Array, a: Array, *directions: Any) -> Any:
     a_dot, *rest = dots
     total = None if a_dot is None else det_derivative(a, *directions, a_dot)
     for i, dot in enumerate(rest):
@@ -197,7 +201,7 @@ def _det_derivative_jvp(dots, out, a, *directions):
     return total
 
 
-def _mixed_by_hand(a: Any, *directions: Any) -> Any:
+def _mixed_by_hand(a: Array, *directions: Any) -> Any:
     """By the linearity of the determinant in each column."""
     n = a.shape[-1]
     out = np.zeros(a.shape, a.dtype)
@@ -219,7 +223,7 @@ on_last_axes(det_derivative, 2)
 
 
 @det_derivative.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (regular(rng, 3),), {}
     yield (np.diag([2.0, 0.0, 1.0]),), {}
     yield (regular(rng, 3), rng.normal(size=(3, 3))), {}
@@ -228,12 +232,12 @@ def _(rng):
 
 @facts(flops=flops.cubes(2 / 3))
 @matrices("The determinant is that of square matrices", oracle="numpy")
-def slogdet(a):
+def slogdet(a: Array) -> Any:
     """The sign of the determinant (a phase if complex), and the logarithm of its size."""
     return tuple(np.linalg.slogdet(a))
 
 
-def _inverse(a: Any, logarithm: Any, unused: Any = False) -> Any:
+def _inverse(a: Array, logarithm: Array, unused: Operand = False) -> Any:
     """The inverse, which is the derivative; there is none where the logarithm is -inf."""
     value = value_of(logarithm)
     if not isinstance(value, Handle) and np.any((value == -np.inf) & ~np.asarray(unused)):
@@ -246,7 +250,7 @@ def _inverse(a: Any, logarithm: Any, unused: Any = False) -> Any:
 
 
 @slogdet.define_vjp
-def _slogdet_vjp(t, out, a):
+def _slogdet_vjp(t: tuple[Array, ...], out: tuple[Array, ...], a: Array) -> Any:
     t_sign, t_log = t
     weight = t_log
     if a.dtype.kind == "c":
@@ -258,7 +262,7 @@ def _slogdet_vjp(t, out, a):
 
 
 @slogdet.define_jvp
-def _slogdet_jvp(dots, out, a):
+def _slogdet_jvp(dots: list[Array], out: tuple[Array, ...], a: Array) -> Any:
     change = trace_of(_inverse(a, out[1]), dots[0])
     if a.dtype.kind != "c":
         return None, change
@@ -269,6 +273,6 @@ on_last_axes(slogdet, 2)
 
 
 @slogdet.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (regular(rng, 3),), {}
     yield (regular(rng, 2, 2),), {}

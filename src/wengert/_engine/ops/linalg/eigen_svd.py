@@ -14,8 +14,9 @@ depend on how they are chosen have one, which is found by a limit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
@@ -35,10 +36,13 @@ from ..reductions import argmax
 from .degenerate_eigenvalues import quotients
 from .linear_solve import adjoint, finite, hermitian, inv, matrices, real_dtype, solve, spread
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Scalar, ScalarLanguage
+
 CONVERGE = "Look for NaN or infinity in it"
 
 
-def quotient(x: Any, d: Any) -> Any:
+def quotient(x: Array, d: Array) -> Any:
     """x / d; where d is 0 it is NaN, but 0 where x is a zero that nobody will vary."""
     if is_traced(x) or is_traced(d):
         return spared_quotient(x, d)
@@ -55,7 +59,7 @@ def quotient(x: Any, d: Any) -> Any:
 
 @facts(remedy=Remedy(singular=GUARD))
 @elementwise(oracle="x / d", domain=[REAL, POSITIVE], complex_ok=True, singular=True)
-def spared_quotient(s, x, d):
+def spared_quotient(s: ScalarLanguage, x: Scalar, d: Scalar) -> Any:
     """x / d; where d is 0 it is 0 if x is too, and NaN if not; its derivative there is NaN.
 
     What `quotient` is in graphs, in which values cannot be looked at.
@@ -65,7 +69,7 @@ def spared_quotient(s, x, d):
     return s.where(spared, 0 * x, x / s.where(pole, nan, d))
 
 
-def _or_nan(d: Any) -> Any:
+def _or_nan(d: Array) -> Any:
     return where(value_of(d) == 0, nan, d)
 
 
@@ -74,7 +78,7 @@ spared_quotient.partials(
 )
 
 
-def absent(t: Any) -> bool:
+def absent(t: Array) -> bool:
     """Whether a cotangent is zero whatever the operands are, as far as one can see."""
     if not isinstance(t, Handle) or type(t.node) is Node:
         return False
@@ -83,7 +87,7 @@ def absent(t: Any) -> bool:
     return not np.any(value_of(t))
 
 
-def diagonal_of(x: Any) -> Any:
+def diagonal_of(x: Array) -> Any:
     """The diagonals of the matrices in the last two axes."""
     return np.diagonal(x, axis1=-2, axis2=-1)
 
@@ -92,11 +96,11 @@ def _off_diagonal(x: Any) -> Any:
     return where(identity(x.shape[-1], bool), 0.0, x)
 
 
-def _diagonal_matrix(d: Any) -> Any:
+def _diagonal_matrix(d: Array) -> Any:
     return d[..., None, :] * identity(d.shape[-1], real_dtype(d))
 
 
-def _differences(w: Any) -> Any:
+def _differences(w: Array) -> Any:
     """w_j - w_i, and 1 on the diagonal."""
     return where(identity(w.shape[-1], bool), 1.0, w[..., None, :] - w[..., :, None])
 
@@ -112,7 +116,7 @@ def _differences(w: Any) -> Any:
     ),
 )
 @matrices(CONVERGE, oracle="numpy", prepare=lambda a: (hermitian(a),))
-def eigh(a, *, lower=True):
+def eigh(a: Array, *, lower: bool = True) -> Any:
     """Eigenvalues in rising order and orthonormal eigenvectors of Hermitian matrices.
 
     One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
@@ -126,7 +130,7 @@ eigh.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 @eigh.define_vjp
-def _eigh_vjp(t, out, a, *, lower=True):
+def _eigh_vjp(t: Any, out: tuple[Array, ...], a: Array, *, lower: bool = True) -> Any:
     w, v = out
     t = t if isinstance(t, dict) else dict(enumerate(t))
     if 1 not in t or absent(t[1]):
@@ -141,15 +145,15 @@ def _eigh_vjp(t, out, a, *, lower=True):
     return (hermitian(v @ core @ adjoint(v)),)
 
 
-def _largest_of(values: Any) -> Any:
+def _largest_of(values: Array) -> Any:
     return np.max(np.abs(value_of(values)), axis=-1, initial=0.0)
 
 
-def _largest_in(x: Any) -> Any:
+def _largest_in(x: Array) -> Any:
     return np.max(np.abs(value_of(x)), axis=(-2, -1), initial=0.0)
 
 
-def _speeds(values: Any) -> Any:
+def _speeds(values: Array) -> Any:
     """How values may move apart: 1, 2, ..., in each matrix."""
     n = values.shape[-1]
     rising = positions(n) + 1.0
@@ -157,7 +161,7 @@ def _speeds(values: Any) -> Any:
 
 
 @eigh.define_jvp
-def _eigh_jvp(dots, out, a, *, lower=True):
+def _eigh_jvp(dots: list[Array], out: tuple[Array, ...], a: Array, *, lower: bool = True) -> Any:
     w, v = out
     x = adjoint(v) @ hermitian(dots[0]) @ v
     turn = _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
@@ -168,7 +172,7 @@ on_last_axes(eigh, 2)
 
 
 @eigh.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     a = rng.normal(size=(3, 3)) + np.diag([0.0, 3.0, 6.0])
     yield (hermitian(a),), {}
     a = rng.normal(size=(2, 2, 2)) + np.diag([0.0, 3.0])
@@ -182,14 +186,14 @@ def _(rng):
     ),
 )
 @matrices(CONVERGE, oracle="numpy")
-def eig(a):
+def eig(a: Array) -> Any:
     """Eigenvalues and eigenvectors of length one, always complex."""
     w, v = np.linalg.eig(a)
     dtype = np.result_type(w.dtype, np.complex64)
     return w.astype(dtype), v.astype(dtype)
 
 
-def _largest(v: Any) -> Any:
+def _largest(v: Array) -> Any:
     """Where in each column the component of largest size stands, which LAPACK makes real."""
     size = np.abs(value_of(v))
     if size.shape[-1] == 0:
@@ -197,14 +201,14 @@ def _largest(v: Any) -> Any:
     return argmax(size, axis=-2, keepdims=True) == positions(size.shape[-2])[:, None]
 
 
-def _column_sums(x: Any) -> Any:
+def _column_sums(x: Array) -> Any:
     return np.sum(x, axis=-2, keepdims=True)
 
 
 eig.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
-def _independent(v: Any) -> Any:
+def _independent(v: Array) -> Any:
     """Eigenvectors to divide by; refused where they are dependent, NaN there in a graph.
 
     A defective matrix has too few of them, and its eigenvalues infinite slopes.
@@ -230,12 +234,12 @@ def _independent(v: Any) -> Any:
 DEFECT = 4.0  # times the root of the rounding: what is left of the digits then is half of them
 
 
-def _one_norm(x: Any) -> Any:
+def _one_norm(x: Array) -> Any:
     return np.max(np.sum(np.abs(x), axis=-2), axis=-1) if x.shape[-1] != 0 else np.array(0.0)
 
 
 @eig.define_jvp
-def _eig_jvp(dots, out, a):
+def _eig_jvp(dots: Sequence[Array], out: tuple[Array, ...], a: Array) -> Any:
     w, v = out
     basis = _independent(v)
     x = solve(basis, dots[0] @ v)
@@ -247,7 +251,7 @@ def _eig_jvp(dots, out, a):
 
 
 @eig.define_vjp
-def _eig_vjp(t, out, a):
+def _eig_vjp(t: Any, out: tuple[Array, ...], a: Array) -> Any:
     w, v = out
     given = t if isinstance(t, dict) else dict(enumerate(t))
     core: Any = 0.0
@@ -270,7 +274,9 @@ on_last_axes(eig, 2)
 
 
 @eig.examples
-def _(rng):  # fixed: elsewhere LAPACK's sign may change between two points of a difference
+def _(
+    rng: np.random.Generator,
+) -> Any:  # fixed: elsewhere LAPACK's sign may change between two points of a difference
     yield (np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.3, 4.0]]),), {}
     yield (np.array([[1.0, 2.0], [-3.0, 0.5]]),), {}
 
@@ -286,7 +292,7 @@ def _(rng):  # fixed: elsewhere LAPACK's sign may change between two points of a
     ),
 )
 @matrices(CONVERGE, oracle="numpy")
-def svd(a, *, full_matrices=False):
+def svd(a: Array, *, full_matrices: bool = False) -> Any:
     """U, s and adjoint(V) with a = U @ diag(s) @ adjoint(V), s falling.
 
     With `full_matrices` the bases are completed; the derivative of what completes them is the
@@ -299,7 +305,7 @@ svd.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 @svd.define_vjp
-def _svd_vjp(t, out, a, *, full_matrices=False):
+def _svd_vjp(t: Any, out: tuple[Array, ...], a: Array, *, full_matrices: bool = False) -> Any:
     u, s, vh = out
     k = s.shape[-1]
     u1, v = u[..., :k], adjoint(vh)
@@ -346,7 +352,9 @@ def _sums(hollow: bool, *each: Any) -> list[Any]:
 
 
 @svd.define_jvp
-def _svd_jvp(dots, out, a, *, full_matrices=False):
+def _svd_jvp(
+    dots: list[Array], out: tuple[Array, ...], a: Array, *, full_matrices: bool = False
+) -> Any:
     u, s, vh = out
     k, v = s.shape[-1], adjoint(vh)
     u1, v1 = u[..., :k], v[..., :k]
@@ -367,7 +375,7 @@ def _svd_jvp(dots, out, a, *, full_matrices=False):
     return u_dot, diagonal_of(x).real, adjoint(v_dot)
 
 
-def _completed_dot(x: Any, x1: Any, dot: Any) -> Any:
+def _completed_dot(x: Array, x1: Array, dot: Array) -> Any:
     """With the tangents of the columns that complete a basis, which stay in their own space."""
     k = x1.shape[-1]
     if x.shape[-1] is k or x.shape[-1] == k:
@@ -375,7 +383,7 @@ def _completed_dot(x: Any, x1: Any, dot: Any) -> Any:
     return np.concatenate([dot, -(x1 @ (adjoint(dot) @ x[..., k:]))], axis=-1)
 
 
-def _forward_quotient(x: Any, d: Any, scale: Any) -> Any:
+def _forward_quotient(x: Array, d: Array, scale: Array) -> Any:
     """x / d; where d is nearly 0 it is NaN, but 0 where x is a zero that nobody will vary."""
     part = 16.0 * float(np.finfo(scale.dtype).eps)
     if not is_traced(d):
@@ -397,7 +405,7 @@ on_last_axes(svd, 2)
 
 
 @svd.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 3)),), {}
     yield (rng.normal(size=(2, 2, 4)),), {}
     yield (rng.normal(size=(4, 2)),), {}
@@ -408,12 +416,12 @@ def _(rng):
 
 @facts(flops=flops.cubes(20.0), zero_slope=UNDERFLOW)
 @matrices(CONVERGE, oracle=lambda a: _expm_series(a))
-def expm(a):
+def expm(a: Array) -> Any:
     """The exponential of a square matrix."""
     return scipy.linalg.expm(a)
 
 
-def _derivative_of_expm(a: Any, direction: Any) -> Any:
+def _derivative_of_expm(a: Array, direction: Array) -> Any:
     """By the exponential of [[a, direction], [0, a]]: Van Loan 1978, IEEE Trans. AC 23, 395-404."""
     n = a.shape[-1]
     both = identity(2 * n, real_dtype(a))
@@ -423,16 +431,16 @@ def _derivative_of_expm(a: Any, direction: Any) -> Any:
 
 
 @expm.define_vjp
-def _expm_vjp(t, out, a):
+def _expm_vjp(t: Array, out: Array, a: Array) -> Any:
     return (_derivative_of_expm(adjoint(a), t),)
 
 
 @expm.define_jvp
-def _expm_jvp(dots, out, a):
+def _expm_jvp(dots: list[Array], out: Array, a: Array) -> Any:
     return _derivative_of_expm(a, dots[0])
 
 
-def _expm_series(a: Any) -> Any:
+def _expm_series(a: Array) -> Any:
     """By the power series of a small part of the matrix, squared up again."""
     small = a / 1024.0
     term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
@@ -446,5 +454,5 @@ on_last_axes(expm, 2)
 
 
 @expm.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 2)),), {}

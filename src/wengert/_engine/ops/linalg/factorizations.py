@@ -13,7 +13,7 @@ L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2018.
 from __future__ import annotations
 
 from math import nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy  # scipy.linalg is loaded when it is first used
@@ -30,6 +30,9 @@ from ..creation import identity, triangle_mask
 from ..elementwise.selection import where
 from .linear_solve import adjoint, hermitian, matrices, real_dtype, regular, solving
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
+
 TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
@@ -38,7 +41,9 @@ TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 @facts(flops=flops.cubes(0.0))
 @matrices("Look at how the triangle is made, or use lstsq")
-def solve_triangular(a, b, *, lower=False, trans=0, unit_diagonal=False):
+def solve_triangular(
+    a: Array, b: Array, *, lower: bool = False, trans: int | str = 0, unit_diagonal: bool = False
+) -> Any:
     """x with op(a) @ x = b, reading one triangle of `a`; op: none, transpose, adjoint (0, 1, 2)."""
     a, b = np.asarray(a), np.asarray(b)
     columns = b[:, None] if b.ndim == 1 else b
@@ -63,7 +68,7 @@ def solve_triangular(a, b, *, lower=False, trans=0, unit_diagonal=False):
 _TRTRS = {"f": "strtrs", "d": "dtrtrs", "F": "ctrtrs", "D": "ztrtrs"}
 
 
-def _solve_one(a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+def _solve_one(a: Any, b: Array, lower: bool, trans: int, unit_diagonal: bool) -> Any:
     run = getattr(scipy.linalg.lapack, _TRTRS[a.dtype.char])
     if trans == 2 and a.dtype.kind == "f":
         trans = 1
@@ -75,7 +80,7 @@ def _solve_one(a: Any, b: Any, lower: bool, trans: int, unit_diagonal: bool) -> 
     return x
 
 
-def triangle(x: Any, lower: bool, strict: bool = False) -> Any:
+def triangle(x: Array, lower: bool, strict: bool = False) -> Any:
     """`x` with zeros on the other side of the diagonal, and on it if `strict`."""
     rows, columns = x.shape[-2:]
     if lower:
@@ -85,7 +90,7 @@ def triangle(x: Any, lower: bool, strict: bool = False) -> Any:
     return where(mask, x, 0.0)
 
 
-def _solve_adjoint(a: Any, t: Any, lower: bool, trans: int, unit_diagonal: bool) -> Any:
+def _solve_adjoint(a: Array, t: Array, lower: bool, trans: int, unit_diagonal: bool) -> Any:
     """The solution with the adjoint of op(a)."""
     if trans == 1 and a.dtype.kind == "c":
         a, back = np.conjugate(a), 0
@@ -95,7 +100,16 @@ def _solve_adjoint(a: Any, t: Any, lower: bool, trans: int, unit_diagonal: bool)
 
 
 @solve_triangular.define_vjp
-def _solve_triangular_vjp(t, out, a, b, *, lower=False, trans=0, unit_diagonal=False):
+def _solve_triangular_vjp(
+    t: Array,
+    out: Array,
+    a: Array,
+    b: Array,
+    *,
+    lower: bool = False,
+    trans: int = 0,
+    unit_diagonal: bool = False,
+) -> Any:
     vector = b.ndim == 1
     trans = TRANS[trans]
     if vector:
@@ -110,7 +124,16 @@ def _solve_triangular_vjp(t, out, a, b, *, lower=False, trans=0, unit_diagonal=F
 
 
 @solve_triangular.define_jvp
-def _solve_triangular_jvp(dots, out, a, b, *, lower=False, trans=0, unit_diagonal=False):
+def _solve_triangular_jvp(
+    dots: list[Array | None],
+    out: Array,
+    a: Array,
+    b: Array,
+    *,
+    lower: bool = False,
+    trans: int = 0,
+    unit_diagonal: bool = False,
+) -> Any:
     a_dot, b_dot = dots
     vector = b.ndim == 1
     trans = TRANS[trans]
@@ -124,7 +147,9 @@ def _solve_triangular_jvp(dots, out, a, b, *, lower=False, trans=0, unit_diagona
     return x_dot[..., 0] if vector else x_dot
 
 
-def _solve_triangle(a, b, *, lower=False, trans=0, unit_diagonal=False):
+def _solve_triangle(
+    a: Array, b: Array, *, lower: Any = False, trans: Any = 0, unit_diagonal: Any = False
+) -> Any:
     m = np.tril(a) if lower else np.triu(a)
     if unit_diagonal:
         m = m * (1 - np.eye(m.shape[-1])) + np.eye(m.shape[-1])
@@ -139,7 +164,7 @@ solving(solve_triangular)
 
 
 @solve_triangular.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     a = rng.normal(size=(3, 3)) + 3.0 * np.eye(3)
     yield (a, rng.normal(size=3)), {"lower": True}
     yield (a, rng.normal(size=(3, 2))), {"trans": 1}
@@ -156,7 +181,7 @@ def _(rng):
     oracle="numpy",
     prepare=lambda a: (hermitian(a),),
 )
-def cholesky(a, *, upper=False):
+def cholesky(a: Array, *, upper: bool = False) -> Any:
     """L with a = L @ adjoint(L), L lower triangular; or U with a = adjoint(U) @ U.
 
     One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
@@ -164,20 +189,20 @@ def cholesky(a, *, upper=False):
     return np.linalg.cholesky(a, upper=upper) if upper else np.linalg.cholesky(a)
 
 
-def _lower_half(x: Any) -> Any:
+def _lower_half(x: Array) -> Any:
     """The lower triangle with half the diagonal: the lower y with y + adjoint(y) = x."""
     weights = 1.0 - 0.5 * identity(x.shape[-1])
     return triangle(x * weights.astype(real_dtype(x)), True)
 
 
 @cholesky.define_vjp
-def _cholesky_vjp(t, out, a, *, upper=False):
+def _cholesky_vjp(t: Array, out: Array, a: Array, *, upper: bool = False) -> Any:
     low, t = (adjoint(out), adjoint(t)) if upper else (out, t)
     return (cholesky_cotangent(low, t),)
 
 
 @cholesky.define_jvp
-def _cholesky_jvp(dots, out, a, *, upper=False):
+def _cholesky_jvp(dots: list[Array], out: Array, a: Array, *, upper: bool = False) -> Any:
     low = adjoint(out) if upper else out
     half = solve_triangular(low, hermitian(dots[0]), lower=True)
     inner = solve_triangular(low, adjoint(half), lower=True)
@@ -189,7 +214,7 @@ on_last_axes(cholesky, 2)
 
 
 @cholesky.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for shape, upper in [((3, 3), False), ((2, 2, 2), False), ((3, 3), True)]:
         a = rng.normal(size=shape)
         yield (a @ a.mT + np.eye(shape[-1]),), {"upper": upper}
@@ -201,7 +226,7 @@ BLOCK = 64  # rows, of which a product of matrices is made
 
 
 @matrices("The factor has to be regular")
-def cholesky_cotangent(low, t):
+def cholesky_cotangent(low: Array, t: Array) -> Any:
     """The cotangent of a Hermitian matrix by that of its lower Cholesky factor.
 
     With S the Hermitian part of the lower triangle of adjoint(low) @ t, its diagonal halved:
@@ -220,12 +245,12 @@ def cholesky_cotangent(low, t):
     return out
 
 
-def _small_cotangent(low: Any, t: Any) -> Any:
+def _small_cotangent(low: Array, t: Array) -> Any:
     half = solve_triangular.run(low, _half(adjoint(low) @ np.tril(t)), lower=True, trans=2)
     return hermitian(adjoint(solve_triangular.run(low, adjoint(half), lower=True, trans=2)))
 
 
-def _many_cotangents(low: Any, t: Any) -> Any:
+def _many_cotangents(low: Array, t: Array) -> Any:
     """The blocks are rows, taken in all matrices at once."""
     n = low.shape[-1]
     low, t = np.broadcast_arrays(low, t)
@@ -242,12 +267,12 @@ def _many_cotangents(low: Any, t: Any) -> Any:
     return out
 
 
-def _half(x: Any) -> Any:
+def _half(x: Array) -> Any:
     """The Hermitian part of the lower triangle, its diagonal halved."""
     return hermitian(_lower_half(x))
 
 
-def _blocked_cotangent(low: Any, t: Any) -> Any:
+def _blocked_cotangent(low: Array, t: Array) -> Any:
     n = low.shape[-1]
     out = np.empty_like(low)
     for stop in range(n, 0, -BLOCK):
@@ -264,7 +289,7 @@ def _blocked_cotangent(low: Any, t: Any) -> Any:
     return out
 
 
-def _cotangent_by_inverses(low: Any, t: Any) -> Any:
+def _cotangent_by_inverses(low: Array, t: Array) -> Any:
     low, t = np.tril(low), np.tril(t)
     inverse = np.linalg.inv(low)
     inner = np.tril(adjoint(low) @ t)
@@ -276,7 +301,7 @@ cholesky_cotangent.oracle = _cotangent_by_inverses
 
 
 @cholesky_cotangent.define_vjp
-def _cholesky_cotangent_vjp(t, out, low, bar):
+def _cholesky_cotangent_vjp(t: Array, out: Array, low: Array, bar: Array) -> Any:
     t, low, bar = hermitian(t), triangle(low, True), triangle(bar, True)
     right = adjoint(solve_triangular(low, t, lower=True))  # t @ adjoint(inv(low))
     inner = _lower_half(solve_triangular(low, right, lower=True))
@@ -285,7 +310,7 @@ def _cholesky_cotangent_vjp(t, out, low, bar):
 
 
 @cholesky_cotangent.define_jvp
-def _cholesky_cotangent_jvp(dots, out, low, bar):
+def _cholesky_cotangent_jvp(dots: list[Array | None], out: Array, low: Array, bar: Array) -> Any:
     low_dot, bar_dot = dots
     total = None if bar_dot is None else cholesky_cotangent(low, bar_dot)
     if low_dot is not None:
@@ -303,7 +328,7 @@ on_last_axes(cholesky_cotangent, 2)
 
 
 @cholesky_cotangent.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     for shape in [(3, 3), (2, 2, 2)]:
         yield (regular(rng, *shape[:-1]), rng.normal(size=shape)), {}
     low, t = (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) for _ in range(2))
@@ -315,7 +340,7 @@ def _(rng):
 
 @facts(flops=flops.cubes(4 / 3))
 @matrices("The matrix has to have as many rows as columns, or more", oracle="numpy")
-def qr(a):
+def qr(a: Array) -> Any:
     """Q with orthonormal columns and upper triangular R with a = Q @ R; no more columns than rows.
 
     The derivative needs independent columns: where they are not, it is refused.
@@ -323,7 +348,7 @@ def qr(a):
     return tuple(np.linalg.qr(a))
 
 
-def _divisor(r: Any, rows: Any) -> Any:
+def _divisor(r: Array, rows: Size) -> Any:
     """R to divide by; refused where columns are dependent, NaN there in a graph.
 
     A diagonal element is then zero but for rounding, and a derivative would be rounding only.
@@ -345,12 +370,12 @@ def _divisor(r: Any, rows: Any) -> Any:
     return r
 
 
-def _imaginary_diagonal(x: Any) -> Any:
+def _imaginary_diagonal(x: Array) -> Any:
     return 1j * (x.imag * identity(x.shape[-1], real_dtype(x)))
 
 
 @qr.define_vjp
-def _qr_vjp(t, out, a):
+def _qr_vjp(t: tuple[Array, ...], out: tuple[Array, ...], a: Array) -> Any:
     q, r = out
     r = _divisor(r, a.shape[-2])
     t_q, t_r = t
@@ -365,7 +390,7 @@ def _qr_vjp(t, out, a):
 
 
 @qr.define_jvp
-def _qr_jvp(dots, out, a):
+def _qr_jvp(dots: list[Array], out: tuple[Array, ...], a: Array) -> Any:
     q, r = out
     r = _divisor(r, a.shape[-2])
     c = adjoint(solve_triangular(r, adjoint(dots[0]), trans=2))
@@ -381,13 +406,13 @@ on_last_axes(qr, 2)
 
 
 @qr.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 3)),), {}
     yield (rng.normal(size=(2, 4, 2)),), {}
     yield (rng.normal(size=(3, 2)) + 1j * rng.normal(size=(3, 2)),), {}
 
 
-def _scipy_completing(a):
+def _scipy_completing(a: Array) -> Any:
     a = np.asarray(a)
     n = a.shape[-1]
     rows = a.reshape((-1, *a.shape[-2:]))
@@ -396,7 +421,7 @@ def _scipy_completing(a):
 
 
 @matrices("Look for NaN or infinity in it", oracle=_scipy_completing, discrete=True)
-def completing_columns(a):
+def completing_columns(a: Array) -> Any:
     """The columns that complete the orthonormal Q of a tall matrix to a basis, as LAPACK picks."""
     return np.linalg.qr(a, mode="complete")[0][..., np.shape(a)[-1] :]
 
@@ -405,6 +430,6 @@ on_last_axes(completing_columns, 2)
 
 
 @completing_columns.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2)),), {}
     yield (rng.normal(size=(2, 4, 1)),), {}

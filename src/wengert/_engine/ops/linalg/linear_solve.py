@@ -14,7 +14,7 @@ matrix derivative results for forward and reverse mode algorithmic differentiati
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -29,6 +29,10 @@ from wengert.errors import MatrixError, at, user_line
 
 from ..shapes import reshape, transpose
 
+if TYPE_CHECKING:
+    from wengert._engine.core.spec import Spec
+    from wengert._engine.core.types import Array, Size
+
 
 class MatrixOperation(Opaque):
     """An operation of LAPACK's; made by the decorator `matrices`.
@@ -42,7 +46,7 @@ class MatrixOperation(Opaque):
 
     prepare: Any = None
 
-    def example(self, spec: Any) -> Any:
+    def example(self, spec: Spec) -> Any:
         """An identity matrix, which LAPACK does not refuse."""
         x = example_of(spec)
         return x * np.eye(*x.shape[-2:], dtype=x.dtype) if np.ndim(x) > 1 else x
@@ -83,7 +87,7 @@ def _are_not_finite(args: Any) -> bool:
     return not all(np.isfinite(x).all() for x in args)
 
 
-def finite(a: Any) -> Any:
+def finite(a: Array) -> Any:
     """The matrices, unless they have NaN or infinity: LAPACK's iterations may not end with those.
 
     Raises
@@ -101,12 +105,12 @@ def adjoint(x: Any) -> Any:
     return np.conjugate(x.mT) if x.dtype.kind == "c" else x.mT
 
 
-def real_dtype(x: Any) -> Any:
+def real_dtype(x: Array) -> Any:
     """The dtype of the real part."""
     return np.finfo(x.dtype).dtype
 
 
-def hermitian(x: Any) -> Any:
+def hermitian(x: Array) -> Any:
     """The Hermitian part."""
     return (x + adjoint(x)) * 0.5
 
@@ -124,7 +128,7 @@ def spread(x: Any) -> Any:
 def solving(op: Any) -> Any:
     """The batching rule of an operation `op(a, b)` that solves for vectors or matrices b."""
 
-    def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+    def rule(args: list[Array], batched: list[bool], size: int, **params: Any) -> Any:
         a, b = args
         rank_of_a, rank_of_b = row_ranks(args, batched)
         vector = rank_of_b == 1
@@ -139,7 +143,7 @@ def solving(op: Any) -> Any:
     return op.batch(rule)
 
 
-def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: Any, **params: Any) -> Any:
+def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: int, **params: Any) -> Any:
     """One matrix for all rows is factorized once: the rows are columns of one right-hand side."""
     if vector:
         return op(a, b.mT, **params).mT
@@ -157,13 +161,13 @@ def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: Any, **params:
     remedy=Remedy(outside="The matrix is singular, or nearly so: add a multiple of the identity"),
 )
 @matrices("Use lstsq, or add a multiple of the identity, if it may be singular", oracle="numpy")
-def solve(a, b):
+def solve(a: Array, b: Array) -> Any:
     """x with a @ x = b; b is one vector if it has one axis, else matrices."""
     return np.linalg.solve(a, b)
 
 
 @solve.define_vjp
-def _solve_vjp(t, out, a, b):
+def _solve_vjp(t: Array, out: Array, a: Array, b: Array) -> Any:
     if b.ndim == 1:
         b_bar = solve(adjoint(a), t[..., None])
         x = out[..., None]
@@ -173,7 +177,7 @@ def _solve_vjp(t, out, a, b):
 
 
 @solve.define_jvp
-def _solve_jvp(dots, out, a, b):
+def _solve_jvp(dots: list[Array | None], out: Array, a: Array, b: Array) -> Any:
     a_dot, b_dot = dots
     vector = b.ndim == 1
     right = None if b_dot is None else b_dot[:, None] if vector else b_dot
@@ -188,14 +192,14 @@ solving(solve)
 
 
 @solve.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (regular(rng, 3), rng.normal(size=3)), {}
     yield (regular(rng, 3), rng.normal(size=(3, 2))), {}
     yield (regular(rng, 2, 1, 3), rng.normal(size=(4, 3, 2))), {}
     yield (regular(rng, 2, 3), rng.normal(size=3)), {}
 
 
-def regular(rng, *shape):
+def regular(rng: np.random.Generator, *shape: Any) -> Any:
     """Matrices that are well away from singular ones; the last length counts twice."""
     n = shape[-1]
     return rng.normal(size=(*shape, n)) + 3.0 * np.eye(n)
@@ -206,19 +210,19 @@ def regular(rng, *shape):
     remedy=Remedy(outside="The matrix is singular, or nearly so: add a multiple of the identity"),
 )
 @matrices("Use pinv, or solve or lstsq for a right-hand side", oracle="numpy")
-def inv(a):
+def inv(a: Array) -> Any:
     """The inverse."""
     return np.linalg.inv(a)
 
 
 @inv.define_vjp
-def _inv_vjp(t, out, a):
+def _inv_vjp(t: Array, out: Array, a: Array) -> Any:
     h = adjoint(out)
     return (-(h @ t @ h),)
 
 
 @inv.define_jvp
-def _inv_jvp(dots, out, a):
+def _inv_jvp(dots: list[Array], out: Array, a: Array) -> Any:
     return -(out @ dots[0] @ out)
 
 
@@ -226,7 +230,7 @@ on_last_axes(inv, 2)
 
 
 @inv.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (regular(rng, 3),), {}
     yield (regular(rng, 2, 2),), {}
 
@@ -236,18 +240,18 @@ def _(rng):
 
 @facts(flops=flops.cubes(21.0))
 @matrices("Look for NaN or infinity in it", oracle="numpy")
-def pinv(a, *, rtol=None, hermitian=False):
+def pinv(a: Any, *, rtol: Any = None, hermitian: Any = False) -> Any:
     """The pseudoinverse; differentiable among matrices of the same rank.
 
     Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least squares problems
     whose variables separate", SIAM J. Numer. Anal. 10 (1973), 413-432.
     """
-    cutoff = () if rtol is None else (np.asarray(rtol),)
-    return np.linalg.pinv(finite(a), *cutoff, hermitian=hermitian)
+    cutoff: dict[str, Any] = {} if rtol is None else {"rcond": np.asarray(rtol)}
+    return np.linalg.pinv(finite(a), hermitian=hermitian, **cutoff)
 
 
 @pinv.compose
-def _(a, *, rtol=None, hermitian=False):
+def _(a: Array, *, rtol: float | None = None, hermitian: bool = False) -> Any:
     if not hermitian or np.ndim(rtol or 0.0):
         return NotImplemented
     w, v = np.linalg.eigh(a)
@@ -260,7 +264,7 @@ def _(a, *, rtol=None, hermitian=False):
 
 
 @pinv.define_vjp
-def _pinv_vjp(t, out, a, *, rtol=None, hermitian=False):
+def _pinv_vjp(t: Array, out: Array, a: Array, *, rtol: Any = None, hermitian: bool = False) -> Any:
     h, th = adjoint(out), adjoint(t)
     outside = th - a @ (out @ th)  # t^H, outside the range of a
     across = th - (th @ out) @ a
@@ -268,7 +272,9 @@ def _pinv_vjp(t, out, a, *, rtol=None, hermitian=False):
 
 
 @pinv.define_jvp
-def _pinv_jvp(dots, out, a, *, rtol=None, hermitian=False):
+def _pinv_jvp(
+    dots: list[Array], out: Array, a: Array, *, rtol: float | None = None, hermitian: bool = False
+) -> Any:
     h, dh = adjoint(out), adjoint(dots[0])
     outside = dh - (dh @ a) @ out
     across = dh - out @ (a @ dh)
@@ -279,25 +285,25 @@ on_last_axes(pinv, 2)
 
 
 @pinv.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(4, 2)),), {}
     yield (rng.normal(size=(2, 2, 3)),), {}
 
 
 @facts(flops=flops.cubes(4 / 3))
 @matrices("Look for NaN or infinity in it", oracle="numpy", discrete=True)
-def matrix_rank(a, *, tol=None, hermitian=False, rtol=None):
+def matrix_rank(a: Any, *, tol: Any = None, hermitian: Any = False, rtol: Any = None) -> Any:
     """How many singular values are larger than the tolerance; a whole number."""
     return np.linalg.matrix_rank(finite(a), tol, hermitian, rtol=rtol)
 
 
 @matrix_rank.batch
-def _matrix_rank_rows(args, batched, size, **params):
+def _matrix_rank_rows(args: Any, batched: Any, size: Size, **params: Any) -> Any:
     # A vector by itself has a rank, too; vectors in rows would be taken for a matrix.
     return matrix_rank(args[0], **params) if ndim_of(args[0]) > 2 else NotImplemented
 
 
 @matrix_rank.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2)) @ rng.normal(size=(2, 4)),), {}
     yield (rng.normal(size=(2, 2, 2)),), {}

@@ -7,6 +7,7 @@ the rest of NumPy's products are these three, numpy/matmul_einsum.py.
 from __future__ import annotations
 
 from string import ascii_letters
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +15,11 @@ from wengert._engine.kinds.batching import row_ranks
 from wengert._engine.kinds.contraction import contraction, strong_contract
 from wengert._engine.kinds.contraction_lowering import contract
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand, Size
 
-def _matmul_letters(m, n):
+
+def _matmul_letters(m: int, n: int) -> Any:
     batch = ascii_letters[26 : 26 + max(m, n) - 2]
     left = "k" if m == 1 else batch[len(batch) - (m - 2) :] + "ik"
     right = "k" if n == 1 else batch[len(batch) - (n - 2) :] + "kj"
@@ -23,24 +27,24 @@ def _matmul_letters(m, n):
 
 
 @contraction(_matmul_letters, ufunc=np.matmul, oracle="numpy", strict=True)
-def matmul(x, y):
+def matmul(x: Array, y: Array) -> Any:
     """The matrix product over the last two axes, earlier ones broadcast."""
 
 
 @matmul.batch
-def _matmul_rows(args, batched, size):
+def _matmul_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
     m, n = row_ranks(args, batched)
     fits = m == n >= 2 if all(batched) else _is_stack_of_rows(m, n, batched)
     return matmul(*args) if fits else NotImplemented
 
 
-def _is_stack_of_rows(m, n, batched):
+def _is_stack_of_rows(m: int, n: int, batched: list[bool]) -> Any:
     """Whether the rows on the left, side by side, are a matrix: one product for all of them."""
     return batched[0] and m == 1 and n in (1, 2)
 
 
 @matmul.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)), rng.normal(size=(3, 4))), {}
     yield (rng.normal(size=3), rng.normal(size=(2, 3, 4))), {}
     yield (rng.normal(size=(1, 2, 3)), rng.normal(size=(4, 1, 3, 2))), {}
@@ -48,7 +52,7 @@ def _(rng):
     yield (rng.normal(size=(2, 0)), rng.normal(size=(0, 3))), {}
 
 
-def _dot_letters(m, n):
+def _dot_letters(m: int, n: int) -> Any:
     if m == 0 or n == 0:
         return ascii_letters[:m], ascii_letters[:n], ascii_letters[: m or n]
     left = ascii_letters[: m - 1]
@@ -59,38 +63,38 @@ def _dot_letters(m, n):
 
 
 @contraction(_dot_letters, oracle="numpy", strict=True)
-def dot(x, y):
+def dot(x: Array, y: Operand) -> Any:
     """numpy.dot: the last axis of x with the last but one of y."""
     return np.dot(x, y)
 
 
 @dot.batch
-def _dot_rows(args, batched, size):
+def _dot_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
     m, n = row_ranks(args, batched)
     fits = m == n == 2 if all(batched) else _is_stack_of_rows(m, n, batched)
     return matmul(*args) if fits else NotImplemented
 
 
 @dot.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3)), rng.normal(size=(4, 3, 2))), {}
     yield (rng.normal(size=(2, 3)), rng.normal(size=3)), {}
     yield (rng.normal(), rng.normal(size=3)), {}
 
 
-def _by_loops(*operands, letters):
+def _by_loops(*operands: Any, letters: Any) -> Any:
     *ins, out = letters
     return np.einsum(f"{','.join(ins)}->{out}", *operands)
 
 
 @contraction(lambda *ndims, letters: letters, oracle=_by_loops)
-def einsum(*operands, letters):
+def einsum(*operands: Any, letters: tuple[str, ...]) -> Any:
     """The contraction given by one string of letters for each operand and one for the result."""
     return contract(*operands, letters=letters)
 
 
 @contraction(lambda *ndims, letters: letters, oracle=_by_loops)
-def strong_einsum(t, *others, letters):
+def strong_einsum(t: Array, *others: Any, letters: tuple[str, ...]) -> Any:
     """`einsum`, in which a zero of the first operand gives zero also beside infinity and NaN.
 
     What the derivative of a contraction is, where the cotangent can be zero because something was
@@ -102,8 +106,8 @@ def strong_einsum(t, *others, letters):
 
 @strong_einsum.examples
 @einsum.examples
-def _(rng):
-    def draw(*shapes):
+def _(rng: np.random.Generator) -> Any:
+    def draw(*shapes: Any):
         return tuple(rng.normal(size=s) for s in shapes)
 
     yield draw((2, 3, 4), (4, 3, 5)), {"letters": ("abc", "cbd", "ad")}

@@ -12,7 +12,7 @@ solved.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -24,6 +24,9 @@ from wengert._engine.kinds.batching import on_last_axes
 from ..shapes import reshape, transpose
 from .factorizations import TRANS, solve_triangular, triangle
 from .linear_solve import adjoint, matrices
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
 
 _HINT = "Use lstsq, or add a multiple of the identity, if it may be singular"
 _FLOATS = "fdFD"
@@ -37,7 +40,7 @@ def _routine(name: str, *arrays: Any) -> Any:
 
 
 @matrices(_HINT, oracle=lambda a: _packed_oracle(a))
-def lu_packed(a):
+def lu_packed(a: Array) -> Any:
     """The factors of square matrices, transposed, and LAPACK's exchanges of rows, from 1 on."""
     a = np.asarray(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.dtype.char not in _FLOATS:
@@ -54,11 +57,11 @@ lu_packed.effects = Effects(total=True)
 
 
 @lu_packed.spec
-def _(a: Any) -> Any:
+def _(a: Spec) -> Any:
     return Spec(a.shape, a.dtype), Spec(a.shape[:-1], np.dtype(np.int32))
 
 
-def _packed_oracle(a: Any) -> Any:
+def _packed_oracle(a: Array) -> Any:
     import scipy.linalg
 
     found = [scipy.linalg.lu_factor(x) for x in a.reshape(-1, *a.shape[-2:])]
@@ -72,7 +75,7 @@ def _triangles(packed: Any) -> tuple[Any, Any]:
     return triangle(both, True, strict=True), triangle(both, False)
 
 
-def _with_ones(low: Any) -> Any:
+def _with_ones(low: Array) -> Any:
     return low + np.eye(low.shape[-1], dtype=low.dtype)
 
 
@@ -94,7 +97,7 @@ def _order_oracle(pivots: Any) -> Any:
     discrete=True,
     oracle=lambda pivots: _order_oracle(pivots),
 )
-def _order(pivots):
+def _order(pivots: Array) -> Any:
     """The order of rows that LAPACK's exchanges lead to."""
     pivots = np.asarray(pivots)
     order = np.empty(pivots.shape, np.int64)
@@ -107,28 +110,28 @@ def _order(pivots):
 
 
 @_order.spec
-def _(pivots: Any) -> Any:
+def _(pivots: Spec) -> Any:
     return Spec(pivots.shape, np.dtype(np.int64))
 
 
 @_order.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (np.array([2, 3, 3], np.int32),), {}
 
 
 on_last_axes(_order, 1)
 
 
-def _rows(x: Any, order: Any) -> Any:
+def _rows(x: Array, order: Array) -> Any:
     return np.take_along_axis(x, order[..., None], axis=-2)
 
 
-def _back(order: Any) -> Any:
+def _back(order: Array) -> Any:
     return np.argsort(order, axis=-1)
 
 
 @lu_packed.define_vjp
-def _lu_packed_vjp(t, out, a):
+def _lu_packed_vjp(t: tuple[Array | None, ...], out: tuple[Array, ...], a: Array) -> Any:
     (low, up), order = _triangles(out[0]), _order(out[1])
     t_low, t_up = _triangles(t[0])
     low = _with_ones(low)
@@ -139,7 +142,7 @@ def _lu_packed_vjp(t, out, a):
 
 
 @lu_packed.define_jvp
-def _lu_packed_jvp(dots, out, a):
+def _lu_packed_jvp(dots: list[Array], out: tuple[Array, ...], a: Array) -> Any:
     (low, up), order = _triangles(out[0]), _order(out[1])
     low = _with_ones(low)
     f = solve_triangular(low, _rows(dots[0], order), lower=True)
@@ -152,7 +155,7 @@ on_last_axes(lu_packed, 2)
 
 
 @lu_packed.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 3)) + np.diag([3.0, 0.0, 3.0]),), {}
     yield (rng.normal(size=(2, 3, 3)),), {}
     yield (rng.normal(size=(2, 2)) + 1j * rng.normal(size=(2, 2)),), {}
@@ -162,7 +165,7 @@ def _(rng):
 
 
 @matrices(_HINT, oracle=lambda *args, **how: _solve_oracle(*args, **how))
-def solve_packed(packed, pivots, b, *, trans=0):
+def solve_packed(packed: Array, pivots: Array, b: Array, *, trans: int = 0) -> Any:
     """x with op(a) @ x = b for matrices b; op: none, transpose, adjoint (0, 1, 2)."""
     packed, pivots, b = np.asarray(packed), np.asarray(pivots), np.asarray(b)
     if np.any(np.diagonal(packed, axis1=-2, axis2=-1) == 0):
@@ -180,21 +183,21 @@ def solve_packed(packed, pivots, b, *, trans=0):
 
 
 @solve_packed.spec
-def _(packed: Any, pivots: Any, b: Any, trans: Any = 0) -> Any:
+def _(packed: Spec, pivots: Spec, b: Spec, trans: int = 0) -> Any:
     from wengert._engine.core.symbolic import constraints
 
     batch = constraints.broadcast(packed.shape[:-2], b.shape[:-2])
     return Spec((*batch, *b.shape[-2:]), np.result_type(packed.dtype, b.dtype))
 
 
-def _solve_oracle(packed: Any, pivots: Any, b: Any, trans: Any = 0) -> Any:
+def _solve_oracle(packed: Any, pivots: Any, b: Array, trans: Any = 0) -> Any:
     low, up = np.tril(packed.mT, -1) + np.eye(packed.shape[-1]), np.triu(packed.mT)
     order = np.argsort(_order.run(pivots), axis=-1)
     a = np.take_along_axis(low @ up, order[..., None], axis=-2)
     return np.linalg.solve([a, a.mT, np.conj(a.mT)][TRANS[trans]], b)
 
 
-def _with_adjoint(packed: Any, pivots: Any, t: Any, trans: int) -> Any:
+def _with_adjoint(packed: Array, pivots: Array, t: Array, trans: int) -> Any:
     """The solution with the adjoint of op(a)."""
     if trans == 1 and packed.dtype.kind == "c":
         return np.conjugate(solve_packed(packed, pivots, np.conjugate(t)))
@@ -202,7 +205,9 @@ def _with_adjoint(packed: Any, pivots: Any, t: Any, trans: int) -> Any:
 
 
 @solve_packed.define_vjp
-def _solve_packed_vjp(t, out, packed, pivots, b, *, trans=0):
+def _solve_packed_vjp(
+    t: Array, out: Array, packed: Array, pivots: Array, b: Array, *, trans: int = 0
+) -> Any:
     trans = TRANS[trans]
     b_bar = _with_adjoint(packed, pivots, t, trans)
     a_bar = -(b_bar @ adjoint(out))
@@ -214,7 +219,9 @@ def _solve_packed_vjp(t, out, packed, pivots, b, *, trans=0):
 
 
 @solve_packed.define_jvp
-def _solve_packed_jvp(dots, out, packed, pivots, b, *, trans=0):
+def _solve_packed_jvp(
+    dots: Any, out: Array, packed: Any, pivots: Any, b: Array, *, trans: Any = 0
+) -> Any:
     packed_dot, _, right = dots
     if packed_dot is not None:
         (low, up), (low_dot, up_dot) = _triangles(packed), _triangles(packed_dot)
@@ -225,7 +232,7 @@ def _solve_packed_jvp(dots, out, packed, pivots, b, *, trans=0):
 
 
 @solve_packed.batch
-def _solve_packed_rows(args, batched, size, *, trans=0):
+def _solve_packed_rows(args: Any, batched: Any, size: Size, *, trans: Any = 0) -> Any:
     packed, pivots, b = args
     if batched[0] or batched[1] or packed.ndim > 2 or b.ndim != 3:
         return NotImplemented
@@ -236,7 +243,7 @@ def _solve_packed_rows(args, batched, size, *, trans=0):
 
 
 @solve_packed.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     a, b = rng.normal(size=(3, 3)) + np.diag([3.0, 0.0, 3.0]), rng.normal(size=(3, 2))
     complex_a = a + 1j * rng.normal(size=(3, 3))
     for trans in (0, 1, 2):

@@ -12,7 +12,7 @@ some matrix norms", Linear Algebra Appl. 170 (1992), 33-45).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.linalg import LinAlgError
@@ -21,6 +21,9 @@ from wengert._engine.kinds.batching import on_last_axes
 
 from .check import accepted
 from .linear_solve import adjoint, finite, hermitian, matrices, solve
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 RANK = "The unitary factor of a matrix that has not full rank has no derivative"
 
@@ -41,7 +44,7 @@ def _by_kronecker(p: Any, q: Any) -> Any:
     oracle=_by_kronecker,
     prepare=lambda p, q: (hermitian(p), q),
 )
-def lyapunov(p, q):
+def lyapunov(p: Array, q: Array) -> Any:
     """x with p @ x + x @ p = q, for Hermitian p."""
     v, sums, fits = _sums(finite(p))
     if not np.all(fits):
@@ -49,7 +52,7 @@ def lyapunov(p, q):
     return v @ ((adjoint(v) @ q @ v) / sums) @ adjoint(v)
 
 
-def _sums(p: Any) -> Any:
+def _sums(p: Array) -> Any:
     """Eigenvectors, the sums of two eigenvalues, and whether these are not zero."""
     w, v = np.linalg.eigh(p)
     sums = w[..., :, None] + w[..., None, :]
@@ -58,13 +61,13 @@ def _sums(p: Any) -> Any:
 
 
 @lyapunov.compose
-def _(p, q):
+def _(p: Any, q: Any) -> Any:
     v, sums, fits = _sums(p)
     return v @ ((adjoint(v) @ q @ v) / accepted(sums, fits)) @ adjoint(v)
 
 
 @lyapunov.define_vjp
-def _lyapunov_vjp(t, out, p, q):
+def _lyapunov_vjp(t: Array, out: Array, p: Any, q: Any) -> Any:
     z = lyapunov(p, t)
     moved = z @ adjoint(out)
     across = adjoint(out) @ z
@@ -72,7 +75,7 @@ def _lyapunov_vjp(t, out, p, q):
 
 
 @lyapunov.define_jvp
-def _lyapunov_jvp(dots, out, p, q):
+def _lyapunov_jvp(dots: Any, out: Array, p: Any, q: Any) -> Any:
     p_dot, right = dots
     if p_dot is not None:
         p_dot = hermitian(p_dot)
@@ -85,14 +88,14 @@ on_last_axes(lyapunov, 2)
 
 
 @lyapunov.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (hermitian(rng.normal(size=(2, 2))) + 4.0 * np.eye(2), rng.normal(size=(2, 2))), {}
 
 
 # ---- the unitary factor ------------------------------------------------------------------------
 
 
-def _by_newton(a: Any) -> Any:
+def _by_newton(a: Array) -> Any:
     """N. J. Higham's iteration: the mean of a matrix and the adjoint of its inverse."""
     if a.shape[-1] > a.shape[-2]:
         return adjoint(_by_newton(adjoint(a)))
@@ -102,7 +105,7 @@ def _by_newton(a: Any) -> Any:
     return q @ u
 
 
-def _by_singular_values(a: Any) -> Any:
+def _by_singular_values(a: Array) -> Any:
     u, s, vh = np.linalg.svd(a, full_matrices=False)
     largest = np.max(s, axis=-1, keepdims=True, initial=0.0)
     kept = s > np.finfo(s.dtype).eps * max(a.shape[-2:]) * largest
@@ -110,7 +113,7 @@ def _by_singular_values(a: Any) -> Any:
 
 
 @matrices(RANK, oracle=_by_newton)
-def polar_factor(a):
+def polar_factor(a: Array) -> Any:
     """U @ adjoint(V) of the singular value decomposition.
 
     Singular values that are zero but for rounding count as zero, and their vectors are left out.
@@ -129,7 +132,7 @@ def _moved(x: Any, u: Any, a: Any) -> Any:
     return u @ turn + adjoint(solve(p, adjoint(x - u @ inside)))
 
 
-def _along(x: Any, u: Any, a: Any) -> Any:
+def _along(x: Array, u: Array, a: Array) -> Any:
     rows, columns = a.shape[-2:]
     if rows is not columns and columns > rows:
         return adjoint(_moved(adjoint(x), adjoint(u), adjoint(a)))
@@ -137,12 +140,12 @@ def _along(x: Any, u: Any, a: Any) -> Any:
 
 
 @polar_factor.define_vjp
-def _polar_factor_vjp(t, out, a):
+def _polar_factor_vjp(t: Array, out: Array, a: Array) -> Any:
     return (_along(t, out, a),)
 
 
 @polar_factor.define_jvp
-def _polar_factor_jvp(dots, out, a):
+def _polar_factor_jvp(dots: list[Array], out: Array, a: Array) -> Any:
     return _along(dots[0], out, a)
 
 
@@ -150,7 +153,7 @@ on_last_axes(polar_factor, 2)
 
 
 @polar_factor.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2)),), {}
     yield (rng.normal(size=(2, 3)),), {}
     yield (rng.normal(size=(2, 2, 2)),), {}
@@ -159,7 +162,7 @@ def _(rng):
 @matrices(
     "Look for NaN or infinity in it", oracle=lambda a: np.linalg.norm(a, "nuc", axis=(-2, -1))
 )
-def nuclear_norm(a):
+def nuclear_norm(a: Array) -> Any:
     """The sum of the singular values.
 
     The derivative is the unitary factor; where singular values are zero, the subgradient of least
@@ -172,12 +175,12 @@ nuclear_norm.compose(lambda a: np.sum(np.linalg.svd(a, compute_uv=False), axis=-
 
 
 @nuclear_norm.define_vjp
-def _nuclear_norm_vjp(t, out, a):
+def _nuclear_norm_vjp(t: Array, out: Array, a: Array) -> Any:
     return (t[..., None, None] * polar_factor(a),)
 
 
 @nuclear_norm.define_jvp
-def _nuclear_norm_jvp(dots, out, a):
+def _nuclear_norm_jvp(dots: list[Array], out: Array, a: Array) -> Any:
     u = polar_factor(a)
     if a.dtype.kind == "c":
         return np.sum((np.conjugate(u) * dots[0]).real, axis=(-2, -1))
@@ -188,6 +191,6 @@ on_last_axes(nuclear_norm, 2)
 
 
 @nuclear_norm.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2)),), {}
     yield (rng.normal(size=(2, 2, 3)),), {}

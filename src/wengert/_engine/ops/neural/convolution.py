@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,15 +45,23 @@ from .sliding_windows import (
     windows_of,
 )
 
+if TYPE_CHECKING:
+    from wengert._engine.kinds.opaque import Opaque
+
 _AT_ONCE = 1 << 22  # bytes of windows that are copied at once
 
 
-def frame_of(kernel: Sequence[int], stride: Any, padding: Any, dilation: Any) -> Frame:
+def frame_of(
+    kernel: Sequence[int],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...],
+) -> Frame:
     """The windows of a kernel."""
     return Frame(tuple(kernel), tuple(stride), tuple(padding), tuple(dilation))
 
 
-def _conj(x: Any) -> Any:
+def _conj(x: Array) -> Any:
     return np.conjugate(x) if x.dtype.kind == "c" else x
 
 
@@ -78,7 +86,7 @@ def _columns(x: Array, frame: Frame, groups: int) -> Array:
 # ---- the value ---------------------------------------------------------------------------------
 
 
-def _plainly(x, w, *, stride, padding, dilation, groups):
+def _plainly(x: Array, w: Any, *, stride: Any, padding: Any, dilation: Any, groups: Any) -> Any:
     """One output at a time."""
     x, w = np.asarray(x), np.asarray(w)
     frame = frame_of(w.shape[2:], stride, padding, dilation)
@@ -98,7 +106,15 @@ def _plainly(x, w, *, stride, padding, dilation, groups):
 
 @facts(flops=flops.convolution)
 @opaque(trusted=True, oracle=_plainly)
-def convolution(x, w, *, stride, padding, dilation, groups):
+def convolution(
+    x: Array,
+    w: Array,
+    *,
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> Any:
     """y[n, o, i] = sum w[o, c, j] x[n, c, i stride + j dilation - low], in groups of channels."""
     frame = frame_of(w.shape[2:], stride, padding, dilation)
     counts = counts_of(x.shape[2:], frame, "input")
@@ -114,7 +130,7 @@ def convolution(x, w, *, stride, padding, dilation, groups):
 
 
 @convolution.define_vjp
-def _convolution_vjp(t, out, x, w, **params):
+def _convolution_vjp(t: Array, out: Array, x: Array, w: Array, **params: Any) -> Any:
     return (
         convolution_input(t, _conj(w), size=tuple(x.shape[2:]), **params),
         convolution_weight(_conj(x), t, kernel=tuple(w.shape[2:]), **params),
@@ -124,7 +140,9 @@ def _convolution_vjp(t, out, x, w, **params):
 # ---- its adjoints ------------------------------------------------------------------------------
 
 
-def _input_plainly(y, w, *, size, stride, padding, dilation, groups):
+def _input_plainly(
+    y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Any:
     """What is put into each element of y goes to the elements of x that it was made of."""
     y, w = np.asarray(y), np.asarray(w)
     each, outputs = w.shape[1], w.shape[0] // groups
@@ -142,7 +160,9 @@ def _input_plainly(y, w, *, size, stride, padding, dilation, groups):
 
 @facts(flops=flops.convolution_input)
 @opaque(trusted=True, oracle=_input_plainly)
-def convolution_input(y, w, *, size, stride, padding, dilation, groups):
+def convolution_input(
+    y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Any:
     """The adjoint of `convolution` by x, which has axes of lengths `size`."""
     frame = frame_of(w.shape[2:], stride, padding, dilation)
     n, counts = y.shape[0], y.shape[2:]
@@ -156,7 +176,7 @@ def convolution_input(y, w, *, size, stride, padding, dilation, groups):
         rows = y[part].reshape(-1, groups, outputs // groups, prod(counts))
         columns = np.matmul(matrix, rows).reshape(len(rows), channels, *w.shape[2:], *counts)
 
-        def tap_of(tap, columns=columns):
+        def tap_of(tap: Any, columns: Any = columns) -> Any:
             return columns[(slice(None), slice(None), *tap)]
 
         x[part] = added_windows(tap_of, size, frame, (len(rows), channels), x.dtype)
@@ -164,14 +184,18 @@ def convolution_input(y, w, *, size, stride, padding, dilation, groups):
 
 
 @convolution_input.define_vjp
-def _convolution_input_vjp(t, out, y, w, *, size, **params):
+def _convolution_input_vjp(
+    t: Array, out: Array, y: Array, w: Array, *, size: tuple[int, ...], **params: Any
+) -> Any:
     return (
         convolution(t, _conj(w), **params),
         convolution_weight(t, _conj(y), kernel=tuple(w.shape[2:]), **params),
     )
 
 
-def _weight_plainly(x, y, *, kernel, stride, padding, dilation, groups):
+def _weight_plainly(
+    x: Array, y: Array, *, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: Any
+) -> Any:
     """Each weight is the product of x and y over the places where it stands between them."""
     x, y = np.asarray(x), np.asarray(y)
     each, outputs = x.shape[1] // groups, y.shape[1] // groups
@@ -189,7 +213,16 @@ def _weight_plainly(x, y, *, kernel, stride, padding, dilation, groups):
 
 @facts(flops=flops.convolution_weight)
 @opaque(trusted=True, oracle=_weight_plainly)
-def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
+def convolution_weight(
+    x: Array,
+    y: Array,
+    *,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...],
+    groups: int,
+) -> Any:
     """The adjoint of `convolution` by w, whose kernels have the shape `kernel`."""
     frame = frame_of(kernel, stride, padding, dilation)
     n, counts, outputs = x.shape[0], y.shape[2:], y.shape[1]
@@ -208,7 +241,9 @@ def convolution_weight(x, y, *, kernel, stride, padding, dilation, groups):
 
 
 @convolution_weight.define_vjp
-def _convolution_weight_vjp(t, out, x, y, *, kernel, **params):
+def _convolution_weight_vjp(
+    t: Array, out: Array, x: Array, y: Array, *, kernel: tuple[int, ...], **params: Any
+) -> Any:
     return (
         convolution_input(_conj(y), t, size=tuple(x.shape[2:]), **params),
         convolution(_conj(x), t, **params),
@@ -230,7 +265,7 @@ def _check_counts(lengths: Sequence[Any], frame: Frame, counts: Sequence[Any]) -
         )
 
 
-def _check_channels(channels: Any, outputs: Any, each: Any, groups: int) -> None:
+def _check_channels(channels: int, outputs: int, each: int, groups: int) -> None:
     require_equal(channels, each * groups, f"channels of the input, in {groups} groups")
     if isinstance(outputs, int) and outputs % groups:
         raise ValueError(f"{outputs} output channels cannot be {groups} groups of one size")
@@ -244,7 +279,7 @@ def _(x: Spec, w: Spec, *, groups: int, **params: Any) -> Spec:
 
 
 @convolution_input.spec
-def _(y: Spec, w: Spec, *, size: Any, groups: int, **params: Any) -> Spec:
+def _(y: Spec, w: Spec, *, size: tuple[int, ...], groups: int, **params: Any) -> Spec:
     require_equal(y.shape[1], w.shape[0], "output channels")
     _check_counts(size, frame_of(w.shape[2:], **params), y.shape[2:])
     shape = (y.shape[0], w.shape[1] * groups, *size)
@@ -252,7 +287,7 @@ def _(y: Spec, w: Spec, *, size: Any, groups: int, **params: Any) -> Spec:
 
 
 @convolution_weight.spec
-def _(x: Spec, y: Spec, *, kernel: Any, groups: int, **params: Any) -> Spec:
+def _(x: Spec, y: Spec, *, kernel: tuple[int, ...], groups: int, **params: Any) -> Spec:
     require_equal(x.shape[0], y.shape[0], "samples")
     _check_channels(x.shape[1], y.shape[1], x.shape[1] // groups, groups)
     _check_counts(x.shape[2:], frame_of(kernel, **params), y.shape[2:])
@@ -267,13 +302,15 @@ def _bilinear(op: Any, roles: str) -> None:
     """
 
     @op.define_jvp
-    def jvp(dots, out, a, b, **params):
+    def jvp(dots: list[Array | None], out: Array, a: Array, b: Array, **params: Any) -> Any:
         parts = [op(dots[0], b, **params)] if dots[0] is not None else []
         parts += [op(a, dots[1], **params)] if dots[1] is not None else []
         return parts[0] if len(parts) == 1 else parts[0] + parts[1]
 
     @op.batch
-    def rows(args, batched, count, /, *, groups, **params):
+    def rows(
+        args: list[Array], batched: list[bool], count: int, /, *, groups: int, **params: Any
+    ) -> Any:
         return _batched(op, roles, args, batched, count, groups, params)
 
 
@@ -288,7 +325,13 @@ _MERGED = {
 
 
 def _batched(
-    op: Any, roles: str, args: Any, batched: Any, size: Any, groups: int, params: dict[str, Any]
+    op: Opaque,
+    roles: str,
+    args: list[Array],
+    batched: list[bool],
+    size: int,
+    groups: int,
+    params: dict[str, Any],
 ) -> Any:
     """Rows become samples, output channels, input channels, or groups."""
     with_rows = {r for r, b in zip(roles, batched, strict=False) if b} | {roles[2]}
@@ -319,13 +362,13 @@ _TWO: dict[str, Any] = {
 
 
 @convolution.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2, 4)), rng.normal(size=(2, 1, 2))), _ONE
     yield (rng.normal(size=(1, 2, 2, 3)), rng.normal(size=(1, 2, 2, 1))), _TWO
 
 
 @convolution_input.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2, 2)), rng.normal(size=(2, 1, 2))), {"size": (4,), **_ONE}
     yield (
         (rng.normal(size=(1, 1, 3, 2)), rng.normal(size=(1, 2, 2, 1))),
@@ -334,7 +377,7 @@ def _(rng):
 
 
 @convolution_weight.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2, 4)), rng.normal(size=(3, 2, 2))), {"kernel": (2,), **_ONE}
     yield (
         (rng.normal(size=(1, 2, 2, 3)), rng.normal(size=(1, 1, 3, 2))),

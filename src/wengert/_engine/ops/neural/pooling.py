@@ -29,7 +29,12 @@ from wengert._engine.kinds.opaque import opaque
 from .sliding_windows import Array, Frame, added_windows, counts_of, padded, windows_of
 
 
-def _framed(window: Any, stride: Any, padding: Any, dilation: Any = None) -> Frame:
+def _framed(
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...] | None = None,
+) -> Frame:
     ones = (1,) * len(window)
     return Frame(tuple(window), tuple(stride), tuple(padding), tuple(dilation or ones))
 
@@ -37,14 +42,16 @@ def _framed(window: Any, stride: Any, padding: Any, dilation: Any = None) -> Fra
 # ---- sums --------------------------------------------------------------------------------------
 
 
-def _sum_plainly(x, *, window, stride, padding):
+def _sum_plainly(x: Array, *, window: Any, stride: Any, padding: Any) -> Any:
     frame = _framed(window, stride, padding)
     x, k = padded(np.asarray(x), frame.padding), len(window)
     return windows_of(x, frame).sum(axis=tuple(range(-k, 0)))
 
 
 @linear(oracle=_sum_plainly)
-def sum_pool(x, *, window, stride, padding):
+def sum_pool(
+    x: Array, *, window: tuple[int, ...], stride: tuple[int, ...], padding: tuple[Any, ...]
+) -> Any:
     """Sums over windows of the last axes, zeros around them."""
     frame = _framed(window, stride, padding)
     x, k = np.asarray(x), len(window)
@@ -56,10 +63,10 @@ def sum_pool(x, *, window, stride, padding):
     return out
 
 
-def _sum_adjoint_plainly(y, *, size, window, stride, padding):
+def _sum_adjoint_plainly(y: Any, *, size: Any, window: Any, stride: Any, padding: Any) -> Any:
     y = np.asarray(y)
     k = len(size)
-    x = np.zeros((*y.shape[: y.ndim - k], *size), y.dtype)
+    x: Any = np.zeros((*y.shape[: y.ndim - k], *size), y.dtype)
     for place in np.ndindex(*y.shape[y.ndim - k :]):
         at = [
             slice(max(i * s - low, 0), max(i * s - low + w, 0))
@@ -70,7 +77,14 @@ def _sum_adjoint_plainly(y, *, size, window, stride, padding):
 
 
 @linear(oracle=_sum_adjoint_plainly)
-def sum_pool_adjoint(y, *, size, window, stride, padding):
+def sum_pool_adjoint(
+    y: Array,
+    *,
+    size: tuple[int, ...],
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+) -> Any:
     """The transpose of `sum_pool`: each element goes to all those of its window."""
     frame = _framed(window, stride, padding)
     y = np.asarray(y)
@@ -78,20 +92,20 @@ def sum_pool_adjoint(y, *, size, window, stride, padding):
 
 
 @sum_pool.transpose
-def _(t, x, *, window, **params):
+def _(t: Array, x: Array, *, window: tuple[int, ...], **params: Any) -> Any:
     size = tuple(x.shape[x.ndim - len(window) :])
     return sum_pool_adjoint(t, size=size, window=window, **params)
 
 
 @sum_pool_adjoint.transpose
-def _(t, y, *, size, **params):
+def _(t: Array, y: Array, *, size: tuple[int, ...], **params: Any) -> Any:
     return sum_pool(t, **params)
 
 
 # ---- the largest -------------------------------------------------------------------------------
 
 
-def _lowest(dtype: Any) -> Any:
+def _lowest(dtype: np.dtype[Any]) -> Any:
     if dtype.kind == "f":
         return -np.inf
     return False if dtype.kind == "b" else np.iinfo(dtype).min
@@ -146,7 +160,7 @@ def _inside(x: Array, frame: Frame) -> Array:
     return np.where(best == _lowest(x.dtype), first, which)
 
 
-def _max_plainly(x, *, window, stride, padding, dilation):
+def _max_plainly(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     frame = _framed(window, stride, padding, dilation)
     x, k = np.asarray(x), len(window)
     x = padded(x, frame.padding, _lowest(x.dtype))
@@ -154,7 +168,14 @@ def _max_plainly(x, *, window, stride, padding, dilation):
 
 
 @opaque(trusted=True, oracle=_max_plainly)
-def max_pool(x, *, window, stride, padding, dilation):
+def max_pool(
+    x: Array,
+    *,
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...],
+) -> Any:
     """The largest elements of windows of the last axes; padding is never one of them."""
     frame = _framed(window, stride, padding, dilation)
     x, k = np.asarray(x), len(window)
@@ -167,7 +188,7 @@ def max_pool(x, *, window, stride, padding, dilation):
     return out
 
 
-def _indices_plainly(x, *, window, stride, padding, dilation):
+def _indices_plainly(x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     x, k = np.asarray(x), len(window)
     frame = _framed(window, stride, padding, dilation)
     lengths = x.shape[x.ndim - k :]
@@ -184,22 +205,31 @@ def _indices_plainly(x, *, window, stride, padding, dilation):
 
 
 @opaque(trusted=True, discrete=True, oracle=_indices_plainly)
-def max_pool_indices(x, *, window, stride, padding, dilation):
+def max_pool_indices(
+    x: Array,
+    *,
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...],
+) -> Any:
     """Where the largest elements of windows stand, counted along all spatial axes together."""
     return _positions(np.asarray(x), _framed(window, stride, padding, dilation))
 
 
 @max_pool.define_vjp
-def _max_pool_vjp(t, out, x, **params):
+def _max_pool_vjp(t: Array, out: Array, x: Array, **params: Any) -> Any:
     return (max_pool_adjoint(t, x, **params),)
 
 
 @max_pool.define_jvp
-def _max_pool_jvp(dots, out, x, **params):
+def _max_pool_jvp(dots: list[Array], out: Array, x: Array, **params: Any) -> Any:
     return max_pool_tangent(dots[0], x, **params)
 
 
-def _tangent_plainly(v, x, *, window, stride, padding, dilation):
+def _tangent_plainly(
+    v: Array, x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any
+) -> Any:
     v, k = np.asarray(v), len(window)
     positions = _positions(np.asarray(x), _framed(window, stride, padding, dilation))
     lead = v.shape[: v.ndim - k]
@@ -210,7 +240,15 @@ def _tangent_plainly(v, x, *, window, stride, padding, dilation):
 
 
 @linear(oracle=_tangent_plainly)
-def max_pool_tangent(v, x, *, window, stride, padding, dilation):
+def max_pool_tangent(
+    v: Array,
+    x: Array,
+    *,
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...],
+) -> Any:
     """The elements of v that stand where those of x are the largest of their windows."""
     v, x = np.asarray(v), np.asarray(x)
     frame = _framed(window, stride, padding, dilation)
@@ -222,7 +260,9 @@ def max_pool_tangent(v, x, *, window, stride, padding, dilation):
     return out
 
 
-def _adjoint_plainly(t, x, *, window, stride, padding, dilation):
+def _adjoint_plainly(
+    t: Array, x: Array, *, window: Any, stride: Any, padding: Any, dilation: Any
+) -> Any:
     t, x, k = np.asarray(t), np.asarray(x), len(window)
     positions = _positions(x, _framed(window, stride, padding, dilation))
     out = np.zeros(x.shape, t.dtype)
@@ -233,7 +273,15 @@ def _adjoint_plainly(t, x, *, window, stride, padding, dilation):
 
 
 @linear(oracle=_adjoint_plainly)
-def max_pool_adjoint(t, x, *, window, stride, padding, dilation):
+def max_pool_adjoint(
+    t: Array,
+    x: Array,
+    *,
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...],
+) -> Any:
     """Each element of t is added where x is the largest of its window."""
     t, x = np.asarray(t), np.asarray(x)
     frame = _framed(window, stride, padding, dilation)
@@ -247,12 +295,12 @@ def max_pool_adjoint(t, x, *, window, stride, padding, dilation):
 
 
 @max_pool_tangent.transpose
-def _(t, v, x, **params):
+def _(t: Array, v: Array, x: Array, **params: Any) -> Any:
     return max_pool_adjoint(t, x, **params)
 
 
 @max_pool_adjoint.transpose
-def _(t, y, x, **params):
+def _(t: Array, y: Array, x: Array, **params: Any) -> Any:
     return max_pool_tangent(t, x, **params)
 
 
@@ -260,7 +308,11 @@ def _(t, y, x, **params):
 
 
 def _pooled(
-    x: Spec, window: Any, stride: Any, padding: Any, dilation: Any = None
+    x: Spec,
+    window: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[Any, ...],
+    dilation: tuple[int, ...] | None = None,
 ) -> tuple[Any, ...]:
     lead = x.ndim - len(window)
     frame = _framed(window, stride, padding, dilation)
@@ -273,7 +325,7 @@ def _(x: Spec, **params: Any) -> Spec:
 
 
 @sum_pool_adjoint.spec
-def _(y: Spec, *, size: Any, **params: Any) -> Spec:
+def _(y: Spec, *, size: tuple[int, ...], **params: Any) -> Spec:
     out = Spec((*y.shape[: y.ndim - len(size)], *size), y.dtype)
     for have, want in zip(y.shape, _pooled(out, **params), strict=True):
         require_equal(have, want, "places of a pooling")
@@ -306,7 +358,7 @@ def _of_lines(op: Any) -> None:
     """What comes before the spatial axes is treated alike: rows are one axis more."""
 
     @op.batch
-    def rows(args, batched, count, /, **params):
+    def rows(args: list[Array], batched: list[bool], count: int, /, **params: Any) -> Any:
         return op(*[fronted(a, b, count) for a, b in zip(args, batched, strict=True)], **params)
 
 
@@ -331,29 +383,29 @@ _LINE: dict[str, Any] = {"window": (2,), "stride": (2,), "padding": ((0, 0),)}
 
 
 @sum_pool.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3, 4)),), _SUMS
     yield (rng.normal(size=(1, 2, 5)),), _LINE
 
 
 @sum_pool_adjoint.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(5, 3, 2)),), {"size": (3, 4), **_SUMS}
     yield (rng.normal(size=(1, 2, 2)),), {"size": (5,), **_LINE}
 
 
 @max_pool.examples
 @max_pool_indices.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(2, 3, 4)),), _MOST
     yield (rng.normal(size=(1, 2, 5)),), {**_LINE, "dilation": (1,)}
 
 
 @max_pool_tangent.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2, 2)), rng.normal(size=(3, 2, 2))), _FEW
 
 
 @max_pool_adjoint.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 2, 1)), rng.normal(size=(3, 2, 2))), _FEW

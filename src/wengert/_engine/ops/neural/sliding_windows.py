@@ -19,7 +19,7 @@ poolings (ops/neural/pooling.py) are sums over these; what they have in common i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -91,7 +91,7 @@ def counts_of(lengths: Sequence[Any], frame: Frame, what: str) -> tuple[Any, ...
     return tuple(found)
 
 
-def padded(x: Array, padding: Pairs, value: Any = 0) -> Array:
+def padded(x: Array, padding: Pairs, value: float = 0) -> Array:
     """`x` with elements around its last axes; what is less than none is cut off."""
     if not any(map(any, padding)):
         return x
@@ -137,7 +137,13 @@ def windows_of(x: Array, frame: Frame) -> Array:
     )
 
 
-def added_windows(parts: Any, lengths: Sequence[int], frame: Frame, lead: Any, dtype: Any) -> Array:
+def added_windows(
+    parts: Callable[..., Any],
+    lengths: Sequence[int],
+    frame: Frame,
+    lead: tuple[int, ...],
+    dtype: np.dtype[Any],
+) -> Array:
     """The transpose of `windows_of`, padding cut off: `parts[tap]` is added where that tap was."""
     room = [n + low + high for n, (low, high) in zip(lengths, frame.padding, strict=True)]
     out = np.zeros((*lead, *room), dtype)
@@ -150,7 +156,7 @@ def added_windows(parts: Any, lengths: Sequence[int], frame: Frame, lead: Any, d
 # ---- rows of vmap ------------------------------------------------------------------------------
 
 
-def merged(x: Any, axis: int, inner: int = 1) -> Any:
+def merged(x: Array, axis: int, inner: int = 1) -> Any:
     """Rows, the first axis, brought into axis `axis` of a row, behind `inner` parts of that."""
     rows, *lengths = shape_of(x)
     n = lengths[axis]
@@ -161,7 +167,7 @@ def merged(x: Any, axis: int, inner: int = 1) -> Any:
     return lookup("reshape")(x, shape=(*lengths[:axis], rows * n, *lengths[axis + 1 :]))
 
 
-def split(x: Any, rows: Any, axis: int, inner: int = 1) -> Any:
+def split(x: Array, rows: int, axis: int, inner: int = 1) -> Any:
     """The reverse of `merged`."""
     lengths = list(shape_of(x))
     n = _quotient(lengths[axis], rows)

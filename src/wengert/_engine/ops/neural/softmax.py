@@ -9,7 +9,7 @@ The axis is one, or a tuple of several.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,23 +17,26 @@ from wengert._engine.kinds.batching import along
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.kinds.shape_rules import of_elements
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
 # ---- the logarithm -----------------------------------------------------------------------------
 
 
-def _log_softmax_vjp(t: Any, out: Any, x: Any, *, axis: Any) -> Any:
+def _log_softmax_vjp(t: Array, out: Array, x: Array, *, axis: int) -> Any:
     return (t - np.exp(out) * np.sum(t, axis=axis, keepdims=True),)
 
 
-def _log_softmax_jvp(dots: Any, out: Any, x: Any, *, axis: Any) -> Any:
+def _log_softmax_jvp(dots: list[Array], out: Array, x: Array, *, axis: int) -> Any:
     return dots[0] - np.sum(np.exp(out) * dots[0], axis=axis, keepdims=True)
 
 
-def _log_softmax_plainly(x: Any, *, axis: Any) -> Any:
+def _log_softmax_plainly(x: Array, *, axis: int) -> Any:
     return x - np.logaddexp.reduce(x, axis=axis, keepdims=True)
 
 
 @opaque(vjp=_log_softmax_vjp, jvp=_log_softmax_jvp, oracle=_log_softmax_plainly, trusted=True)
-def log_softmax(x, *, axis):
+def log_softmax(x: Array, *, axis: int) -> Any:
     """The logarithms of the softmax along an axis, without overflow or log(0)."""
     x = np.asarray(x)
     if x.dtype.kind != "f":
@@ -44,7 +47,7 @@ def log_softmax(x, *, axis):
 
 
 @log_softmax.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 4)),), {"axis": -1}
     yield (rng.normal(size=(2, 3, 2)) * 30,), {"axis": 1}
     yield (rng.normal(size=5),), {"axis": 0}
@@ -53,20 +56,20 @@ def _(rng):
 # ---- the shares --------------------------------------------------------------------------------
 
 
-def _softmax_vjp(t: Any, out: Any, x: Any, *, axis: Any) -> Any:
+def _softmax_vjp(t: Array, out: Array, x: Array, *, axis: int | tuple[int, ...]) -> Any:
     return (out * (t - np.sum(t * out, axis=axis, keepdims=True)),)
 
 
-def _softmax_jvp(dots: Any, out: Any, x: Any, *, axis: Any) -> Any:
+def _softmax_jvp(dots: list[Array], out: Array, x: Array, *, axis: int | tuple[int, ...]) -> Any:
     return _softmax_vjp(dots[0], out, x, axis=axis)[0]  # its Jacobian is symmetric
 
 
-def _softmax_plainly(x: Any, *, axis: Any) -> Any:
+def _softmax_plainly(x: Array, *, axis: int | tuple[int, ...]) -> Any:
     return np.exp(x - np.logaddexp.reduce(x, axis=axis, keepdims=True))
 
 
 @opaque(vjp=_softmax_vjp, jvp=_softmax_jvp, oracle=_softmax_plainly, trusted=True)
-def softmax(x, *, axis):
+def softmax(x: Array, *, axis: int | tuple[int, ...]) -> Any:
     """e**x divided by its sum along an axis, without overflow."""
     x = np.asarray(x)
     if x.dtype.kind != "f":
@@ -76,7 +79,7 @@ def softmax(x, *, axis):
 
 
 @softmax.examples
-def _(rng):
+def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 4)),), {"axis": (0, 1)}
     yield (rng.normal(size=(2, 3, 2)) * 3,), {"axis": 1}
     yield (rng.normal(size=5),), {"axis": 0}

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.elementwise import elementwise
 
 from .philox import bit_generator
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Scalar, ScalarLanguage
 
 WORD = np.dtype(np.uint64)
 _ROUND = 1 << 64
@@ -58,7 +61,15 @@ class Draw(Operation):
         self.draw = draw
         self.oracle = self._the_long_way
 
-    def run(self, state: Any, *, number: int, shape: Any, dtype: Any, **options: Any) -> Any:  # type: ignore[override]
+    def run(
+        self,
+        state: Array,
+        *,
+        number: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        **options: Any,
+    ) -> Any:  # type: ignore[override]
         """The numbers at the position of the state, and `number` further."""
         shape, dtype = tuple(shape), np.dtype(dtype)
         if state.ndim == 1:
@@ -69,7 +80,9 @@ class Draw(Operation):
             out[i] = self.draw(generator_at(state[i], number), shape, dtype, **options)
         return out
 
-    def _the_long_way(self, state: Any, *, number: int, shape: Any, dtype: Any, **more: Any) -> Any:
+    def _the_long_way(
+        self, state: Any, *, number: int, shape: tuple[int, ...], dtype: np.dtype[Any], **more: Any
+    ) -> Any:
         """The same numbers, by a generator that walks to the position."""
         if state.ndim > 1:
             more = {"number": number, "shape": shape, "dtype": dtype, **more}
@@ -140,7 +153,7 @@ tail = register(
 @elementwise(
     domain=[(2.0**-65, 0.5)], singular=True, half=False, oracle="sqrt(2) * erfinv(1 - 2 * v)"
 )
-def normal_of_tail(s, v):
+def normal_of_tail(s: ScalarLanguage, v: Scalar) -> Any:
     """The normal number beyond which there is the probability |v|, on the side of v's sign."""
     return s.copysign(s.special("ndtri", s.abs(v)), v)
 

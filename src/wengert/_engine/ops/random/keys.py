@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,10 +24,13 @@ from wengert._engine.kinds.batching import fronted
 
 from .philox import FOLD, SPLIT, blocks, raw
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
 WORD = np.dtype(np.uint64)
 
 
-def expect_key(spec: Any) -> None:
+def expect_key(spec: Spec) -> None:
     """Refuse what is no key."""
     if not spec.shape or spec.shape[-1] != 2 or spec.dtype != WORD:
         raise ValueError(f"a key is uint64[2], not {spec}")
@@ -38,7 +41,7 @@ class Split(Operation):
 
     discrete = True
 
-    def run(self, key: Any, *, shape: Any) -> Any:  # type: ignore[override]
+    def run(self, key: Array, *, shape: tuple[int, ...]) -> Any:  # type: ignore[override]
         """Keys of a shape, for each key along the last axis of `key`."""
         shape = tuple(shape)
         if key.ndim == 1:
@@ -72,7 +75,7 @@ class Fold(Operation):
 
     discrete = True
 
-    def run(self, key: Any, data: Any) -> Any:  # type: ignore[override]
+    def run(self, key: Array, data: Array) -> Any:  # type: ignore[override]
         """One key for each number and key; their leading axes broadcast."""
         number = np.asarray(data).astype(WORD)
         if key.ndim == 1 and number.ndim == 0:

@@ -17,7 +17,7 @@ Their bodies are lists like any other, and simplified by the same passes (loops/
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wengert._engine.control_flow.closure_conversion import hoisted
 from wengert._engine.core.graph import AnyGraph
@@ -36,6 +36,9 @@ from .loop_view import CHOICES, LOOPS, Loop, Rewiring, inlined, like, parts_of
 from .merge_checkpointed_loops import taken_over
 from .sink_accumulations import summed_afterwards
 from .unroll import written_out
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 
 def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
@@ -119,6 +122,6 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] |
     return words, loop.line(body, condition, [*consts, *ready], carry, rows)
 
 
-def _is_some(length: Any) -> bool:
+def _is_some(length: Size) -> bool:
     """Whether it is known that a loop of this length has a step."""
     return isinstance(length, int) and not is_open(length) and length > 0

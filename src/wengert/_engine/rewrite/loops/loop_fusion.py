@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.dispatch import PART
@@ -28,6 +28,9 @@ from wengert._engine.core.tracing import SIZE, part_of, placeholder
 from ..driver import Applied
 from .loop_dce import by_itself
 from .loop_view import CHOICES, LOOPS, Loop, Rewiring
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 # What a line does, what that depends on, and its operands; by number.
 Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
@@ -235,7 +238,7 @@ class _Lengths:
         """Whether two lengths can have the same name."""
         return a is None or b is None or a == b or self._fixed.isdisjoint((*a.names, *b.names))
 
-    def make_one(self, a: Any, b: Any) -> None:
+    def make_one(self, a: Size | None, b: Any) -> None:
         """Let one of them stand for both."""
         if a is not None and b is not None and a != b:
             one = substituted(a, self.new)
@@ -390,7 +393,7 @@ class _Crew:
             inner, rows, _ = _rows_of(loop.condition)
             self._add(inner, rows, one.asked, len(names))
 
-    def _add(self, inner: Sequence[Node], rows: Any, of: Sequence[int], first: int) -> None:
+    def _add(self, inner: Sequence[Node], rows: list[Any], of: Sequence[int], first: int) -> None:
         for node, (_, _, operands), number in zip(inner, rows, of[first:], strict=True):
             if number not in self.line_of:
                 args = tuple([self.line_of[of[k]] for k in operands])

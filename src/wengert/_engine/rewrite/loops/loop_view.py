@@ -8,7 +8,7 @@ inlined   the lines of a body written into a list, on operands in the place of i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
@@ -19,6 +19,9 @@ from wengert._engine.core.spec import at_sizes
 from wengert._engine.core.static_params import frozen, substituted
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import infer, part_of
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 LOOPS = ("scan", "while")
 CHOICES = ("cond", "switch")
@@ -76,7 +79,7 @@ class Loop:
         carry: Sequence[Node],
         rows: Sequence[Node],
         *,
-        length: Any = None,
+        length: Size | None = None,
     ) -> Node:
         """A line of the same kind with another body, and operands for its inputs."""
         params = {**self.params, "body": body, "carried": len(carry)}

@@ -7,7 +7,7 @@ elements alike, also where its lengths are symbolic.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert.errors import WengertError
 
 from ..rule import Descriptor, LineRule, Writer, rule
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
 
 LIMIT = 1 << 16  # bytes of a result that is kept as a constant
 _MOVES = (
@@ -100,7 +103,7 @@ def _computed_once(line: Node, new: Writer) -> Node | None:
     return None if one is None else _full(new, spec, one)
 
 
-def _full(new: Writer, spec: Spec, value: Any) -> Node:
+def _full(new: Writer, spec: Spec, value: Operand) -> Node:
     number = value.item() if isinstance(value, np.generic) else value
     return new("full", shape=spec.shape, value=number, dtype=spec.dtype)
 

@@ -10,8 +10,6 @@ beyond the largest number; sums of products never were safe from that.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from wengert._engine.core.node import Node
@@ -79,7 +77,7 @@ def sum_of_contraction(line: Node, new: Writer) -> Node | None:
     return new("reshape", small, shape=wanted.shape, order="C")
 
 
-def _summed(line: Node, shape: Any, wanted: Any) -> tuple[int, ...] | None:
+def _summed(line: Node, shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
     """The axes that a line sums over; None if that depends on sizes."""
     if line.op.name == "sum":
         return axes_of(line.params.get("axis"), len(shape))

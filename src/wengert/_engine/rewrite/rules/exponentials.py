@@ -185,7 +185,7 @@ def _whole_axes(total: Node, way: list[Node], e: Node, new: Writer) -> bool:
     return kept in shapes or (axis is None and () in shapes)
 
 
-def _shifted_share(x: Node, axis: Any, new: Writer) -> Node:
+def _shifted_share(x: Node, axis: int | None, new: Writer) -> Node:
     top = new("stop_gradient", new("max", x, axis=axis, keepdims=True))
     e = new("exp", new("subtract", x, top))
     return new("divide", e, new("sum", e, axis=axis, dtype=None, keepdims=True))

@@ -10,6 +10,7 @@ derivatives of lists of which it is known that they overflow (autodiff/overflows
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ _SQUARES: dict[str, Any] = {
 }
 
 
-def _roots(word: str, square: Any) -> list[AnyRule]:
+def _roots(word: str, square: Callable[..., Any] | np.ufunc) -> list[AnyRule]:
     return [
         Rule(
             f"sqrt({word} + {word.replace('x', 'y')})",

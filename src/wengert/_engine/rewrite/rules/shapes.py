@@ -13,7 +13,7 @@ All but the sums are exact: elements move, and nothing is computed differently.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from wengert._engine.ops.casts import sum_to
 
 from ..driver import holds
 from ..rule import Writer, rule
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 _A = np.arange(6.0).reshape(2, 3)
 SAME_ORDER = ("reshape", "expand_dims", "squeeze")
@@ -315,7 +318,7 @@ def sum_of_broadcast(line: Node, new: Writer) -> Node | None:
     return new("broadcast_to", new("multiply", rest, count), shape=wanted.shape)
 
 
-def _summed(line: Node, shape: Any, wanted: Any) -> tuple[int, ...] | None:
+def _summed(line: Node, shape: tuple[Size, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
     """The axes that a line sums over."""
     if line.op.name == "sum":
         return axes_of(line.params.get("axis"), len(shape))

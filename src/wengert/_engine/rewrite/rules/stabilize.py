@@ -17,7 +17,7 @@ sigmoid, so gets the gradient p - y (docs/rewriting.md).
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from wengert._engine.ops.elementwise.exponential import log_sigmoid, sigmoid, so
 from wengert._engine.ops.reductions import logsumexp
 
 from ..rule import AnyRule, Match, Rule, Writer, rule
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _Y = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
@@ -47,12 +50,12 @@ def _is_shifted(match: Match) -> bool:
     return top.op.name in ("max", "logsumexp")
 
 
-def _shifted(x: Any, axis: Any) -> Any:
+def _shifted(x: Array, axis: int) -> Any:
     # Whatever is taken off, the quotient is the same: no derivative passes through the maximum.
     return np.exp(x - stop_gradient(np.max(x, axis=axis, keepdims=True)))
 
 
-def _shifted_softmax(x: Any, *, axis: Any) -> Any:
+def _shifted_softmax(x: Array, *, axis: int) -> Any:
     e = _shifted(x, axis)
     return e / np.sum(e, axis=axis, keepdims=True)
 

@@ -23,7 +23,7 @@ from html import escape
 from importlib import resources
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert.errors import ArgumentError, at, user_line
 
@@ -34,6 +34,9 @@ from ..statistics import values_of
 from .page_data import Page
 from .rewrite_history import steps_of
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand
+
 # In the order in which they build on each other.
 SCRIPTS = "data tree ranks columns layer scene camera draw minimap panel search steps keys main"
 NOTEBOOK_LIMIT = 20_000
@@ -43,8 +46,8 @@ def explore(
     outputs: Any,
     path: str | PathLike[str] | None = None,
     *,
-    values: Any = None,
-    history: Any = None,
+    values: int | dict[Any, Any] | list[Operand | None] | None = None,
+    history: list[Any] | None = None,
     names: Names | None = None,
     title: str = "",
 ) -> str:
@@ -216,7 +219,7 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def as_json(data: Any) -> str:
+def as_json(data: float | dict[Any, Any] | list[str]) -> str:
     r"""JSON that can stand inside a script element: no ``<``, no line separators, only ASCII.
 
     >>> as_json("</script>")
