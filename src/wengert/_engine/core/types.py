@@ -2,7 +2,9 @@
 
 Array           what rules compute with: NumPy arrays and scalars, tensors
 Operand         an array, or a number
+Outputs         the results of an operation that has several
 Size            a length: an int, or a symbolic size
+Axes            the `axis` of a reduction
 Scalar          a value of the scalar language: one element, on whatever target
 ScalarLanguage  what the bodies of elementwise operations are written in
 """
@@ -86,3 +88,5 @@ class ScalarLanguage(Protocol):
 
 Operand: TypeAlias = Array | complex
 Size: TypeAlias = int | Dim
+Outputs: TypeAlias = tuple[Array, ...]
+Axes: TypeAlias = int | tuple[int, ...] | None

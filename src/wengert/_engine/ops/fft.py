@@ -30,7 +30,7 @@ from wengert._engine.kinds.linear_map import linear
 from wengert._engine.ops import flops
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, Size
+    from wengert._engine.core.types import Array, Axes, Size
 
 # The transpose of a transform of that scale has this one.
 SWAPPED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -40,7 +40,7 @@ def _fft_oracle(
     x: Array,
     *,
     n: Any,
-    axis: int | tuple[int, ...] | None,
+    axis: Axes,
     norm: Any,
     keep: Any,
     inverse: Any = False,
@@ -67,7 +67,7 @@ def _rfft_oracle(
     x: Array,
     *,
     n: Any,
-    axis: int | tuple[int, ...] | None,
+    axis: Axes,
     norm: Any,
     keep: Any,
     interior: Any = 1.0,
@@ -95,7 +95,7 @@ def _irfft_oracle(
     x: Array,
     *,
     n: Any,
-    axis: int | tuple[int, ...] | None,
+    axis: Axes,
     norm: Any,
     keep: Any,
     interior: Any = 1.0,

@@ -27,7 +27,7 @@ from .cumulative import exclusive
 from .elementwise.selection import absolute, direction, where
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, Operand
+    from wengert._engine.core.types import Array, Axes, Operand
 
 
 def _axes_examples(op: Any) -> None:
@@ -54,12 +54,12 @@ def sum(x: Any, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) -
 
 
 @sum.partial
-def _sum_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _sum_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     return t
 
 
 @reduction(oracle="numpy")
-def mean(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def mean(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """The arithmetic mean over axes."""
     return np.mean(x, axis=axis, keepdims=keepdims)
 
@@ -70,14 +70,12 @@ def _mean_partial(t: Array, out: Array, x: Array, axis: int | None) -> Any:
 
 
 @reduction(oracle="numpy")
-def var(
-    x: Array, *, axis: int | tuple[int, ...] | None = None, ddof: int = 0, keepdims: bool = False
-) -> Any:
+def var(x: Array, *, axis: Axes = None, ddof: int = 0, keepdims: bool = False) -> Any:
     """The mean squared deviation from the mean, over n - ddof."""
     return np.var(x, axis=axis, ddof=ddof, keepdims=keepdims)
 
 
-def _freedom(x: Array, axis: int | tuple[int, ...] | None, ddof: float) -> Any:
+def _freedom(x: Array, axis: Axes, ddof: float) -> Any:
     """n - ddof, NaN where nothing is left of it."""
     n = count_along(getattr(x, "shape", ()), axis) - ddof
     if isinstance(n, Handle) or (isinstance(n, Dim) and not is_decided_positive(n)):
@@ -86,14 +84,12 @@ def _freedom(x: Array, axis: int | tuple[int, ...] | None, ddof: float) -> Any:
     return n if n > 0 else np.nan
 
 
-def _deviation(x: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _deviation(x: Array, axis: Axes) -> Any:
     return x - mean(x, axis=axis, keepdims=True)
 
 
 @var.partial
-def _var_partial(
-    t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None, ddof: int = 0
-) -> Any:
+def _var_partial(t: Array, out: Array, x: Array, axis: Axes, ddof: int = 0) -> Any:
     return t * (_deviation(x, axis) * (2 / _freedom(x, axis, ddof)))
 
 
@@ -132,7 +128,7 @@ def prod(x: Any, *, axis: Any = None, dtype: Any = None, keepdims: Any = False) 
 
 
 @prod.partial
-def _prod_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _prod_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     return t * exclusive(x, axis)
 
 
@@ -167,7 +163,7 @@ max.differentiation = min.differentiation = Differentiation(masks=True)
 
 @max.partial
 @min.partial
-def _extreme_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _extreme_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     v, extreme = value_of(x), value_of(out)
     hits = np.equal(v, extreme)
     undefined = np.isnan(extreme)
@@ -176,7 +172,7 @@ def _extreme_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...]
     return _shared(t, hits, axis)
 
 
-def _shared(t: Array, hits: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _shared(t: Array, hits: Array, axis: Axes) -> Any:
     """t divided evenly among the hits, 0 elsewhere."""
     count = sum(hits, axis=axis, keepdims=True)
     if possibly(np.greater(count, 1)):
@@ -208,21 +204,19 @@ for _op in (argmax, argmin):
 
 
 @reduction(discrete=True, oracle="numpy")
-def any(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def any(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """Whether some element is not zero."""
     return np.any(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
-def all(x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
+def all(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """Whether no element is zero."""
     return np.all(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
-def count_nonzero(
-    x: Array, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> Any:
+def count_nonzero(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """How many elements are not zero."""
     return np.count_nonzero(x, axis=axis, keepdims=keepdims)
 
@@ -232,9 +226,7 @@ def count_nonzero(
 
 @facts(zero_slope=SATURATES)
 @reduction(oracle=lambda x, **k: np.log(np.sum(np.exp(x), **k)))
-def logsumexp(
-    x: Operand, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
-) -> Any:
+def logsumexp(x: Operand, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))), without overflow, and exact where one element dominates.
 
     The largest elements are taken out of the sum and the rest goes through log1p, as in SciPy.
@@ -256,7 +248,7 @@ def logsumexp(
 
 
 @logsumexp.partial
-def _logsumexp_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _logsumexp_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     total = value_of(out)
     finite = np.isfinite(total)
     if not possibly(np.logical_not(finite)):
@@ -268,7 +260,7 @@ def _logsumexp_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ..
     return where(finite, inside, outside)
 
 
-def _shares(x: Array, out: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _shares(x: Array, out: Array, axis: Axes) -> Any:
     """The softmax.
 
     The rounding of a large `out` is a factor that all shares have in common; a narrow dtype has
@@ -294,7 +286,7 @@ def norm2(x: Array, *, axis: Any = None, keepdims: Any = False) -> Any:
 
 
 @norm2.partial
-def _norm2_partial(t: Array, out: Array, x: Array, axis: int | tuple[int, ...] | None) -> Any:
+def _norm2_partial(t: Array, out: Array, x: Array, axis: Axes) -> Any:
     zero = value_of(out) == 0
     length = where(zero, 1.0, out) if possibly(zero) else out
     return _unless(zero, t * (x / length))

@@ -21,7 +21,7 @@ from wengert._engine.kinds.shape_rules import of_elements, of_matrices, small_ru
 from . import casts, cumulative, joining, shapes, sorting
 from .elementwise import comparison, complex_parts, rounding
 from .indexing.shapes import values_needed
-from .linalg import determinants, eigen_svd, factorizations, linear_solve
+from .linalg import determinants, eigen_svd, factorizations, linear_solve, matrix_exponential
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -302,7 +302,12 @@ def _completing(a: Shape) -> Shape:
 of_matrices(factorizations.completing_columns, _completing)
 for _op in (linear_solve.solve, factorizations.solve_triangular):
     of_matrices(_op, _solution)
-for _op in (linear_solve.inv, factorizations.cholesky, eigen_svd.expm, determinants.det_derivative):
+for _op in (
+    linear_solve.inv,
+    factorizations.cholesky,
+    matrix_exponential.expm,
+    determinants.det_derivative,
+):
     of_matrices(_op, _same_square)
 for _op in (eigen_svd.eigh, eigen_svd.eig):
     of_matrices(_op, _eigen)

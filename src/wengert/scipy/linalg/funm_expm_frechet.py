@@ -22,8 +22,8 @@ from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.ops import casts
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.linalg.check import accepted
-from wengert._engine.ops.linalg.eigen_svd import expm as exponential
 from wengert._engine.ops.linalg.linear_solve import adjoint
+from wengert._engine.ops.linalg.matrix_exponential import expm as exponential
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from ..dispatch import counterpart, floating, known_length

@@ -23,8 +23,6 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any, SupportsIndex, Union
 
-import numpy as np
-
 from wengert.errors import FOLDER, TracedBranchError, at, user_line
 
 from ..fork_safe_locks import lock
@@ -153,7 +151,7 @@ class Dim:
             return _as_value(self, operator.sub, other)
         return self + (-other)
 
-    def __rsub__(self, other: int) -> Any:
+    def __rsub__(self, other: Any) -> Any:
         if _terms_of(other) is None:
             return _as_value(self, lambda a, b: b - a, other)
         return (-self) + other
@@ -166,12 +164,12 @@ class Dim:
 
     __rmul__ = __mul__
 
-    def __pow__(self, n: int) -> Any:
+    def __pow__(self, n: Any) -> Any:
         if type(n) is int and n >= 0:
             return reduce(operator.mul, [self] * n, 1)
         return _as_value(self, operator.pow, n)
 
-    def __rpow__(self, other: int) -> Any:
+    def __rpow__(self, other: Any) -> Any:
         return _as_value(self, lambda a, b: b**a, other)
 
     def __floordiv__(self, other: Any) -> Any:
@@ -182,7 +180,7 @@ class Dim:
         whole = _terms_of(other) is not None
         return _quotient(other, self) if whole else _as_value(self, lambda a, b: b // a, other)
 
-    def __mod__(self, other: int) -> Any:
+    def __mod__(self, other: Any) -> Any:
         if _terms_of(other) is None:
             return _as_value(self, operator.mod, other)
         return self - other * (self // other)
@@ -190,16 +188,16 @@ class Dim:
     def __rmod__(self, other: Any) -> Any:
         return other - self * (other // self)
 
-    def __divmod__(self, other: int) -> Any:
+    def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
-    def __truediv__(self, other: int) -> Any:
+    def __truediv__(self, other: Any) -> Any:
         return _as_value(self, operator.truediv, other)
 
-    def __rtruediv__(self, other: float) -> Any:
+    def __rtruediv__(self, other: Any) -> Any:
         return _as_value(self, lambda a, b: b / a, other)
 
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         make: Any = _Values.make
         values = [make(x) if isinstance(x, Dim) else x for x in inputs]
         return getattr(ufunc, method)(*values, **kwargs)
@@ -225,7 +223,7 @@ class Dim:
     def __le__(self, other: Any) -> bool:
         return self._decide(operator.le, other, "<=")
 
-    def __gt__(self, other: int) -> bool:
+    def __gt__(self, other: Any) -> bool:
         return self._decide(operator.gt, other, ">")
 
     def __ge__(self, other: Any) -> bool:

@@ -5,10 +5,11 @@ linear_solve            solve, inv, pinv
 factorizations          Cholesky, QR, triangular solves
 packed_storage          LU factors as a value, and solving with them
 determinants            determinants and their derivatives of any order
-eigen_svd               eigenvalues, singular values, the matrix exponential
+eigen_svd               eigenvalues, singular values
 degenerate_eigenvalues  divided differences for equal eigenvalues or singular values
 polar_decomposition     the unitary polar factor, the nuclear norm
 check                   a value if a condition holds, an error otherwise
+matrix_exponential      the exponential of a matrix
 results                 named tuples that functions of `numpy.linalg` return
 """
 
@@ -19,6 +20,7 @@ from . import (
     factorizations,
     linear_solve,
     matmul,
+    matrix_exponential,
     packed_storage,
     polar_decomposition,
 )
@@ -30,6 +32,7 @@ __all__ = [
     "factorizations",
     "linear_solve",
     "matmul",
+    "matrix_exponential",
     "packed_storage",
     "polar_decomposition",
 ]

@@ -1,7 +1,6 @@
-"""Eigenvalues and singular values, and the exponential of a matrix.
+"""Eigenvalues and singular values.
 
     eigh   of Hermitian matrices        eig   of any square matrix        svd   of any matrix
-    expm   the exponential
 
 Eigenvectors are determined up to a factor, so only functions that do not depend on that factor
 have a derivative: for complex eigh and svd the rules take the direction in which the factor stays
@@ -14,16 +13,14 @@ depend on how they are chosen have one, which is found by a limit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy  # scipy.linalg is loaded when it is first used
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op_facts import GUARD, UNDERFLOW, Remedy, facts
+from wengert._engine.core.op_facts import GUARD, Remedy, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
@@ -37,7 +34,7 @@ from .degenerate_eigenvalues import quotients
 from .linear_solve import adjoint, finite, hermitian, inv, matrices, real_dtype, solve, spread
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, Scalar, ScalarLanguage
+    from wengert._engine.core.types import Array, Outputs, Scalar, ScalarLanguage
 
 CONVERGE = "Look for NaN or infinity in it"
 
@@ -130,7 +127,7 @@ eigh.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 @eigh.define_vjp
-def _eigh_vjp(t: Any, out: tuple[Array, ...], a: Array, *, lower: bool = True) -> Any:
+def _eigh_vjp(t: Any, out: Outputs, a: Array, *, lower: bool = True) -> Any:
     w, v = out
     t = t if isinstance(t, dict) else dict(enumerate(t))
     if 1 not in t or absent(t[1]):
@@ -161,7 +158,7 @@ def _speeds(values: Array) -> Any:
 
 
 @eigh.define_jvp
-def _eigh_jvp(dots: list[Array], out: tuple[Array, ...], a: Array, *, lower: bool = True) -> Any:
+def _eigh_jvp(dots: list[Array], out: Outputs, a: Array, *, lower: bool = True) -> Any:
     w, v = out
     x = adjoint(v) @ hermitian(dots[0]) @ v
     turn = _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
@@ -239,7 +236,7 @@ def _one_norm(x: Array) -> Any:
 
 
 @eig.define_jvp
-def _eig_jvp(dots: Sequence[Array], out: tuple[Array, ...], a: Array) -> Any:
+def _eig_jvp(dots: list[Array], out: Outputs, a: Array) -> Any:
     w, v = out
     basis = _independent(v)
     x = solve(basis, dots[0] @ v)
@@ -251,7 +248,7 @@ def _eig_jvp(dots: Sequence[Array], out: tuple[Array, ...], a: Array) -> Any:
 
 
 @eig.define_vjp
-def _eig_vjp(t: Any, out: tuple[Array, ...], a: Array) -> Any:
+def _eig_vjp(t: Any, out: Outputs, a: Array) -> Any:
     w, v = out
     given = t if isinstance(t, dict) else dict(enumerate(t))
     core: Any = 0.0
@@ -274,9 +271,8 @@ on_last_axes(eig, 2)
 
 
 @eig.examples
-def _(
-    rng: np.random.Generator,
-) -> Any:  # fixed: elsewhere LAPACK's sign may change between two points of a difference
+def _(rng: np.random.Generator) -> Any:
+    # fixed: elsewhere LAPACK's sign may change between two points of a difference
     yield (np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.3, 4.0]]),), {}
     yield (np.array([[1.0, 2.0], [-3.0, 0.5]]),), {}
 
@@ -305,7 +301,7 @@ svd.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 @svd.define_vjp
-def _svd_vjp(t: Any, out: tuple[Array, ...], a: Array, *, full_matrices: bool = False) -> Any:
+def _svd_vjp(t: Any, out: Outputs, a: Array, *, full_matrices: bool = False) -> Any:
     u, s, vh = out
     k = s.shape[-1]
     u1, v = u[..., :k], adjoint(vh)
@@ -352,9 +348,7 @@ def _sums(hollow: bool, *each: Any) -> list[Any]:
 
 
 @svd.define_jvp
-def _svd_jvp(
-    dots: list[Array], out: tuple[Array, ...], a: Array, *, full_matrices: bool = False
-) -> Any:
+def _svd_jvp(dots: list[Array], out: Outputs, a: Array, *, full_matrices: bool = False) -> Any:
     u, s, vh = out
     k, v = s.shape[-1], adjoint(vh)
     u1, v1 = u[..., :k], v[..., :k]
@@ -409,50 +403,3 @@ def _(rng: np.random.Generator) -> Any:
     yield (rng.normal(size=(3, 3)),), {}
     yield (rng.normal(size=(2, 2, 4)),), {}
     yield (rng.normal(size=(4, 2)),), {}
-
-
-# ---- functions of a matrix ---------------------------------------------------------------------
-
-
-@facts(flops=flops.cubes(20.0), zero_slope=UNDERFLOW)
-@matrices(CONVERGE, oracle=lambda a: _expm_series(a))
-def expm(a: Array) -> Any:
-    """The exponential of a square matrix."""
-    return scipy.linalg.expm(a)
-
-
-def _derivative_of_expm(a: Array, direction: Array) -> Any:
-    """By the exponential of [[a, direction], [0, a]]: Van Loan 1978, IEEE Trans. AC 23, 395-404."""
-    n = a.shape[-1]
-    both = identity(2 * n, real_dtype(a))
-    first, second = both[:, :n], both[:, n:]
-    block = first @ a @ first.T + second @ a @ second.T + first @ direction @ second.T
-    return first.T @ expm(block) @ second
-
-
-@expm.define_vjp
-def _expm_vjp(t: Array, out: Array, a: Array) -> Any:
-    return (_derivative_of_expm(adjoint(a), t),)
-
-
-@expm.define_jvp
-def _expm_jvp(dots: list[Array], out: Array, a: Array) -> Any:
-    return _derivative_of_expm(a, dots[0])
-
-
-def _expm_series(a: Array) -> Any:
-    """By the power series of a small part of the matrix, squared up again."""
-    small = a / 1024.0
-    term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
-    for k in range(1, 12):
-        term = term @ small / k
-        total = total + term
-    return np.linalg.matrix_power(total, 1024)
-
-
-on_last_axes(expm, 2)
-
-
-@expm.examples
-def _(rng: np.random.Generator) -> Any:
-    yield (rng.normal(size=(2, 2)),), {}
