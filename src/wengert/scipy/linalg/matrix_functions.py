@@ -1,7 +1,7 @@
 """Functions of a square matrix.
 
     logarithm, square_root, matrix_sign, fractional_matrix_power     operations
-    expm                                            (_engine/ops/linalg/matrix_exponential.py), expm_frechet
+    expm            (_engine/ops/linalg/matrix_exponential.py), expm_frechet
     cosm, sinm, tanm, coshm, sinhm, tanhm           made of expm
 
 The derivative of such a function in the direction e is the upper right block of its value at
