@@ -20,10 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from string import ascii_letters
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Size
 
 Rule = Callable[..., Any]
 
@@ -77,7 +80,7 @@ def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
 def alike(op: Any) -> Rule:
     """State, and return, the rule of an operation that treats elements independently."""
 
-    def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+    def rule(args: Any, batched: Any, size: Size, **params: Any) -> Any:
         return op(*aligned(args, batched), **params)
 
     return op.batch(rule)  # type: ignore[no-any-return]
@@ -89,7 +92,7 @@ def along(op: Any) -> Rule:
     An axis that is not said is the last one; None stands for all elements in a line.
     """
 
-    def rule(args: Any, batched: Any, size: Any, *, axis: Any = -1, **params: Any) -> Any:
+    def rule(args: Any, batched: Any, size: Size, *, axis: Any = -1, **params: Any) -> Any:
         rows = [fronted(x, b, size) for x, b in zip(args, batched, strict=True)]
         if axis is None:
             return op(*[flattened(x) for x in rows], axis=1, **params)
@@ -101,7 +104,7 @@ def along(op: Any) -> Rule:
     return op.batch(rule)  # type: ignore[no-any-return]
 
 
-def flattened(x: Any) -> Any:
+def flattened(x: Array) -> Any:
     """Each example as a vector."""
     first, *rest = shape_of(x)
     count: Any = 1
@@ -116,7 +119,7 @@ def on_last_axes(op: Any, core: int) -> Rule:
     The operands may have further axes in front, which are broadcast.
     """
 
-    def rule(args: Any, batched: Any, size: Any, **params: Any) -> Any:
+    def rule(args: Any, batched: Any, size: Size, **params: Any) -> Any:
         most = max(row_ranks(args, batched))
         if most < core:
             return NotImplemented  # not what the operation is for: it will say so
@@ -129,7 +132,7 @@ def on_last_axes(op: Any, core: int) -> Rule:
 # ---- kinds -------------------------------------------------------------------------------------
 
 
-def reduced(op: Any, x: Any, size: Any, **params: Any) -> Any:
+def reduced(op: Any, x: Array, size: Size, **params: Any) -> Any:
     """A reduction of each example along axes; along all of them if the axis is None."""
     axis = params.pop("axis", None)
     ndim = ndim_of(x) - 1

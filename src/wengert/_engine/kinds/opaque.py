@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from wengert._engine.core.op import Sweep, register
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import broadcast
 from wengert.errors import ConversionError, RuleError, at
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 
 class Opaque(Operation):
@@ -78,20 +81,34 @@ class Opaque(Operation):
         self.jvp_rule = rule
         return rule
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(
+        self,
+        node: Node,
+        t: Any,
+        out: Array | tuple[Array, ...],
+        inputs: Sequence[Any],
+        sweep: Sweep,
+    ) -> Any:
         """The result of the user's rule, checked."""
         if self.vjp_rule is None:
             raise self.no_rule(node)
         bars = self.vjp_rule(t, out, *inputs, **node.params)
         return bars if self.trusted else self.checked(node, bars, sweep)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self,
+        node: Node,
+        dots: Sequence[Any],
+        out: Array | tuple[Array, ...],
+        inputs: list[Operand],
+        sweep: Sweep,
+    ) -> Any:
         """The result of the user's rule."""
         if self.jvp_rule is None:
             raise self.no_rule(node)
         return self.jvp_rule(dots, out, *inputs, **node.params)
 
-    def checked(self, node: Node, bars: Any, sweep: Sweep) -> list[Any]:
+    def checked(self, node: Node, bars: Sequence[Any], sweep: Sweep) -> list[Any]:
         """The user's cotangents, if there is one for each operand and each fits its operand.
 
         Raises
@@ -137,7 +154,7 @@ class Opaque(Operation):
         return fitted
 
 
-def is_lasting(bar: Any) -> bool:
+def is_lasting(bar: Array) -> bool:
     """Whether a cotangent depends on recorded values, which an unrecorded pass would drop."""
     return isinstance(bar, Handle) and (type(bar.node) is Node or bar.node.is_traced)
 

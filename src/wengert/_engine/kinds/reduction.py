@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from wengert._engine.core.spec import Spec, example_of, spec_of
 
 from .batching import reduced
 from .elementwise import strong_zero
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 Axis = int | tuple[int, ...] | None
 
@@ -96,7 +99,7 @@ class Reduction(Operation):
         """The same axes of each example."""
         return reduced(self, args[0], size, **params)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
         """The partial derivative times the cotangent, broadcast along the reduced axes."""
         if self._partial is None:
             raise self.no_rule(node)
@@ -116,7 +119,9 @@ class Reduction(Operation):
             bar = lookup("broadcast_to")(bar, shape=shape)
         return [bar]
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+    ) -> Any:
         """The sum over the axes of the partial derivative times the tangent."""
         if self._partial is None:
             raise self.no_rule(node)

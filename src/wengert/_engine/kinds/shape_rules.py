@@ -12,7 +12,7 @@ here too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.static_params import sizes_of, substituted
 from wengert._engine.core.symbolic.constraints import broadcast
 
+if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
 
-def small_run(op: Any, specs: Sequence[Spec], params: dict[str, Any]) -> Any:
+
+def small_run(op: Operation, specs: Sequence[Spec], params: dict[str, Any]) -> Any:
     """The spec of the result for operands whose axes have length one."""
     small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
     names = sizes_of(params)

@@ -24,6 +24,8 @@ from .numpy_protocols import FUNCTIONS, operation_of
 from .operand_conversion import known, left, length
 
 if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
+
     from .tensor import Tensor
     from .types import Axes, DType, Operand
 
@@ -253,7 +255,7 @@ class Methods:
         return FUNCTIONS[np.real](self)
 
     @real.setter
-    def real(self, values: Any) -> None:
+    def real(self, values: Array) -> None:
         self.real[...] = values
 
     @property
@@ -262,7 +264,7 @@ class Methods:
         return FUNCTIONS[np.imag](self)
 
     @imag.setter
-    def imag(self, values: Any) -> None:
+    def imag(self, values: Operand) -> None:
         if self.dtype.kind != "c":
             raise DtypeError(
                 f"a tensor of {self.dtype} does not have an imaginary part to set. Make it complex "
@@ -303,7 +305,7 @@ class Methods:
         """A copy: writing to it does not change this tensor.  Derivatives pass."""
         return FUNCTIONS[np.copy](self, order)
 
-    def fill(self, value: Any) -> None:
+    def fill(self, value: Operand) -> None:
         """Write one value to every element."""
         self[...] = value  # type: ignore[index]
 
@@ -323,7 +325,7 @@ class Methods:
         """Partition in place, as `numpy.partition`."""
         self[...] = FUNCTIONS[np.partition](self, kth, axis, **how)  # type: ignore[index]
 
-    def compress(self, condition: Any, axis: int | None = None, out: Any = None) -> Tensor:
+    def compress(self, condition: list[bool], axis: int | None = None, out: Any = None) -> Tensor:
         """``numpy.compress(condition, x, axis)``."""
         return FUNCTIONS[np.compress](condition, self, axis, out)
 
@@ -356,7 +358,7 @@ class Methods:
         """Where the values are: "cpu"."""
         return "cpu"
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
+    def to_device(self, device: str, /, *, stream: int | None = None) -> Tensor:
         """The tensor itself, whose device is "cpu"."""
         if device != "cpu" or stream is not None:
             raise ArgumentError(
@@ -385,7 +387,7 @@ class Flat:
     def __getitem__(self, index: Any) -> Any:
         return self._x.ravel()[index].copy()
 
-    def __setitem__(self, index: Any, values: Any) -> None:
+    def __setitem__(self, index: int | slice, values: Array) -> None:
         chosen = positions(self._x.size)[index]
         if np.size(chosen):
             FUNCTIONS[np.put](self._x, chosen, values)

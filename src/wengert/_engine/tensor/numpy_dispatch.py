@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from wengert.errors import ArgumentError, ConversionError, ShapeError, at, user_
 from .numpy_protocols import FUNCTIONS
 from .operand_conversion import length, without_lists
 from .suggested_code import written_instead
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array, Operand
 
 _OURS = (Handle, Dim)
 
@@ -70,17 +73,17 @@ def as_tensor(x: Any) -> Any:
     return x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
 
 
-def plain(x: Any) -> Any:
+def plain(x: Operand | list[int]) -> Any:
     """The plain array of `x`, which must have one."""
     return np.asarray(value_of(x))
 
 
-def values(x: Any) -> Any:
+def values(x: Operand | list[int]) -> Any:
     """`x` detached, for indices and masks; a tensor while tracing."""
     return value_of(x) if is_traced(x) else np.asarray(value_of(x))
 
 
-def check_device(device: Any) -> None:
+def check_device(device: str | None) -> None:
     """Raise an error for a device other than "cpu", as NumPy does."""
     if device not in (None, "cpu"):
         raise ArgumentError(
@@ -137,7 +140,7 @@ def spread(array: Any, shape: tuple[Any, ...]) -> Any:
     return np.broadcast_to(array, shape)
 
 
-def write(target: Any, index: Any, values: Any, what: str) -> None:
+def write(target: Array, index: Any, values: Operand, what: str) -> None:
     """`target[index] = values` for a function that changes its argument.
 
     Raises

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from wengert.errors import (
 )
 
 from .operand_conversion import NUMERIC, operands, without_lists
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Array
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
@@ -126,7 +129,9 @@ class Protocols:
         result = METHODS[method](ufunc, *args, **kwargs)
         return result if out is None else deliver(result, out)
 
-    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    def __array_function__(
+        self, func: Any, types: tuple[type[Any], ...], args: tuple[Any, ...], kwargs: dict[Any, Any]
+    ) -> Any:
         ours = FUNCTIONS.get(func)
         if ours is not None:
             for a in args:
@@ -171,7 +176,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
     return result if out is None else deliver(result, out)
 
 
-def deliver(result: Any, out: Any) -> Any:
+def deliver(result: Array | tuple[Array, ...], out: Array | tuple[Array | None, ...]) -> Any:
     """Write results to `out=`, with NumPy's casting rule; return what was written to."""
     outs = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
@@ -195,7 +200,7 @@ def _deliver_one(result: Any, out: Any) -> Any:
     return out
 
 
-def fitted(result: Any, target: Any, what: str) -> Any:
+def fitted(result: Array, target: Any, what: str) -> Any:
     """`result` with the shape and dtype of `target`, as NumPy's in-place operations require."""
     shape = shape_of(result)
     if shape != target.shape:

@@ -9,7 +9,7 @@ be lost silently.
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,15 @@ from wengert._engine.core.tracing import SIZE, size_value
 from wengert._engine.ops import joining
 from wengert.errors import DtypeError, TraceError, at, user_line
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand, Size
+
 NUMERIC = frozenset(
     {np.ndarray, int, float, complex, bool, *np.sctypeDict.values()} - {np.object_, np.str_}
 )
 
 
-def operand(other: Any) -> Any:
+def operand(other: Operand | Size) -> Any:
     """`other` as an operand; NotImplemented leaves it to the class of `other`."""
     if isinstance(other, Handle) or type(other) in NUMERIC:
         return other
@@ -63,7 +66,7 @@ SEQUENCES = frozenset(
 )
 
 
-def without_lists(function: Any, args: Any, kwargs: Any) -> tuple[Any, Any]:
+def without_lists(function: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, Any]:
     """The arguments of a function of NumPy, with lists of tensors converted to tensors."""
     name = getattr(function, "__name__", None)
     if name == "block":  # whose lists say where each piece goes
