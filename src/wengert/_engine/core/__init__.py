@@ -12,7 +12,7 @@ source_location.py             the user's file and line of a node
 dispatch.py                    apply: the single entry point, where values are known
 tracing.py                     record: the same where they are not
 recording.py                   whether operations are recorded; policy.py implicit conversions
-types.py                       types of arguments, for annotations
+types.py                       types of arguments; accumulation.py of vjp_into and jvp_into
 scalar_language.py             the language in which bodies of elementwise operations are written
 concretization.py              when a value may become a Python number
 replaced_errors.py             errors of other libraries that replace ours

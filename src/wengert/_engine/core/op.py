@@ -140,7 +140,7 @@ class Op:
     oracle: Any = None
     run: Callable[..., Any]
     # `vjp_into(node, t, buffers)`, for an operation that touches a few elements of a large array:
-    # the same as vjp, written into the sweep's own buffers (autodiff/accumulation_buffers.py).
+    # the same as vjp, written into the buffers of the backward pass (core/accumulation.py).
     vjp_into: Callable[..., None] | None = None
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
     # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.

@@ -43,7 +43,7 @@ from .template import join_index as join_index
 from .template import split_index as split_index
 
 if TYPE_CHECKING:
-    from wengert._engine.autodiff.accumulation_buffers import Buffers, Tangents
+    from wengert._engine.core.accumulation import CotangentBuffers, TangentBuffers
     from wengert._engine.core.types import Array, Operand, Size
 
 # ---- reading -----------------------------------------------------------------------------------
@@ -68,14 +68,14 @@ class GetItem(Linear):
         if not any(map(shape_of, args[1:])):  # NumPy copies what index arrays choose
             super()._link(out, args, params)
 
-    def vjp_into(self, node: Node, t: Any, buffers: Buffers) -> None:
+    def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
         """Add the cotangent where it was read from."""
         x, *operands = node.args
         if buffers.wants(x):
             index = join_index(node.params["index"], [value_of(o) for o in operands])
             add_at(buffers.own(x), index, t)
 
-    def jvp_into(self, node: Node, dots: list[Array], tangents: Tangents) -> Any:
+    def jvp_into(self, node: Node, dots: list[Array], tangents: TangentBuffers) -> Any:
         """The tangent where it is read, apart from the array, which may be written to."""
         index = join_index(node.params["index"], [value_of(o) for o in node.args[1:]])
         return np.array(dots[0][index])[()]
@@ -254,7 +254,7 @@ class SetItem(Operation):
         won = getitem(number, *operands, index=index) == writes
         return lookup("where")(won, v_bar, 0.0)
 
-    def vjp_into(self, node: Node, t: Any, buffers: Buffers) -> None:
+    def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
         """The same, by taking the cotangent over and clearing what was replaced."""
         x, v, *operands = node.args
         index = join_index(node.params["index"], [value_of(o) for o in operands])
@@ -275,7 +275,7 @@ class SetItem(Operation):
             v_dot = np.zeros((), spec.dtype)[()]
         return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
 
-    def jvp_into(self, node: Node, dots: list[Array | None], tangents: Tangents) -> Any:
+    def jvp_into(self, node: Node, dots: list[Array | None], tangents: TangentBuffers) -> Any:
         """The same, in the memory of the operand's tangent if nobody reads that any more."""
         x, _, *operands = node.args
         spec = node.spec
