@@ -8,18 +8,20 @@ every test of `make test-all`: they find what is wrong in LLVM's choice of instr
 tests are of what happens before: LLVM is given the same program.
 """
 
+import functools
 import importlib
 
 from wengert.backends import backends
 
 OPTIMISED = {"test_native_values_agree.py"}
+has_llvm = functools.cache(lambda: "llvm" in backends())  # which reads files of all packages
 
 
 def is_quick(item):
     """Whether programs of a test may be compiled in a hurry."""
     is_all = not item.config.option.markexpr
     in_backends = "backends" in item.path.parts
-    return not (is_all or in_backends or item.path.name in OPTIMISED or "llvm" not in backends())
+    return not (is_all or in_backends or item.path.name in OPTIMISED or not has_llvm())
 
 
 def quick_code():
