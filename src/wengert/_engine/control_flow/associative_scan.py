@@ -132,8 +132,8 @@ def _by_steps(combined: Callable[..., Any], rows: list[Any], reverse: bool) -> l
         return now, [v[0] for v in now]
 
     _, ys = scan(step, first, rest, reverse=reverse)
-    order = (lambda a, b: [b, a]) if reverse else (lambda a, b: [a, b])
-    return [lookup("concatenate")(*order(a, b), axis=0) for a, b in zip(first, ys, strict=True)]
+    pairs = zip(ys, first, strict=True) if reverse else zip(first, ys, strict=True)
+    return [lookup("concatenate")(a, b, axis=0) for a, b in pairs]
 
 
 def _by_halves(combined: Callable[..., Any], rows: list[Any]) -> list[Any]:

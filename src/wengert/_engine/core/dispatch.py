@@ -248,7 +248,7 @@ class Operation(Op):
 
     make_examples: Callable[[np.random.Generator], Iterator[Example]] | None = None
 
-    def examples(self, make: Callable[[np.random.Generator], Iterator[Example]]) -> Any:
+    def examples(self, make: Callable[..., Iterator[Example]]) -> Callable[..., Iterator[Example]]:
         """State arguments to check the operation with (a decorator).
 
         The generator below it is given a random generator and yields pairs `(args, params)`.

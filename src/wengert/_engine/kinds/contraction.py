@@ -219,7 +219,9 @@ def strong_contract(
     return where(every == sound, clean, bar)
 
 
-def contraction(letters: Callable[..., Letters], **options: Any) -> Any:
+def contraction(
+    letters: Callable[..., Letters], **options: Any
+) -> Callable[[Callable[..., Any]], Contraction]:
     """Register the function below it as a contraction (a decorator).
 
     Parameters

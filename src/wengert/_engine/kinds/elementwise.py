@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -178,6 +178,10 @@ def strong_zero(t: Any, g: Any) -> Any:
     return lookup("where")(mask, 0.0, g)
 
 
+@overload
+def elementwise(body: Callable[..., Any], **options: Any) -> Elementwise: ...
+@overload
+def elementwise(**options: Any) -> Callable[[Callable[..., Any]], Elementwise]: ...
 def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Register the function below it as an elementwise operation (a decorator).
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -104,6 +104,10 @@ class Linear(Operation):
         return self.run(*args, **node.params)
 
 
+@overload
+def linear(run: Callable[..., Any], **options: Any) -> Linear: ...
+@overload
+def linear(**options: Any) -> Callable[[Callable[..., Any]], Linear]: ...
 def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Register the function below it as a linear map of its first operand (a decorator).
 

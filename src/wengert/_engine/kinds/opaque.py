@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -169,6 +169,10 @@ def fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
         return False
 
 
+@overload
+def opaque(run: Callable[..., Any], **options: Any) -> Opaque: ...
+@overload
+def opaque(**options: Any) -> Callable[[Callable[..., Any]], Opaque]: ...
 def opaque(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Register the function below it as an operation with explicit rules (a decorator)."""
     if run is None:

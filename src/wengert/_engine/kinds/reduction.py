@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -139,6 +139,10 @@ class Reduction(Operation):
         return total.reshape(out.shape) if total.shape != out.shape else total
 
 
+@overload
+def reduction(run: Callable[..., Any], **options: Any) -> Reduction: ...
+@overload
+def reduction(**options: Any) -> Callable[[Callable[..., Any]], Reduction]: ...
 def reduction(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Register the function below it as a reduction (a decorator).
 

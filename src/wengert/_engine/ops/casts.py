@@ -60,7 +60,7 @@ class _Discretise(Operation):
     kind = "elementwise"
     discrete = True
 
-    def run(self, x: Operand, *, dtype: np.dtype[Any]) -> Any:  # type: ignore[override]
+    def run(self, x: Operand, *, dtype: np.dtype[Any]) -> Any:
         """x in that dtype."""
         return _converted(x, dtype)
 

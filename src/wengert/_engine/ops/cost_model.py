@@ -111,4 +111,5 @@ def shares_memory(node: Node) -> bool:
 
     An estimate: a reshape copies where the memory does not lie in order.
     """
-    return node.op.aliasing.view or node.op.name == "full"  # one number, however often it is read
+    is_one_number = bool(node.op.name == "full")  # which is read as often as there are elements
+    return node.op.aliasing.view or is_one_number

@@ -30,6 +30,7 @@ from wengert._engine.kinds.linear_map import linear
 from wengert._engine.ops import flops
 
 if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.types import Array, Axes, Size
 
 # The transpose of a transform of that scale has this one.
@@ -178,7 +179,7 @@ def _by_matrix(x: Any, waves: Any, axis: Any, scale: Any, keep: Any) -> Any:
 # ---- specs, rows, examples ---------------------------------------------------------------------
 
 
-def _spec(op: Any, makes: Any) -> None:
+def _spec(op: Operation, makes: Any) -> None:
     @op.spec
     def rule(x: Spec, *, n: Size, axis: int, keep: Size, **_: Any) -> Spec:
         if not -x.ndim <= axis < x.ndim:

@@ -60,7 +60,7 @@ def transform(factor: float) -> Flops:
         n, lines = node.params["n"], spec.shape
         if names_in((n, *lines)) or not spec.size:
             return None
-        return factor * (spec.size // lines[node.params["axis"]]) * n * log2(n)
+        return float(factor * (spec.size // lines[node.params["axis"]]) * n * log2(n))
 
     return count
 

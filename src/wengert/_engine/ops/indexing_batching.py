@@ -188,7 +188,7 @@ def _scatter_rows(
     return scatter(t, *rows.operands, index=rows.template, shape=(size, *shape))
 
 
-@setitem.batch  # type: ignore[attr-defined]
+@setitem.batch
 def _setitem_rows(args: list[Operand], batched: list[bool], size: Size, *, index: Any) -> Any:
     x, v, *operands = args
     x = fronted(x, batched[0], size)

@@ -59,11 +59,11 @@ class Join(Operation):
 class Concatenate(Join):
     """Arrays joined along an axis that they have."""
 
-    def run(self, *arrays: Any, axis: int) -> Any:  # type: ignore[override]
+    def run(self, *arrays: Any, axis: int) -> Any:
         """numpy.concatenate."""
         return np.concatenate(arrays, axis)
 
-    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:  # type: ignore[override]
+    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:
         """One slice after the other."""
         before = (slice(None),) * (axis % len(shapes[0]))
         ends = list(itertools.accumulate(s[axis] for s in shapes))
@@ -73,20 +73,18 @@ class Concatenate(Join):
 class Stack(Join):
     """Arrays of one shape joined along a new axis."""
 
-    def run(self, *arrays: Any, axis: int) -> Any:  # type: ignore[override]
+    def run(self, *arrays: Any, axis: int) -> Any:
         """numpy.stack."""
         return np.stack(arrays, axis)
 
-    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:  # type: ignore[override]
+    def places(self, shapes: list[Any], *, axis: int) -> list[Any]:
         """One position after the other."""
         before = (slice(None),) * (axis % (len(shapes[0]) + 1))
         return [(*before, i) for i in range(len(shapes))]
 
 
-concatenate: Any = register(
-    Concatenate("concatenate", "Arrays joined along an axis that they have.")
-)
-stack: Any = register(Stack("stack", "Arrays of one shape joined along a new axis."))
+concatenate = register(Concatenate("concatenate", "Arrays joined along an axis that they have."))
+stack = register(Stack("stack", "Arrays of one shape joined along a new axis."))
 
 
 along(concatenate)

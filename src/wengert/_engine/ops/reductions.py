@@ -27,10 +27,11 @@ from .cumulative import exclusive
 from .elementwise.selection import absolute, direction, where
 
 if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.types import Array, Axes, Operand
 
 
-def _axes_examples(op: Any) -> None:
+def _axes_examples(op: Operation) -> None:
     """Examples over one axis, several, and all; also without elements to reduce over."""
 
     @op.examples

@@ -24,6 +24,7 @@ from .indexing.shapes import values_needed
 from .linalg import determinants, eigen_svd, factorizations, linear_solve, matrix_exponential
 
 if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
     from wengert._engine.core.types import Size
 
 Shape = tuple[Any, ...]
@@ -215,6 +216,7 @@ def _order_of(x: Spec, *_: Any, **__: Any) -> Spec:
     return Spec(x.shape or (1,), np.dtype(np.intp))  # NumPy takes a number as a list of one
 
 
+_op: Operation
 for _op in (sorting.argsort, sorting.argpartition):
     _op.spec(_order_of)
 for _op in (sorting.lexsort, sorting.digitize):

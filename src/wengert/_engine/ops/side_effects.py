@@ -62,7 +62,7 @@ class Effect(Operation):
         super().__init__(name, act.__doc__)
         self.act = act
 
-    def run(self, x: Operand, **params: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Operand, **params: Any) -> Any:
         """Act, and return the operand."""
         self._act(x, user_line(), params)
         return x

@@ -108,7 +108,7 @@ class Whole(Operation):
         self.run = run
 
 
-def whole(run: Callable[..., Any]) -> Any:
+def whole(run: Callable[..., Any]) -> Whole:
     """Register the function below it as an operation with whole numbers (a decorator)."""
     return register(Whole(run))
 
@@ -167,8 +167,8 @@ def unique_positions(x: Array, *, axis: int | None = None, equal_nan: bool = Tru
     return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
 
 
-for _op in (argsort, argpartition, lexsort):
-    along(_op)
+for _sort in (argsort, argpartition, lexsort):
+    along(_sort)
 
 
 @searchsorted.batch
@@ -310,7 +310,7 @@ def _convolve_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
     inside = (Ellipsis, slice(k - 1, k - 1 + n))
     padded = lookup("scatter")(x, index=inside, shape=(*lead, n + 2 * k - 2))
     turned = lookup("flip")(v, axis=ndim_of(v) - 1)
-    return slide.batch_rule((padded, turned), batched, size)
+    return _slide_rows([padded, turned], batched, size)
 
 
 @slide.examples

@@ -210,7 +210,7 @@ class Methods:
     @property
     def shape(self) -> tuple[Any, ...]:
         """Lengths of the axes; symbolic sizes in a graph for all sizes."""
-        return shape_of(self)  # type: ignore[arg-type]
+        return shape_of(self)
 
     @property
     def dtype(self) -> np.dtype[Any]:

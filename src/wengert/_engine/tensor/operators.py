@@ -196,7 +196,7 @@ class Operators:
         return self // other, self % other
 
     def __rdivmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
-        made: tuple[Tensor, Tensor] = (other // self, other % self)  # type: ignore[assignment, operator]
+        made: tuple[Tensor, Tensor] = (other // self, other % self)  # type: ignore[assignment]
         return made
 
     def __getitem__(self, index: Operand | slice | tuple[Any, ...] | None) -> Tensor:

@@ -173,7 +173,7 @@ class _IsClose(Operation):
         lambda x, y, rtol=1e-5, atol=1e-8, equal_nan=False: np.abs(x - y) <= atol + rtol * np.abs(y)
     )
 
-    def run(self, x: Array, y: Operand, **tolerances: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Array, y: Operand, **tolerances: Any) -> Any:
         """NumPy's."""
         return np.isclose(x, y, **tolerances)
 
@@ -235,6 +235,6 @@ for _ufunc, _python in (
     (np.bitwise_count, int.bit_count),
 ):
     BITS.append(register(Bits(_ufunc, _python)))
-for _op in BITS:
-    if _op.name in ("gcd", "lcm"):
-        _op.cost = call()
+for _bits in BITS:
+    if _bits.name in ("gcd", "lcm"):
+        _bits.cost = call()

@@ -69,12 +69,12 @@ class _Round(Operation):
         lambda x, decimals=0: np.vectorize(lambda v: builtins.round(float(v), decimals))(x)
     )
 
-    def run(self, x: Operand, *, decimals: int = 0) -> Any:  # type: ignore[override]
+    def run(self, x: Operand, *, decimals: int = 0) -> Any:
         """NumPy's."""
         return np.round(x, decimals)
 
 
-round: Any = register(_Round("round", "x rounded to `decimals` places; halves to even."))
+round = register(_Round("round", "x rounded to `decimals` places; halves to even."))
 
 
 alike(round)

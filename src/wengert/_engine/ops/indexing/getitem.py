@@ -207,7 +207,7 @@ class SetItem(Operation):
                     require_equal(n, m, reason)
         return Spec(x.shape, x.dtype)
 
-    def run(self, x: Array, v: Operand, *operands: Any, index: Any) -> Any:  # type: ignore[override]
+    def run(self, x: Array, v: Operand, *operands: Any, index: Any) -> Any:
         """A copy of x with x[index] = v."""
         out = np.array(x)
         out[join_index(index, operands)] = v
@@ -298,7 +298,7 @@ def _real_if(v_dot: Array, spec: Spec) -> Any:
 setitem = register(SetItem("setitem", "x with the elements at an index replaced by v."))
 
 
-@setitem.examples  # type: ignore[attr-defined]
+@setitem.examples
 def _(rng: np.random.Generator) -> Any:
     for shape, template, operands in _indices(rng):
         part = np.zeros(shape)[join_index(template, operands)]

@@ -14,6 +14,7 @@ matrix derivative results for forward and reverse mode algorithmic differentiati
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,7 +45,7 @@ class MatrixOperation(Opaque):
         reads one triangle only.  The laws differentiate the operation after it.
     """
 
-    prepare: Any = None
+    prepare: Callable[..., Any] | None = None
 
     def example(self, spec: Spec) -> Any:
         """An identity matrix, which LAPACK does not refuse."""
@@ -52,7 +53,9 @@ class MatrixOperation(Opaque):
         return x * np.eye(*x.shape[-2:], dtype=x.dtype) if np.ndim(x) > 1 else x
 
 
-def matrices(hint: str, *, prepare: Any = None, **options: Any) -> Any:
+def matrices(
+    hint: str, *, prepare: Callable[..., Any] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], MatrixOperation]:
     """Register the function below it as an operation on matrices (a decorator).
 
     Parameters
@@ -63,7 +66,7 @@ def matrices(hint: str, *, prepare: Any = None, **options: Any) -> Any:
         See `MatrixOperation`.
     """
 
-    def enter(run: Any) -> Any:
+    def enter(run: Callable[..., Any]) -> MatrixOperation:
         @functools.wraps(run)
         def checked(*args: Any, **params: Any) -> Any:
             try:

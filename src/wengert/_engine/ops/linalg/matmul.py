@@ -107,7 +107,7 @@ def strong_einsum(t: Array, *others: Any, letters: tuple[str, ...]) -> Any:
 @strong_einsum.examples
 @einsum.examples
 def _(rng: np.random.Generator) -> Any:
-    def draw(*shapes: Any):
+    def draw(*shapes: tuple[int, ...]) -> tuple[Array, ...]:
         return tuple(rng.normal(size=s) for s in shapes)
 
     yield draw((2, 3, 4), (4, 3, 5)), {"letters": ("abc", "cbd", "ad")}

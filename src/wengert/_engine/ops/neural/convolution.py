@@ -295,7 +295,7 @@ def _(x: Spec, y: Spec, *, kernel: tuple[int, ...], groups: int, **params: Any) 
     return Spec(shape, np.result_type(x.dtype, y.dtype))
 
 
-def _bilinear(op: Any, roles: str) -> None:
+def _bilinear(op: Opaque, roles: str) -> None:
     """State the forward derivative of an operation, its batching, and its examples.
 
     `roles` says which of x, w and y the two operands and the result are.

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.kinds.batching import fronted
@@ -354,7 +355,7 @@ def _(t: Spec, x: Spec, **params: Any) -> Spec:
     return Spec(x.shape, t.dtype)
 
 
-def _of_lines(op: Any) -> None:
+def _of_lines(op: Operation) -> None:
     """What comes before the spatial axes is treated alike: rows are one axis more."""
 
     @op.batch

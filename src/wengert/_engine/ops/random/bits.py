@@ -69,7 +69,7 @@ class Draw(Operation):
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
         **options: Any,
-    ) -> Any:  # type: ignore[override]
+    ) -> Any:
         """The numbers at the position of the state, and `number` further."""
         shape, dtype = tuple(shape), np.dtype(dtype)
         if state.ndim == 1:
@@ -126,8 +126,8 @@ def _words(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dty
     """Words, or their halves, of which the lower one comes first."""
     count = int(np.prod(shape))
     if dtype.itemsize == 8:
-        return generator.bit_generator.random_raw(count).reshape(shape)  # type: ignore[attr-defined]
-    found = generator.bit_generator.random_raw(-(-count // 2))  # type: ignore[attr-defined]
+        return generator.bit_generator.random_raw(count).reshape(shape)
+    found = generator.bit_generator.random_raw(-(-count // 2))
     return found.astype("<u8").view("<u4").astype(np.uint32)[:count].reshape(shape)
 
 

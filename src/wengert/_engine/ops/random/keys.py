@@ -41,7 +41,7 @@ class Split(Operation):
 
     discrete = True
 
-    def run(self, key: Array, *, shape: tuple[int, ...]) -> Any:  # type: ignore[override]
+    def run(self, key: Array, *, shape: tuple[int, ...]) -> Any:
         """Keys of a shape, for each key along the last axis of `key`."""
         shape = tuple(shape)
         if key.ndim == 1:
@@ -75,7 +75,7 @@ class Fold(Operation):
 
     discrete = True
 
-    def run(self, key: Array, data: Array) -> Any:  # type: ignore[override]
+    def run(self, key: Array, data: Array) -> Any:
         """One key for each number and key; their leading axes broadcast."""
         number = np.asarray(data).astype(WORD)
         if key.ndim == 1 and number.ndim == 0:
