@@ -51,11 +51,11 @@ examples: .venv/ready
 quick: lint layers
 	@$(BIN)/python tests/run.py -n $(PROCESSES) --quick
 
-test: lint layers types
+test: lint layers
 	@$(BIN)/python tests/run.py -n $(PROCESSES)
 	@$(MAKE) --no-print-directory test-oldest
 
-test-all: lint layers types
+test-all: lint layers
 	@$(BIN)/python tests/run.py -n $(PROCESSES) -m ""
 	@$(MAKE) --no-print-directory test-oldest
 

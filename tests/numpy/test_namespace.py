@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import pkgutil
-import timeit
 
 import numpy as np
 import pytest
@@ -101,14 +100,12 @@ def test_saving(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), [1.5, 2.5])
 
 
-def test_plain_arrays_pay_little():
+def test_plain_arrays_pay_little(calls):
     x = np.ones(3)
-
-    def cost(f):
-        return min(timeit.repeat(lambda: f(x), number=2000, repeat=7)) / 2000
 
     for name in ("ravel", "transpose", "squeeze", "zeros_like", "reshape"):
         f, g = getattr(wnp, name), getattr(np, name)
         if name == "reshape":
             f, g = (lambda x: wnp.reshape(x, 3)), (lambda x: np.reshape(x, 3))
-        assert cost(f) - cost(g) < 1.5e-6, name  # 0.1 us on a quiet machine
+        f(x)
+        assert calls(f, x) - calls(g, x) <= 5, name

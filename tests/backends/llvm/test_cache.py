@@ -491,13 +491,8 @@ print("done")
     assert done.stdout == "done\n", done.stderr
 
 
-def test_a_hit_is_quick():
-    """One that compiled instead would take many times as long."""
+def test_a_hit_is_quick(calls):
+    """One that compiled instead would make many times as many calls."""
     payload = os.urandom(100_000)
     disk_cache.write(KEY, payload)
-    times = []
-    for _ in range(25):
-        begin = time.perf_counter()
-        disk_cache.read(KEY)
-        times.append(time.perf_counter() - begin)
-    assert min(times) < 0.005
+    assert calls(disk_cache.read, KEY) < 200
