@@ -41,7 +41,7 @@ def value(op, feeds=None):
 
 
 class Multiply(Op):
-    """x y, with everything that the engine hands it written down."""
+    """x y, with everything that the engine hands it recorded."""
 
     seen = ()
 

@@ -1,4 +1,4 @@
-"""Losses, normalisation and activations beside PyTorch's: values and gradients, eager and compiled.
+"""Losses, normalization and activations beside PyTorch's: values and gradients, eager and compiled.
 
 The numbers in torch_values.json were written by torch_cases.py with PyTorch 2.
 """

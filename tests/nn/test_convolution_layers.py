@@ -125,7 +125,7 @@ def test_what_does_not_fit_is_named(call, words):
 
 
 def test_a_compiled_step_is_the_eager_one():
-    """The gradient of a weight that passes a choice is detached where the optimiser meets it."""
+    """The gradient of a weight that passes a choice is detached where the optimizer meets it."""
     x = np.random.default_rng(0).normal(size=(2, 1, 6, 6))
     first, second = (
         nn.Sequential(nn.Conv2d(1, 2, 3, rng=1), nn.ReLU(), nn.Conv2d(2, 3, 4, rng=2), nn.Flatten())

@@ -122,7 +122,7 @@ def test_refusals():
         (ArgumentError, "1 labels", (x, [[1], [1]], [4, 4], [1, 2])),
         (ShapeError, "for 2 sequences", (x, [[1], [1]], [4], [1, 1])),
         (ShapeError, "add up to", (x, [1, 1, 1], [4, 4], [1, 1])),
-        (DtypeError, "whole numbers", (x, [[1.0], [1.0]], [4, 4], [1, 1])),
+        (DtypeError, "integers", (x, [[1.0], [1.0]], [4, 4], [1, 1])),
         (ArgumentError, "reduction", (x, [[1], [1]], [4, 4], [1, 1], 0, "all")),
     ):
         with pytest.raises(error, match=text):

@@ -1,4 +1,4 @@
-"""Optimisers: first steps by hand, options, what is remembered, refusals."""
+"""Optimizers: first steps by hand, options, what is remembered, refusals."""
 
 import copy
 import pickle
@@ -181,8 +181,8 @@ def test_states_of_others_are_refused_and_change_nothing():
     before = adam.state_dict()
     renamed = {**before, "states": [{"velocity": np.ones(3)}]}
     cases = [
-        (None, errors.StructureError, "was given None, which is no state"),
-        ({"model": {}}, errors.StructureError, "a dict, which is no state"),
+        (None, errors.StructureError, "was given None, which is not a state"),
+        ({"model": {}}, errors.StructureError, "a dict, which is not a state"),
         (sgd.state_dict(), errors.StructureError, r"options \['momentum', 'nesterov'\]"),
         (renamed, errors.StructureError, r"remembers \['velocity'\] of a parameter"),
         (other.state_dict(), errors.ShapeError, r"mean has shape \(2, 3\) in the state, .* \(3,\)"),

@@ -1,4 +1,4 @@
-"""Schedules: their values, the counts of optimisers, compiled steps, saving."""
+"""Schedules: their values, the counts of optimizers, compiled steps, saving."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Sequence models against PyTorch's: values and gradients by every input and every parameter.
+"""Sequence models against PyTorch's: values, gradients of inputs and parameters.
 
 sequences_of_torch.json was written once, by torch 2.13: for each case the loss, then for each input
 and each parameter, in order of name, its gradient times `wave` (summed). Weights, inputs and what

@@ -1,4 +1,4 @@
-"""Histograms of points, and windows: NumPy's values, derivatives by weights, edges and shape."""
+"""Histograms of points, and windows: NumPy's values, derivatives in weights, edges and shape."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ LISTS = {
     "of rows": lambda t: [t, 2.0 * t],
 }
 MORE = ((), (X,), (1,), (0.5,), (np.array([[2.0, 1.0], [0.5, 3.0]]),))
-# What a graph cannot know, what is no function of an array, and what NumPy itself refuses.
+# What a graph cannot know, what is not a function of an array, and what NumPy itself refuses.
 NOT_MEANT = """asarray_chkfinite asmatrix block bmat compress copyto extract fill_diagonal
     from_dlpack frombuffer info intersect1d isneginf isposinf ix_ place polydiv
     polyint put put_along_axis putmask empty_like

@@ -1,4 +1,4 @@
-"""numpy.polynomial: NumPy's values of tensors, derivatives by points and by coefficients."""
+"""numpy.polynomial: NumPy's values of tensors, derivatives in points and coefficients."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 """Integrals of samples: values are SciPy's, derivatives those of differences in both modes.
 
 Every entry of CASES takes samples, places and a step; named tests say what happens where places
-coincide, for whole numbers and single precision, in graphs, and what is refused.
+coincide, for integers and single precision, in graphs, and what is refused.
 """
 
 import numpy as np

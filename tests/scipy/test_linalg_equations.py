@@ -208,7 +208,7 @@ def leaves(x):
 
 
 def floating(f):
-    """Without the whole numbers among the results, which have no derivative."""
+    """Without the integers among the results, which have no derivative."""
 
     def g(*xs):
         found = [y for y in leaves(f(*xs)) if np.asarray(wg.stop_gradient(y)).dtype.kind in "fc"]

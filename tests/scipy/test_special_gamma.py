@@ -83,7 +83,7 @@ def test_outside_of_what_is_counted():
     assert sp.comb(5, 2, exact=True) == 10
     with pytest.raises(ArgumentError, match="exact=True"):
         wg.grad(lambda n: sp.comb(n, 2, exact=True))(5.0)
-    with pytest.raises(ArgumentError, match="whole number"):
+    with pytest.raises(ArgumentError, match="integer"):
         wg.grad(lambda x: sp.polygamma(1.5, x))(2.0)
     with pytest.raises(ArgumentError, match="larger than"):
         wg.grad(lambda a: sp.multigammaln(a, 3))(0.9)

@@ -2,7 +2,7 @@
 
 CASES gives for a name of wengert.scipy.special the same function of mpmath numbers and ordinary
 points, the first of which every run looks at.  HARD adds points that hurt: small and large
-operands, next to whole numbers, both sides of a transition, far tails.
+operands, next to integers, both sides of a transition, far tails.
 """
 
 import mpmath as mp

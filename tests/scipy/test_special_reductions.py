@@ -68,7 +68,7 @@ def weighted(a, b):
     return sp.logsumexp(a, b=b)
 
 
-ZERO_WEIGHTS = [  # a, b, derivative by a, derivative by b
+ZERO_WEIGHTS = [  # a, b, derivative with respect to a, derivative with respect to b
     ([0.0, 0.0, 0.0], [2.0, 0.0, 5.0], [2 / 7, 0, 5 / 7], [1 / 7, 1 / 7, 1 / 7]),
     ([0.0, 1e3, 0.0], [1.0, 0.0, 1.0], [0.5, 0, 0.5], [0.5, inf, 0.5]),  # e**1000 overflows
     ([0.0, -inf, inf], [1.0, 0.0, 0.0], [1, 0, 0], [1, 0, inf]),

@@ -1,4 +1,4 @@
-"""Spherical Bessel functions of orders that are no whole numbers: of the whole part, as SciPy's."""
+"""Spherical Bessel functions of orders that are not integers: of the whole part, as SciPy's."""
 
 import numpy as np
 import pytest

@@ -97,7 +97,9 @@ def test_losses_have_their_factors_signs_and_both_gradients(rng):
     graph.backward()
     np.testing.assert_allclose(graph.node(a).grad(), 10 * by_p, rtol=1e-13)
     np.testing.assert_allclose(graph.node(b).grad(), 10 * by_y, rtol=1e-13)
-    assert graph.node(loss).grad() == 10.0  # the gradient by the loss, and nothing else
+    assert (
+        graph.node(loss).grad() == 10.0
+    )  # the gradient with respect to the loss, and nothing else
 
 
 def test_a_fresh_leaf_has_no_gradient():

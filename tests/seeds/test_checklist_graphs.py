@@ -423,7 +423,7 @@ def test_row_70_information_and_seeds():
     assert wg.random.Stream(0).normal(2, dtype="float32").dtype == np.float32
 
 
-# ---- G. Optimisation ----------------------------------------------------------------------------
+# ---- G. Optimization ----------------------------------------------------------------------------
 
 
 def test_row_71_common_lines_by_parameters():

@@ -74,7 +74,7 @@ STEPS = [
 ]
 
 
-# Neighbours and elementwise steps, whose entries need no sweeps.
+# Neighbors and elementwise steps, whose entries need no sweeps.
 LOCAL = [
     *(STEPS[k] for k in (0, 1, 2, 3, 6, 7, 8, 9, 11, 15)),
     lambda x, y, a, i: np.stack([x, y]).sum(axis=0),

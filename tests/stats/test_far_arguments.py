@@ -14,7 +14,7 @@ from wengert.scipy.stats import circstd
 
 
 def slopes(f, *args):
-    """The derivatives by each argument, in both modes, which agree."""
+    """The derivatives with respect to each argument, in both modes, which agree."""
     args = tuple(map(np.float64, args))
     backward = np.array(wg.grad(f, argnums=tuple(range(len(args))))(*args), float)
     ones = np.eye(len(args))

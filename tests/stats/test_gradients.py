@@ -1,4 +1,4 @@
-"""Distributions differentiate by the point and by every parameter: right, and finite outside."""
+"""Distributions differentiate in the point and by every parameter: right, and finite outside."""
 
 import numpy as np
 import pytest

@@ -2,7 +2,7 @@
 
 What NumPy says of a shape that is none names neither the layer nor its argument.
 
-    counted    refuse what is no whole number, naming the layer and the size
+    counted    refuse what is not an integer, naming the layer and the size
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from wengert.errors import ArgumentError, at, user_line
 
 
 def counted(layer: Any, least: int = 0, **sizes: Any) -> None:
-    """Refuse sizes of a layer that are no whole numbers, or less than `least`.
+    """Refuse sizes of a layer that are not integers, or less than `least`.
 
     Raises
     ------
@@ -26,6 +26,6 @@ def counted(layer: Any, least: int = 0, **sizes: Any) -> None:
         for n in size if isinstance(size, tuple) else (size,):
             if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least:
                 raise ArgumentError(
-                    f"{type(layer).__name__} with {name}={size!r}: sizes are whole numbers from "
+                    f"{type(layer).__name__} with {name}={size!r}: sizes are integers from "
                     f"{least} on. Change it{at(user_line())}."
                 )

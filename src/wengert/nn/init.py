@@ -127,7 +127,7 @@ def ones(shape: Shape, dtype: Any = float) -> Array:
 def eye(shape: Shape, dtype: Any = float) -> Array:
     """Ones on the diagonal of a matrix, which passes on what it can of its input."""
     if len(shape) != 2:
-        raise ShapeError(f"eye of shape {shape}, which is no matrix{at(user_line())}.")
+        raise ShapeError(f"eye of shape {shape}, which is not a matrix{at(user_line())}.")
     return np.eye(*shape, dtype=dtype)
 
 
@@ -257,7 +257,7 @@ def orthogonal(shape: Shape, rng: Any = None, dtype: Any = float, gain: float = 
        Notices AMS 54 (2007) 592-604. (The signs.)
     """
     if len(shape) < 2:
-        raise ShapeError(f"orthogonal of shape {shape}, which is no matrix{at(user_line())}.")
+        raise ShapeError(f"orthogonal of shape {shape}, which is not a matrix{at(user_line())}.")
     rows, columns = shape[0], prod(shape[1:])
     drawn = np.random.default_rng(rng).standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(drawn)

@@ -122,7 +122,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
     Raises
     ------
     StructureError
-        No input was given, or something that is no module.
+        No input was given, or something that is not a module.
 
     Notes
     -----

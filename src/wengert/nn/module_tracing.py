@@ -33,7 +33,7 @@ _frame: Blocks[Frame | None] = Blocks("wengert_module", None)
 
 
 def is_traced_call(args: tuple[Any, ...]) -> bool:
-    """Whether a module called with these arguments writes lines of a graph."""
+    """Whether a module called with these arguments writes nodes of a graph."""
     if current_trace() is not None:
         return True
     return bool(args) and isinstance(args[0], Handle) and args[0].node.value is None

@@ -4,7 +4,7 @@ Both are Tensors in every respect; being a Parameter or a Buffer is how `Module`
 belongs to the model.
 
     Parameter   learned: it requires a gradient from the start, and in-place changes within
-                `no_grad` (an optimiser's step) leave it the leaf and the object it was
+                `no_grad` (an optimizer's step) leave it the leaf and the object it was
     Buffer      kept: saved and loaded with the model, read and written by it, never trained
     write       another value for a buffer; in a graph a line that runs after it
     recast      the same tensor in another precision

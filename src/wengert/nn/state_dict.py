@@ -91,7 +91,7 @@ def _array(value: Any, name: str, what: str) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(value_of(value))
     except ValueError as error:
-        raise ShapeError(f"{what}: {name} is no array: {error}{at(user_line())}.") from error
+        raise ShapeError(f"{what}: {name} is not an array: {error}{at(user_line())}.") from error
 
 
 # ---- a model as a function of its state ----------------------------------------------------------

@@ -11,7 +11,7 @@
     printing         array2string, array_repr, array_str
     saving           save, savez, savez_compressed, savetxt
 
-The answers are plain numbers, truth values, dtypes and texts: they have no derivative, and say so
+The answers are plain numbers, booleans, dtypes and texts: they have no derivative, and say so
 by being plain.
 """
 
@@ -83,7 +83,7 @@ FUNCTIONS[np.array_str] = lambda a, *args, **kwargs: (
 
 
 def _bits(function: Any) -> Callable[..., Any]:
-    """What NumPy's function makes of the bits of whole numbers, which have no derivative."""
+    """What NumPy's function makes of the bits of integers, which have no derivative."""
 
     def make(a: Any, *args: Any, **named: Any) -> Any:
         found = needed(a, f"np.{function.__name__}", "what it gives", "Use //, % and bitwise_and")
@@ -113,7 +113,7 @@ def _einsum_path(*operands: Any, **how: Any) -> Any:
 @counterpart(np.allclose)
 def _allclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
-) -> Any:  # a plain truth value, and while a graph is built a traced one
+) -> Any:  # a plain boolean, and while a graph is built a traced one
     close = np.isclose(as_array(a), as_array(b), rtol, atol, equal_nan)
     return _answer(np.all(close))
 

@@ -6,8 +6,8 @@
 
 They give plain arrays, as NumPy does, unless a tensor is among the arguments: `array` of a nested
 list of tensors is a tensor, and `np.zeros_like(x)` or `np.ones(n, like=x)` of a tensor is a
-constant tensor, into which results that are recorded can be written.  Of sizes with a name, which
-occur while a graph is built, they make lines of that graph.  Ranges have a file of their own.
+constant tensor, into which results that are recorded can be written.  Of symbolic sizes, which
+occur while a graph is built, they make nodes of that graph.  Ranges have a file of their own.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 def _like(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     """A creation function of NumPy, which gives a constant tensor for `like=` a tensor.
 
-    `ours` is what is done for sizes with a name, with the same arguments.
+    `ours` is what is done for symbolic sizes, with the same arguments.
     """
 
     @functools.wraps(function)
@@ -206,7 +206,7 @@ identity = _like(
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    """For each axis the position along it, as `numpy.indices`; of sizes with a name a tensor."""
+    """For each axis the position along it, as `numpy.indices`; of symbolic sizes a tensor."""
     if not sizes_of(tuple(dimensions)):
         make: Any = np.indices
         return make(dimensions, dtype, sparse)

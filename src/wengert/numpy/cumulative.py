@@ -4,7 +4,7 @@
     diff, ediff1d, gradient, trapezoid
     interp, convolve, correlate
 
-All are linear or piecewise so; interp is differentiated by the points too, not only by the values.
+All are linear or piecewise so; interp is differentiated in the points too, not only by the values.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _running(op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
         a = casts.astype(a, dtype)
     if axis is None or a.ndim == 0:
         a, axis = reshape(a, shape=(-1,)), 0
-    run = op(a, axis=operator.index(axis))  # of small whole numbers in larger ones, as NumPy's
+    run = op(a, axis=operator.index(axis))  # of small integers in larger ones, as NumPy's
     return given(run if dtype is None else converted(run, dtype), out)
 
 
@@ -139,7 +139,7 @@ def _part(ndim: int, axis: int, part: Any) -> tuple[Any, ...]:
 
 @counterpart(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
-    """The n-th difference of neighbours, as ``numpy.diff``."""
+    """The n-th difference of neighbors, as ``numpy.diff``."""
     a = as_array(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
@@ -161,7 +161,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any
 
 @counterpart(np.ediff1d)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
-    """Differences of neighbours in the flattened array, as ``numpy.ediff1d``."""
+    """Differences of neighbors in the flattened array, as ``numpy.ediff1d``."""
     x = reshape(as_array(ary), shape=(-1,))
     parts = [to_begin, x[1:] - x[:-1], to_end]
     chosen = [reshape(as_array(p), shape=(-1,)) for p in parts if p is not None]
@@ -174,7 +174,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     """Second-order differences on a grid, as ``numpy.gradient``.
 
     Not a derivative in the sense of `grad`: a numerical one, of samples. It is linear in `f`, and
-    differentiable by the spacing as well.
+    differentiable with respect to the spacing as well.
     """
     f = as_array(f)
     axes = range(f.ndim) if axis is None else (axis if isinstance(axis, tuple) else (axis,))
@@ -259,7 +259,7 @@ def _gradient_along(f: Any, axis: int, h: Any, edge_order: int) -> Any:
 
 @counterpart(np.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral by trapezia, as ``numpy.trapezoid``; differentiable by `y`, `x` and `dx`."""
+    """The integral by trapezia, as ``numpy.trapezoid``; differentiable in `y`, `x` and `dx`."""
     y = as_array(y)
     step = dx
     if x is not None:
@@ -279,7 +279,7 @@ def interp(
 
     Notes
     -----
-    Differentiable by `x`, `xp` and `fp` (and `left`, `right`). At a point of `xp` the derivative by
+    Differentiable in `x`, `xp` and `fp` (and `left`, `right`). At a point of `xp` the derivative by
     `x` is the slope of the interval on its right.
 
     Examples

@@ -4,7 +4,7 @@
     diagonals   a letter that repeats within an operand
     view_of     a letter for each axis, and no sum: what is written to the result is in the operand
 
-All forms of NumPy's: a string with or without an arrow, sublists of whole numbers, an ellipsis in
+All forms of NumPy's: a string with or without an arrow, sublists of integers, an ellipsis in
 any place, spaces.  What cannot be read here is given to NumPy, whose complaint says why.
 """
 
@@ -62,7 +62,7 @@ def _word(labels: Any) -> str:
         return "".join(_DOTS if c is Ellipsis else _LETTERS[int(c)] for c in labels)
     except (TypeError, IndexError, ValueError) as error:
         raise ShapeError(
-            f"einsum: {labels!r} is not a list of labels. Labels are whole numbers from 0 to 51, "
+            f"einsum: {labels!r} is not a list of labels. Labels are integers from 0 to 51, "
             f"and at most one Ellipsis{at(user_line())}."
         ) from error
 

@@ -241,7 +241,7 @@ def angle(z: Any, deg: bool = False) -> Any:
     >>> wg.grad(np.angle)(np.array(2.0j)).round(2)
     np.complex128(-0.5+0j)
     """
-    # NumPy's imaginary part of whole numbers and truth values is the number 0.
+    # NumPy's imaginary part of integers and booleans is the number 0.
     part = imag(z) if dtype_of(z).kind in "fc" else 0
     result = trigonometric.arctan2(part, real(z))
     return result * (180.0 / pi) if deg else result

@@ -1,4 +1,4 @@
-"""NumPy's `fft`, for arrays and tensors alike.
+"""NumPy's `fft`, for arrays and tensors.
 
     fft ifft rfft irfft hfft ihfft          along one axis
     fft2 ifft2 rfft2 irfft2                 along two
@@ -293,7 +293,7 @@ def ifftshift(x: Any, axes: Any = None) -> Any:
 
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-    """The frequency of each line of `fft`, as ``numpy.fft.fftfreq``; differentiable by `d`.
+    """The frequency of each line of `fft`, as ``numpy.fft.fftfreq``; differentiable in `d`.
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
 
 
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-    """The frequency of each line of `rfft`, as ``numpy.fft.rfftfreq``; differentiable by `d`."""
+    """The frequency of each line of `rfft`, as ``numpy.fft.rfftfreq``; differentiable in `d`."""
     if not is_symbolic((n,)):
         return np.fft.rfftfreq(n, d, device)
     return numbers(n // 2 + 1) / (n * d)

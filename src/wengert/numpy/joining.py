@@ -211,7 +211,7 @@ def _places(obj: Any, what: str) -> Any:
 
 
 def _whole(numbers: Any) -> Any:
-    """The numbers as an array; an empty list has whole numbers, as in NumPy."""
+    """The numbers as an array; an empty list has integers, as in NumPy."""
     array = np.asarray(numbers)
     empty = array.size == 0 and isinstance(numbers, list | tuple)
     return array.astype(np.intp) if empty else array

@@ -5,7 +5,7 @@
     powers             vander
 
 Between tensors they differentiate by start, stop and step; how many numbers there are is a whole
-number, which may be a size with a name while a graph is built.
+number, which may be a symbolic size while a graph is built.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _arange_of_sizes(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
     if not whole or isinstance(step, Dim):
         raise TraceError(
             f"np.arange({start}, {stop}, {step}): with sizes that are not known while a graph is "
-            "built, the others have to be whole numbers. Scale the numbers instead, start + step * "
+            "built, the others have to be integers. Scale the numbers instead, start + step * "
             f"np.arange(n){at(user_line())}."
         )
     kind = np.dtype(np.intp if dtype is None else dtype)

@@ -4,7 +4,7 @@
     tensordot, einsum                                          over any axes
     kron, cross                                                Kronecker's, and of vectors in space
 
-All are index letters for one of three operations (_engine/ops/linalg/matmul.py), so each is one
+All are subscripts for one of three operations (_engine/ops/linalg/matmul.py), so each is one
 line of the list, or a few with views.
 """
 
@@ -128,7 +128,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _ufunc_like(ufunc: np.ufunc, axes_of_core: tuple[int, int]) -> Any:
-    """Take `axis` of a generalised ufunc for the operation below (a decorator)."""
+    """Take `axis` of a generalized ufunc for the operation below (a decorator)."""
 
     def enter(ours: Any) -> Any:
         def general(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:

@@ -1,7 +1,7 @@
 """NumPy's extremes and questions: max, min, ptp, argmax, argmin, any, all, count_nonzero.
 
 Several largest elements share the derivative evenly, and a NaN result belongs to the NaNs.
-Positions, truth values and counts are whole numbers: what depends on them only has no derivative.
+Positions, booleans and counts are integers: what depends on them only has no derivative.
 """
 
 from __future__ import annotations
@@ -97,17 +97,17 @@ def ptp(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False) -> An
 
 @counterpart(np.argmax)
 def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the first largest element is, as ``numpy.argmax``; a whole number, no derivative."""
+    """Where the first largest element is, as ``numpy.argmax``; an integer, no derivative."""
     return given(reductions.argmax(a, axis=axis, keepdims=kept(keepdims)), out)
 
 
 @counterpart(np.argmin)
 def argmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the first smallest element is, as ``numpy.argmin``; a whole number, no derivative."""
+    """Where the first smallest element is, as ``numpy.argmin``; an integer, no derivative."""
     return given(reductions.argmin(a, axis=axis, keepdims=kept(keepdims)), out)
 
 
-# ---- truth values and counts -------------------------------------------------------------------
+# ---- booleans and counts -------------------------------------------------------------------
 
 
 @counterpart(np.any)

@@ -83,7 +83,7 @@ def _average(total: Any, n: Any) -> Any:
 
 
 def _inexact(a: Any) -> Any:
-    """Whole numbers as float64, in which NumPy sums them here: int64 would overflow."""
+    """Integers as float64, in which NumPy sums them here: int64 would overflow."""
     return a if dtype_of(a).kind in "fc" else casts.astype(a, float)
 
 

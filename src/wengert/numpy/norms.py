@@ -53,7 +53,7 @@ def logsumexp(
 
     Notes
     -----
-    The derivative by `a` is the softmax; 0 where all of `a` is -inf. That by `b` is
+    The derivative with respect to `a` is the softmax; 0 where all of `a` is -inf. That by `b` is
     ``exp(a - out)``, also where a weight is zero; infinite where the whole sum is.
 
     Examples

@@ -103,7 +103,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
 
 
 def _widths_of_sizes(pad_width: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """The same where a width is a size with a name."""
+    """The same where a width is a symbolic size."""
     if isinstance(pad_width, Dim):
         return [(pad_width, pad_width)] * ndim
     given = list(pad_width)

@@ -1,9 +1,10 @@
 """Medians, quantiles, percentiles, with and without NaNs.
 
 A quantile is the sorted sample read at a *virtual index*, a position that need not be whole;
-between neighbours it is interpolated (R. J. Hyndman and Y. Fan, "Sample quantiles in statistical
+between neighbors it is interpolated (R. J. Hyndman and Y. Fan, "Sample quantiles in statistical
 packages", American Statistician 50(4), 361-365, 1996). The sample is sorted by a gather, the
-virtual index is computed with wengert operations: the derivatives by the sample and by q follow.
+virtual index is computed with wengert operations: the derivatives with respect to the sample and by
+q follow.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ def nanmedian(
 
 
 def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
-    """The two neighbours and the share of the second, for methods that jump."""
+    """The two neighbors and the share of the second, for methods that jump."""
     if method in ("inverted_cdf", "averaged_inverted_cdf"):
         v = n * q - 1
         floor = np.floor(v)
@@ -178,14 +179,14 @@ def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 
 
 def _read(lines: Lines, q: Any, n: Any, method: str, dtype: Any) -> Any:
-    """The quantile q, one number, of each line; `dtype` is that of the shares of neighbours."""
+    """The quantile q, one number, of each line; `dtype` is that of the shares of neighbors."""
     if method in PLOTTING:
         alpha, beta = PLOTTING[method]
         if method == "linear":
             v = (n - 1) * q
         else:
             v = n * q + (alpha + q * (1.0 - alpha - beta)) - 1.0
-        # Beyond the ends the quantile is the end: a constant, with no derivative by q.
+        # Beyond the ends the quantile is the end: a constant, with no derivative with respect to q.
         v = choose(value_of(v) >= n - 1, n - 1.0, choose(value_of(v) < 0, 0.0, v))
         low = np.floor(value_of(v))
         share = v - low
@@ -281,7 +282,7 @@ def quantile(
 
     Notes
     -----
-    Differentiable by the sample, and by q where the method interpolates. Weights only choose
+    Differentiable in the sample, and by q where the method interpolates. Weights only choose
     (method "inverted_cdf"): they have no derivative.
 
     Examples

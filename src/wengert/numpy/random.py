@@ -1,8 +1,8 @@
-"""numpy.random, for arrays and tensors alike: `default_rng` and `Generator` of ours.
+"""numpy.random, for arrays and tensors: `default_rng` and `Generator` of ours.
 
-Their numbers are functions of a stream's keys (wengert.random.generator): derivatives by parameters
-pass, and a compiled function draws new numbers at each run.  What else numpy.random has is NumPy's
-own: bit generators, SeedSequence, and the old functions with a state that all share.
+Their numbers are functions of a stream's keys (wengert.random.generator): derivatives with respect
+to parameters pass, and a compiled function draws new numbers at each run.  What else numpy.random
+has is NumPy's own: bit generators, SeedSequence, and the old functions with a state that all share.
 
 The classes stand on a floor above this one, where streams are known, and are imported when they are
 asked for.

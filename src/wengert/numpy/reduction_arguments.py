@@ -39,7 +39,7 @@ def typed(a: Any, dtype: Any) -> Any:
 
 
 def whole(op: Any, a: Any, dtype: Any, **how: Any) -> Any:
-    """A sum or product in whole numbers of `dtype`, modulo its range as NumPy's."""
+    """A sum or product in integers of `dtype`, modulo its range as NumPy's."""
     return converted(op(casts.astype(a, dtype), **how), dtype)
 
 

@@ -1,6 +1,6 @@
 """Sets: NumPy's set operations on arrays of distinct elements.
 
-union1d, intersect1d, setdiff1d, setxor1d   sorted elements; each differentiates by the first
+union1d, intersect1d, setdiff1d, setxor1d   sorted elements; each differentiates in the first
                                             place it was found at
 isin                                        whether an element is among others
 """

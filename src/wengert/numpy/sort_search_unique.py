@@ -1,6 +1,6 @@
 """Sorting, searching, distinct elements.
 
-Values are sorted by a gather at positions that are whole numbers: the derivative of an element
+Values are sorted by a gather at positions that are integers: the derivative of an element
 goes where the element went. Equal elements keep the order that NumPy's algorithm gave them.
 """
 
@@ -72,7 +72,7 @@ def sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable:
 def argsort(
     a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None
 ) -> Any:
-    """The positions that sort, as ``numpy.argsort``; whole numbers, no derivative."""
+    """The positions that sort, as ``numpy.argsort``; integers, no derivative."""
     a, axis = _line(a, axis)
     return sorting.argsort(a, axis=axis, kind=_kind(kind, order, stable))
 
@@ -187,7 +187,7 @@ def unique(
     >>> wg.grad(lambda x: np.unique(x)[0])(np.array([2.0, 1.0, 1.0]))
     array([0., 1., 0.])
     """
-    needed(ar, "np.unique", "how many there are", "Sort them, np.sort(x), and compare neighbours")
+    needed(ar, "np.unique", "how many there are", "Sort them, np.sort(x), and compare neighbors")
     ar = as_array(ar)
     index, inverse, counts = sorting.unique_positions(ar, axis=axis, equal_nan=equal_nan)
     if axis is None:

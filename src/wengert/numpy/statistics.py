@@ -1,7 +1,7 @@
 """Statistics: average, covariance, correlation, counts.
 
 Medians and quantiles are in quantiles.py, moments in reductions.py, histograms in histograms.py.
-Numbers of occurrence are whole numbers without derivative; weights in them are differentiable.
+Numbers of occurrence are integers without derivative; weights in them are differentiable.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["average", "cov", "corrcoef", "bincount"]
 def average(
     a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: Any = False
 ) -> Any:
-    """The weighted mean, as ``numpy.average``; differentiable by the weights too.
+    """The weighted mean, as ``numpy.average``; differentiable with respect to the weights too.
 
     Examples
     --------
@@ -178,7 +178,7 @@ _AT = "Add to a fixed number of bins, np.add.at(np.zeros(n, like=x), positions, 
 
 @counterpart(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each whole number occurs, as ``numpy.bincount``; linear in the weights.
+    """How often each integer occurs, as ``numpy.bincount``; linear in the weights.
 
     Examples
     --------

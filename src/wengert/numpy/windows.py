@@ -44,7 +44,7 @@ def i0(x: Any) -> Any:
 
 
 def kaiser(M: Any, beta: Any) -> Any:
-    """Kaiser's window of length M, as ``numpy.kaiser``; differentiable by its shape `beta`.
+    """Kaiser's window of length M, as ``numpy.kaiser``; differentiable in its shape `beta`.
 
     Examples
     --------

@@ -44,8 +44,8 @@ def export(
     Parameters
     ----------
     what : Graph, Module or callable
-        A module is written as it is in evaluation: dropout does nothing, batch normalisation uses
-        its running statistics. Parameters and variables become initialisers with their names.
+        A module is written as it is in evaluation: dropout does nothing, batch normalization uses
+        its running statistics. Parameters and variables become initializers with their names.
     file : path or binary file object
         Replaced as a whole or not at all.
     *specs : spec or array
@@ -119,7 +119,8 @@ def _graph_of(what: Any, specs: Sequence[Any]) -> Lines:
         return what
     if not callable(what):
         raise ArgumentError(
-            f"onnx.export: {type(what).__name__} is no graph, function or module{at(user_line())}."
+            f"onnx.export: {type(what).__name__} is not a graph, function or module"
+            f"{at(user_line())}."
         )
     if isinstance(what, Module):
         with _evaluating(what):
@@ -165,7 +166,7 @@ def _model(graph: Lines, opset: int, inputs: Any, outputs: Any) -> Any:
     kept = _used(writer.nodes, outside.initialisers)
     tensors = [(onnx().numpy_helper.from_array(a, n), n) for n, a in kept.items()]
     numbers = set(outside.constants.values())
-    # Constants are nodes, so that the initialisers of the file are its parameters.
+    # Constants are nodes, so that the initializers of the file are its parameters.
     first = [helper.make_node("Constant", [], [n], value=t) for t, n in tensors if n in numbers]
     nodes, tensors = [*first, *writer.nodes], [t for t, n in tensors if n not in numbers]
     body = helper.make_graph(nodes, graph.name or "graph", heads, tails, tensors)
@@ -211,7 +212,7 @@ def _value_of(node: Node) -> Any:
 
 
 def _used(nodes: Sequence[Any], initialisers: Mapping[str, Any]) -> dict[str, Any]:
-    """The initialisers that some node needs, also one inside a body."""
+    """The initializers that some node needs, also one inside a body."""
     asked: set[str] = set()
     waiting = list(nodes)
     while waiting:

@@ -4,7 +4,7 @@ The nodes are read in order while the graph is traced; what is known already (co
 known lengths) is computed at once.
 
     load         the graph of a file
-    parameters   its initialisers, as tensors that can be changed and trained
+    parameters   its initializers, as tensors that can be changed and trained
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def load(
         Values for inputs that are to be fixed: shapes, axes and counts must be known when a graph
         is built.
     constants : bool, default False
-        Take initialisers as constants. By default those that are floating and have an axis are
+        Take initializers as constants. By default those that are floating and have an axis are
         variables, with their names: they receive gradients and can be changed (`parameters`).
     limit : int, default 2**30
         How many bytes all arrays together may take that are computed when the file is read
@@ -117,7 +117,7 @@ def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: 
     held = {name: np.asarray(value) for name, value in (given or {}).items()}
     known = {t.name: _array(t) for t in model.graph.initializer}
     if len(model.graph.sparse_initializer):
-        raise _unsupported("has sparse initialisers")
+        raise _unsupported("has sparse initializers")
     values: dict[str, Any] = {
         name: a if constants or a.dtype.kind != "f" or not a.ndim else variable(a, name)
         for name, a in known.items()
@@ -145,7 +145,7 @@ def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: 
 
 
 def parameters(graph: Graph) -> dict[str, Any]:
-    """The variables of a graph by their names: of a file's, its floating initialisers.
+    """The variables of a graph by their names: of a file's, its floating initializers.
 
     Returns
     -------
@@ -166,7 +166,7 @@ class Reader:
     opset : int
         The version of the operators.
     known : mapping from str to array
-        The values of initialisers, also of those that are variables: where a shape or a number must
+        The values of initializers, also of those that are variables: where a shape or a number must
         be known when the graph is built, it is taken from here.
     room : Room
         What arrays of known values may take.
@@ -306,12 +306,12 @@ def _unsupported(why: str) -> BackendError:
 def _array(tensor: Any) -> Any:
     if dtype_of(tensor.data_type) is None:
         kind = onnx().TensorProto.DataType.Name(tensor.data_type)
-        raise _unsupported(f"has an initialiser {tensor.name!r} of type {kind}")
+        raise _unsupported(f"has an initializer {tensor.name!r} of type {kind}")
     try:
         return np.array(onnx().numpy_helper.to_array(tensor))
     except Exception as error:
         raise FileError(
-            f"onnx.load: the initialiser {tensor.name!r} is damaged: {_first_line(error)}"
+            f"onnx.load: the initializer {tensor.name!r} is damaged: {_first_line(error)}"
             f"{at(user_line())}."
         ) from error
 
@@ -320,7 +320,7 @@ def _spec_of(head: Any) -> Any:
     kind = head.type.WhichOneof("value")
     dtype = dtype_of(head.type.tensor_type.elem_type) if kind == "tensor_type" else None
     if dtype is None:
-        raise _unsupported(f"has an input {head.name!r} that is no array of numbers")
+        raise _unsupported(f"has an input {head.name!r} that is not an array of numbers")
     if not head.type.tensor_type.HasField("shape"):
         raise _unsupported(f"does not say how many axes its input {head.name!r} has")
     shape: list[Any] = []

@@ -1,6 +1,6 @@
 """Averaging: a slowly moving mean of the parameters, often better than the last of them.
 
-    a <- decay a + (1 - decay) p        after each step of the optimiser
+    a <- decay a + (1 - decay) p        after each step of the optimizer
 
 `EMA` keeps the means as variables, so `update` can stand in a compiled step; `applied` puts them in
 the place of the parameters for as long as something is measured with them.
@@ -40,7 +40,7 @@ class EMA:
     Raises
     ------
     ArgumentError
-        No parameters, something that is no tensor, or a decay outside its range.
+        No parameters, something that is not a tensor, or a decay outside its range.
 
     References
     ----------

@@ -194,7 +194,7 @@ def least_squares(
 # ---- programs ----------------------------------------------------------------------------------
 
 
-@functools.lru_cache(maxsize=64)  # a function that is minimised again is not compiled again
+@functools.lru_cache(maxsize=64)  # a function that is minimized again is not compiled again
 def _kept_parts(fun: Any, shape: Raveled, compile: bool) -> Callable[[str], Any]:
     flat = shape.of_vectors(fun)
 

@@ -1,6 +1,6 @@
-"""Optimizer: what all optimisers share.
+"""Optimizer: what all optimizers share.
 
-An optimiser states one formula, `update(p, g, state, options)`: the change of one parameter, from
+An optimizer states one formula, `update(p, g, state, options)`: the change of one parameter, from
 its value, its gradient, what it remembers about it, and the options of its group.  All in plain
 arrays: a step is not recorded.  Everything else is here, once.
 
@@ -26,7 +26,7 @@ Options = dict[str, Any]
 
 
 class Optimizer:
-    """Base of all optimisers; subclasses define `update`.
+    """Base of all optimizers; subclasses define `update`.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Optimizer:
     Raises
     ------
     ArgumentError
-        No parameters, the same twice, something that is no tensor, an unknown option, or an
+        No parameters, the same twice, something that is not a tensor, an unknown option, or an
         option outside its range.
     """
 
@@ -117,9 +117,9 @@ class Optimizer:
     # ---- stepping ------------------------------------------------------------------------------
 
     def begin(self, p: Any, options: Options) -> State:
-        """What is remembered of a parameter before the first step: arrays and whole numbers.
+        """What is remembered of a parameter before the first step: arrays and integers.
 
-        An optimiser that states it can take its steps in a compiled function (`wengert.jit`).
+        An optimizer that states it can take its steps in a compiled function (`wengert.jit`).
 
         Parameters
         ----------
@@ -179,20 +179,20 @@ class Optimizer:
         return {"groups": groups, "states": states}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another optimiser of the same parameters stood.
+        """Go on where another optimizer of the same parameters stood.
 
         Raises
         ------
         StructureError
-            It is no state of an optimiser, or of another kind of one, or that had other numbers of
+            It is no state of an optimizer, or of another kind of one, or that had other numbers of
             groups or parameters. Nothing was changed.
         ShapeError
             It is of parameters of other shapes. Nothing was changed.
         """
         if not isinstance(state, Mapping) or not {"groups", "states"} <= state.keys():
             raise StructureError(
-                f"{type(self).__name__}.load_state_dict was given {spelled(state)}, which is no "
-                f"state of an optimiser. Give what state_dict() has returned{at(user_line())}."
+                f"{type(self).__name__}.load_state_dict was given {spelled(state)}, which is not a "
+                f"state of an optimizer. Give what state_dict() has returned{at(user_line())}."
             )
         groups, states = state["groups"], state["states"]
         parameters = self.parameters()
@@ -219,7 +219,7 @@ class Optimizer:
         if unknown:
             raise StructureError(
                 f"{type(self).__name__}.load_state_dict: the state has options {unknown}, this "
-                f"optimiser has {sorted(self._defaults)}. Load the state of one of the same kind"
+                f"optimizer has {sorted(self._defaults)}. Load the state of one of the same kind"
                 f"{at(user_line())}."
             )
 
@@ -230,7 +230,7 @@ class Optimizer:
         what = f"{type(self).__name__}.load_state_dict"
         if begun.keys() != state.keys():
             raise StructureError(
-                f"{what}: the state remembers {sorted(state)} of a parameter, this optimiser "
+                f"{what}: the state remembers {sorted(state)} of a parameter, this optimizer "
                 f"{sorted(begun)}. Load the state of one of the same kind{at(user_line())}."
             )
         for name, item in begun.items():

@@ -27,7 +27,7 @@ class Raveled:
     Parameters
     ----------
     x : container of arrays
-        Real numbers, in any nesting; whole numbers become float64.
+        Real numbers, in any nesting; integers become float64.
     what : str
         Who asks, for messages.
 
@@ -57,7 +57,7 @@ class Raveled:
         for array in arrays:
             if array.dtype.kind not in "fiub":
                 raise DtypeError(
-                    f"{what}: x0 contains {array.dtype}, which is no real number. Pass real "
+                    f"{what}: x0 contains {array.dtype}, which is not a real number. Pass real "
                     f"arrays; give a complex one as its two parts{at(user_line())}."
                 )
         self.shapes = [array.shape for array in arrays]

@@ -49,7 +49,7 @@ class ReduceLROnPlateau:
     Raises
     ------
     ArgumentError
-        An option outside its range, or an optimiser that follows a schedule.
+        An option outside its range, or an optimizer that follows a schedule.
 
     Examples
     --------
@@ -136,7 +136,7 @@ class ReduceLROnPlateau:
         return current > self.best + margin
 
     def state_dict(self) -> dict[str, Any]:
-        """What it remembers; the rate itself is the optimiser's."""
+        """What it remembers; the rate itself is the optimizer's."""
         return {
             "best": self.best,
             "num_bad_epochs": self.num_bad_epochs,

@@ -9,9 +9,9 @@ OneCycle      up to a peak and down again
 Warmup        a line up to where another schedule begins
 Joined        one after the other
 
-An optimiser takes one in the place of a number: ``optim.Adam(parameters, lr=Cosine(1e-3, 1000))``.
+An optimizer takes one in the place of a number: ``optim.Adam(parameters, lr=Cosine(1e-3, 1000))``.
 It counts its own steps, also in compiled functions, where the schedule is a few lines of the
-program.  A schedule of your own is any function of a whole number, written in NumPy; choices are
+program.  A schedule of your own is any function of an integer, written in NumPy; choices are
 `np.where`, as in a compiled step the number is not known.
 """
 

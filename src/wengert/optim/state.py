@@ -1,6 +1,6 @@
-"""Held: what an optimiser knows, as variables, so that compiled functions read and write it.
+"""Held: what an optimizer knows, as variables, so that compiled functions read and write it.
 
-Eagerly an optimiser remembers plain arrays.  The first time that a step is traced (`wengert.jit`)
+Eagerly an optimizer remembers plain arrays.  The first time that a step is traced (`wengert.jit`)
 they become variables for good: the graph reads them at each run, and writes them after it.  So does
 the rate, which changes as training goes on, or the count of steps that it follows; other options
 are a part of the program, and a change of one has it built again.
@@ -179,7 +179,7 @@ def _told(state: State, group: Group) -> Any:
 
 
 def plain(state: State) -> State:
-    """What is remembered as arrays and whole numbers, the caller's own."""
+    """What is remembered as arrays and integers, the caller's own."""
     return {name: _plain(item) for name, item in state.items()}
 
 

@@ -34,7 +34,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = "int64") -> Any:
         The rate, at least 0; of others -1 comes.
     shape : int or tuple of int, optional
         By default that of `lam`.
-    dtype : dtype of whole numbers
+    dtype : dtype of integers
 
     Returns
     -------

@@ -1,11 +1,11 @@
 """Families: the gamma distribution and what is made of it; the von Mises distribution.
 
-    gamma, loggamma                     implicit derivatives by the parameter
+    gamma, loggamma                     implicit derivatives with respect to the parameter
     beta, dirichlet                     shares of gamma numbers, taken from their logarithms
     chisquare, chi, inverse_gamma, f    of one or two gamma numbers
     t                                   a normal number and a gamma number
     generalized_normal                  a gamma number, to a power, with a sign
-    von_mises                           implicit derivatives by the concentration
+    von_mises                           implicit derivatives with respect to the concentration
 
 A gamma number is the quantile of the one uniform number that belongs to its place, so a draw is a
 smooth function of its parameter, and its derivative is that of the function: the number moves so
@@ -102,7 +102,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any:
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of the beta distribution; derivatives by `a` and `b` pass.
+    """Numbers of the beta distribution; derivatives with respect to `a` and `b` pass.
 
     Notes
     -----
@@ -120,7 +120,7 @@ def _share(difference: Any) -> Any:
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Vectors of the Dirichlet distribution; derivatives by `alpha` pass.
+    """Vectors of the Dirichlet distribution; derivatives with respect to `alpha` pass.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = "float64
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Numbers of Student's t distribution; derivatives by `df` pass."""
+    """Numbers of Student's t distribution; derivatives with respect to `df` pass."""
     kind, lengths, (df,) = parameters(shape, dtype, df)
     first, second = split(key)
     half = 0.5 * df

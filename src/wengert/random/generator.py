@@ -4,9 +4,9 @@
     default_rng   one from a seed
 
 `wengert.numpy.random` has them.  The numbers are not NumPy's own: each drawing takes the next key
-of the stream, and is a draw of wengert.random, so derivatives by the parameters pass, and in a
-compiled function each run draws new numbers.  The names `shape`, `key` and `copy` of NumPy's
-arguments keep their places.
+of the stream, and is a draw of wengert.random, so derivatives with respect to the parameters pass,
+and in a compiled function each run draws new numbers.  The names `shape`, `key` and `copy` of
+NumPy's arguments keep their places.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Generator:
             for key in functions.split(self.stream.key(), n_children)
         ]
 
-    # ---- uniform and whole numbers -------------------------------------------------------------
+    # ---- uniform and integers -------------------------------------------------------------
 
     def random(self, size: Any = (), dtype: Any = "float64") -> Any:
         """Numbers from 0 to before 1."""
@@ -102,7 +102,7 @@ class Generator:
         dtype: Any = "int64",
         endpoint: bool = False,
     ) -> Any:
-        """Whole numbers from `low` to before `high`, or from 0 to before `low`."""
+        """Integers from `low` to before `high`, or from 0 to before `low`."""
         low, high = (0, low) if high is None else (low, high)
         high = high + 1 if endpoint else high
         return functions.randint(self.stream.key(), _size(size, low, high), low, high, dtype)
@@ -110,7 +110,7 @@ class Generator:
     def choice(
         self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0
     ) -> Any:
-        """Elements of an array, or whole numbers below one."""
+        """Elements of an array, or integers below one."""
         return functions.choice(self.stream.key(), a, _size(size), replace, p, axis)
 
     def permutation(self, x: Any, axis: int = 0) -> Any:

@@ -1,4 +1,4 @@
-"""Whole: draws of whole numbers and of truth values, and of elements of arrays.
+"""Whole: draws of integers and of booleans, and of elements of arrays.
 
     bernoulli, rademacher, geometric    from uniform numbers
     randint                             between two bounds, exactly equally likely
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
-    """Truth values, each true with probability `p`.
+    """Booleans, each true with probability `p`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = "int64") -> Any:
 
 
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64") -> Any:
-    """Whole numbers from `minval` to before `maxval`, each exactly equally likely.
+    """Integers from `minval` to before `maxval`, each exactly equally likely.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64"
     shape : int or tuple of int
     minval, maxval : int, array_like or Tensor
         They broadcast to the shape.
-    dtype : dtype of whole numbers
+    dtype : dtype of integers
 
     Returns
     -------
@@ -86,7 +86,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64"
     Raises
     ------
     ArgumentError
-        There is no whole number between the bounds.
+        There is not an integer between the bounds.
 
     Examples
     --------
@@ -97,11 +97,11 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64"
     """
     kind, lengths = as_dtype(dtype), as_shape(shape)
     if kind.kind not in "iu":
-        raise DtypeError(f"dtype={dtype!r} has no whole numbers only{at(user_line())}.")
+        raise DtypeError(f"dtype={dtype!r} has no integers only{at(user_line())}.")
     low, high = _bound(minval, lengths, "minval"), _bound(maxval, lengths, "maxval")
     if not isinstance(low, Handle) and not isinstance(high, Handle) and np.any(low >= high):
         raise ArgumentError(
-            f"there is no whole number from {minval} to before {maxval}{at(user_line())}."
+            f"there is no integer from {minval} to before {maxval}{at(user_line())}."
         )
     return below(key, low, high - low, lengths).astype(kind)
 
@@ -154,7 +154,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     ----------
     key : array_like or Tensor
     x : int, array_like or Tensor
-        A whole number stands for the numbers from 0 to before it.
+        An integer stands for the numbers from 0 to before it.
     axis : int, default 0
     independent : bool, default False
         Whether each line along the axis has an order of its own.
@@ -185,7 +185,7 @@ def choice(
     ----------
     key : array_like or Tensor
     a : int, array_like or Tensor
-        A whole number stands for the numbers from 0 to before it.
+        An integer stands for the numbers from 0 to before it.
     shape : int or tuple of int
     replace : bool, default True
         Whether an element may be chosen more than once.

@@ -1,4 +1,4 @@
-"""Explicit: continuous distributions as a map of uniform numbers; derivatives by parameters pass.
+"""Random variates as explicit functions of uniform ones, differentiable in the parameters.
 
     uniform                                    between two numbers
     normal, lognormal, halfnormal              from the inverse of the distribution function
@@ -200,7 +200,7 @@ def triangular(
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = "float64"
 ) -> Any:
-    """Normal numbers between two; derivatives by both pass.
+    """Normal numbers between two; derivatives with respect to both pass.
 
     Parameters
     ----------

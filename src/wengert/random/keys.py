@@ -36,7 +36,7 @@ def key(seed: Any) -> Any:
     ----------
     seed : int or sequence of int
         At least zero, of any size. NumPy's SeedSequence spreads it over the words of the key, so
-        neighbouring seeds give unrelated numbers.
+        neighboring seeds give unrelated numbers.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def key(seed: Any) -> Any:
     Raises
     ------
     ArgumentError
-        The seed is no whole number of at least zero, or is only known when a graph runs.
+        The seed is not an integer of at least zero, or is only known when a graph runs.
 
     Examples
     --------
@@ -67,13 +67,13 @@ def key(seed: Any) -> Any:
         return np.random.SeedSequence(_entropy(seed)).generate_state(2, WORD)
     except (TypeError, ValueError) as error:
         raise ArgumentError(
-            f"seed={seed!r}: {error}. Give a whole number of at least zero, or several"
+            f"seed={seed!r}: {error}. Give an integer of at least zero, or several"
             f"{at(user_line())}."
         ) from error
 
 
 def _entropy(seed: Any) -> Any:
-    """A seed as whole numbers of Python: of others NumPy wraps, rounds or crashes."""
+    """A seed as integers of Python: of others NumPy wraps, rounds or crashes."""
     if isinstance(seed, list | tuple | np.ndarray):
         return [operator.index(n) for n in np.asarray(seed, dtype=object).ravel()]
     return operator.index(seed)
@@ -109,14 +109,14 @@ def split(key: Any, num: Any = 2) -> Any:
 
 
 def fold_in(key: Any, data: Any) -> Any:
-    """The key of a key and a whole number: of a step, a row, a process.
+    """The key of a key and an integer: of a step, a row, a process.
 
     Parameters
     ----------
     key : array_like or Tensor
         uint64[2].
     data : int, array_like or Tensor
-        Whole numbers; of negative ones and of large ones the lower 64 bits count. An array gives a
+        Integers; of negative ones and of large ones the lower 64 bits count. An array gives a
         key for each.
 
     Returns
@@ -138,7 +138,7 @@ def fold_in(key: Any, data: Any) -> Any:
         data = np.asarray(data)
     if dtype_of(data).kind not in "iu":
         raise DtypeError(
-            f"what is folded into a key is a whole number, not {dtype_of(data)}{at(user_line())}."
+            f"what is folded into a key is an integer, not {dtype_of(data)}{at(user_line())}."
         )
     return ops.fold(as_key(key), data)
 
@@ -205,7 +205,7 @@ def as_key(key: Any) -> Any:
 
 
 def as_shape(shape: Any) -> tuple[Any, ...]:
-    """One length or several as a tuple; sizes with a name stay.
+    """One length or several as a tuple; symbolic sizes stay.
 
     Raises
     ------

@@ -8,7 +8,7 @@ parameters, and not on how often others were rejected: it is the same in whateve
 however many processors, they are drawn.
 
 A sampler states `prepare`, constants of the parameters, and `propose`, a value and whether it is
-accepted, from the four words of a block.  All are draws of whole numbers, which have no derivative:
+accepted, from the four words of a block.  All are draws of integers, which have no derivative:
 draws that have one are a map of one uniform number, and not of how often it was tried.
 """
 

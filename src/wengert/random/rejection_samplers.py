@@ -1,8 +1,8 @@
-"""Rejection: samplers that propose and accept, one for each distribution of whole numbers.
+"""Rejection: samplers that propose and accept, one for each distribution of integers.
 
     poisson_counts     W. Hormann, Insurance: Mathematics and Economics 12 (1993) 39-45 (PTRS)
     binomial_counts    W. Hormann, J. of Statistical Computation and Simulation 46 (1993) (BTRS)
-    below              D. Lemire, ACM TOMACS 29 (2019): whole numbers, exactly equally likely
+    below              D. Lemire, ACM TOMACS 29 (2019): integers, exactly equally likely
 
 Small counts are found by going up the distribution function from 0.
 """
@@ -24,7 +24,7 @@ from .rejection_loop import Proposal, Trials, open_unit
 
 __all__ = ["poisson_counts", "binomial_counts", "below"]
 
-_MOST = 2.0**62  # counts up to which whole numbers of 64 bits hold all there are
+_MOST = 2.0**62  # counts up to which integers of 64 bits hold all there are
 
 
 # ---- counts ------------------------------------------------------------------------------------
@@ -137,7 +137,7 @@ binomial_counts = register(
 )
 
 
-# ---- whole numbers -----------------------------------------------------------------------------
+# ---- integers -----------------------------------------------------------------------------
 
 
 def _prepare_below(low: Any, span: Any) -> tuple[Any, ...]:
@@ -160,14 +160,14 @@ _below = register(
         "random_below",
         _propose_below,
         _prepare_below,
-        "A whole number from low on, of which there are so many; 0 where there are none.",
+        "An integer from low on, of which there are so many; 0 where there are none.",
         invalid=0,
     )
 )
 
 
 def below(key: Any, low: Any, span: Any, shape: tuple[Any, ...]) -> Any:
-    """Whole numbers from `low` on, of which there are `span`, each equally likely."""
+    """Integers from `low` on, of which there are `span`, each equally likely."""
     dtype = np.dtype(np.int64)
     return _below(as_key(key), filled(low, shape), filled(span, shape), dtype=dtype)
 

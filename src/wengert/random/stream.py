@@ -2,7 +2,7 @@
 
 A `Stream` is a key and a position, held by a variable.  Each drawing uses the next position, so
 nothing is drawn twice; what is drawn depends on the seed and on how many drawings came before, and
-on nothing else: not on threads, not on the order in which lines of a graph run.
+on nothing else: not on threads, not on the order in which nodes of a graph run.
 
 In a traced function the position is moved along by the graph itself, as an update: each run draws
 new numbers, and the same as the function would have drawn eagerly.
@@ -80,7 +80,7 @@ class Stream:
         Parameters
         ----------
         shape : int or tuple of int
-            Lengths; while a graph is built, also sizes with a name.
+            Lengths; while a graph is built, also symbolic sizes.
         low, high : float, array_like or Tensor
             Derivatives by them pass.
         dtype : float64 or float32
@@ -113,13 +113,13 @@ class Stream:
         return unit if _is(mean, 0.0) and _is(deviation, 1.0) else mean + deviation * unit
 
     def integers(self, low: int, high: int, shape: Any = (), dtype: Any = "int64") -> Any:
-        """Whole numbers from `low` to before `high`, each equally likely.
+        """Integers from `low` to before `high`, each equally likely.
 
         Parameters
         ----------
         low, high : int
         shape : int or tuple of int
-        dtype : dtype of whole numbers
+        dtype : dtype of integers
 
         Returns
         -------
@@ -128,10 +128,10 @@ class Stream:
         kind = _dtype(dtype)
         low, high = _whole(low, "low"), _whole(high, "high")
         if kind.kind not in "iu":
-            raise DtypeError(f"dtype={dtype!r} has no whole numbers only{at(user_line())}.")
+            raise DtypeError(f"dtype={dtype!r} has no integers only{at(user_line())}.")
         if not low < high:
             raise ArgumentError(
-                f"there is no whole number from {low} to before {high}{at(user_line())}."
+                f"there is no integer from {low} to before {high}{at(user_line())}."
             )
         return self._draw(ops.integers, shape, kind, low=low, high=high)
 
@@ -238,7 +238,7 @@ def _whole(number: Any, what: str) -> int:
     try:
         return operator.index(number)
     except TypeError as error:
-        raise ArgumentError(f"{what}={number!r} is no whole number{at(user_line())}.") from error
+        raise ArgumentError(f"{what}={number!r} is not an integer{at(user_line())}.") from error
 
 
 def _number(x: Any, what: str) -> Any:

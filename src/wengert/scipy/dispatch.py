@@ -1,4 +1,4 @@
-"""How a function of `wengert.scipy` that is no ufunc meets SciPy's function of the same name.
+"""How a function of `wengert.scipy` that is not an ufunc meets SciPy's function of the same name.
 
     counterpart     SciPy's own where no tensor is among the arguments, else the function below it
     floating        an operand as an array or tensor of floating or complex numbers
@@ -29,7 +29,7 @@ _OURS = (Handle, Dim)
 
 
 def holds_tensors(x: Any) -> bool:
-    """Whether a tensor, or a size with a name, is among the leaves of lists and tuples."""
+    """Whether a tensor, or a symbolic size, is among the leaves of lists and tuples."""
     if isinstance(x, list | tuple):
         return any(map(holds_tensors, x))
     return isinstance(x, _OURS)
@@ -58,7 +58,7 @@ def _as_tensors(result: Any) -> Any:
 
 
 def floating(x: Any) -> Any:
-    """`x` as an array or tensor of floating or complex numbers; whole numbers in double."""
+    """`x` as an array or tensor of floating or complex numbers; integers in double."""
     x = as_array(x)
     return x if x.dtype.kind in "fc" else casts.astype(x, float)
 
@@ -69,7 +69,7 @@ def known_length(n: Any, what: str) -> int:
     Raises
     ------
     TraceError
-        It is a size with a name: what the function does is not the same for all sizes.
+        It is a symbolic size: what the function does is not the same for all sizes.
     """
     if isinstance(n, Dim):
         raise TraceError(

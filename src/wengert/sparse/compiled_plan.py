@@ -92,7 +92,7 @@ class Plan:
         How many directions are pushed, and cotangents pulled, for all entries.
     values : callable
         The compiled function: from the arguments to the vector of all entries, row by row. In a
-        graph its lines become lines of that graph, so it can be differentiated.
+        graph its lines become nodes of that graph, so it can be differentiated.
     """
 
     def __init__(self, given: Given, found: Traced, colouring: Colouring, mode: str) -> None:

@@ -136,7 +136,7 @@ def _filled(line: Line, operands: Sequence[int]) -> list[Sets]:
 
 
 def _of_numbers(line: Line, found: Sequence[Sets]) -> list[Sets | None]:
-    """None for results that are whole numbers."""
+    """None for results that are integers."""
     pairs = zip(found, line.node.spec, strict=False)
     return [s if spec.dtype.kind in "fc" else None for s, spec in pairs]
 

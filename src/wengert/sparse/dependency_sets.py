@@ -1,7 +1,7 @@
 """Sets: which numbers each element of an array depends on, as a boolean sparse matrix.
 
 A row for each element in C order, a column for each number that is differentiated by; a stored
-entry says "may depend".  Everything that a line of a graph does to such sets is one of these:
+entry says "may depend".  Everything that a node of a graph does to such sets is one of these:
 
     chosen     every element has the set of one element, or none
     gathered   the sets of some elements are united into one

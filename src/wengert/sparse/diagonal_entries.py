@@ -1,6 +1,6 @@
 """Diagonals: entries that are computed where they stand, without seeds.
 
-Most sparse derivatives come of functions that read neighbours and compute element by element.  Then
+Most sparse derivatives come of functions that read neighbors and compute element by element.  Then
 what each element of a line depends on can be written as a few arrays of the line's own shape: a
 *diagonal* is an array of derivatives, and beside it, known before anything runs, the number that
 each element of it is by (-1 for none).  Products with ones and zeros of seeds do not arise, nor
@@ -107,7 +107,7 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
     for out, size in zip(result.out_nodes, sizes, strict=True):
         if type(out) is Node:
             pieces += [_cast(p, known.get(p, []), out.spec.dtype) for p in _pieces(out)]
-        else:  # the same in every run, or a whole number
+        else:  # the same in every run, or an integer
             pieces.append(Piece(size, []))
     return pieces
 

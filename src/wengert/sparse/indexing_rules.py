@@ -28,7 +28,7 @@ from .dependency_sets import Numbers, Sets, chosen, gathered, relation, stacked,
 from .rule_context import Line, everything, one_of, size_of, spread
 
 Rule = Callable[[Line], Any]
-PREFIXES = 1 << 22  # entries of the relation of a running sum that are still written down
+PREFIXES = 1 << 22  # entries of the relation of a running sum that are still recorded
 
 
 def choosing(line: Line) -> Sets:

@@ -1,7 +1,7 @@
 """Propagation: what the outputs of a graph depend on, line by line, by the rule of each operation.
 
 An operation without a rule gives `everything` (line.py), so that what is found is never too little.
-Lines whose derivative is known to be zero (comparisons, whole numbers, what `stop_gradient` holds)
+Lines whose derivative is known to be zero (comparisons, integers, what `stop_gradient` holds)
 depend on nothing.
 
     dependence   of a graph's outputs on some of its inputs, as one boolean matrix

@@ -1,4 +1,4 @@
-"""Line: one line of a graph as the rules of sparsity see it.
+"""Line: one node of a graph as the rules of sparsity see it.
 
 It says which operands depend on anything, and of which sizes and values they are.  What every rule
 falls back on is here too: `everything`, by which each element of the result depends on all that any

@@ -171,7 +171,7 @@ def test_files_of_events(tmp_path):
 
 
 def test_bytes_of_events():
-    # As protoc encodes them, written down by hand from the description of the encoding.
+    # As protoc encodes them, recorded by hand from the description of the encoding.
     assert scalars(1.0, 300, {"a": 0.5}).hex() == (
         "09000000000000f03f10ac022a0a0a080a016115" + "0000003f"
     )

@@ -287,7 +287,7 @@ def make_ggnvp(
 ) -> Callable[..., Any]:
     """``make_ggnvp(f, g, f_argnum=0)(*args)`` is v -> J' H J v: J of `f`, H the Hessian of `g`.
 
-    The product of a vector with the generalised Gauss-Newton matrix of g(f(x)).
+    The product of a vector with the generalized Gauss-Newton matrix of g(f(x)).
     """
 
     @unary_to_nary

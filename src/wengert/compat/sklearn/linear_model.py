@@ -1,7 +1,7 @@
 """Linear regression with penalties: Ridge in closed form, Lasso and ElasticNet by a compiled loop.
 
-    minimise  |y - X w - b|**2 + alpha |w|**2                                           Ridge
-    minimise  |y - X w - b|**2 / (2 n) + alpha r |w|_1 + alpha (1 - r) |w|**2 / 2       the others
+    minimize  |y - X w - b|**2 + alpha |w|**2                                           Ridge
+    minimize  |y - X w - b|**2 / (2 n) + alpha r |w|_1 + alpha (1 - r) |w|**2 / 2       the others
 
 The loop is the proximal gradient method with Nesterov's momentum, restarted where the momentum
 leads uphill [1]_, [2]_; it stops when the duality gap, which bounds what is left to gain, is small

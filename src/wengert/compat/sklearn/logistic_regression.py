@@ -31,7 +31,7 @@ from .validation import (
 class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A linear classifier with probabilities.
 
-    Minimises ``C sum_i w_i loss_i + |weights|**2 / 2``, the loss being minus the logarithm of the
+    Minimizes ``C sum_i w_i loss_i + |weights|**2 / 2``, the loss being minus the logarithm of the
     probability of the right class.
 
     Parameters

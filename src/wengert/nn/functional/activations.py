@@ -320,7 +320,7 @@ def hardshrink(x: Any, lambd: float = 0.5) -> Any:
 
 
 def maxout(x: Any, pieces: int, axis: int = -1) -> Any:
-    """The largest of each `pieces` neighbours along an axis, which becomes that much shorter.
+    """The largest of each `pieces` neighbors along an axis, which becomes that much shorter.
 
     Raises
     ------

@@ -148,7 +148,7 @@ def scaled_dot_product_attention(
     ShapeError
         Widths or numbers of sources differ.
     DtypeError
-        A mask of whole numbers.
+        A mask of integers.
 
     Notes
     -----

@@ -66,8 +66,8 @@ def cross_entropy(
 
     Notes
     -----
-    The gradient by the logits is softmax(logits) - target, exactly and without overflow, because
-    `log_softmax` is one operation. A mean over no sample is not a number.
+    The gradient with respect to the logits is softmax(logits) - target, exactly and without
+    overflow, because `log_softmax` is one operation. A mean over no sample is not a number.
 
     Examples
     --------

@@ -103,10 +103,11 @@ def ctc_loss(
 
     Notes
     -----
-    The derivative by `log_probs` is that of the formula, minus the probability of each class at
-    each step given the target. (PyTorch's rule adds the softmax to it; behind a `log_softmax`, as
-    it has to be used, both are the same.) A loss that is infinite has the derivative 0. Time and
-    memory are steps * batch * (2 * longest + 1); derivatives of any order pass.
+    The derivative with respect to `log_probs` is that of the formula, minus the probability of each
+    class at each step given the target. (PyTorch's rule adds the softmax to it; behind a
+    `log_softmax`, as it has to be used, both are the same.) A loss that is infinite has the
+    derivative 0. Time and memory are steps * batch * (2 * longest + 1); derivatives of any order
+    pass.
 
     References
     ----------
@@ -210,12 +211,10 @@ def _between(fill: Any, x: Any, batch: Any, longest: Any) -> Any:
 
 
 def _whole(x: Any, name: str) -> Any:
-    """Whole numbers as an array."""
+    """Integers as an array."""
     x = x if is_traced(x) else np.asarray(value_of(x))
     if dtype_of(x).kind not in "iu" and not (isinstance(x, np.ndarray) and x.size == 0):
-        raise DtypeError(
-            f"{_WHAT}: {name} of {dtype_of(x)}. They are whole numbers{at(user_line())}."
-        )
+        raise DtypeError(f"{_WHAT}: {name} of {dtype_of(x)}. They are integers{at(user_line())}.")
     return x.astype(np.int64)
 
 

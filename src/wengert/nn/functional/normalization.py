@@ -1,4 +1,4 @@
-"""Normalisation, as plain functions: elements made to have mean 0 and variance 1 together.
+"""Normalization, as plain functions: elements made to have mean 0 and variance 1 together.
 
     batch_norm       over the batch and space, for each channel
     instance_norm    over space, for each sample and channel
@@ -33,8 +33,8 @@ def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
     """What is computed of x, for half precision in single."""
     if dtype_of(x).kind == "c":
         raise DtypeError(
-            f"normalisation of {dtype_of(x)}: the variance of complex numbers is not their mean "
-            f"square. Normalise real and imaginary parts{at(user_line())}."
+            f"normalization of {dtype_of(x)}: the variance of complex numbers is not their mean "
+            f"square. Normalize real and imaginary parts{at(user_line())}."
         )
     if dtype_of(x) != np.float16:
         return compute(x)
@@ -233,7 +233,7 @@ def group_norm(
     ----------
     x : array or Tensor, shape (samples, channels, ...)
     num_groups : int
-        Neighbouring channels make a group; their number is a multiple of this.
+        Neighboring channels make a group; their number is a multiple of this.
     weight, bias : array or Tensor, shape (channels,), optional
     eps : float, default 1e-5
 

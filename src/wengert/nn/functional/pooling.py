@@ -79,7 +79,7 @@ def _frame(
 
 
 def _check_inside(n: int, w: int, s: int, d: int, p: int, who: str) -> None:
-    """Every window has an element that is no padding."""
+    """Every window has an element that is not a padding."""
     for first in range(-p, n + p - d * (w - 1), s):
         if not any(0 <= first + j * d < n for j in range(w)):
             raise ShapeError(

@@ -188,7 +188,7 @@ def gaussian_nll_loss(
     full : bool, default False
         Whether the constant log(2 pi) / 2 is added.
     eps : float, default 1e-6
-        The least variance; below it the derivative by the variance is 0.
+        The least variance; below it the derivative with respect to the variance is 0.
     reduction : {"mean", "sum", "none"}
 
     Raises

@@ -146,7 +146,7 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
 
 
 def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
-    """The way back from `pixel_shuffle`."""
+    """The inverse of `pixel_shuffle`."""
     shape, r = shape_of(x), downscale_factor
     if len(shape) < 3 or r < 1 or shape[-1] % r or shape[-2] % r:
         raise ShapeError(

@@ -27,7 +27,7 @@ AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
 def per_axis(value: Any, axes: int, name: str, least: int = 1) -> tuple[int, ...]:
-    """One whole number for each axis.
+    """One integer for each axis.
 
     Raises
     ------
@@ -40,12 +40,12 @@ def per_axis(value: Any, axes: int, name: str, least: int = 1) -> tuple[int, ...
     whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in many)
     if len(many) != axes or not whole:
         raise ArgumentError(
-            f"{name}={value!r} is neither a whole number nor one for each of {axes} axes. "
+            f"{name}={value!r} is neither an integer nor one for each of {axes} axes. "
             f"Give one of these{at(user_line())}."
         )
     if min(many) < least:
         raise ArgumentError(
-            f"{name}={value!r} is less than {least}. Choose whole numbers from {least} on"
+            f"{name}={value!r} is less than {least}. Choose integers from {least} on"
             f"{at(user_line())}."
         )
     return tuple([int(n) for n in many])

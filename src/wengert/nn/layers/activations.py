@@ -80,7 +80,7 @@ class Mish(_Activation):
 
 
 class SELU(_Activation):
-    """`functional.selu` as a module: the self-normalising elu."""
+    """`functional.selu` as a module: the self-normalizing elu."""
 
     function = staticmethod(activations.selu)
 

@@ -1,4 +1,4 @@
-"""Layers that drop at random in training and do nothing in evaluation: Dropout and its kin.
+"""Layers that drop at random in training and do nothing in evaluation: Dropout and related layers.
 
 What they compute is in dropping.py.  In a compiled step give them a `wengert.random.Stream`: a
 generator would be asked once, while the step is traced, and every run would drop the same.

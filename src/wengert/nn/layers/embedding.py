@@ -27,13 +27,13 @@ from ..parameter import Parameter
 
 
 def _numbers(x: Any, count: Any, what: str, units: str) -> Any:
-    """Whole numbers from 0 to below `count`; in a graph others are an error when it runs."""
+    """Integers from 0 to below `count`; in a graph others are an error when it runs."""
     numbers = value_of(x) if is_traced(x) else np.asarray(value_of(x))
     if numbers.dtype.kind not in "iu":
         if numbers.dtype.kind == "f" and shape_of(numbers) == (0,):  # an empty list
             return numbers.astype(int)
         raise DtypeError(
-            f"{what} was given {numbers.dtype}, but {units} are named by whole numbers. Give "
+            f"{what} was given {numbers.dtype}, but {units} are named by integers. Give "
             f"integers, x.astype(int){at(user_line())}."
         )
     if is_traced(numbers):
@@ -63,7 +63,7 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
     Raises
     ------
     DtypeError
-        `x` are no whole numbers.
+        `x` are not integers.
     ArgumentError
         A row that does not exist.
 

@@ -170,7 +170,7 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Neighbouring axes become one, by default all but the first.
+    """Neighboring axes become one, by default all but the first.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """`functional.pixel_unshuffle` as a module: the way back from `PixelShuffle`.
+    """`functional.pixel_unshuffle` as a module: The inverse of `PixelShuffle`.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """MultiheadAttention: attention of several heads side by side, with projections.
 
 Names of parameters, their shapes and what the masks mean are PyTorch's.  Heads are an axis beside
-the others, in the projections' own layout: products by index letters take it as it lies, so nothing
+the others, in the projections' own layout: products by subscripts take it as it lies, so nothing
 is transposed.  What may look at what is decided in attention.py.
 """
 
@@ -153,7 +153,7 @@ class MultiheadAttention(Module):
         Raises
         ------
         ShapeError, DtypeError
-            Shapes do not fit; a mask of whole numbers.
+            Shapes do not fit; a mask of integers.
         """
         given = [query, key, value]
         single = len(shape_of(query)) == 2

@@ -1,4 +1,4 @@
-"""Layers that normalise: BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RMSNorm.
+"""Layers that normalize: BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RMSNorm.
 
 What they compute is in normalizing.py.  Names of parameters and buffers are PyTorch's.  Running
 statistics are buffers: compiled training steps move them along as eager ones do.
@@ -22,7 +22,7 @@ from ..parameter import Buffer, Parameter, write
 
 
 class _ByChannel(Module):
-    """What batch and instance normalisation share: parameters, buffers, the shapes they take."""
+    """What batch and instance normalization share: parameters, buffers, the shapes they take."""
 
     axes: tuple[int, ...] = ()
     layout = ""
@@ -239,7 +239,7 @@ class GroupNorm(Module):
     Parameters
     ----------
     num_groups : int
-        A divisor of the number of channels; 1 normalises whole samples.
+        A divisor of the number of channels; 1 normalizes whole samples.
     num_channels : int
     eps : float, default 1e-5
     affine : bool, default True

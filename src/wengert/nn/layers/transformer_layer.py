@@ -115,7 +115,7 @@ class TransformerEncoderLayer(_Layer):
     batch_first : bool, default False
         Whether sequences are (batch, steps, ...) in the place of (steps, batch, ...).
     norm_first : bool, default False
-        Whether what goes into a block is normalised, in the place of what comes out of it.
+        Whether what goes into a block is normalized, in the place of what comes out of it.
     bias : bool, default True
     rng : int or numpy.random.Generator, optional
         Source of the initial values, and of what is dropped.

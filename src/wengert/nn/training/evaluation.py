@@ -100,7 +100,7 @@ def evaluate(
 
 
 class _Nothing(Optimizer):
-    """An optimiser of no parameters."""
+    """An optimizer of no parameters."""
 
     def __init__(self) -> None:
         self.param_groups = []

@@ -81,7 +81,7 @@ def fit(
         The rate as a function of the number of steps (`wengert.optim.schedules`).
     accumulate : int, default 1
         How many batches make a step. Their gradients are averaged over samples: the step is the one
-        of a batch as large as all of them. (Batch normalisation sees them one by one.)
+        of a batch as large as all of them. (Batch normalization sees them one by one.)
     clip_norm, clip_value : float, optional
         Clip gradients, by their common norm or element by element (first the elements).
     ema : float or EMA, optional
@@ -111,7 +111,7 @@ def fit(
     Raises
     ------
     ArgumentError
-        A model without parameters to train, data without batches, an optimiser of other
+        A model without parameters to train, data without batches, an optimizer of other
         parameters, labels out of range, a folder with another training, an option out of range.
     StructureError
         Batches without a target; a checkpoint of another model or with other callbacks.
@@ -129,12 +129,12 @@ def fit(
     and returns the history; a second one raises KeyboardInterrupt at once.
 
     *Resuming* gives bit for bit what a training without a break gives: parameters, buffers, the
-    optimiser, averages, random numbers (of streams and generators in modules, of loaders, of
+    optimizer, averages, random numbers (of streams and generators in modules, of loaders, of
     ``state``, and the global ones of NumPy and Python), the place in the data and what callbacks
     remember are all saved.
 
     *Cost*: beside the compiled step some twenty microseconds for each; `check_finite` copies
-    parameters and optimiser every hundred steps.
+    parameters and optimizer every hundred steps.
 
     Examples
     --------
@@ -206,12 +206,12 @@ def _check(model: Any, epochs: Any, accumulate: Any) -> None:
         whole = hasattr(given, "__index__") and not isinstance(given, bool)
         if not whole or given < least:
             raise ArgumentError(
-                f"fit({word}={given!r}): a whole number of at least {least}{at(user_line())}."
+                f"fit({word}={given!r}): an integer of at least {least}{at(user_line())}."
             )
 
 
 def _optimizer(given: Any, model: Module) -> Optimizer:
-    """The optimiser, of parameters of this model."""
+    """The optimizer, of parameters of this model."""
     trained = [p for p in model.parameters() if p.requires_grad]
     if not trained:
         what = "they are all frozen" if any(True for _ in model.parameters()) else "there are none"

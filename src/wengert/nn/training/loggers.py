@@ -1,4 +1,4 @@
-"""Logs: what a training measures, written down for other programs as it goes on.
+"""Logs: what a training measures, recorded for other programs as it goes on.
 
     JSONLines     a line of JSON for each step and epoch
     TensorBoard   files of events, in a folder

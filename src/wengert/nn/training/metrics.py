@@ -30,7 +30,7 @@ def accuracy(prediction: Any, target: Any) -> float:
         Numbers for each class on the last axis, the largest is the prediction; or, in the shape of
         the target, logits of yes (above 0).
     target : array
-        Classes as whole numbers, in the shape of the prediction without its last axis; or in its
+        Classes as integers, in the shape of the prediction without its last axis; or in its
         shape: 0 and 1, or probabilities of classes.
     """
     prediction, target = np.asarray(prediction), np.asarray(target)

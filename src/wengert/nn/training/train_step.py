@@ -152,7 +152,7 @@ class Steps:
             p.grad = None
 
     def _searched(self, value: Callable[[], Outcome]) -> Outcome:
-        """A step of an optimiser that looks at several points, each a value and a gradient."""
+        """A step of an optimizer that looks at several points, each a value and a gradient."""
         seen: list[Outcome] = []
 
         def closure() -> Any:

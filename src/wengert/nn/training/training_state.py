@@ -1,6 +1,6 @@
 """Capturing: everything that decides how a training goes on, as plain values, and back.
 
-    captured     parameters, buffers, optimiser, averages, random numbers
+    captured     parameters, buffers, optimizer, averages, random numbers
     put_back     the way back
     streams_of   what a model draws random numbers from
 

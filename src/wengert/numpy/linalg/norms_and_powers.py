@@ -194,7 +194,7 @@ def _or_infinite(found: Any, singular: Any, x: Any) -> Any:
 
 @counterpart(np.linalg.matrix_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """How many singular values are not zero, as ``numpy.linalg.matrix_rank``; a whole number.
+    """How many singular values are not zero, as ``numpy.linalg.matrix_rank``; an integer.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def matrix_power(a: Any, n: int) -> Any:
     a = as_array(a)
     if not isinstance(n, int | np.integer):
         raise DtypeError(
-            f"matrix_power with exponent {n!r}: it has to be a whole number{at(user_line())}."
+            f"matrix_power with exponent {n!r}: it has to be an integer{at(user_line())}."
         )
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise MatrixError(f"matrix_power of shape {a.shape}: it is not square{at(user_line())}.")

@@ -1,4 +1,4 @@
-"""NumPy's `polynomial`: series in six families of polynomials, for arrays and tensors alike.
+"""NumPy's `polynomial`: series in six families of polynomials, for arrays and tensors.
 
     polynomial    powers of x               laguerre     Laguerre
     chebyshev     Chebyshev, first kind     hermite      Hermite, of physics
@@ -8,7 +8,7 @@
 
 The functions have NumPy's names, ``wengert.numpy.polynomial.chebyshev.chebval``, and with plain
 arrays they are NumPy's own.  NumPy's functions of these names do not dispatch, so that tensors have
-to be given to those here.  They differentiate by points and by coefficients.  The classes
+to be given to those here.  They differentiate in points and by coefficients.  The classes
 (``Chebyshev``) are NumPy's, and take plain arrays.
 
 The recurrences are those of NIST DLMF 18.9(i).

@@ -1,10 +1,10 @@
 """Series in one family of polynomials: what `numpy.polynomial.chebyshev` and its sisters have.
 
     Family     a family, by its recurrence and NumPy's module of it
-    functions  NumPy's names for it, of arrays and tensors alike
+    functions  NumPy's names for it, of arrays and tensors
 
 The polynomials of a family follow from a recurrence, p[k+1] = (a x + b) p[k] - c p[k-1], which
-differentiates by x; a series is a product of coefficients with them.  Everything else that is done
+differentiates in x; a series is a product of coefficients with them.  Everything else that is done
 to coefficients is linear (a derivative, an integral, another basis) or bilinear (a product), so
 its matrix is what NumPy's own function makes of unit vectors, and nothing is stated twice.
 """

@@ -96,7 +96,7 @@ def _max_pool(w: Writer, node: Node, x: str) -> Any:
 def _sum_pool(w: Writer, node: Node, x: str) -> Any:
     p, dtype = node.params, node.spec.dtype
     if dtype.kind != "f":
-        raise refused(node, "of whole numbers has no counterpart in ONNX")
+        raise refused(node, "of integers has no counterpart in ONNX")
     x, moved = _as_samples(w, node, x, len(p["window"]))
     out = w.op(
         "AveragePool",

@@ -149,7 +149,7 @@ def _sloped(w: Writer, node: Node, x: str, slope: str) -> Any:
 def _division(w: Writer, node: Node, *names: str) -> Any:
     dtype = node.spec.dtype
     if dtype.kind == "b":
-        raise refused(node, "of truth values has no counterpart in ONNX")
+        raise refused(node, "of booleans has no counterpart in ONNX")
     x, y = cast_all(w, node, names, dtype)
     if node.op.name == "fmod":
         return w.op("Mod", x, y, fmod=1)
@@ -174,7 +174,7 @@ def _round(w: Writer, node: Node, x: str) -> Any:
     if dtype.kind in "iu" and decimals >= 0:
         return x
     if dtype.kind != "f":
-        raise refused(node, "of whole numbers to tens has no counterpart in ONNX")
+        raise refused(node, "of integers to tens has no counterpart in ONNX")
     if decimals == 0:
         return w.op("Round", x)
     scale = w.constant(10.0 ** abs(decimals), dtype)

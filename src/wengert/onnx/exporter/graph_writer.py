@@ -1,11 +1,11 @@
-"""Writer: the lines of a graph on their way to nodes of ONNX.
+"""Writer: the nodes of a graph on their way to nodes of ONNX.
 
 One for the graph, and one for each body of a loop in it, whose lines see what stands outside by
 its name, as ONNX has it.  Constants and lengths of axes belong to the outermost writer, so that
 each is written once.
 
     Writer     nodes, names and constants so far
-    Outside    what the outermost writer has: inputs, initialisers, lengths
+    Outside    what the outermost writer has: inputs, initializers, lengths
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Writer:
         return name
 
     def ints(self, values: Iterable[Any]) -> str:
-        """A list of whole numbers as a constant."""
+        """A list of integers as a constant."""
         return self.constant(np.array(list(values), np.int64))
 
     def cast(self, name: str, have: Any, want: Any) -> str:
@@ -124,7 +124,7 @@ class Writer:
         return known[length]
 
     def shape(self, shape: Sequence[Any]) -> str:
-        """A shape as a list of whole numbers."""
+        """A shape as a list of integers."""
         if not any(isinstance(n, Dim) for n in shape):
             return self.ints(shape)
         parts: list[str] = []
@@ -181,7 +181,7 @@ class Writer:
         raise KeyError(node)
 
     def write(self, graph: Graph) -> None:
-        """Write the lines of a graph that have no name yet."""
+        """Write the nodes of a graph that have no name yet."""
         before = self.line
         for node in graph.nodes:
             if node not in self.names:

@@ -38,6 +38,6 @@ def _dot(w: Writer, node: Node, *names: str) -> Any:
 def _einsum(w: Writer, node: Node, *names: str) -> Any:
     *operands, out = node.params["letters"]
     if node.spec.dtype.kind == "b":
-        raise refused(node, "of truth values has no counterpart in ONNX")
+        raise refused(node, "of booleans has no counterpart in ONNX")
     equation = f"{','.join(operands)}->{out}"
     return w.op("Einsum", *cast_all(w, node, names, node.spec.dtype), equation=equation)

@@ -1,7 +1,7 @@
 """Registry: which function writes which operation as nodes of ONNX.
 
 A function ``write(w, node, *names) -> name`` (or a tuple of names, for several results) is entered
-by the name of an operation.  `w` is the writer (writer.py), `node` the line of the graph, `names`
+by the name of an operation.  `w` is the writer (writer.py), `node` the node of the graph, `names`
 what its operands are called in the file.
 
     exports       the decorator

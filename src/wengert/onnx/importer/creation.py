@@ -31,7 +31,7 @@ def _constant(n: Reading) -> Any:
     for name, dtype in (("value_floats", np.float32), ("value_ints", np.int64)):
         if n.get(name) is not None:
             return np.array(list(n.get(name)), dtype)
-    raise n.refused("is no array of numbers")
+    raise n.refused("is not an array of numbers")
 
 
 @imports("ConstantOfShape", lengths=True, static=(0,))

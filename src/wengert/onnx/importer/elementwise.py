@@ -1,6 +1,6 @@
 """Elements: operators that act on each element.
 
-Operands of one node have one dtype in ONNX, so that nothing is promoted; division of whole numbers
+Operands of one node have one dtype in ONNX, so that nothing is promoted; division of integers
 is toward zero, as in C.
 """
 

@@ -76,7 +76,7 @@ class Room:
         free = [k for k, x in enumerate(inputs) if k not in set(fixed) and x is not None]
         arrays = [inputs[k] for k in free]
         if any(isinstance(x, Handle) or np.asarray(x).dtype.kind == "O" for x in arrays):
-            return  # then it is a line of the graph, or a list of lengths
+            return  # then it is a node of the graph, or a list of lengths
         bound = max((x.itemsize for x in arrays), default=1) * math.prod(x.size for x in arrays)
         if not grows and bound <= max(_SMALL, self.left // 8):
             return

@@ -1,7 +1,7 @@
 """Nodes: a node of ONNX as the functions that read it see it.
 
 Reading     name, attributes, version; what it was given, as static numbers; errors
-lengths     a value as a list of lengths: whole numbers, or sizes with names
+lengths     a value as a list of lengths: integers, or sizes with names
 settled     a list of lengths as an array or tensor
 """
 
@@ -77,7 +77,7 @@ class Reading:
         return found
 
     def whole(self, x: Any, what: str) -> list[Any]:
-        """Whole numbers that must be known now: axes, a shape, bounds."""
+        """Integers that must be known now: axes, a shape, bounds."""
         found = lengths(x)
         if found is None:
             raise self.refused(
@@ -102,7 +102,7 @@ class Reading:
 
 
 def lengths(x: Any) -> Any:
-    """A value as an array of whole numbers and sizes with names; None if it is not known."""
+    """A value as an array of integers and sizes with names; None if it is not known."""
     return None if isinstance(x, Handle) else np.asarray(x)
 
 
@@ -117,7 +117,7 @@ def settled(x: Any) -> Any:
 
 
 def listed(values: Any) -> Any:
-    """Lengths as an array: of whole numbers if all of them are."""
+    """Lengths as an array: of integers if all of them are."""
     values = list(values)
     if any(isinstance(v, Dim) for v in values):
         out = np.empty(len(values), object)

@@ -107,7 +107,7 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
 
     Notes
     -----
-    Differentiable by all of these. *Cost.* O(n log n). *Source.* A. J. S. Hamilton, MNRAS 312
+    Differentiable in all of these. *Cost.* O(n log n). *Source.* A. J. S. Hamilton, MNRAS 312
     (2000), 257-284.
 
     Examples

@@ -1,4 +1,4 @@
-"""Integrals of functions by intervals that are halved where it is needed: quad and its kin.
+"""Integrals of functions by intervals that are halved where it is needed: quad and related layers.
 
     quad quad_vec         of functions of one variable, with numbers or with arrays as values
     dblquad tplquad       of two and three variables
@@ -6,7 +6,7 @@
 Where no tensor takes part they are SciPy's own.  Else the intervals are found with plain values, by
 Gauss and Kronrod's rule of 15 points (A. Kronrod, 1965; C. Piessens et al., QUADPACK, 1983), and
 the integral is the sum of the function's values at their points: a sum with tensors, which
-differentiates by all that the function depends on, to any order.  By an end the derivative is the
+differentiates in all that the function depends on, to any order.  By an end the derivative is the
 function there, as Leibniz has it (NIST DLMF 1.5.22), with its own derivatives: the end is moved by
 a Gauss sum over the interval from the end to itself, so that a jump inside is no matter.
 
@@ -161,7 +161,7 @@ def _intervals(
 
 
 def _moved(func: Callable[..., Any], end: Any, args: Any, what: str) -> Any:
-    """The integral from where an end is to the end itself: 0, with the derivatives by the end."""
+    """The integral from the value of an end to the end: 0, with its derivatives."""
     here = float(value_of(end))
     if not np.isfinite(here):
         return 0.0

@@ -46,7 +46,7 @@ def fixed_quad(
 
     Notes
     -----
-    Differentiable by `a` and `b` and by all that `func` uses. DLMF 3.5(v).
+    Differentiable with respect to `a` and `b` and by all that `func` uses. DLMF 3.5(v).
 
     Examples
     --------

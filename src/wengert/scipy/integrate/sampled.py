@@ -126,7 +126,7 @@ def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 
     Notes
     -----
-    Differentiable by `y`, `x` and `dx`.
+    Differentiable with respect to `y`, `x` and `dx`.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def cumulative_simpson(
 
     Notes
     -----
-    Differentiable by `y`, `x`, `dx` and `initial`. The even steps have the integral of the parabola
+    Differentiable in `y`, `x`, `dx` and `initial`. The even steps have the integral of the parabola
     through their ends and the sample after, the odd ones, and the last, through the one before.
     """
     y = floating(y)
@@ -282,7 +282,7 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
 
     Notes
     -----
-    A sum with fixed weights, so differentiable by `y` and `dx`. DLMF 3.5(ii).
+    A sum with fixed weights, so differentiable with respect to `y` and `dx`. DLMF 3.5(ii).
     """
     lines = _lines(y, axis)
     n = known_length(lines.shape[-1], "romb")

@@ -93,7 +93,7 @@ class BSpline:
 
     Notes
     -----
-    Differentiable by `c`, by the knots `t`, and by the points at which it is evaluated; at a knot
+    Differentiable in `c`, by the knots `t`, and by the points at which it is evaluated; at a knot
     the derivatives are those of the piece on its right.
 
     Examples
@@ -268,7 +268,7 @@ def make_interp_spline(
 
     Notes
     -----
-    Differentiable by `y`, `x`, `t`, and values at the ends. *Cost.* O(n k^2), a banded system, and
+    Differentiable in `y`, `x`, `t`, and values at the ends. *Cost.* O(n k^2), a banded system, and
     as much for a derivative; a periodic one solves a full system, O(n^3).
     """
     if not holds_tensors([x, y, t, bc_type]):

@@ -3,7 +3,7 @@
     CubicHermiteSpline    slopes are given
     CubicSpline           slopes that make the second derivative continuous: a tridiagonal system
     PchipInterpolator     slopes that keep what is monotone so (harmonic means)
-    Akima1DInterpolator   slopes that ignore far neighbours, in two versions
+    Akima1DInterpolator   slopes that ignore far neighbors, in two versions
 
 Each computes the slopes, and is then the same piecewise polynomial (piecewise.py).  The slopes are
 functions of values and places, so all of them differentiate by both; the choices of the last two
@@ -108,7 +108,7 @@ class CubicSpline(_Cubic):
 
     Notes
     -----
-    Differentiable by `y`, `x`, values at the ends, and the points of evaluation; of a periodic one
+    Differentiable in `y`, `x`, values at the ends, and the points of evaluation; of a periodic one
     the last value counts as a value of its own. *Cost.* O(n), and O(n) for a derivative.
 
     C. de Boor, "A Practical Guide to Splines", 1978, chapter IV.
@@ -285,7 +285,7 @@ class PchipInterpolator(_Cubic):
 
     Notes
     -----
-    Where neighbouring chords change sign or vanish, the slope is chosen to be 0, and so is its
+    Where neighboring chords change sign or vanish, the slope is chosen to be 0, and so is its
     derivative. F. N. Fritsch and J. Butland, SIAM J. Sci. Stat. Comput. 5 (1984), 300-304.
     """
 

@@ -73,7 +73,7 @@ def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, **others: A
 
     Notes
     -----
-    Differentiable by `x` and `y`.
+    Differentiable with respect to `x` and `y`.
 
     Examples
     --------
@@ -224,7 +224,7 @@ class InterpolatedUnivariateSpline:
 
     Notes
     -----
-    Differentiable by `x`, `y` and the points of evaluation.
+    Differentiable with respect to `x`, `y` and the points of evaluation.
 
     Examples
     --------
@@ -274,7 +274,7 @@ class RectBivariateSpline:
 
     Notes
     -----
-    Differentiable by `x`, `y`, `z` and the points of evaluation; beyond the ends the surface is
+    Differentiable in `x`, `y`, `z` and the points of evaluation; beyond the ends the surface is
     that of the nearest point, as FITPACK has it.
 
     Examples

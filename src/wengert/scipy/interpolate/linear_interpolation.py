@@ -51,7 +51,7 @@ class interp1d:
 
     Notes
     -----
-    Differentiable by `y`, `x`, the points and the fill values. At a place the slope is that of the
+    Differentiable in `y`, `x`, the points and the fill values. At a place the slope is that of the
     interval on its right, at the last one of the last. Steps have slope 0 by points and places.
     """
 

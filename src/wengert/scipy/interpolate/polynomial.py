@@ -50,7 +50,7 @@ class BarycentricInterpolator:
 
     Notes
     -----
-    Differentiable by `xi`, `yi` and the points of evaluation. NIST DLMF 3.3(i).
+    Differentiable with respect to `xi`, `yi` and the points of evaluation. NIST DLMF 3.3(i).
 
     Examples
     --------

@@ -3,7 +3,7 @@
 A piece between two breakpoints is a polynomial in the distance from the left one.  Which piece a
 point belongs to is a choice, and has no derivative: at a breakpoint it is the piece on the right,
 and beyond the ends the first or the last.  Everything else is arithmetic, so the value
-differentiates by the point, by the coefficients, and by the breakpoints.
+differentiates with respect to the point, by the coefficients, and by the breakpoints.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class PPoly:
 
     Notes
     -----
-    Differentiable by `c`, by the breakpoints `x`, and by the points at which it is evaluated. At a
+    Differentiable in `c`, by the breakpoints `x`, and by the points at which it is evaluated. At a
     breakpoint the derivatives are those of the piece on its right, at the last one of the last.
 
     Examples

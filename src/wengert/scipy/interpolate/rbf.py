@@ -63,7 +63,7 @@ class RBFInterpolator:
     d : array_like of shape (n, ...)
         Values there, real or complex.
     neighbors : None
-        Nearest neighbours only: for plain arrays.
+        Nearest neighbors only: for plain arrays.
     smoothing : float or array_like of shape (n,), default 0.0
     kernel : str, default "thin_plate_spline"
         Also "linear", "cubic", "quintic", "multiquadric", "inverse_multiquadric",
@@ -75,7 +75,7 @@ class RBFInterpolator:
 
     Notes
     -----
-    Differentiable by `d`, `y`, `smoothing`, `epsilon` and the points of evaluation. *Cost.* O(n^3)
+    Differentiable in `d`, `y`, `smoothing`, `epsilon` and the points of evaluation. *Cost.* O(n^3)
     once, O(n) for a point.
     """
 

@@ -1,7 +1,7 @@
 """Values on a grid of any number of axes: RegularGridInterpolator and interpn.
 
 A point lies in one cell of the grid, which is a choice; what is computed from the cell is
-arithmetic, so the value differentiates by the values, by the points, and by the grid.
+arithmetic, so the value differentiates with respect to the values, by the points, and by the grid.
 
     linear              products of straight lines
     nearest             a step: linear in the values, of slope 0 by points and grid
@@ -51,7 +51,7 @@ class RegularGridInterpolator:
 
     Notes
     -----
-    Differentiable by `values`, `points`, and where it is evaluated. On a face between two cells
+    Differentiable in `values`, `points`, and where it is evaluated. On a face between two cells
     the slope across is that of the upper one. The spline methods solve for their coefficients
     exactly, where SciPy iterates: values agree to its tolerance.
 

@@ -115,7 +115,7 @@ def _(rng):
 
 
 def _half(band: Any, lower: bool) -> Any:
-    """The gradient by the kept half, of that by the whole band, with `width` diagonals beside."""
+    """The gradient with respect to the stored half, from that of the whole band."""
     width = band.shape[-2] // 2
     other = banded_adjoint(band, width, width)
     both = band + other

@@ -1,4 +1,4 @@
-"""Eigenvalues under SciPy's names: left eigenvectors, generalised problems, tridiagonal and banded.
+"""Eigenvalues under SciPy's names: left eigenvectors, generalized problems, tridiagonal and banded.
 
     left_eig                                        operation
     eig, eigvals                                    of any square matrix, also with b

@@ -3,8 +3,8 @@
     structured_solve     operation: LAPACK's ways for symmetric, definite, tridiagonal matrices ...
     solve, solve_triangular, inv, det, lstsq, pinv, pinvh
 
-A structure is also what the gradient by the matrix has: it is symmetric for a symmetric matrix, and
-zero where a band or triangle is not read (docs/conventions.md, 9).
+A structure is also what the gradient with respect to the matrix has: it is symmetric for a
+symmetric matrix, and zero where a band or triangle is not read (docs/conventions.md, 9).
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def solve(
 
     Notes
     -----
-    The gradient by `a` has its structure: it is symmetric for a symmetric matrix.
+    The gradient with respect to `a` has its structure: it is symmetric for a symmetric matrix.
 
     Examples
     --------

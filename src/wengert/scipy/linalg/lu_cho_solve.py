@@ -4,7 +4,7 @@
     lu, lu_factor, lu_solve             SciPy's names
     cho_factor, cho_solve
 
-Which rows change places is a whole number and has no derivative; next to a tie of two pivots, P
+Which rows change places is an integer and has no derivative; next to a tie of two pivots, P
 jumps.  With F = inv(L) dA inv(U), its strictly lower part moves L and the rest moves U; matrices
 that are not square have more rows of L or columns of U, which follow from the square part
 (S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2018).

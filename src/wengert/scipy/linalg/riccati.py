@@ -7,7 +7,7 @@
 where ' is the adjoint.  Both have their derivative by the implicit function theorem, which leaves a
 Lyapunov equation of the closed loop (P. Gahinet and A. Laub, "Computable bounds for the sensitivity
 of the algebraic Riccati equation", SIAM J. Control Optim. 28 (1990), 1461-1480).  q and r are
-Hermitian, and so are x and the gradients by q and r.
+Hermitian, and so are x and the gradients with respect to q and r.
 """
 
 from __future__ import annotations

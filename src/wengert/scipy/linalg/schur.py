@@ -149,7 +149,7 @@ def hessenberg(
 
     Notes
     -----
-    By Householder's reflections, each a few lines of a graph.
+    By Householder's reflections, each a few nodes of a graph.
     """
     h = square(a, "hessenberg")
     n = h.shape[-1]

@@ -166,7 +166,7 @@ def _expanded(roots: Any) -> Any:
 def butter(
     N: int, Wn: Any, btype: str = "low", analog: bool = False, output: str = "ba", fs: Any = None
 ) -> Any:
-    """Butterworth's filter, as ``scipy.signal.butter``; differentiable by `Wn` and `fs`.
+    """Butterworth's filter, as ``scipy.signal.butter``; differentiable in `Wn` and `fs`.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def cheby1(
     output: str = "ba",
     fs: Any = None,
 ) -> Any:
-    """Chebyshev's filter of type I, as ``scipy.signal.cheby1``; differentiable by `Wn` and `fs`.
+    """Chebyshev's filter of type I, as ``scipy.signal.cheby1``; differentiable in `Wn` and `fs`.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def cheby2(
     output: str = "ba",
     fs: Any = None,
 ) -> Any:
-    """Chebyshev's filter of type II, as ``scipy.signal.cheby2``; differentiable by `Wn` and `fs`.
+    """Chebyshev's filter of type II, as ``scipy.signal.cheby2``; differentiable in `Wn` and `fs`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Filters that look at the neighbours of each element: medians, and Wiener's.
+"""Filters that look at the neighbors of each element: medians, and Wiener's.
 
     medfilt medfilt2d    the median of a window about each element
     wiener               the mean of a window, and as much of the rest as is more than noise
@@ -27,7 +27,7 @@ __all__ = ["medfilt", "medfilt2d", "wiener"]
 
 
 def _windows(x: Any, size: Any, what: str) -> tuple[Any, tuple[int, ...]]:
-    """The neighbours of each element along a new first axis, and the lengths of a window."""
+    """The neighbors of each element along a new first axis, and the lengths of a window."""
     count = len(shape_of(x))
     size = 3 if size is None else size
     lengths = (int(size),) * count if np.ndim(size) == 0 else tuple(int(n) for n in size)

@@ -172,7 +172,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
     Notes
     -----
-    Differentiable by `b`, `a`, `x` and `zi`. *Cost.* O(n) for the filter and each derivative.
+    Differentiable in `b`, `a`, `x` and `zi`. *Cost.* O(n) for the filter and each derivative.
 
     A. V. Oppenheim and R. W. Schafer, "Discrete-Time Signal Processing", section 6.3.
 

@@ -54,7 +54,7 @@ def upfirdn(
 
     Notes
     -----
-    Differentiable by `h` and `x`. *Cost.* As if nothing was left out: `down` times SciPy's.
+    Differentiable in `h` and `x`. *Cost.* As if nothing was left out: `down` times SciPy's.
     """
     h, x = floating(h), floating(x)
     if mode != "constant" or holds_tensors(cval) or cval != 0:

@@ -56,7 +56,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 
     Notes
     -----
-    Differentiable by `sos`, `x` and `zi`; by sos[:, 3] as if it could be something else than 1.
+    Differentiable in `sos`, `x` and `zi`; by sos[:, 3] as if it could be something else than 1.
     """
     x = as_array(x)
     if not -x.ndim <= axis < x.ndim or x.ndim == 0:

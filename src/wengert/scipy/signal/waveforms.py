@@ -1,6 +1,6 @@
 """Waveforms and what is taken of events: by the time, frequencies and other parameters.
 
-    chirp sawtooth square gausspulse     as in SciPy, differentiable by all that is real
+    chirp sawtooth square gausspulse     as in SciPy, differentiable in all that is real
     vectorstrength                       how well events keep to a period
 
 At a jump the derivative is that of the piece that is evaluated (docs/conventions.md, 5.2).

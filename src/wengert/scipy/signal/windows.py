@@ -60,14 +60,14 @@ def _window(shape: Callable[..., Any]) -> Callable[..., Any]:
 
 @_window
 def kaiser(n: Any, whole: int, beta: Any) -> Any:
-    """Kaiser's window, as ``scipy.signal.windows.kaiser``; differentiable by `beta`."""
+    """Kaiser's window, as ``scipy.signal.windows.kaiser``; differentiable in `beta`."""
     half = (whole - 1) / 2.0
     return i0(beta * np.sqrt(1.0 - ((n - half) / half) ** 2)) / i0(beta)
 
 
 @_window
 def gaussian(n: Any, whole: int, std: Any) -> Any:
-    """Gauss's window, as ``scipy.signal.windows.gaussian``; differentiable by `std`."""
+    """Gauss's window, as ``scipy.signal.windows.gaussian``; differentiable in `std`."""
     return np.exp(-((n - (whole - 1.0) / 2.0) ** 2) / (2.0 * std * std))
 
 
@@ -92,7 +92,7 @@ def general_cosine(n: Any, whole: int, a: Any) -> Any:
 
 @_window
 def general_hamming(n: Any, whole: int, alpha: Any) -> Any:
-    """A raised cosine, as ``scipy.signal.windows.general_hamming``; differentiable by `alpha`."""
+    """A raised cosine, as ``scipy.signal.windows.general_hamming``; differentiable in `alpha`."""
     return alpha + (1.0 - alpha) * np.cos(2.0 * np.pi * n / (whole - 1) - np.pi)
 
 
@@ -107,7 +107,7 @@ def exponential(n: Any, whole: int, center: Any = None, tau: Any = 1.0) -> Any:
 def tukey(n: Any, whole: int, alpha: Any = 0.5) -> Any:
     """A cosine at both ends and ones between them, as ``scipy.signal.windows.tukey``.
 
-    Differentiable by `alpha`, of which the length of the ends is a step.
+    Differentiable with respect to `alpha`, of which the length of the ends is a step.
     """
     last = whole - 1.0
     part = choose(value_of(alpha) <= 0, 1.0, choose(value_of(alpha) >= 1.0, 1.0, alpha))

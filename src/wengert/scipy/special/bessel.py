@@ -4,7 +4,7 @@
     hankel1 hankel2                 J + i Y and J - i Y; scaled, hankel1e and hankel2e
     iv ive, kv kve kn               I and K
 
-By the argument the derivatives are the neighbours of the order (DLMF 10.6.1, 10.29.1), written so
+By the argument the derivatives are the neighbors of the order (DLMF 10.6.1, 10.29.1), written so
 that they hold at 0 too; for complex arguments they are those of a holomorphic function.  By the
 order they are families of their own (bessel_orders), for real arguments.  bessel_of_order is what
 SciPy has for the orders 0 and 1.

@@ -3,7 +3,7 @@
     jvp yvp h1vp h2vp     of J, Y and Hankel's functions
     ivp kvp               of I and K
 
-The derivative of order n is a sum of n + 1 neighbours of the order with binomial coefficients
+The derivative of order n is a sum of n + 1 neighbors of the order with binomial coefficients
 (DLMF 10.6.7, 10.29.5), so it differentiates again, by the argument and by the order.
 """
 
@@ -28,7 +28,7 @@ def _derivative(name: str, function: Any, alternate: float, sign: float) -> Any:
     def ours(v: Any, z: Any, n: int = 1) -> Any:
         if n != int(n) or n < 0:
             raise ArgumentError(
-                f"{name} with n={n}: the order of the derivative is a whole number, 0 or more"
+                f"{name} with n={n}: the order of the derivative is an integer, 0 or more"
                 f"{at(user_line())}."
             )
         total: Any = 0.0

@@ -1,11 +1,11 @@
 """Derivatives of Bessel functions by their order, as families: DLMF 10.15, 10.38.
 
-    jv_order, yv_order      the n-th derivative by v of J, Y
+    jv_order, yv_order      the n-th derivative with respect to v of J, Y
     ive_order, kve_order    of exp(-x) I, exp(x) K
     log_kve                 the logarithm of exp(x) K, and its derivatives divided by it
 
 By the argument they obey the same recurrences as the functions themselves (DLMF 10.6, 10.29),
-which do not know how often they have been differentiated by v.  Accuracy: 1e-12 relative to the
+which do not know how often they have been differentiated in v.  Accuracy: 1e-12 relative to the
 larger of the derivative and the function (I, K: to the derivative), for arguments to 1e5 and any
 order; at larger arguments for orders below their square root.  Negative arguments have derivatives
 by the order at no order: NaN (docs/conventions.md, 3.3).
@@ -107,7 +107,7 @@ def log_kve(v: Any, x: Any, *, n: int) -> Any:
 
 
 def _log_kve_slope(t: Any, out: Any, v: Any, x: Any, n: int) -> Any:
-    """By the argument: DLMF 10.29.1, each neighbour divided by K of this order."""
+    """By the argument: DLMF 10.29.1, each neighbor divided by K of this order."""
     middle = out if n == 0 else log_kve(v, x, n=0)
     below = np.exp(log_kve(v - 1.0, x, n=0) - middle)
     above = np.exp(log_kve(v + 1.0, x, n=0) - middle)

@@ -1,8 +1,8 @@
-"""Bessel functions differentiated by their order, any number of times, on plain arrays.
+"""Bessel functions differentiated in their order, any number of times, on plain arrays.
 
 J + i Y is the integral of exp(x sinh t - v t) along a path that ends where it vanishes (DLMF
-10.9.18).  A derivative by the order v puts a factor -t under the integral sign.  The path goes
-through the saddle point, so that nothing large cancels:
+10.9.18).  A derivative with respect to the order v puts a factor -t under the integral sign.  The
+path goes through the saddle point, so that nothing large cancels:
 
     -infinity  ->  mu  ->  mu + i pi  ->  i pi + infinity       mu = arccosh(v/x), 0 where v < x
 
@@ -38,7 +38,7 @@ def _panels(length: Any) -> Any:
 
 
 def hankel(n: int, v: Any, x: Any) -> Any:
-    """The n-th derivative by v of H1 = J + i Y, where x > 0 (1-d arrays of float64)."""
+    """The n-th derivative with respect to v of H1 = J + i Y, for x > 0 (1-d arrays, float64)."""
     total = _hankel(n, np.abs(v), x)
     negative = v < 0
     if negative.any():
@@ -98,7 +98,7 @@ def _hankel_far(n: int, v: Any, x: Any) -> Any:
         return _largest(state[:size]) > 1e-18 * np.abs(state[size])
 
     total = repeat(step, (*start, *start), 39, going)[size:]
-    # exp(i (x - pi v / 2 - pi / 4)); its derivative by v is - i pi / 2 times it.
+    # exp(i (x - pi v / 2 - pi / 4)); its derivative with respect to v is - i pi / 2 times it.
     cos, sin = turn(0.5 * v + 0.25)
     wave = np.sqrt(2.0 / (pi * x)) * (np.cos(x) + 1j * np.sin(x)) * (cos - 1j * sin)
     out = none

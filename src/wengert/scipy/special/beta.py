@@ -3,7 +3,7 @@
     beta, betaln        gamma(a) gamma(b) / gamma(a + b), and the logarithm of its size
     poch                gamma(z + m) / gamma(z)
     binom               gamma(n + 1) / (gamma(k + 1) gamma(n - k + 1))
-    comb, perm, factorial   the same of whole numbers, as SciPy continues them
+    comb, perm, factorial   the same of integers, as SciPy continues them
 
 Their derivatives are differences of digammas, taken as such (`polygamma_difference`), so they keep
 their digits where the two are close.  Where a denominator has a pole the value is 0 and its slope
@@ -163,7 +163,7 @@ def _binom_by_k(t: Any, out: Any, n: Any, k: Any) -> Any:
 binom.partials(_binom_by_n, _binom_by_k)
 
 
-# ---- of whole numbers --------------------------------------------------------------------------
+# ---- of integers --------------------------------------------------------------------------
 
 
 def _not_exact(exact: Any, what: str) -> None:

@@ -1,12 +1,13 @@
-"""Incomplete beta functions differentiated by their parameters, on plain arrays.
+"""Incomplete beta functions differentiated with respect to their parameters, on plain arrays.
 
-    lower     derivatives by a and b of I_x(a, b), one at least
-    density   derivatives by a, b and x of  x^(a-1) (1-x)^(b-1) / B(a, b)
+    lower     derivatives with respect to a and b of I_x(a, b), one at least
+    density   derivatives with respect to a, b and x of  x^(a-1) (1-x)^(b-1) / B(a, b)
 
 I is the integral of the density from 0 to x (DLMF 8.17.2).  In w = logit(t) - log(a / b) it
-is an exponential of a concave function with its top at 0, and a derivative by a or b multiplies it
-by a polynomial in log t and log(1 - t).  The integral is taken over the side of x that the top is
-not on.  For a < 1, 1 / gamma(a) is a / gamma(a + 1), as psi would grow beyond bounds; so for b.
+is an exponential of a concave function with its top at 0, and a derivative with respect to a or b
+multiplies it by a polynomial in log t and log(1 - t).  The integral is taken over the side of x
+that the top is not on.  For a < 1, 1 / gamma(a) is a / gamma(a + 1), as psi would grow beyond
+bounds; so for b.
 """
 
 from __future__ import annotations

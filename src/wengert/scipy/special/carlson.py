@@ -4,7 +4,7 @@
                                  powers of t + x, t + y, t + z and t + p
     elliprc, elliprg             of two operands, and of the second kind
 
-A derivative by x multiplies by -1/2 - a and lowers the power of t + x: the integrals
+A derivative with respect to x multiplies by -1/2 - a and lowers the power of t + x: the integrals
 
     carlson_of(x, y, z, p; orders (a, b, c, d))
         = int (t+x)^(-1/2-a) (t+y)^(-1/2-b) (t+z)^(-1/2-c) (t+p)^-d dt
@@ -83,7 +83,7 @@ def _integrated(values: list[Any], powers: list[float], zeros: Any, whole: bool)
 
 
 def _lower(t: Any, args: Any, orders: tuple[int, int, int, int], k: int) -> Any:
-    """t times the derivative by the operand of number k."""
+    """t times the derivative with respect to the operand of number k."""
     more = tuple(o + (i == k) for i, o in enumerate(orders))
     factor = -0.5 - orders[k] if k < 3 else -orders[3]
     return t * (factor * carlson_of(*args, orders=more)) if factor else None

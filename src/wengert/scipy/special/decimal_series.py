@@ -9,7 +9,7 @@ a list of numbers, one for each combination of powers.  Parameters are `Linear`:
 much it moves with each step.
 
     Box             products and quotients of series and linear terms
-    hypergeometric  a generalised hypergeometric series, DLMF 16.2.1
+    hypergeometric  a generalized hypergeometric series, DLMF 16.2.1
     gauss           2F1 on the whole of x < 1, continued along its differential equation
     enough          a computation with as many digits as it takes
 """
@@ -38,7 +38,7 @@ class Linear(NamedTuple):
     slopes: tuple[int, ...]
 
     def plus(self, n: int) -> Linear:
-        """The same, more by a whole number."""
+        """The same, more by an integer."""
         return Linear(self.constant + n, self.slopes)
 
 
@@ -230,7 +230,7 @@ def _along(
         )
         bent = box.times(second, middle)
         for d, (p, q) in enumerate(zip(c.slopes, both, strict=True)):
-            if p or q:  # the slope of c - (a + b + 1) z, which is no whole number
+            if p or q:  # the slope of c - (a + b + 1) z, which is not an integer
                 moved = box.times(second, Linear(Decimal(0), _unit(len(both), d)))
                 bent = [x + (p - q * z) * y for x, y in zip(bent, moved, strict=True)]
         tail = box.times(box.times(first, a.plus(n)), b.plus(n))

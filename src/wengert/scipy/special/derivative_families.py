@@ -1,11 +1,11 @@
-"""Families: derivatives of a special function, with whole numbers that say which.
+"""Families: derivatives of a special function, with integers that say which.
 
-The derivative of J by its order is no function that SciPy has, and neither is the derivative of
+The derivative of J by its order is not a function that SciPy has, and neither is the derivative of
 that.  Together with a number n of derivatives they are a family that is closed: the entry states
 
     run       the value from plain arrays of float64, by a method of its own (integrals, series)
     partials  for each operand the map t -> partial * t, as those of elementwise entries, which
-              names another member of the same family: n + 1, or the neighbours of the order
+              names another member of the same family: n + 1, or the neighbors of the order
 
 so every order of derivative exists.  Native code computes them by the same functions: it calls
 `run` with numbers that NumPy takes for arrays of one element, and writes down what is done with
@@ -40,7 +40,7 @@ Rule = Callable[..., Any]
 
 
 class Family(Opaque):
-    """Elementwise functions that whole numbers tell apart; made by the decorator `family`."""
+    """Elementwise functions that integers tell apart; made by the decorator `family`."""
 
     differentiation = Differentiation(singular=True)
 
@@ -84,7 +84,7 @@ class Family(Opaque):
         if dtype.kind == "c" and not self.complex_ok:
             raise DtypeError(
                 f"{self.name} was given complex operands: the derivative of this function by an "
-                "order or parameter is known for real ones only. Take the derivative by the "
+                "order or parameter is known for real ones only. Differentiate with respect to the "
                 f"argument, or keep the parameters out of it (stop_gradient){at(user_line())}."
             )
         flat = [x.ravel().astype(complex if x.dtype.kind == "c" else float) for x in arrays]
@@ -156,7 +156,7 @@ def family(
         The function below can be read with elements in place of arrays (above); else native code
         calls it back in Python.
 
-    The function below takes 1-d arrays of float64, all of one length, and by name whole numbers.
+    The function below takes 1-d arrays of float64, all of one length, and by name integers.
     """
 
     def enter(values: Callable[..., Any]) -> Family:

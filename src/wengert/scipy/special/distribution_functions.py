@@ -7,7 +7,7 @@
     btdtria btdtrib                parameters of the beta distribution
 
 The name ends with c for the complement, with i and what follows for an inverse: what has to be put
-there for a given probability.  All differentiate by their real arguments, inverses by the implicit
+there for a given probability.  All differentiate in their real arguments, inverses by the implicit
 function theorem; a count (k) is rounded down, so that it has none.
 """
 

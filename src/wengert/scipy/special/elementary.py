@@ -4,7 +4,7 @@ cbrt exp2 expm1 log1p      wengert's own operations, to which SciPy's ufuncs com
 exp10 cosm1 exprel powm1   10^x, cos(x) - 1, (e^x - 1) / x, x^y - 1
 sindg cosdg tandg cotdg radian   of degrees
 sinc round                 NumPy's
-expit logit log_expit softplus   the logistic function and its kin
+expit logit log_expit softplus   the logistic function and related layers
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
     agm                          by DLMF 19.8.4
 
 Derivatives by m are Carlson's R_D (carlson.py), which has no cancellation at m = 0 and none at 1.
-Beyond a quarter turn, phi is less a whole number j of half turns, and 2 j times what is complete is
+Beyond a quarter turn, phi is less an integer j of half turns, and 2 j times what is complete is
 added.
 """
 
@@ -210,7 +210,7 @@ def _share(t: Any, out: Any, a: Any, b: Any) -> Any:
 
 
 def _normal_share(x: Any, y: Any, p: Any, q: Any) -> Any:
-    """The derivative by x of the mean of x and y, which is 1; far apart, its leading terms.
+    """The derivative with respect to x of the mean of x and y, which is 1; also asymptotically.
 
     p and q are x and y before they were brought to that scale, where y may have lost digits.
     """

@@ -4,8 +4,8 @@
     entr, rel_entr, kl_div   -x log(x), x log(x / y), the same - x + y
     huber, pseudo_huber    r^2 / 2 near 0, and as |r| far from it
 
-At x = 0 the value is 0 whatever y is, so the derivative by y is 0 there; that by x is the
-logarithm, -inf at y = 0 (docs/conventions.md, 3.4).
+At x = 0 the value is 0 whatever y is, so the derivative with respect to y is 0 there; that by x is
+the logarithm, -inf at y = 0 (docs/conventions.md, 3.4).
 """
 
 from __future__ import annotations

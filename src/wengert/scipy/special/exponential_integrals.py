@@ -72,7 +72,7 @@ expn_of.partials(None, lambda t, out, n, x: -t * expn_of(n - 1, x))
 
 
 def expn(n: Any, x: Any) -> Any:
-    """E_n(x) of a tensor x and whole numbers n, which have no derivative."""
+    """E_n(x) of a tensor x and integers n, which have no derivative."""
     return expn_of(whole_numbers(n, "expn: the order n", 0), x)
 
 

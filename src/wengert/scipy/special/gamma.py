@@ -114,7 +114,7 @@ def polygamma(n: Any, x: Any) -> Any:
     Raises
     ------
     ArgumentError
-        n is negative, or no whole number.
+        n is negative, or no integer.
 
     Examples
     --------

@@ -1,10 +1,10 @@
-"""Incomplete gamma functions differentiated by their parameter, on plain arrays.
+"""Incomplete gamma functions differentiated with respect to their parameter, on plain arrays.
 
-    lower     the n-th derivative by a of P(a, x), n > 0
-    density   the derivatives by a and x of  x^(a-1) exp(-x) / gamma(a)
+    lower     the n-th derivative with respect to a of P(a, x), n > 0
+    density   the derivatives with respect to a and x of  x^(a-1) exp(-x) / gamma(a)
 
 P is the integral of the density from 0 to x (DLMF 8.2.4), in w = log(t / a) an exponential of a
-concave function; a derivative by a multiplies it by a polynomial in w, the series of
+concave function; a derivative with respect to a multiplies it by a polynomial in w, the series of
 exp(h (log t - psi(a)) - h^2 psi'(a) / 2 - ...).  The integral is taken over the side of x that the
 polynomial's first zero, exp(psi(a)), is not on: there nothing cancels.  For a < 1, 1 / gamma(a) is
 a / gamma(a + 1), as psi would grow beyond bounds.
@@ -66,7 +66,7 @@ def _weights(n: int, a: Any, w: Any, prepared: Any) -> Any:
 
 
 def lower(n: int, a: Any, x: Any) -> Any:
-    """The n-th derivative by a of P(a, x), for a > 0 and 0 < x < inf."""
+    """The n-th derivative with respect to a of P(a, x), for a > 0 and 0 < x < inf."""
     end = np.where(np.abs(x - a) < 0.5 * a, np.log1p((x - a) / a), np.log(x) - np.log(a))
     left = end < -log_minus_psi(a)
     # The integrand is largest at its own peak w = 0, or at the end of the side.

@@ -114,7 +114,7 @@ def _gamma_side(sign: float, y: Any, a: Any, middle: Any, others: list[Any]) -> 
 
 
 def _gamma_slopes(y: Any, a: Any, order: int) -> list[Any]:
-    """The derivatives by a of the logarithm of the density at y."""
+    """The derivatives with respect to a of the logarithm of the density at y."""
     return [y - digamma(a), *[-polygamma_of(k, a) for k in range(1, order)]]
 
 

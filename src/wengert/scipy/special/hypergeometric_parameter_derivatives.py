@@ -70,7 +70,7 @@ def _each(
 
 
 def _begun(box: Box, over: int, m: int, values: Iterable[Any]) -> tuple[Series, list[Linear]]:
-    """For m derivatives by the argument: their factor, a series, and the parameters, more by m."""
+    """For m derivatives with respect to x: their factor, a series, and the parameters plus m."""
     constants = list(values)
     start, parameters = box.one(), []
     for d, v in enumerate(constants):

@@ -1,4 +1,4 @@
-"""Tricomi's function U differentiated by its parameters, on plain arrays: DLMF 13.4.4.
+"""Tricomi's function U differentiated with respect to its parameters, on plain arrays: DLMF 13.4.4.
 
 U(a, b, x) is the integral of exp(-x t) t^(a-1) (1+t)^(b-a-1) / gamma(a) over t > 0, for a > 0; in
 log t an integrand with one top.  Derivatives by a and b put polynomials in log t and log(1 + t)

@@ -5,9 +5,9 @@
     gammainc_order              derivatives of P by a, a family
     gamma_density               x^(a-1) exp(-x) / gamma(a), the slope of P, and its derivatives
 
-The derivative by a of a gamma variable's distribution is what makes a gamma variable differentiable
-by its shape (implicit reparameterisation: Figurnov, Mohamed, Mnih, 2018).  Accuracy: 1e-12 relative
-also in the far tails, for a from 1e-8 to 1e6, any order.
+The derivative with respect to a of a gamma variable's distribution is what makes a gamma variable
+differentiable by its shape (implicit reparameterisation: Figurnov, Mohamed, Mnih, 2018).  Accuracy:
+1e-12 relative also in the far tails, for a from 1e-8 to 1e6, any order.
 """
 
 from __future__ import annotations

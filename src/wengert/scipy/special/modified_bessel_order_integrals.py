@@ -1,4 +1,4 @@
-"""Modified Bessel functions differentiated by their order, any number of times, on plain arrays.
+"""Modified Bessel functions differentiated in their order, any number of times, on plain arrays.
 
 Integrals of exp(x cosh t - v t), DLMF 10.32, as in bessel_integrals, which says how.  They are
 scaled, so that neither overflows nor underflows where the functions themselves do:
@@ -22,7 +22,7 @@ __all__: list[str] = []
 
 
 def scaled_k(n: int, v: Any, x: Any) -> Any:
-    """The n-th derivative by v of exp(x) K, where x > 0."""
+    """The n-th derivative with respect to v of exp(x) K, where x > 0."""
     top, total = parts_of_k(n, v, x)
     with np.errstate(over="ignore"):
         return np.exp(top) * total
@@ -68,7 +68,7 @@ def parts_of_k(n: int, v: Any, x: Any) -> tuple[Any, Any]:
 
 
 def scaled_i(n: int, v: Any, x: Any) -> Any:
-    """The n-th derivative by v of exp(-x) I, where x > 0; DLMF 10.32.4, by the saddle point."""
+    """The n-th derivative with respect to v of exp(-x) I, x > 0; DLMF 10.32.4, saddle point."""
     mu = np.arcsinh(np.maximum(v, 0.0) / x)
     cosine, sine = np.hypot(x, np.maximum(v, 0.0)), np.maximum(v, 0.0)  # x cosh(mu), x sinh(mu)
     # x cosh(mu) - x without cancellation

@@ -5,8 +5,9 @@
     eval_hermite, eval_hermitenorm                                             of whole order
 
 By x they are polynomials of the order before (DLMF 18.9(iii)).  By order and parameters they are
-hypergeometric functions (DLMF 18.5.7, 15.9(i)), differentiated by their parameters; between whole
-orders they are real for x > -1 only, and so is a derivative by the order: elsewhere it is NaN.
+hypergeometric functions (DLMF 18.5.7, 15.9(i)), differentiated in their parameters; between whole
+orders they are real for x > -1 only, and so is a derivative with respect to the order: elsewhere it
+is NaN.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _entry(name: str, operands: str, doc: str, expression: str, domains: Any) ->
 
 
 def _gauss(n: Any, p: Any, c: Any, x: Any, i: int, j: int, k: int) -> Any:
-    """A derivative by its parameters of 2F1(-n, p; c; (1 - x) / 2)."""
+    """A derivative with respect to its parameters of 2F1(-n, p; c; (1 - x) / 2)."""
     return hyp2f1_orders(-n, p, c, 0.5 * (1.0 - x), i=i, j=j, k=k, m=0)
 
 
@@ -86,7 +87,7 @@ eval_gegenbauer = _entry(
 
 
 def _scaled(n: Any, a: Any, value: Any, slope: Any) -> Any:
-    """The derivative by n of gamma(n + a) / (gamma(a) gamma(n + 1)) times a function.
+    """The derivative with respect to n of gamma(n + a) / (gamma(a) gamma(n + 1)) times a function.
 
     Where n is -1, as in the slope by x of a polynomial of order 0, that quotient is 0, and its
     derivative is not.

@@ -8,7 +8,7 @@
 A derivative of a ratio of gamma functions (beta, poch, binom) is the ratio times a difference of
 digammas, which loses its digits when their operands are close: `polygamma_difference` keeps them.
 
-Below 0 the sum over all whole numbers, which has the period 1, less the reflected sum (DLMF
+Below 0 the sum over all integers, which has the period 1, less the reflected sum (DLMF
 5.15.6) is what is computed, as Hurwitz's zeta would step from a large negative operand to zero.
 """
 

@@ -117,7 +117,7 @@ def diric(x: Any, n: int) -> Any:
     Raises
     ------
     ArgumentError
-        n is not a whole number of 1 or more.
+        n is not an integer of 1 or more.
 
     Notes
     -----
@@ -132,9 +132,7 @@ def diric(x: Any, n: int) -> Any:
     -0.666666666667
     """
     if not isinstance(n, int | np.integer) or n < 1:
-        raise ArgumentError(
-            f"diric of n={n!r}: it is a whole number of 1 or more{at(user_line())}."
-        )
+        raise ArgumentError(f"diric of n={n!r}: it is an integer of 1 or more{at(user_line())}.")
     return eval_chebyu(int(n) - 1, np.cos(0.5 * x)) / n
 
 
@@ -143,7 +141,7 @@ if hasattr(scipy.special, "legendre_p"):  # SciPy 1.15
 
     @counterpart(scipy.special.legendre_p)
     def legendre_p(n: Any, z: Any, *, diff_n: int = 0) -> Any:
-        """Legendre's polynomial of whole order n and its derivatives by z, DLMF 18.3.
+        """Legendre's polynomial of whole order n and its derivatives with respect to z, DLMF 18.3.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""sin and cos of multiples of pi, and whole numbers that functions are given.
+"""sin and cos of multiples of pi, and integers that functions are given.
 
 sinpi, cospi    of pi x, with all digits for large x and next to zeros: x less 2 round(x / 2) is
                 exact, what pi x is not
@@ -47,18 +47,18 @@ cospi.partials(lambda t, out, x: t * (-pi * sinpi(x)))
 
 
 def whole_numbers(n: Any, what: str, least: int) -> Any:
-    """`n` as Python's int, or an array of whole numbers.
+    """`n` as Python's int, or an array of integers.
 
     Raises
     ------
     ArgumentError
-        It is smaller than `least`, no whole number, or not known yet.
+        It is smaller than `least`, no integer, or not known yet.
     """
     values = np.asarray(value_of(n) if isinstance(n, Handle) else n)
     kind = values.dtype.kind
     if kind not in "biuf" or np.any(values < least) or (kind == "f" and np.any(values % 1)):
         raise ArgumentError(
-            f"{what} has to be a whole number of at least {least}, and is {n}{at(user_line())}."
+            f"{what} has to be an integer of at least {least}, and is {n}{at(user_line())}."
         )
     whole = values.astype(np.int64)
     return int(whole) if whole.ndim == 0 else whole

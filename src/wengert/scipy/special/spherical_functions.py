@@ -69,7 +69,7 @@ def bessel_k(n: Any, z: Any) -> Any:
 
 
 def _slope(f: Any, before: float, behind: float, n: Any, z: Any) -> Any:
-    """The mean of the neighbours with the weights n and n + 1; that of order -1 has none."""
+    """The mean of the neighbors with the weights n and n + 1; that of order -1 has none."""
     lower, upper = f(np.maximum(n - 1, 0), z), f(n + 1, z)
     return (before * n * lower + behind * (n + 1) * upper) / (2 * n + 1)
 
@@ -113,7 +113,7 @@ def _public(name: str, op: Any, before: float, behind: float) -> Any:
     z : array or Tensor
         Real.
     derivative : bool
-        Whether the derivative by z is meant.
+        Whether the derivative with respect to z is meant.
 
     Returns
     -------
@@ -214,7 +214,7 @@ lpmv = function(
 
 def _no_degree(t: Any, out: Any, m: Any, v: Any, x: Any) -> Any:
     raise NotDifferentiableError(
-        "lpmv has a derivative by x only, and that by its order or degree was needed. Make them "
+        "lpmv is differentiable in x only, not in its order or degree, which was needed. Make them "
         f"constants, or use eval_legendre, which has one by its degree{at(user_line())}."
     )
 

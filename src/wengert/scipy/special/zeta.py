@@ -108,7 +108,7 @@ def zeta_order(x: Any, *, n: int) -> Any:
 
 @family(native=True, oracle=Witness("x q", "diff(lambda x: zeta(x, q), x, n)"))
 def hurwitz_order(x: Any, q: Any, *, n: int) -> Any:
-    """The n-th derivative by x of zeta(x, q), for x > 1 and q > 0; NaN elsewhere."""
+    """The n-th derivative with respect to x of zeta(x, q), for x > 1 and q > 0; NaN elsewhere."""
     out = np.full_like(x, np.nan)
     inside = (x > 1.0) & (q > 0.0) & np.isfinite(x) & np.isfinite(q)
     if inside.any():
@@ -193,7 +193,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     Returns
     -------
     array or Tensor
-        It differentiates by both arguments, any number of times.
+        It differentiates with respect to both arguments, any number of times.
 
     Raises
     ------

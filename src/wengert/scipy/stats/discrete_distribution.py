@@ -36,7 +36,8 @@ _FEW = 4096
 class Discrete(Distribution):
     """A distribution of integers; a subclass defines the same formulas as one of `Continuous`.
 
-    There is no derivative by the point, which is whole; there are those by the parameters.
+    There is no derivative with respect to the point, which is whole; there are those by the
+    parameters.
     """
 
     last = ("loc",)
@@ -177,7 +178,7 @@ class Discrete(Distribution):
         shown = values(x) if not isinstance(x, int | float) else x
         if not isinstance(shown, np.ndarray | np.generic | int | float):
             raise TraceError(
-                f"{self.name} sums over whole numbers, and how many there are depends on the "
+                f"{self.name} sums over integers, and how many there are depends on the "
                 f"values of its parameters, which are not known while a graph is built. Compute "
                 f"it outside of the graph, or give whole parameters as numbers{at(user_line())}."
             )

@@ -4,7 +4,7 @@
     dirichlet, multinomial                 of shares and of counts that add up
     matrix_normal, wishart, invwishart     of matrices
 
-The logarithm of the density differentiates by the point and by all parameters.  A matrix that is
+The logarithm of the density differentiates in the point and by all parameters.  A matrix that is
 positive definite enters by its lower half, so the derivative by it is symmetric (half of it above
 the diagonal): that by a symmetric matrix.
 
@@ -109,7 +109,8 @@ class _MultivariateNormal:
         """The logarithm of the density; `x` is (..., n), `cov` positive definite.
 
         With `allow_singular` the covariance may have any rank: the density is one on the range of
-        it, -inf beside that, and the derivative by `cov` that among matrices of its rank.
+        it, -inf beside that, and the derivative with respect to `cov` that among matrices of its
+        rank.
         """
         deviations, matrix = self._given(x, mean, cov)
         if allow_singular:
@@ -203,7 +204,7 @@ class _Dirichlet:
         return out - np.sum((alpha - 1.0) * psi(alpha))
 
     def rvs(self, alpha: Any, size: Any = None, random_state: Any = None) -> Any:
-        """Random vectors, (*size, k); derivatives by `alpha` pass."""
+        """Random vectors, (*size, k); derivatives with respect to `alpha` pass."""
         return functions.dirichlet(_random(random_state, "dirichlet"), alpha, size)
 
 

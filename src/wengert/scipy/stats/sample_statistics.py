@@ -5,7 +5,7 @@
     trim_mean tmean tvar tstd tsem tmin tmax    of what is left when the ends are taken off
     circmean circvar circstd directional_stats  of angles and directions
     kstat kstatvar                 R. A. Fisher's unbiased estimates of cumulants
-    differential_entropy           O. Vasicek's estimate of the entropy, and its kin
+    differential_entropy           O. Vasicek's estimate of the entropy, and related layers
     boxcox yeojohnson yeojohnson_llf    powers of a sample, for a power that is given
 
 Of plain arrays they are SciPy's own functions.  Which elements are left, and how they are ordered,
