@@ -194,7 +194,7 @@ def test_refused_by_name(tmp_path):
         exported(np.sin, S(3), opset=12)
     with pytest.raises(wg.errors.ArgumentError, match="inputs="):
         exported(lambda x: x + 1.0, S(3), inputs=["a", "b"])
-    with pytest.raises(wg.errors.ArgumentError, match="no graph, function"):
+    with pytest.raises(wg.errors.ArgumentError, match="not a graph, function"):
         exported(3.0, S(3))
     path = tmp_path / "kept.onnx"
     wg.onnx.export(lambda x: x + 1.0, path, S(3))

@@ -21,7 +21,7 @@ cases_of = pytest.importorskip("onnx.backend.test.case.node")
 SAMPLE = "add softmax gemm reducesum slice conv layernormalization gathernd split where".split()
 REASONS = [
     "which NumPy does not have",  # float8, bfloat16, whole numbers of four bits
-    "no array of numbers",  # the same as inputs; sequences, strings
+    "not an array of numbers",  # the same as inputs; sequences, strings
     "is not read",  # in the body of a loop or choice
     "known only when it runs",  # a shape that is computed from values
     "number would not be known",  # a loop that collects while it searches its end

@@ -82,7 +82,7 @@ class Interpreter(Backend):
         return self.function(op) if own is None else own
 
     def lacks(self, op: Op) -> bool:
-        """Whether there is no function for an operation; loops and branches need none."""
+        """Whether there is not a function for an operation; loops and branches need none."""
         if op is PART or isinstance(op, Control):
             return False
         return self.implementation(op) is None
