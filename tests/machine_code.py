@@ -3,20 +3,17 @@
     quick_code    until it is undone, programs are compiled without LLVM's choice of instructions
     is_quick      whether a test may have such code
 
-The tests of tests/backends have the code that users run, and so have one operation in
-`FULLY_COMPILED` in the law of native values and every test of `make test-all`: they find what is
-wrong in LLVM's choice of instructions.  The other tests are of what happens before: LLVM is given
-the same program.
+The tests of tests/backends and the law of native values have the code that users run, and so has
+every test of `make test-all`: they find what is wrong in LLVM's choice of instructions.  The other
+tests are of what happens before: LLVM is given the same program.
 """
 
 import functools
 import importlib
-import zlib
 
 from wengert.backends import backends
 
-NATIVE_VALUES = "test_native_values_agree.py"
-FULLY_COMPILED = 3  # one operation in so many has the machine code that users run
+OPTIMISED = {"test_native_values_agree.py"}
 has_llvm = functools.cache(lambda: "llvm" in backends())  # which reads files of all packages
 
 
@@ -24,9 +21,7 @@ def is_quick(item):
     """Whether programs of a test may be compiled in a hurry."""
     is_all = not item.config.option.markexpr
     in_backends = "backends" in item.path.parts
-    is_chosen = zlib.crc32(item.name.encode()) % FULLY_COMPILED == 0
-    of_values = item.path.name == NATIVE_VALUES and is_chosen
-    return not (is_all or in_backends or of_values or not has_llvm())
+    return not (is_all or in_backends or item.path.name in OPTIMISED or not has_llvm())
 
 
 def quick_code():

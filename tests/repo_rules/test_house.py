@@ -117,6 +117,9 @@ def test_the_map_of_a_folder_names_every_module():
     for path in MODULES:
         if path.name == "__init__.py" and path.parent != PACKAGE:
             docstring = ast.get_docstring(tree_of(path))
+            if "the imports are the table" in docstring:
+                imports = [n for n in tree_of(path).body if isinstance(n, ast.ImportFrom)]
+                docstring += " ".join(n.module for n in imports if n.level == 1)
             modules = {module.stem for module in path.parent.glob("*.py")} - {"__init__"}
             missing = modules - set(re.findall(r"\w+", docstring))
             assert not missing, f"{path} does not name {missing}"

@@ -223,3 +223,13 @@ def test_random_numbers_have_the_distribution(name):
         assert theirs.kstest(x - 1.0, theirs.vonmises(*shapes).cdf).pvalue > 1e-3
     else:
         assert theirs.kstest(x, law.cdf).pvalue > 1e-3
+
+
+def test_distributions_have_the_names_and_parameters_of_scipy():
+    found = {name: getattr(ours, name) for name in ours.distributions.__all__}
+    assert len(found) == 116
+    for name, mine in found.items():
+        law = getattr(theirs, name)
+        assert mine.name == law.name == name or name in ("erlang", "reciprocal")
+        assert ", ".join(mine.shapes) == (law.shapes or ""), name
+        assert hasattr(mine, "logpmf") == hasattr(law, "logpmf"), name

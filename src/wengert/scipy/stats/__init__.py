@@ -20,12 +20,17 @@ from typing import Any
 
 from wengert._engine.core.lazy_import import public_dir
 
-from . import descriptive_statistics, hypothesis_tests, multivariate, sample_statistics
-from .distributions import MODULES
+from . import (
+    descriptive_statistics,
+    distributions,
+    hypothesis_tests,
+    multivariate,
+    sample_statistics,
+)
 
 _NAMES: dict[str, Any] = {}
 for _module in (
-    *MODULES,
+    distributions,
     multivariate,
     descriptive_statistics,
     sample_statistics,

@@ -1,137 +1,63 @@
-"""Univariate distributions, one file for a distribution or a family.
-
-common                  constants, base classes and formulas that several distributions share
-alpha                   alpha
-argus                   argus
-beta                    beta powerlaw rdist arcsine semicircular betaprime
-binomial                bernoulli binom betabinom
-bradford                bradford
-breit_wigner            rel_breitwigner
-burr                    burr burr12 fisk mielke
-cauchy                  cauchy halfcauchy foldcauchy skewcauchy wrapcauchy
-chi                     chi chi2 ncx2
-cosine                  cosine anglit
-crystal_ball            crystalball
-exponential             expon truncexpon exponpow genexpon
-extreme_value           genextreme gumbel_r gumbel_l gompertz
-f                       f
-fatigue_life            fatiguelife
-gamma                   gamma erlang invgamma dgamma gengamma loggamma
-gauss_hypergeometric    gausshyper
-generalized_hyperbolic  genhyperbolic norminvgauss geninvgauss
-hyperbolic_secant       hypsecant
-hypergeometric          hypergeom nhypergeom
-inverse_gaussian        invgauss wald recipinvgauss
-johnson                 johnsonsb johnsonsu
-kappa                   kappa3 kappa4
-laplace                 laplace laplace_asymmetric loglaplace dlaplace
-levy                    levy levy_l
-logarithmic             logser
-logistic                logistic genlogistic halflogistic genhalflogistic
-lognormal               lognorm gibrat powerlognorm
-moyal                   moyal
-negative_binomial       nbinom geom betanbinom
-normal                  norm truncnorm halfnorm foldnorm skewnorm exponnorm powernorm gennorm
-                        halfgennorm
-pareto                  pareto genpareto lomax truncpareto
-planck                  planck boltzmann
-poisson                 poisson skellam
-rayleigh                rayleigh rice maxwell nakagami
-student_t               t jf_skew_t
-triangular              triang trapezoid
-uniform                 uniform loguniform reciprocal randint
-von_mises               vonmises vonmises_line
-weibull                 weibull_min weibull_max dweibull exponweib invweibull truncweibull_min
-zipf                    zipf zipfian yulesimon
+"""Univariate distributions, one file for a distribution or a family: the imports are the table.
 
 Each class has the formulas of the standard form (location 0, scale 1), as described in
 continuous_distribution.py and discrete_distribution.py.  They keep their digits in the tails.
+common.py has constants, base classes and formulas that several distributions share.
 """
 
-from . import (
-    alpha,
-    argus,
-    beta,
-    binomial,
-    bradford,
-    breit_wigner,
-    burr,
-    cauchy,
-    chi,
-    cosine,
-    crystal_ball,
-    exponential,
-    extreme_value,
-    f,
-    fatigue_life,
-    gamma,
-    gauss_hypergeometric,
-    generalized_hyperbolic,
-    hyperbolic_secant,
-    hypergeometric,
-    inverse_gaussian,
-    johnson,
-    kappa,
-    laplace,
-    levy,
-    logarithmic,
-    logistic,
-    lognormal,
-    moyal,
-    negative_binomial,
-    normal,
-    pareto,
-    planck,
-    poisson,
-    rayleigh,
-    student_t,
-    triangular,
-    uniform,
-    von_mises,
-    weibull,
-    zipf,
-)
+# ruff: noqa: F401
 
-MODULES = (
-    alpha,
-    argus,
-    beta,
-    binomial,
-    bradford,
-    breit_wigner,
-    burr,
-    cauchy,
-    chi,
-    cosine,
-    crystal_ball,
-    exponential,
-    extreme_value,
-    f,
-    fatigue_life,
-    gamma,
-    gauss_hypergeometric,
-    generalized_hyperbolic,
-    hyperbolic_secant,
-    hypergeometric,
-    inverse_gaussian,
-    johnson,
-    kappa,
-    laplace,
-    levy,
-    logarithmic,
-    logistic,
-    lognormal,
-    moyal,
-    negative_binomial,
-    normal,
-    pareto,
-    planck,
-    poisson,
-    rayleigh,
-    student_t,
-    triangular,
-    uniform,
-    von_mises,
-    weibull,
-    zipf,
+from ..continuous_distribution import Distribution
+from .alpha import alpha
+from .argus import argus
+from .beta import arcsine, beta, betaprime, powerlaw, rdist, semicircular
+from .binomial import bernoulli, betabinom, binom
+from .bradford import bradford
+from .breit_wigner import rel_breitwigner
+from .burr import burr, burr12, fisk, mielke
+from .cauchy import cauchy, foldcauchy, halfcauchy, skewcauchy, wrapcauchy
+from .chi import chi, chi2, ncx2
+from .cosine import anglit, cosine
+from .crystal_ball import crystalball
+from .exponential import expon, exponpow, genexpon, truncexpon
+from .extreme_value import genextreme, gompertz, gumbel_l, gumbel_r
+from .f import f
+from .fatigue_life import fatiguelife
+from .gamma import dgamma, erlang, gamma, gengamma, invgamma, loggamma
+from .gauss_hypergeometric import gausshyper
+from .generalized_hyperbolic import genhyperbolic, geninvgauss, norminvgauss
+from .hyperbolic_secant import hypsecant
+from .hypergeometric import hypergeom, nhypergeom
+from .inverse_gaussian import invgauss, recipinvgauss, wald
+from .johnson import johnsonsb, johnsonsu
+from .kappa import kappa3, kappa4
+from .laplace import dlaplace, laplace, laplace_asymmetric, loglaplace
+from .levy import levy, levy_l
+from .logarithmic import logser
+from .logistic import genhalflogistic, genlogistic, halflogistic, logistic
+from .lognormal import gibrat, lognorm, powerlognorm
+from .moyal import moyal
+from .negative_binomial import betanbinom, geom, nbinom
+from .normal import (
+    exponnorm,
+    foldnorm,
+    gennorm,
+    halfgennorm,
+    halfnorm,
+    norm,
+    powernorm,
+    skewnorm,
+    truncnorm,
 )
+from .pareto import genpareto, lomax, pareto, truncpareto
+from .planck import boltzmann, planck
+from .poisson import poisson, skellam
+from .rayleigh import maxwell, nakagami, rayleigh, rice
+from .student_t import jf_skew_t, t
+from .triangular import trapezoid, triang
+from .uniform import loguniform, randint, reciprocal, uniform
+from .von_mises import vonmises, vonmises_line
+from .weibull import dweibull, exponweib, invweibull, truncweibull_min, weibull_max, weibull_min
+from .zipf import yulesimon, zipf, zipfian
+
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, Distribution))

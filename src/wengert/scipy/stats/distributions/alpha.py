@@ -14,8 +14,6 @@ import numpy as np
 from ...special import log_ndtr, ndtri_exp
 from .common import HALF_LOG_2PI, Positive, log_normal_interval
 
-__all__ = "alpha".split()
-
 
 class _Alpha(Positive):
     """The reciprocal of a normal variable of mean `a`, truncated to positive values."""

@@ -17,8 +17,6 @@ from ...special import gammainc, gammaincinv
 from ..continuous_distribution import Continuous
 from .common import HALF_LOG_2PI
 
-__all__ = "argus".split()
-
 
 class _Argus(Continuous):
     """The ARGUS distribution of masses, of parameter `chi`."""

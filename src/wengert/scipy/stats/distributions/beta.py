@@ -18,8 +18,6 @@ from ...special import betainc, betaincc, betainccinv, betaincinv, betaln, psi, 
 from ..continuous_distribution import Continuous, chosen
 from .common import Positive, UnitInterval, where_finite
 
-__all__ = "beta powerlaw rdist arcsine semicircular betaprime".split()
-
 
 class _Beta(UnitInterval):
     """The beta distribution with parameters `a` and `b`."""

@@ -18,8 +18,6 @@ from ...special import betainc, betaincc, betaln, entr, xlog1py, xlogy
 from ..discrete_distribution import Discrete, Finite
 from .common import is_count, is_probability, log_binomial
 
-__all__ = "bernoulli binom betabinom".split()
-
 
 class _Bernoulli(Discrete):
     """The Bernoulli distribution: 1 with probability `p`, else 0."""

@@ -15,8 +15,6 @@ from wengert.random import functions
 
 from ..continuous_distribution import Continuous
 
-__all__ = "bradford".split()
-
 
 class _Bradford(Continuous):
     """The Bradford distribution: its density is proportional to 1 / (1 + c x)."""

@@ -14,8 +14,6 @@ import numpy as np
 
 from .common import Positive
 
-__all__ = "rel_breitwigner".split()
-
 
 class _RelBreitWigner(Positive):
     """The relativistic Breit-Wigner distribution of a resonance of mass `rho`."""

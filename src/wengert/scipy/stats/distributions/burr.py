@@ -19,8 +19,6 @@ from ...special import psi, xlogy
 from ..continuous_distribution import log_expm1
 from .common import EULER, Positive, where_finite
 
-__all__ = "burr burr12 fisk mielke".split()
-
 
 def log1p_power(log_power: Any) -> Any:
     """log(1 + x^c), computed from c log x."""

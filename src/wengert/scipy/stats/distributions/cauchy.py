@@ -17,8 +17,6 @@ from wengert.random import functions
 from ..continuous_distribution import Continuous, chosen
 from .common import Positive
 
-__all__ = "cauchy halfcauchy foldcauchy skewcauchy wrapcauchy".split()
-
 
 class _Cauchy(Continuous):
     """The Cauchy distribution."""

@@ -33,8 +33,6 @@ from ..continuous_distribution import chosen, root_or_zero
 from ..implicit_quantiles import Implicit
 from .common import Positive
 
-__all__ = "chi chi2 ncx2".split()
-
 
 class _Chi(Positive):
     """The chi distribution: the norm of `df` independent normal variables."""

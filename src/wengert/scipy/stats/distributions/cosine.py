@@ -15,9 +15,6 @@ import numpy as np
 from ..continuous_distribution import Continuous, chosen
 from ..implicit_quantiles import Implicit
 
-__all__ = "cosine anglit".split()
-
-
 _REST_OF_PI = 1.2246467991473532e-16  # pi minus its nearest double
 
 

@@ -18,8 +18,6 @@ from ...special import log_ndtr, ndtr, ndtri
 from ..continuous_distribution import Continuous, chosen
 from .common import HALF_LOG_2PI
 
-__all__ = "crystalball".split()
-
 
 class _CrystalBall(Continuous):
     """The Crystal Ball distribution: a normal density with a power-law tail below -beta."""

@@ -18,8 +18,6 @@ from ..continuous_distribution import Continuous, log1mexp
 from ..implicit_quantiles import Implicit
 from .common import Positive
 
-__all__ = "expon truncexpon exponpow genexpon".split()
-
 
 class _Expon(Positive):
     """The exponential distribution with rate 1 / scale."""

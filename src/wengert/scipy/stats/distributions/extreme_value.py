@@ -19,8 +19,6 @@ from ...special import exprel, hyperu
 from ..continuous_distribution import Continuous, chosen, log1mexp
 from .common import EULER, Positive, log1p_ratio
 
-__all__ = "genextreme gumbel_r gumbel_l gompertz".split()
-
 
 class _GenExtreme(Continuous):
     """The generalized extreme value distribution; c = 0 gives gumbel_r, as in SciPy."""

@@ -17,8 +17,6 @@ from ...special import betaln, fdtr, fdtrc, fdtri, psi, xlogy
 from ..continuous_distribution import chosen
 from .common import Positive
 
-__all__ = "f".split()
-
 
 class _F(Positive):
     """The F distribution with `dfn` and `dfd` degrees of freedom."""

@@ -16,8 +16,6 @@ from wengert.random import functions
 from ...special import log_ndtr, ndtr, ndtri
 from .common import HALF_LOG_2PI, Positive
 
-__all__ = "fatiguelife".split()
-
 
 class _FatigueLife(Positive):
     """The fatigue-life (Birnbaum-Saunders) distribution with parameter `c`."""

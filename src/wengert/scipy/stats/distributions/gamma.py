@@ -27,8 +27,6 @@ from ...special import (
 from ..continuous_distribution import Continuous, chosen
 from .common import Positive, Symmetric, where_finite
 
-__all__ = "gamma erlang invgamma dgamma gengamma loggamma".split()
-
 
 class _Gamma(Positive):
     """The gamma distribution with shape `a`."""

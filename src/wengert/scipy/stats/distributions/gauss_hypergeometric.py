@@ -14,8 +14,6 @@ import numpy as np
 from ...special import betaln, hyp2f1, xlog1py, xlogy
 from ..continuous_distribution import Continuous
 
-__all__ = "gausshyper".split()
-
 
 class _GaussHyper(Continuous):
     """The Gauss hypergeometric distribution: the beta density times (1 + z x)^-c."""

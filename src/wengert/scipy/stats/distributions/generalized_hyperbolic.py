@@ -19,8 +19,6 @@ from wengert._engine.core.op import lookup
 from ..continuous_distribution import Continuous
 from .common import HALF_LOG_2PI, Positive
 
-__all__ = "genhyperbolic norminvgauss geninvgauss".split()
-
 
 def _log_bessel(order: Any, x: Any) -> Any:
     """log of the modified Bessel function K."""

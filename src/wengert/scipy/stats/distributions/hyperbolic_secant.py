@@ -14,8 +14,6 @@ import numpy as np
 
 from ..continuous_distribution import Continuous
 
-__all__ = "hypsecant".split()
-
 
 class _HypSecant(Continuous):
     """The hyperbolic secant distribution: density sech(x) / pi."""

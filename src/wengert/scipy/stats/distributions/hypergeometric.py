@@ -15,8 +15,6 @@ from ...special import betaln
 from ..discrete_distribution import Finite
 from .common import is_count, log_binomial
 
-__all__ = "hypergeom nhypergeom".split()
-
 
 class _HyperGeom(Finite):
     """The number of type-1 items in `N` draws without replacement; `n` of `M` are type 1."""

@@ -15,8 +15,6 @@ from ...special import hyperu, log_ndtr, ndtr
 from ..implicit_quantiles import Implicit
 from .common import HALF_LOG_2PI, Positive
 
-__all__ = "invgauss wald recipinvgauss".split()
-
 
 class _InvGauss(Positive, Implicit):
     """The inverse Gaussian distribution with mean `mu`."""

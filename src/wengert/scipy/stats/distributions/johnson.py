@@ -17,8 +17,6 @@ from ...special import expit, log_ndtr, logit, ndtr, ndtri
 from ..continuous_distribution import Continuous
 from .common import HALF_LOG_2PI
 
-__all__ = "johnsonsb johnsonsu".split()
-
 
 class _JohnsonSB(Continuous):
     """The Johnson SB distribution: a + b logit(x) is normal."""

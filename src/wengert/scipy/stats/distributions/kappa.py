@@ -18,8 +18,6 @@ from ..continuous_distribution import Continuous, chosen
 from .burr import log1p_power
 from .common import Positive, log1p_ratio
 
-__all__ = "kappa3 kappa4".split()
-
 
 class _Kappa3(Positive):
     """Mielke's one-parameter kappa distribution."""

@@ -18,8 +18,6 @@ from ..continuous_distribution import Continuous, chosen, log1mexp
 from ..discrete_distribution import Discrete
 from .common import Positive, where_finite
 
-__all__ = "laplace laplace_asymmetric loglaplace dlaplace".split()
-
 
 class _Laplace(Continuous):
     """The Laplace distribution."""

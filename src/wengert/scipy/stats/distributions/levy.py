@@ -17,8 +17,6 @@ from wengert.random import functions
 from ...special import erf, erfc, erfinv, log_ndtr, ndtri
 from .common import EULER, HALF_LOG_2PI, Positive
 
-__all__ = "levy levy_l".split()
-
 
 class _Levy(Positive):
     """The Levy distribution: the reciprocal of a squared normal variable."""

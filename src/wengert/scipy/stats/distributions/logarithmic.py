@@ -14,8 +14,6 @@ import numpy as np
 from ...special import hyp2f1, xlogy
 from ..discrete_distribution import Discrete
 
-__all__ = "logser".split()
-
 
 class _LogSer(Discrete):
     """The logarithmic distribution: probabilities proportional to p^k / k for k >= 1."""

@@ -19,8 +19,6 @@ from ...special import expit, exprel, log_expit, logit, polygamma, psi
 from ..continuous_distribution import Continuous, chosen
 from .common import EULER, Positive
 
-__all__ = "logistic genlogistic halflogistic genhalflogistic".split()
-
 
 class _Logistic(Continuous):
     """The logistic distribution."""

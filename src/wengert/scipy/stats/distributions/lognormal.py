@@ -16,8 +16,6 @@ from wengert.random import functions
 from ...special import log_ndtr, ndtr, ndtri, ndtri_exp
 from .common import HALF_LOG_2PI, Positive
 
-__all__ = "lognorm gibrat powerlognorm".split()
-
 
 class _LogNorm(Positive):
     """The log-normal distribution: log(x) has standard deviation `s`; `scale` is the median."""

@@ -18,8 +18,6 @@ from ...special import erf, erfc, erfinv, log_ndtr, ndtri
 from ..continuous_distribution import Continuous
 from .common import EULER, HALF_LOG_2PI
 
-__all__ = "moyal".split()
-
 
 class _Moyal(Continuous):
     """The Moyal distribution: minus the log of a squared normal variable."""

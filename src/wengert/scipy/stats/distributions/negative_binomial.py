@@ -17,8 +17,6 @@ from ...special import betainc, betaincc, betaln, entr, xlog1py
 from ..discrete_distribution import Discrete
 from .common import where_finite
 
-__all__ = "nbinom geom betanbinom".split()
-
 
 class _NBinom(Discrete):
     """The number of failures before `n` successes, with success probability `p`."""

@@ -37,10 +37,6 @@ from .common import (
     log_normal_interval,
 )
 
-__all__ = (
-    "norm truncnorm halfnorm foldnorm skewnorm exponnorm powernorm gennorm halfgennorm".split()
-)
-
 
 class _Norm(Continuous):
     """The normal distribution; `loc` is the mean, `scale` the standard deviation."""

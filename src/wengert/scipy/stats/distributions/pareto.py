@@ -18,8 +18,6 @@ from ...special import exprel
 from ..continuous_distribution import Continuous, chosen
 from .common import Positive, log1p_ratio, where_finite
 
-__all__ = "pareto genpareto lomax truncpareto".split()
-
 
 class _Pareto(Continuous):
     """The Pareto distribution with power `b`, on [1, inf)."""

@@ -16,8 +16,6 @@ from wengert.random.functions import geometric
 from ..continuous_distribution import log1mexp
 from ..discrete_distribution import Discrete
 
-__all__ = "planck boltzmann".split()
-
 
 def _reciprocal(x: Any) -> Any:
     """1 / (exp(x) - 1), which does not overflow."""

@@ -18,8 +18,6 @@ from ..continuous_distribution import chosen
 from ..discrete_distribution import Discrete
 from .chi import noncentral_gammainc, noncentral_gammaincc
 
-__all__ = "poisson skellam".split()
-
 
 class _Poisson(Discrete):
     """The Poisson distribution with mean `mu`."""

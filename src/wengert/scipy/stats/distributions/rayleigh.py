@@ -31,8 +31,6 @@ from ..implicit_quantiles import Implicit
 from .chi import chi, noncentral_gammainc, noncentral_gammaincc
 from .common import EULER, HALF_LOG_2PI, Positive
 
-__all__ = "rayleigh rice maxwell nakagami".split()
-
 
 class _Rayleigh(Positive):
     """The Rayleigh distribution: the norm of two independent normal variables."""

@@ -18,8 +18,6 @@ from ...special import betainc, betaincc, betainccinv, betaincinv, betaln, ndtr,
 from ..continuous_distribution import Continuous, chosen
 from .common import HALF_LOG_2PI
 
-__all__ = "t jf_skew_t".split()
-
 
 class _T(Continuous):
     """Student's t distribution with `df` degrees of freedom; df = inf gives norm."""

@@ -17,8 +17,6 @@ from wengert.random import functions
 from ..continuous_distribution import Continuous, chosen
 from .common import UnitInterval
 
-__all__ = "triang trapezoid".split()
-
 
 class _Triang(UnitInterval):
     """The triangular distribution on [0, 1] with mode `c`."""

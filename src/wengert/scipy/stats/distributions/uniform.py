@@ -18,8 +18,6 @@ from ..continuous_distribution import Continuous
 from ..discrete_distribution import Discrete
 from .common import UnitInterval
 
-__all__ = "uniform loguniform reciprocal randint".split()
-
 
 class _Uniform(UnitInterval):
     """The uniform distribution on [loc, loc + scale]."""

@@ -18,8 +18,6 @@ from wengert.random import functions
 from ...special import cosm1, i0e, i1e
 from ..continuous_distribution import Continuous, chosen
 
-__all__ = "vonmises vonmises_line".split()
-
 
 class _VonMises(Continuous):
     """The von Mises distribution with concentration `kappa`; the density has period 2 pi."""

@@ -18,8 +18,6 @@ from ...special import exprel, gammaln, xlogy
 from ..continuous_distribution import Continuous, log1mexp
 from .common import EULER, Positive, Symmetric, where_finite
 
-__all__ = "weibull_min weibull_max dweibull exponweib invweibull truncweibull_min".split()
-
 
 class _WeibullMin(Positive):
     """The Weibull distribution (of minima) with power `c`."""

@@ -19,8 +19,6 @@ from ..continuous_distribution import chosen, exp_of, root_or_zero
 from ..discrete_distribution import Discrete, Finite, numbers
 from .common import where_finite
 
-__all__ = "zipf zipfian yulesimon".split()
-
 
 def _sum_of_powers(a: Any, first: Any) -> Any:
     """The Hurwitz zeta function: the sum of k^-a over k >= first."""

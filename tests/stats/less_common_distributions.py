@@ -1,4 +1,4 @@
-"""The further distributions, with parameters to try: closed formulas, and what has none."""
+"""Parameters of the less common distributions (the common ones: distributions.py)."""
 
 CONTINUOUS = {
     "fisk": [(3.2,), (0.7,)],

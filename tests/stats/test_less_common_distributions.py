@@ -1,4 +1,4 @@
-"""The further distributions: values of SciPy's and mpmath's, derivatives by differences.
+"""The less common distributions: values of SciPy's and mpmath's, derivatives by differences.
 
 quick   values of all, derivatives of some of each kind
 slow    derivatives of all, to second order
@@ -11,7 +11,7 @@ from scipy import stats as theirs
 
 import wengert as wg
 
-from .further import CONTINUOUS, DISCRETE, QUICK, SLOW_IN_SCIPY
+from .less_common_distributions import CONTINUOUS, DISCRETE, QUICK, SLOW_IN_SCIPY
 
 ours = wg.scipy.stats
 METHODS = "logpdf pdf cdf sf logcdf logsf".split()
