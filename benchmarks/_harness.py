@@ -1,7 +1,7 @@
 """What the benchmark scripts share: fair timing, a description of the machine, and tables.
 
     interleave   run the contestants in turn, in a rotating order, and keep every sample, so that a
-                 slow moment of the machine falls on all of them alike
+                 slow moment of the machine falls on all of them equally
     settle       collect garbage and freeze what the imports left, so that the size of one library's
                  import does not slow another library's allocations
     machine      processor, system and versions, without names or paths of the machine

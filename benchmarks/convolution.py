@@ -37,7 +37,7 @@ def render(results: dict[str, Any]) -> str:
         "to 5e-3; one that deviates is not timed), in one process, in turn; a cell is the median. "
         "The last columns are the time of the best of the libraries that they name over wengert's: "
         "above one, wengert is faster. *processor*: the same of the processor's time, which "
-        "neighbours on a busy machine disturb less.",
+        "neighbors on a busy machine disturb less.",
     ]
     threads = 0
     for section in results["sections"]:

@@ -8,7 +8,7 @@ Functions of a vector of 8 numbers, each a long chain:
 
     plain      x -> sin(x) * 0.9 + x0              nothing in it can be simplified
     unstable   x -> log(1 + exp(x)) * 1.0 + x0     two rules for each link, and more in its gradient
-    layers     x -> tanh(w @ x) * 1.0 + x0         products and index letters
+    layers     x -> tanh(w @ x) * 1.0 + x0         products and subscripts
 
 "lines" are those of the function; its gradient has about three times as many.  Times are seconds
 of the processor, the median of several runs, so that a busy machine counts as little as it can;

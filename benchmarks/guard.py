@@ -1,10 +1,10 @@
-"""Hot paths against what they cost when it was last written down: fails where one is slower by 1.5.
+"""Hot paths compared with stored figures: fails where one is slower by 1.5.
 
     python benchmarks/guard.py                  Python's instructions, and ratios to plain Python
                                                 and NumPy in the same process: what CI runs
     python benchmarks/guard.py --instructions   machine instructions too, where valgrind is
                                                 (a minute)
-    python benchmarks/guard.py --update         write down what is found: tests/guard/stored.json
+    python benchmarks/guard.py --update         store what is found: tests/guard/stored.json
     python benchmarks/guard.py --only PATH      some paths only (may be repeated)
     python benchmarks/guard.py --slowed         three calls for two: every path must be reported
 
@@ -119,10 +119,10 @@ def elsewhere(names: list[str]) -> dict[str, list[float]]:
 
 
 def report(kind: str, found: Mapping[str, float]) -> bool:
-    """Print figures beside those written down; whether all are well."""
+    """Print figures beside the stored ones; whether all are well."""
     standard = stored.standard(kind)
     if standard is None:
-        print(f"{kind}: nothing is written down for {stored.belongs(kind)}, so nothing is compared")
+        print(f"{kind}: there are no stored figures for {stored.belongs(kind)} to compare with")
         return True
     slow, fast, unknown = standard.slow(found), standard.fast(found), standard.unknown(found)
     says = (
@@ -133,10 +133,10 @@ def report(kind: str, found: Mapping[str, float]) -> bool:
         for n, value in found.items()
         for figure in [standard.figures.get(n)]
     ]
-    print(f"{kind}, of {standard.of}; {standard.margin:g} times what is written down is too much")
-    print(table(["path", "found", "written down", "times", ""], rows))
+    print(f"{kind}, of {standard.of}; {standard.margin:g} times the stored figure is too much")
+    print(table(["path", "found", "stored", "times", ""], rows))
     if fast or unknown:
-        print(f"`make guard-update` writes down: {', '.join([*fast, *unknown])}")
+        print(f"`make guard-update` stores: {', '.join([*fast, *unknown])}")
     return not slow
 
 
@@ -144,7 +144,7 @@ def main() -> int:
     """Measure and compare; 1 if something is slow."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--instructions", action="store_true", help="machine instructions too")
-    parser.add_argument("--update", action="store_true", help="write down what is found")
+    parser.add_argument("--update", action="store_true", help="store what is found")
     parser.add_argument("--only", action="append", help="some paths only")
     parser.add_argument("--kind", action="append", choices=KINDS, help="some kinds only")
     parser.add_argument("--slowed", action="store_true", help="three calls for two: must fail")

@@ -15,7 +15,7 @@ owned) costs.
 *Large arrays*: a chain of ten elementwise lines on 1,000,000 elements and its gradient, with and
 without memory that is used again during the run.  "numpy" is the same program, eager and plain.
 
-Everything runs on one thread, and its processor time is counted, so that neighbours on the machine
+Everything runs on one thread, and its processor time is counted, so that neighbors on the machine
 disturb little.
 """
 

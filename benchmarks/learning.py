@@ -36,7 +36,7 @@ def render(results: dict[str, Any]) -> str:
         "Every contestant begins with the same weights, and the losses of the first six steps are "
         "compared before anything is timed (within 0.5 %, as they are sums in float32). The last "
         "columns are what the best of PyTorch and JAX takes over what wengert takes: above one, "
-        "wengert is better. *processor*: the same of the processor's time, which neighbours on a "
+        "wengert is better. *processor*: the same of the processor's time, which neighbors on a "
         "busy machine disturb less.",
     ]
     threads = 0

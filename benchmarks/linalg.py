@@ -37,7 +37,7 @@ def render(results: dict[str, Any]) -> str:
         "process, in turn; a cell is the median. Each library has its own arrays and makes new "
         "results, as its users let it. The last columns are the time of the best of the libraries "
         "that they name over wengert's: above one, wengert is faster. *processor*: the same of the "
-        "processor's time, which neighbours on a busy machine disturb less.",
+        "processor's time, which neighbors on a busy machine disturb less.",
     ]
     threads = 0
     for section in results["sections"]:

@@ -11,13 +11,13 @@ The gradient of every example, for 1,000 rows in float64:
                 weights: 1,000 gradients of each
     gaussian    (x - m) S^-1 (x - m) with a 6 x 6 matrix for each row, by x
 
-"by hand" is written for all rows at once, as one would who knows NumPy and the derivative.  "vmap"
+"by hand" is written for the whole batch, as one would who knows NumPy and the derivative.  "vmap"
 writes one row down anew at each call; in "graph" that was done once, by `wg.trace`.  "loop" is
 `wg.grad` for one row after the other.  JAX's and PyTorch's own `vmap` of a gradient are measured
 where they are installed, compiled and not.  Before timing, every result is compared with the first.
 
 All contestants run in one process, in turn; a number is the median over repetitions.  NumPy's
-products use as many threads as its BLAS chooses, for all alike.
+products use as many threads as its BLAS chooses, for all of them.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def render(results: dict[str, Any]) -> str:
         "the ratios: times are one machine's.",
         machine_line(results["machine"]),
         f"The gradient of every example, {ROWS:,} rows in float64, in milliseconds: the median, "
-        "and in brackets the quartiles. *by hand* is NumPy written for all rows at once, with the "
+        "and in brackets the quartiles. *by hand* is NumPy written for the whole batch, with the "
         "derivative written by hand too; *vmap* writes one row down anew at each call, which "
         "costs some microseconds an operation whatever the number of rows; *in a graph* that was "
         f"done once. Target: at most {TARGET:g} times by hand.",

@@ -100,7 +100,7 @@ def predicted(logs, years, y, at):
 
 
 def by_lines(years, y, at):
-    """A random walk pinned to the neighbours of a gap: a line, and the deviation of a bridge."""
+    """A random walk pinned to the neighbors of a gap: a line, and the deviation of a bridge."""
     right = np.searchsorted(years, at)
     before, after = at - years[right - 1], years[right] - at
     step = np.sqrt(np.mean(np.diff(y) ** 2 / np.diff(years)))

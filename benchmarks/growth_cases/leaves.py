@@ -1,4 +1,4 @@
-"""Growth with the number of parameters: a gradient by a container of so many arrays."""
+"""Growth with the number of parameters: the gradient with respect to a container of n arrays."""
 
 from __future__ import annotations
 

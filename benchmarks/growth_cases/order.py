@@ -16,8 +16,8 @@ from . import points
 TITLE = "Order of the derivative"
 TEXT = (
     "The derivative of that order of `tanh(sin(x) exp(-x²))` at 0.6, by `grad` of `grad`. The "
-    "formula that a sweep of a sweep writes doubles or triples with each order unless what is "
-    "common is found; *torch* and *autograd* run it as it is."
+    "formula that the backward pass of a backward pass builds doubles or triples with each order "
+    "unless what is common is found; *torch* and *autograd* run it as it is."
 )
 TARGET = "compiling takes less than three times as long with each order"
 ORDERS = (1, 2, 3, 4, 5, 6)

@@ -1,4 +1,4 @@
-"""The guard: what thirty hot paths cost, against what they cost when it was last written down.
+"""The guard: the cost of thirty hot paths, compared with stored figures.
 
 paths.py        the paths: each makes a function to be called many times
 machine.py      machine instructions of a path, counted by valgrind

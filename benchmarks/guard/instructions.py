@@ -3,7 +3,7 @@
 A process runs under valgrind and says itself what is counted: valgrind answers *client requests*,
 a sequence of instructions that does nothing on a processor.  So no compiler is needed, and what
 lies between the paths is not counted and costs little.  A count moves by a percent from run to run
-(addresses, the state of dictionaries), and by nothing that neighbours do.  The import is left out:
+(addresses, the state of dictionaries), and by nothing that neighbors do.  The import is left out:
 a billion instructions take half a minute.
 
     missing    why this cannot be done here, or None

@@ -4,7 +4,8 @@ A path is made once and called many times, so it leaves nothing behind.  Beside 
 the yardstick that its time is divided by:
 
     python    objects, tuples, dictionaries and calls in plain Python, and small NumPy arrays
-    program   parts of the standard library that are written in Python: much code, seldom twice
+    program   parts of the standard library that are written in Python: much code, rarely executed
+              twice
     array     NumPy's tanh of 10,000 numbers
     steps     NumPy's cumulative sum: each step waits for the one before, as in a loop
 
@@ -138,7 +139,7 @@ def jvp() -> Path:
 
 
 def of_containers() -> Path:
-    """Value and gradient by a dictionary of arrays."""
+    """Value and gradient with respect to a dictionary of arrays."""
     parameters = {"w": np.full((3, 3), 0.3), "b": np.zeros(3), "layers": [np.ones(3), np.ones(3)]}
     x = np.ones(3)
 

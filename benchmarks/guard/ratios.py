@@ -1,6 +1,6 @@
 """Processor time of a path over that of a yardstick: the median of pairs measured side by side.
 
-On a machine with neighbours a processor is slow for a while, by 1.7 times and more, and fast again.
+On a machine with neighbors a processor is slow for a while, by 1.7 times and more, and fast again.
 So the yardstick is timed right before and right after each sample of a path, a fraction of a
 millisecond each: what is slow is slow for both, and the median of some thirty such ratios moves by
 a few percent where least times move by half.  What looks slow is measured again, in new
@@ -30,7 +30,7 @@ Calls = Callable[[], Any]
 SAMPLE, LARGE = 3e-4, 1.5e-3  # seconds; the large yardstick fills caches, and a path finds them so
 ROUNDS, FEW = 31, 7
 LONG = 0.04  # seconds for all samples of a path, unless that would be too few rounds
-ATTEMPTS = 4  # in one process, of what looks slow; all of them when figures are written down
+ATTEMPTS = 4  # in one process, of what looks slow; all of them when figures are stored
 
 
 class Entry:

@@ -1,4 +1,4 @@
-"""Figures that were written down, and what deviates from them.
+"""The stored figures, and what deviates from them.
 
 The file has one entry for each kind of figure and for what the figure belongs to:
 
@@ -59,16 +59,16 @@ class Standard:
         return [n for n in found if n in self.figures and found[n] > self.limit(n)]
 
     def fast(self, found: Mapping[str, float]) -> list[str]:
-        """Names of paths that cost much less than is written down."""
+        """Names of paths that cost much less than the stored figure."""
         return [n for n in found if n in self.figures and found[n] < FASTER * self.figures[n]]
 
     def unknown(self, found: Mapping[str, float]) -> list[str]:
-        """Names of paths of which nothing is written down."""
+        """Names of paths without a stored figure."""
         return [n for n in found if n not in self.figures]
 
 
 def load(file: Path = FILE) -> dict[str, dict[str, dict[str, float]]]:
-    """Everything that is written down: kind, what it belongs to, path."""
+    """All stored figures, by kind, what they belong to, and path."""
     text = file.read_text(encoding="utf-8") if file.exists() else "{}"
     everything: dict[str, dict[str, dict[str, float]]] = json.loads(text)
     return everything
@@ -80,8 +80,8 @@ def standard(kind: str, file: Path = FILE) -> Standard | None:
     here = belongs(kind)
     if here in entries:
         return Standard(kind, entries[here], MARGINS[kind], here)
-    alike = belongs("instructions")
-    others = {of: figures for of, figures in entries.items() if of.startswith(alike)}
+    machine = belongs("instructions")
+    others = {of: figures for of, figures in entries.items() if of.startswith(machine)}
     if kind != "ratios" or not others:
         return None
     names = {name for figures in others.values() for name in figures}

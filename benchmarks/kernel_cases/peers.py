@@ -2,7 +2,7 @@
 
     Library   its NumPy, its jvp, its scan and its solver of tridiagonal systems
     values    the outputs of a kernel, compiled where the library compiles
-    adjoints  the weighted sum of the outputs and its gradient by all fields
+    adjoints  the weighted sum of the outputs and its gradient with respect to all fields
     chosen    without those that take seconds at the largest size
 
 A kernel is ``build(library)``, a function ``f(*fields, *fixed)`` of arrays that returns a tuple of
@@ -152,7 +152,7 @@ def adjoints(
     *fixed: Any,
     more: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The weighted sum and its gradient by all fields, in every library."""
+    """The weighted sum and its gradient with respect to all fields, in every library."""
     inputs = tuple(range(len(arrays)))
     arguments = (*arrays, *fixed, by)
 

@@ -75,7 +75,7 @@ def wengert() -> Any:
 
 
 def forward(xp: Any, p: Any, text: Any, attend: Any, norm: Any, gelu: Any) -> Any:
-    """The same of arrays by name, for a library that is no NumPy."""
+    """The same with arrays by name, for libraries other than NumPy."""
     x = p["embedding.weight"][text] + p["positions.weight"]
     shape = (*x.shape[:2], HEADS, WIDTH // HEADS)
 

@@ -1,7 +1,7 @@
 """Many small matrices: systems, inverses, determinants, Cholesky, eigenvalues, and gradients.
 
 Matrices are symmetric and positive definite, with eigenvalues apart, so that every operation has a
-well-conditioned derivative at each of them and float32 can be compared; no library is told.  A
+well-conditioned derivative at each of them and float32 can be compared; no library knows that.  A
 gradient is of a sum of squares of the result, for eigh with weights on squares of vectors: what
 does not depend on their signs.
 """
@@ -19,10 +19,11 @@ from native.case import Call, Case, generator
 TITLE = "Many small matrices"
 TEXT = (
     "100,000 matrices of 2, 3, 4 and 6 rows. *solve* has one right-hand side for each. Values: the "
-    "result itself; gradients: value and gradient by the matrices (and right-hand sides) of a sum "
-    "of squares of the result, for *eigh* of values and vectors. *NumPy* is LAPACK, one matrix "
-    "after the other. A determinant of two or three rows is a few products: JAX reads the matrices "
-    "at the memory's bandwidth there, as wengert does, so neither can be much faster."
+    "result itself; gradients: value and gradient with respect to the matrices (and right-hand "
+    "sides) of a sum of squares of the result, for *eigh* of values and vectors. *NumPy* is "
+    "LAPACK, one matrix after the other. A determinant of two or three rows is a few products: JAX "
+    "reads the matrices at the memory's bandwidth there, as wengert does, so neither can be much "
+    "faster."
 )
 PEERS = ("JAX", "torch")
 TARGET = "value and gradient 3 times faster than the best of JAX and PyTorch"

@@ -131,7 +131,7 @@ def by_hand(
 ) -> dict[str, Callable[[], Call]]:
     """A function of benchmarks/c that returns a double, compiled as written and fast.
 
-    Arrays among the arguments are passed by address, whole numbers as size_t, others as double.
+    Arrays among the arguments are passed by address, integers as size_t, others as double.
     Adjoints by hand are checked where they are timed: measure.py compares the numbers of all
     contestants at full size, to the case's 1e-10, before it starts a clock.
     """

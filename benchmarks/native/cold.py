@@ -38,7 +38,7 @@ TEXT = (
 )
 PEERS = ("JAX",)  # what the target compares with
 TARGET = "cold: at most half of JAX's; second: at most 50 ms"
-CHOICE = ("wengert", "JAX")  # these keep what they compile, or not, as they are told
+CHOICE = ("wengert", "JAX")  # these have a cache on disk that can be turned off
 ALWAYS = ("torch.compile", "PyTensor")  # these keep it
 
 

@@ -6,10 +6,10 @@
     serve       in that process: makes the contestant of a case, computes, and takes samples
 
 The process runs the same module of the same suite with the same variables, so that it makes the
-same inputs; it is told the name of a case, and answers with the numbers that it computed, which are
-compared as everyone's are.  A sample is asked for when the contestant's turn comes, is timed there
-with the same loop (`measure.sampling`), and comes back as three numbers: no call of a function
-crosses the pipe, and while one process measures the other waits.
+same inputs; it receives the name of a case, and answers with the numbers that it computed, which
+are compared as everyone's are.  A sample is asked for when the contestant's turn comes, is timed
+there with the same loop (`measure.sampling`), and comes back as three numbers: no call of a
+function crosses the pipe, and while one process measures the other waits.
 """
 
 from __future__ import annotations

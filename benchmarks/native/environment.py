@@ -20,7 +20,7 @@ def environment(threads: int, fresh: str | None = None, keep: bool = True) -> di
     """Return the variables for a number of threads.
 
     With ``fresh``, a folder that was empty, a library finds what it has compiled in runs with this
-    folder only; without ``keep`` those that can be told so keep nothing.
+    folder only; without ``keep`` those that have such an option keep nothing.
     """
     folder = Path(fresh) if fresh else SCRATCH
     variables = dict(os.environ)

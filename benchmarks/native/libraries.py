@@ -225,7 +225,7 @@ def pytensor_call(build: Function, *arguments: Any, mode: str = "NUMBA") -> Call
 def pytensor_gradient(
     function: Function, *arguments: Any, mode: str = "NUMBA", value: bool = True
 ) -> Call:
-    """Value and gradient by the first argument; ``function(pt, *symbols)``."""
+    """Value and gradient with respect to the first argument; ``function(pt, *symbols)``."""
 
     def build(pt: Any, *symbols: Any) -> Any:
         out = function(pt, *symbols)

@@ -23,10 +23,10 @@ from .case import Call, Case, generator
 
 TITLE = "Gaussian mixture: ADBench's objective"
 TEXT = (
-    "Value and gradient by all parameters, k = 25 components, n = 1,000 points, float64. *C* by "
-    "hand goes through blocks of points and uses that the factors are triangular; *NumPy* by hand "
-    "is batched as the others are; *numba* by hand takes a point after the other. *CasADi* maps "
-    "the function of a point."
+    "Value and gradient with respect to all parameters, k = 25 components, n = 1,000 points, "
+    "float64. *C* by hand goes through blocks of points and uses that the factors are triangular; "
+    "*NumPy* by hand is batched as the others are; *numba* by hand takes a point after the other. "
+    "*CasADi* maps the function of a point."
 )
 TARGET = "1.5 times faster than the best"
 GAMMA, M = 1.0, 0.0  # of the Wishart prior

@@ -121,7 +121,7 @@ def render(
         "Each library has its own arrays and makes new results, as its users let it. C: "
         f"`{results['compiler']}`. The last columns are the time of the best peer library, and of "
         "C, over wengert's: above one, wengert is faster. *processor*: the same of the processor's "
-        "time, which neighbours on a busy machine disturb less.",
+        "time, which neighbors on a busy machine disturb less.",
     ]
     if not results["jit"]:
         parts.append("**wengert is measured eagerly: this version has no `wg.jit`.**")

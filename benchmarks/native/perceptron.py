@@ -1,8 +1,8 @@
 """One training step of a perceptron 784-256-256-10: loss, gradients, and the step of descent.
 
 Nearly all of it are matrix products in float32.  The hand-written ones update the parameters in
-place, as does PyTorch; JAX is told that it may (its parameters are donated, and handed on from step
-to step); wengert's step returns new parameters, and is called as a training loop calls it.
+place, as does PyTorch; JAX has its parameters donated, and handed on from step
+to step; wengert's step returns new parameters, and is called as a training loop calls it.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ TARGET = "1.5 times faster than the best peer"
 
 
 def cases(quick: bool) -> Iterator[Case]:
-    """One row, many rows, many rows with labels."""
+    """One row, a batch of rows, a batch with labels."""
     random = generator(4)
     for shape in ((1, 1_000_000), (1_000, 1_000)):
         x = random.normal(size=shape) * 3.0

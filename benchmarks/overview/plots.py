@@ -25,7 +25,7 @@ PEER, HAND = "#d62728", "#444444"
 LARGEST = 10_000.0  # what is further away stands at the edge
 
 
-def colour(name: str) -> str:
+def color(name: str) -> str:
     """Of a library, in all its ways."""
     if is_c(name):
         return {"C": HAND, "C ": "#888888", "C,": "#bbbbbb"}[name[:2]]
@@ -119,7 +119,7 @@ def of_suite(sections: Sequence[Section]) -> str | None:
     )
     drawing.text(10, 18, "Time over wengert's: left of 1, faster than wengert", size=13,
                  weight="bold")  # fmt: skip
-    marks = [(n, colour(n), shape(n)) for n in names if n != "wengert"]
+    marks = [(n, color(n), shape(n)) for n in names if n != "wengert"]
     y = legend(drawing, marks, 38) + 4
     for section, cases in kept:
         drawing.text(10, y + 12, titled(section), size=12, weight="bold")
@@ -144,4 +144,4 @@ def line(drawing: Drawing, scale: Logarithmic, y: float, case: str, times: Times
     for name, t in times.items():
         if kind(name) != "wengert":
             says = f"{name}: {t / base:.3g} times ({duration(t)})"
-            drawing.dot(scale.at(clipped(t / base)), y, colour(name), says, shape(name))
+            drawing.dot(scale.at(clipped(t / base)), y, color(name), says, shape(name))

@@ -103,7 +103,7 @@ def of_eager(results: Mapping[str, Any]) -> list[Section]:
 
 
 def of_vmap(results: Mapping[str, Any]) -> list[Section]:
-    """Gradients of many rows."""
+    """Gradients of a batch."""
     names = {"by hand": "NumPy", "jax, vmap": "JAX, eager", "jax, vmap and jit": "JAX",
              "torch, vmap": "torch", "wengert, loop": "wengert, loop"}  # fmt: skip
     cases = {

@@ -86,6 +86,6 @@ ROWS = (
            both(ratios("learning", "steps", pattern="convolution", peers=STEPS, every_thread=True),
                 ratios("convolution", "network", peers=STEPS, every_thread=True)), 1.0,
            "benchmarks-learning.md", MEASURED),
-    Target("derivative over value: GMM, LSTM, BA (each of its two colours)", "at most 4",
+    Target("derivative over value: GMM, LSTM, BA (each of its two colors)", "at most 4",
            costs(gmm=1, lstm=1, ba=2), 4.0, "benchmarks-gradbench.md", MEASURED, most=True),
 )  # fmt: skip

@@ -21,24 +21,24 @@ class Drawing:
 
     def text(
         self, x: float, y: float, words: str, anchor: str = "start", size: int = 11,
-        colour: str = INK, weight: str = "normal",
+        color: str = INK, weight: str = "normal",
     ) -> None:  # fmt: skip
         """Words; y is their base line."""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" '
-            f'font-weight="{weight}" fill="{colour}">{escape(words)}</text>'
+            f'font-weight="{weight}" fill="{color}">{escape(words)}</text>'
         )
 
     def line(
-        self, x1: float, y1: float, x2: float, y2: float, colour: str = FAINT, width: float = 1.0
+        self, x1: float, y1: float, x2: float, y2: float, color: str = FAINT, width: float = 1.0
     ) -> None:
         """A straight line."""
         self.parts.append(
             f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-            f'stroke="{colour}" stroke-width="{width:g}"/>'
+            f'stroke="{color}" stroke-width="{width:g}"/>'
         )
 
-    def dot(self, x: float, y: float, colour: str, says: str, shape: str = "circle") -> None:
+    def dot(self, x: float, y: float, color: str, says: str, shape: str = "circle") -> None:
         """A mark; what it says is shown when a pointer rests on it."""
         title = f"<title>{escape(says)}</title>"
         if shape == "circle":
@@ -46,7 +46,7 @@ class Drawing:
         else:
             mark = f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7"'
         self.parts.append(
-            f'{mark} fill="{colour}" fill-opacity="0.8">{title}</{mark[1:].split()[0]}>'
+            f'{mark} fill="{color}" fill-opacity="0.8">{title}</{mark[1:].split()[0]}>'
         )
 
     def written(self, height: float) -> str:

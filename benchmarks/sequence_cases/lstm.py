@@ -16,9 +16,9 @@ from native.case import Call, Case, generator
 
 TITLE = "Long short-term memory"
 TEXT = (
-    "Forward, cross-entropy of the next character, gradient by all parameters; float32, 64 "
-    "characters embedded in 64 numbers, 128 hidden, batch 32. *wengert* is `nn.LSTM` in `wg.jit`, "
-    "*torch* `torch.nn.LSTM`, one fused operation, *JAX* `lax.scan`."
+    "Forward, cross-entropy of the next character, gradient with respect to all parameters; "
+    "float32, 64 characters embedded in 64 numbers, 128 hidden, batch 32. *wengert* is `nn.LSTM` "
+    "in `wg.jit`, *torch* `torch.nn.LSTM`, one fused operation, *JAX* `lax.scan`."
 )
 PEERS = ("JAX", "torch")
 TARGET = "not slower than the best"

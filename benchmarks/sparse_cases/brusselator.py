@@ -20,9 +20,9 @@ from . import peers
 TITLE = "Brusselator: sparse Jacobian"
 TEXT = (
     "n numbers, four entries a row, float64. *wengert* is the vector of entries, "
-    "`.plan(x).values`, whose pattern and sweeps are found by itself; *wengert, matrix* is what "
+    "`.plan(x).values`, whose pattern and colors it finds by itself; *wengert, matrix* is what "
     "`sparse_jacobian` gives, a SciPy matrix around it; *wengert, dense* is `jit(jacobian(f))`. "
-    "*JAX* has colours and pattern made by hand (`vmap` of `jvp`, entries gathered). *CasADi* "
+    "*JAX* has colors and pattern made by hand (`vmap` of `jvp`, entries gathered). *CasADi* "
     "finds both; its result is its own matrix of compressed columns. *C* writes the formulas of "
     "the entries."
 )
@@ -96,8 +96,8 @@ def contestants(x: Any, rows: Any, columns: Any) -> dict[str, Any]:
     def jax() -> Call:
         j = libraries.jax()
         g = right_hand_side(j.numpy, points)
-        colours = np.concatenate([np.arange(points) % 3, 3 + np.arange(points) % 3])
-        return peers.jax_columns(lambda x, d: j.jvp(g, (x,), (d,))[1], x, colours, rows, columns)
+        colors = np.concatenate([np.arange(points) % 3, 3 + np.arange(points) % 3])
+        return peers.jax_columns(lambda x, d: j.jvp(g, (x,), (d,))[1], x, colors, rows, columns)
 
     found = {"wengert": wengert, "wengert, matrix": wrapped}
     if x.size <= 1000:

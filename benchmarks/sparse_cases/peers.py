@@ -1,8 +1,8 @@
 """How the entries of a sparse derivative are asked of each library.
 
 All give the vector of entries in the order of compressed rows; wengert finds the pattern and the
-sweeps by itself, and so does CasADi, which gives compressed columns (sorted when they are compared,
-not when they are timed).  JAX is told both by hand.
+colors by itself, and so does CasADi, which gives compressed columns (sorted when they are compared,
+not when they are timed).  JAX has both by hand.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ def dense(function: Function, x: Any, rows: Any, columns: Any) -> Call:
     return Call(libraries.jit(function), (x,), numbers=lambda found: found[rows, columns])
 
 
-def jax_columns(push: Function, x: Any, colours: Any, rows: Any, columns: Any) -> Call:
-    """Columns of one colour pushed together, ``push(x, direction)``; colours are made by hand."""
+def jax_columns(push: Function, x: Any, colors: Any, rows: Any, columns: Any) -> Call:
+    """Columns of one color pushed together, ``push(x, direction)``; colors are made by hand."""
     j = libraries.jax()
-    seeds = j.numpy.asarray(np.eye(int(colours.max()) + 1)[colours].T)
-    place = j.numpy.asarray(colours[columns]), j.numpy.asarray(rows)
+    seeds = j.numpy.asarray(np.eye(int(colors.max()) + 1)[colors].T)
+    place = j.numpy.asarray(colors[columns]), j.numpy.asarray(rows)
 
     def run(x: Any) -> Any:
         return j.vmap(lambda seed: push(x, seed))(seeds)[place]

@@ -20,7 +20,7 @@ from . import peers
 TITLE = "Rosenbrock: sparse Hessian"
 TEXT = (
     "Tridiagonal, float64. *wengert* is the vector of entries, `.plan(x).values`; *wengert, "
-    "matrix* what `sparse_hessian` gives. *JAX* has colours and pattern made by hand (`vmap` of "
+    "matrix* what `sparse_hessian` gives. *JAX* has colors and pattern made by hand (`vmap` of "
     "`jvp` of `grad`). *CasADi* finds both, *CasADi, compiled* is its C. *C* writes the "
     "formulas of the entries."
 )
@@ -66,9 +66,9 @@ def contestants(x: Any, rows: Any, columns: Any) -> dict[str, Any]:
     def jax() -> Call:
         j = libraries.jax()
         gradient = j.grad(rosenbrock)
-        colours = np.arange(x.size) % 3
+        colors = np.arange(x.size) % 3
         return peers.jax_columns(
-            lambda x, d: j.jvp(gradient, (x,), (d,))[1], x, colours, rows, columns
+            lambda x, d: j.jvp(gradient, (x,), (d,))[1], x, colors, rows, columns
         )
 
     def casadi(c: Any, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Calls of the distributions of scipy.stats: every method of one distribution is called alike.
+"""Calls of the distributions of scipy.stats: the methods of a distribution are called the same way.
 
     call_of_method    the arguments of ``norm.logpdf`` and its sisters
 

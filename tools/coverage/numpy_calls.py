@@ -5,7 +5,7 @@ One line for each: its name, and the arguments, in which these stand for arrays 
     V W      four numbers between 0 and 1, distinct           A B      matrices, 3 by 3
     X Y      2 by 3                                           P        positive definite, 3 by 3
     T        2 by 2 by 3                                      Z        four complex numbers
-    I J      four whole numbers                               C        four truth values
+    I J      four integers                                    C        four booleans
 
 The floating arrays are what is differentiated by.  A name that is not here is called with V, or
 with V and W if NumPy says that it takes two.

@@ -1,10 +1,10 @@
 """Facts about a function, found by calling it: values, derivatives, batches, graphs, native code.
 
-    facts       all of them, as a dictionary that can be written down
+    facts       all of them, as a dictionary that can be saved
     Program     a call as a function of its floating arrays alone
 
 What a fact says has been seen: "order 2" is that derivatives of both modes to second order agree
-with differences of the function, "vmap" that many rows at once are what a loop gives, "native"
+with differences of the function, "vmap" that a batch gives what a loop gives, "native"
 that compiled code gives the same values.
 """
 
@@ -237,17 +237,17 @@ def _traced(program: Program, want: Any) -> None:
 
 
 def _native(program: Program, want: Any, differentiable: bool) -> Any:
-    """``True``: native code, the derivative too; the names of islands; or what was said."""
+    """``True``: native code, the derivative too; the names of host callbacks; or what was said."""
     try:
         _compare(jit(program)(*program.inputs), want)
         native: Any = backend("llvm")
-        islands = {n.op.name for n in native.program(trace(program)(*program.inputs)).islands}
+        callbacks = {n.op.name for n in native.program(trace(program)(*program.inputs)).islands}
         if differentiable:
             graph = trace(_pulled(program))(*program.inputs)
-            islands |= {n.op.name for n in native.program(graph).islands}
+            callbacks |= {n.op.name for n in native.program(graph).islands}
     except Exception as error:
         return _said(error)
-    return sorted(islands) or True
+    return sorted(callbacks) or True
 
 
 def _pulled(program: Program) -> Callable[..., Any]:

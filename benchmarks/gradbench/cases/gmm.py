@@ -15,9 +15,9 @@ from gradbench.task import Task, number
 TITLE = "gmm: a mixture of Gaussians"
 TEXT = (
     "The log posterior of k Gaussians in d dimensions with a Wishart prior, at n = 1000 points, "
-    "and its gradient by all parameters. *C* goes through blocks of points and uses that the "
-    "factors are triangular. wengert maps a function of one component over all; JAX and PyTorch "
-    "the same (`lax.map`, Python's loop) and, *vmap*, all at once."
+    "and its gradient with respect to all parameters. *C* goes through blocks of points and uses "
+    "that the factors are triangular. wengert maps a function of one component over all; JAX and "
+    "PyTorch the same (`lax.map`, Python's loop) and, *vmap*, all at once."
 )
 DERIVATIVES = ("jacobian",)
 SEED = 31337

@@ -13,10 +13,10 @@ from gradbench.task import Task, listed, number
 TITLE = "llsq: linear least squares"
 TEXT = (
     "A polynomial of m coefficients at n points by Horner's rule, its squared distance from the "
-    "sign function, and the gradient by the coefficients. *C* goes through the points in blocks. "
-    "JAX has the same program (`jnp.polyval`, a scan of several steps at once; GradBench's own "
-    "makes a table of all powers), PyTorch the same as Python's loop, and *torch, powers* the "
-    "table. All make the points in the call."
+    "sign function, and the gradient with respect to the coefficients. *C* goes through the points "
+    "in blocks. JAX has the same program (`jnp.polyval`, a scan of several steps at once; "
+    "GradBench's own makes a table of all powers), PyTorch the same as Python's loop, and *torch, "
+    "powers* the table. All make the points in the call."
 )
 DERIVATIVES = ("gradient",)
 SEED = 31337

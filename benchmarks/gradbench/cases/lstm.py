@@ -16,8 +16,9 @@ from gradbench.task import Task, number
 
 TITLE = "lstm: a character model"
 TEXT = (
-    "The loss of a model of l layers on a text of c characters of 14 bits, and its gradient by all "
-    "parameters. *C* keeps gates and states for the way back; *JAX* scans, *torch* loops in Python."
+    "The loss of a model of l layers on a text of c characters of 14 bits, and its gradient with "
+    "respect to all parameters. *C* keeps gates and states for the backward pass; *JAX* scans, "
+    "*torch* loops in Python."
 )
 DERIVATIVES = ("jacobian",)
 BITS = 14

@@ -16,7 +16,7 @@ TITLE = "ode: Runge-Kutta steps"
 TEXT = (
     "s steps for a chain of n equations, and the gradient of the last element. JAX has the same "
     "program, and *JAX, roll* turns the state round, as GradBench's own does. *C* keeps the "
-    "states and computes the stages again on the way back. *C, closed form* differentiates the "
+    "states and recomputes the stages in the backward pass. *C, closed form* differentiates the "
     "true solution, a product, without any step: GradBench's own program does that. It is another "
     "program than the one in question, and not in the ratios. At these sizes the gradient is "
     "zero: a step carries a change four elements far."

@@ -57,7 +57,7 @@ def task(transform: Any, answer: Any) -> Any:
 
 
 def gradient(f: Any) -> Any:
-    """Return the gradient by all parameters."""
+    """Return the gradient with respect to all parameters."""
     return wg.grad(f, argnums=(0, 1, 2, 3))
 
 

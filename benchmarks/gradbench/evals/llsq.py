@@ -37,7 +37,7 @@ def primal(given: dict[str, Any]) -> Task:
 
 
 def gradient(given: dict[str, Any]) -> Task:
-    """The gradient by the coefficients."""
+    """The gradient with respect to the coefficients."""
     return Task(wg.jit(wg.grad(objective(given["n"]))), (np.array(given["x"]),), listed)
 
 

@@ -58,7 +58,7 @@ def arrays(given: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def answer_jacobian(result: Any) -> list[float]:
-    """The gradient by both arrays of parameters, in one list."""
+    """The gradient with respect to both arrays of parameters, in one list."""
     return [*result[0].ravel().tolist(), *result[1].ravel().tolist()]
 
 
