@@ -16,10 +16,6 @@ CIRCLES = {
         f"_engine.tensor.{n}"
         for n in ("grad_attributes", "methods", "operators", "tensor", "types")
     },
-    "operator classes": {f"extend.operator_classes.{n}" for n in ("graph", "operator")},
-    "onnx exporter": {f"onnx.exporter.{n}" for n in ("graph_writer", "scalar_language")},
-    "data sets": {f"data.{n}" for n in ("collate", "dataset", "subsets")},
-    "trainer": {f"nn.training.{n}" for n in ("callbacks", "checkpoints", "trainer")},
 }
 
 

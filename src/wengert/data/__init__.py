@@ -1,15 +1,16 @@
 """Data: datasets, transforms, and the loader that makes batches.
 
-dataset     Dataset, ArrayDataset, TensorDataset
-subsets     Subset, ConcatDataset, MapDataset, filtered, random_split
-loader      DataLoader
-samplers    the order of the items of an epoch
-collate     a batch from a list of items
-prefetch    batches made ahead in a background thread
-rng_state   random generators and their states
-transforms  transforms of images and arrays, also random ones
-encoders    OneHot, MinMax, Standard: fitted to data, invertible
-readers/    readers of file formats: CIFAR, IDX
+dataset        Dataset, Subset, MapDataset, filtered
+array_dataset  ArrayDataset, TensorDataset
+concat_split   ConcatDataset, random_split
+loader         DataLoader
+samplers       the order of the items of an epoch
+collate        a batch from a list of items
+prefetch       batches made ahead in a background thread
+rng_state      random generators and their states
+transforms     transforms of images and arrays, also random ones
+encoders       OneHot, MinMax, Standard: fitted to data, invertible
+readers/       readers of file formats: CIFAR, IDX
 """
 
 from typing import TYPE_CHECKING
@@ -18,8 +19,10 @@ from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from . import encoders as encoders
 from . import transforms as transforms
+from .array_dataset import ArrayDataset, TensorDataset
 from .collate import pad_items, stack_items
-from .dataset import ArrayDataset, Dataset, TensorDataset
+from .concat_split import ConcatDataset, random_split
+from .dataset import Dataset, MapDataset, Subset, filtered
 from .loader import DataLoader
 from .samplers import (
     RandomSampler,
@@ -28,7 +31,6 @@ from .samplers import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from .subsets import ConcatDataset, MapDataset, Subset, filtered, random_split
 
 if TYPE_CHECKING:
     from .readers.cifar import CIFAR10, CIFAR100, read_cifar

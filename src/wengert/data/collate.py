@@ -7,7 +7,6 @@ field, as deeply as they are nested.  What cannot be stacked (words, lists, obje
     pad_items       the same for sequences of unlike lengths
     Plan            which items are in which batch of a pass
     collated        a batch of a plan, by one index or item by item
-    as_dataset      arrays as datasets
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ import numpy as np
 from wengert._engine.core.handle import Handle, value_of
 from wengert.errors import ShapeError, StructureError, at, user_line
 
-from .dataset import ArrayDataset, Seed, TensorDataset, batch_of, item_of, rebuilt
-
-__all__ = ["Plan", "as_dataset", "collated", "pad_items", "stack_items"]
+from .dataset import Seed, batch_of, item_of, rebuilt
 
 _NUMBERS = np.ndarray | np.generic | bool | int | float | complex | Handle
 
@@ -171,14 +168,3 @@ def collated(
             error.add_note(f"This was item {int(index)} of {type(dataset).__name__}.")
             raise
     return (collate or stack_items)(items)
-
-
-def as_dataset(data: Any) -> Any:
-    """An array, or a tuple or dict of arrays, as a dataset; other things as they are."""
-    if isinstance(data, np.ndarray | Handle):
-        return ArrayDataset(data)
-    if isinstance(data, tuple) and data and all(isinstance(a, np.ndarray | Handle) for a in data):
-        return TensorDataset(*data)
-    if isinstance(data, dict):
-        return ArrayDataset(data)
-    return data

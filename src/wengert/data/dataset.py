@@ -1,17 +1,16 @@
-"""Datasets: anything with a length and items by index.
+"""Datasets, and views of them without copying.
 
-    Dataset          the base: views of it by `map`, `filter` and `subset`
-    ArrayDataset     arrays side by side, in tuples and dicts of any depth
-    TensorDataset    the same, of arrays given one by one
-    item_of          one item, with the seed of what is random in it
-    batch_of         many items at once, where the dataset can
-    outside          the seed of items that no loader asks for
-    mapped           containers of arrays, through a function
+    Dataset       the base: views of it by `map`, `filter` and `subset`
+    Subset        some items, in an order of their own
+    MapDataset    items, or one field of them, through a function
+    filtered      the items for which a condition holds
+    item_of       one item, with the seed of what is random in it
+    batch_of      many items at once, where the dataset can
+    outside       the seed of items that no loader asks for
 
-An `ArrayDataset` takes a whole batch by one index, which a loader uses; other datasets are asked
-item by item.  What is random in an item (a crop, noise) follows from the seed that `item` is given,
-and from nothing else: a loader makes it of its own seed, the pass and the place in it, so threads
-and resuming change nothing.
+What is random in an item (a crop, noise) follows from the seed that `item` is given, and from
+nothing else: a loader makes it of its own seed, the pass and the place in it, so threads and
+resuming change nothing.
 """
 
 from __future__ import annotations
@@ -21,12 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.handle import value_of
-from wengert._engine.core.lazy_import import LazyModule
+from wengert.errors import ArgumentError, StructureError, at, user_line
 
-from ..errors import ArgumentError, ShapeError, StructureError, at, user_line
-
-_views = LazyModule("wengert.data.subsets")
+from .rng_state import as_generator
 
 Seed = tuple[int, ...]
 
@@ -78,124 +74,173 @@ class Dataset:
         """
         return NotImplemented
 
-    def map(self, function: Callable[..., Any], field: Any = None) -> Any:
+    def map(self, function: Callable[..., Any], field: Any = None) -> MapDataset:
         """A view whose items have gone through a function; see `MapDataset`."""
-        return _views.MapDataset(self, function, field)
+        return MapDataset(self, function, field)
 
-    def filter(self, condition: Callable[[Any], Any]) -> Any:
+    def filter(self, condition: Callable[[Any], Any]) -> Subset:
         """A view of the items for which the condition holds; each is looked at once, now."""
-        return _views.filtered(self, condition)
+        return filtered(self, condition)
 
-    def subset(self, indices: Any) -> Any:
+    def subset(self, indices: Any) -> Subset:
         """A view of some items; see `Subset`."""
-        return _views.Subset(self, indices)
+        return Subset(self, indices)
 
 
-class ArrayDataset(Dataset):
-    """Arrays side by side: item i has their i-th entries, in the same containers.
+class Subset(Dataset):
+    """Some items of a dataset.
 
     Parameters
     ----------
-    arrays : array_like, or tuple or dict of these, nested as deeply as one likes
-        All of the same length along the first axis.
+    dataset : Dataset or sequence
+    indices : array_like of int, or of bool
+        Which items, in which order; they may repeat. A mask has one boolean for each item.
 
     Raises
     ------
     ArgumentError
-        No arrays.
-    ShapeError
-        Lengths differ, or one has no axis.
+        An index that the dataset does not have, or an argument that is not a list of indices.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from wengert.data import ArrayDataset
-    >>> data = ArrayDataset({"x": np.eye(3), "y": (np.arange(3), [10, 20, 30])})
-    >>> data[1]
-    {'x': array([0., 1., 0.]), 'y': (np.int64(1), np.int64(20))}
+    >>> from wengert.data import Subset
+    >>> list(Subset("abcde", [4, 0, 0]))
+    ['e', 'a', 'a']
     """
 
-    def __init__(self, arrays: Any) -> None:
-        leaves: list[Any] = []
-
-        def taken(leaf: Any) -> Any:
-            leaves.append(np.asarray(value_of(leaf)))
-            return leaves[-1]
-
-        self.structure = mapped(taken, arrays)
-        name = type(self).__name__
-        if not leaves:
-            raise ArgumentError(f"{name}() of no arrays. Pass at least one{at(user_line())}.")
-        lengths = [a.shape[0] if a.ndim else None for a in leaves]
-        if None in lengths or len(set(lengths)) != 1:
-            raise ShapeError(
-                f"{name} of arrays of shapes {[a.shape for a in leaves]}: the first "
-                f"axis counts the samples and has to be the same for all{at(user_line())}."
+    def __init__(self, dataset: Any, indices: Any) -> None:
+        chosen, count = np.asarray(indices), len(dataset)
+        if chosen.dtype == bool and chosen.shape == (count,):
+            chosen = np.flatnonzero(chosen)
+        if chosen.size == 0:
+            chosen = chosen.astype(np.int64).reshape(-1)
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise ArgumentError(
+                f"Subset of {count} items by an array {chosen.dtype}{list(chosen.shape)}: give one "
+                f"axis of integers, or a boolean for each item{at(user_line())}."
             )
-        self._length = len(leaves[0])
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __getitem__(self, index: Any) -> Any:
-        return mapped(lambda a: a[index], self.structure)
-
-    def batch(self, indices: Any) -> Any:
-        """Many items by one index."""
-        return self[indices]
-
-    def __repr__(self) -> str:
-        inside = mapped(lambda a: Shown(f"{a.dtype}{list(a.shape)}"), self.structure)
-        return f"{type(self).__name__}({inside})"
-
-
-class TensorDataset(ArrayDataset):
-    """Arrays side by side: item i is the tuple of their i-th entries.
-
-    Parameters
-    ----------
-    *arrays : array_like
-        All of the same length along the first axis.
-
-    Raises
-    ------
-    ArgumentError
-        No arrays.
-    ShapeError
-        Lengths differ.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert.data import TensorDataset
-    >>> data = TensorDataset(np.eye(3), np.array([10, 20, 30]))
-    >>> len(data), data[1]
-    (3, (array([0., 1., 0.]), np.int64(20)))
-    """
-
-    def __init__(self, *arrays: Any) -> None:
-        super().__init__(arrays)
+        if chosen.size and not -count <= chosen.min() <= chosen.max() < count:
+            raise ArgumentError(
+                f"Subset: indices from {chosen.min()} to {chosen.max()}, but there are {count} "
+                f"items, numbered from 0. Choose among these{at(user_line())}."
+            )
+        self.dataset = dataset
+        self.indices = chosen.astype(np.int64)
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What it was made of."""
-        return self.structure
+    def random(self) -> bool:  # type: ignore[override]
+        """Whether what it is a view of is random."""
+        return is_random(self.dataset)
 
+    def __len__(self) -> int:
+        return len(self.indices)
 
-class Shown(str):
-    """Words that are printed without quotes."""
+    def __getitem__(self, index: Any) -> Any:
+        return self.item(index, outside(index, len(self)))
+
+    def item(self, index: int, seed: Seed) -> Any:
+        """An item."""
+        return item_of(self.dataset, int(self.indices[index]), seed)
+
+    def batch(self, indices: Any) -> Any:
+        """Many items at once, if the dataset can."""
+        return batch_of(self.dataset, self.indices[indices])
 
     def __repr__(self) -> str:
-        return str(self)
+        return f"Subset({len(self)} of {self.dataset!r})"
 
 
-def mapped(function: Callable[[Any], Any], tree: Any) -> Any:
-    """A function of each leaf of nested tuples, named tuples and dicts, in the same containers."""
-    if isinstance(tree, dict):
-        return {key: mapped(function, inner) for key, inner in tree.items()}
-    if isinstance(tree, tuple):
-        return rebuilt(tree, [mapped(function, inner) for inner in tree])
-    return function(tree)
+class MapDataset(Dataset):
+    """Items that have gone through a function.
+
+    Parameters
+    ----------
+    dataset : Dataset or sequence
+    function : callable
+        Called with an item when it is asked for; it must not change the item in place. One with
+        an attribute ``random`` that is true is called with a generator, too: ``function(item,
+        rng)``; `wengert.data.transforms` has such.
+    field : int or str, optional
+        The field of items (tuples or dicts) that goes through the function; others stay.
+
+    Raises
+    ------
+    ArgumentError
+        The function is none.
+
+    Examples
+    --------
+    >>> from wengert.data import MapDataset
+    >>> pairs = [(1, "a"), (2, "b")]
+    >>> list(MapDataset(pairs, lambda x: 10 * x, field=0))
+    [(10, 'a'), (20, 'b')]
+    """
+
+    def __init__(self, dataset: Any, function: Callable[..., Any], field: Any = None) -> None:
+        if not callable(function):
+            raise ArgumentError(
+                f"MapDataset by {function!r}, which is not callable. Pass a function of an item"
+                f"{at(user_line())}."
+            )
+        self.dataset, self.function, self.field = dataset, function, field
+
+    @property
+    def random(self) -> bool:  # type: ignore[override]
+        """Whether the function, or what it is a view of, is random."""
+        return self._draws or is_random(self.dataset)
+
+    @property
+    def _draws(self) -> bool:
+        return bool(getattr(self.function, "random", False))
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.item(index, outside(index, len(self)))
+
+    def item(self, index: int, seed: Seed) -> Any:
+        """An item, through the function."""
+        # A seed of its own for each function, so that one does not draw what another has drawn.
+        item = item_of(self.dataset, index, (*seed, 1))
+        if self.field is None:
+            return self._apply(item, seed)
+        field = self.field
+        if isinstance(item, dict) and field in item:
+            return {**item, field: self._apply(item[field], seed)}
+        if isinstance(item, tuple) and isinstance(field, int) and -len(item) <= field < len(item):
+            fields = list(item)
+            fields[field] = self._apply(fields[field], seed)
+            return rebuilt(item, fields)
+        raise StructureError(
+            f"MapDataset(field={field!r}): item {index} is a {type(item).__name__} without that "
+            f"field. Name a key of dicts or a place in tuples{at(user_line())}."
+        )
+
+    def _apply(self, x: Any, seed: Seed) -> Any:
+        return self.function(x, as_generator(seed)) if self._draws else self.function(x)
+
+    def __repr__(self) -> str:
+        name = getattr(self.function, "__name__", repr(self.function))
+        return f"MapDataset({self.dataset!r}, {name})"
+
+
+def filtered(dataset: Any, condition: Callable[[Any], Any]) -> Subset:
+    """The items for which a condition holds.
+
+    Parameters
+    ----------
+    dataset : Dataset or sequence
+    condition : callable
+        Of an item. All are looked at, once, now.
+
+    Examples
+    --------
+    >>> from wengert.data import filtered
+    >>> list(filtered(range(6), lambda x: x % 2))
+    [1, 3, 5]
+    """
+    return Subset(dataset, [i for i in range(len(dataset)) if condition(dataset[i])])
 
 
 def rebuilt(like: tuple[Any, ...], fields: Sequence[Any]) -> Any:

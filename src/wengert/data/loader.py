@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError, StructureError, at, user_line
-from .collate import Plan, as_dataset, collated
+from .array_dataset import as_dataset
+from .collate import Plan, collated
 from .dataset import Seed, is_random
 from .prefetch import ahead
 from .rng_state import as_generator, digest, put_state, state_of

@@ -23,7 +23,7 @@ import numpy as np
 
 from wengert.errors import ArgumentError, at, user_line
 
-from ..dataset import TensorDataset
+from ..array_dataset import TensorDataset
 from .compressed import contents, damaged, found
 
 __all__ = ["CIFAR10", "CIFAR100", "read_cifar"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dataset import TensorDataset
+from ..array_dataset import TensorDataset
 from .compressed import contents, damaged, found
 
 __all__ = ["MNIST", "read_idx"]

@@ -1,6 +1,7 @@
 """Operator classes: typed nodes of a symbolic graph.
 
 operator.py                  AbstractOperator and its hierarchy
+protocol.py                  what a graph needs of an operator; NodeType
 graph.py                     OperatorGraph: gradients are new nodes of the same graph
 library.py                   operators without a gradient: inputs, constants, logic
 differentiable_operators.py  operators with a gradient

@@ -19,9 +19,10 @@ from wengert._engine.core.handle import describe
 from ..style_adapter import UserOperation, is_written_out, name_in_module, params_key
 from .graph import LINE_OF, MAKERS, OperatorGraph
 from .operator import AbstractOperator, LogicalOperator, OrphanOperator
+from .protocol import Operator
 
 
-def line_of(operator: AbstractOperator) -> OperatorLine:
+def line_of(operator: Operator) -> OperatorLine:
     """The operator as an operation; always the same one."""
     line = operator.__dict__.get("_line")
     if line is None or line.operator is not operator:  # a copied operator has the other's line
@@ -35,7 +36,7 @@ LINE_OF.append(line_of)
 class OperatorLine(UserOperation):
     """One operator, for the shapes of its parents, as an operation on values."""
 
-    def __init__(self, operator: AbstractOperator) -> None:
+    def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.rule: Callable[..., Any] | None = None
         name = name_in_module(type(operator))
@@ -50,7 +51,7 @@ class OperatorLine(UserOperation):
         return bars + [None] * (len(values) - len(bars))
 
 
-def gradient_function(operator: AbstractOperator) -> Callable[..., Any]:
+def gradient_function(operator: Operator) -> Callable[..., Any]:
     """``(t, out, *values) -> gradients of the parents``, run from a graph of its own."""
     graph = OperatorGraph()
     inputs = {a: MAKERS["input"](graph, a.shape, a.data_type) for a in operator.get_ancestors()}

@@ -41,11 +41,11 @@ from wengert.errors import (
 )
 
 from ..style_adapter import accumulate, is_written_out
-from .operator import AbstractOperator, Messages, NodeType
+from .protocol import NodeType, Operator
 
-# Filled by the modules above this one: operator_library.py and operator_lines.py.
+# Filled by the modules above this one: library.py and as_operation.py.
 MAKERS: dict[str, Callable[..., Any]] = {}
-LINE_OF: list[Callable[[AbstractOperator], Any]] = []
+LINE_OF: list[Callable[[Operator], Any]] = []
 
 
 def _operator(maker: str, reflected: bool = False) -> Any:
@@ -64,7 +64,7 @@ class GraphNode:
     Attributes
     ----------
     graph, index : OperatorGraph, int
-    operator : AbstractOperator
+    operator : Operator
     shape, data_type, node_type, grad_level
         As the operator inferred them when the node was made.
     name : str or None
@@ -94,7 +94,7 @@ class GraphNode:
         _operator("greater_equal"),
     )
 
-    def __init__(self, graph: OperatorGraph, index: int, operator: AbstractOperator) -> None:
+    def __init__(self, graph: OperatorGraph, index: int, operator: Operator) -> None:
         self.graph = graph
         self.index = index
         self.operator = operator
@@ -129,7 +129,7 @@ class GraphNode:
 class OperatorGraph:
     """A graph of operators.
 
-    Every class of operator_library.py has a maker here, a method of the class's name in small
+    Every class of library.py has a maker here, a method of the class's name in small
     letters: ``graph.exp(x)``, ``graph.is_nan(x)``, ``graph.eye(3)``.
 
     Examples
@@ -158,7 +158,7 @@ class OperatorGraph:
 
     # ---- building ------------------------------------------------------------------------------
 
-    def add(self, operator: AbstractOperator) -> GraphNode:
+    def add(self, operator: Operator) -> GraphNode:
         """The node of an operator: a new one, or the one that equals it.
 
         Raises
@@ -187,7 +187,7 @@ class OperatorGraph:
             self._known[key] = node
         return node
 
-    def _key(self, operator: AbstractOperator) -> Any:
+    def _key(self, operator: Operator) -> Any:
         """What operators have in common that are equal; None for one that equals itself only."""
         operands = [n.index for n in operator.operands()]
         key = (operator.identity(), tuple(sorted(operands) if operator.commutative else operands))
@@ -208,7 +208,7 @@ class OperatorGraph:
             )
         return x
 
-    def node_of(self, operator: AbstractOperator) -> GraphNode:
+    def node_of(self, operator: Operator) -> GraphNode:
         """The node that an operator made."""
         return self._node_of[id(operator)]
 
@@ -355,7 +355,7 @@ class OperatorGraph:
                 known[node] = self.run(node.operator, values)
         return [known[n] for n in outputs]
 
-    def run(self, operator: AbstractOperator, values: Sequence[Any]) -> Any:
+    def run(self, operator: Operator, values: Sequence[Any]) -> Any:
         """One operator on values; on tensors it becomes a line of the tape."""
         handles = any(isinstance(v, Handle) for v in values)
         if handles and not is_written_out(type(operator), values):
@@ -371,7 +371,7 @@ class OperatorGraph:
 
 def _contributions(node: GraphNode, t: GraphNode, wanted: list[GraphNode]) -> Any:
     """What one operator sends to its parents, by its own `generate_gradients`."""
-    messages: Messages = {node: t}
+    messages: dict[GraphNode, GraphNode] = {node: t}
     operator = node.operator
     try:
         operator.generate_gradients(messages)

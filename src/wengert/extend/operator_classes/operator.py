@@ -20,8 +20,8 @@ shape, data type, node type and gradient level.  An operator states
     get_parent_grad(my_grad, index)         the gradient of a parent, as new nodes
     copy_to(graph, ancestors), get_params   the same operator elsewhere; what else it depends on
 
-The classes in the right column are in operator_library.py, the graph in operator_graph.py.
-`as_operation(Square)` makes a class of operators an operation on tensors (operator_lines.py).
+The classes in the right column are in library.py and its neighbors, the graph in graph.py.
+`as_operation(Square)` makes a class of operators an operation on tensors (as_operation.py).
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -38,36 +37,16 @@ from wengert._engine.core.spec import Shape
 from wengert._engine.core.symbolic.constraints import broadcast as broadcast_of
 from wengert.errors import NotDifferentiableError, ShapeError, at, user_line
 
-if TYPE_CHECKING:
-    from .graph import GraphNode, OperatorGraph
+from .graph import GraphNode, OperatorGraph
+from .protocol import NodeType, Operator
 
-Messages = dict["GraphNode", "GraphNode"]
+Messages = dict[GraphNode, GraphNode]
 
 b8 = np.dtype(np.bool_)
 u8, u16, u32, u64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
 i8, i16, i32, i64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
 f16, f32, f64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
 c64, c128 = np.dtype(np.complex64), np.dtype(np.complex128)
-
-
-class NodeType(StrEnum):
-    """What the value of a node depends on."""
-
-    CONSTANT = "CONSTANT"
-    CONSTANT_DERIVED = "CONSTANT_DERIVED"
-    INPUT = "INPUT"
-    INPUT_DERIVED = "INPUT_DERIVED"
-    INPUT_DERIVED_NON_DIFF = "INPUT_DERIVED_NON_DIFF"
-
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether a gradient may flow to the node."""
-        return self in (NodeType.INPUT, NodeType.INPUT_DERIVED)
-
-    @property
-    def depends_on_input(self) -> bool:
-        """Whether the value depends on an input at all."""
-        return self not in (NodeType.CONSTANT, NodeType.CONSTANT_DERIVED)
 
 
 class AbstractOperator(ABC):
@@ -132,12 +111,12 @@ class AbstractOperator(ABC):
         """What else the operator depends on (an axis, an exponent): part of its identity."""
         return ()
 
-    def equals(self, other: AbstractOperator) -> bool:
+    def equals(self, other: Operator) -> bool:
         """Symbolic equality: the same class, the same parameters, equal ancestors.
 
         The order of parents does not matter to a commutative operator.
         """
-        pairs: list[tuple[AbstractOperator, AbstractOperator]] = [(self, other)]
+        pairs: list[tuple[Operator, Operator]] = [(self, other)]
         seen: set[tuple[int, int]] = set()
         while pairs:
             a, b = pairs.pop()

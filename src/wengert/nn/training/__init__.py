@@ -18,14 +18,14 @@ keyboard_interrupt  Ctrl-C
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .callbacks import Callback, EarlyStopping, OnPlateau
+from .callbacks import EarlyStopping, OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint
 from .evaluation import evaluate
 from .fit import fit
 from .history import History
 from .loggers import JSONLines, TensorBoard
 from .metrics import accuracy
-from .trainer import Run
+from .trainer import Callback, Run
 
 __all__ = [
     "Callback",

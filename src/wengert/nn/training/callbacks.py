@@ -1,65 +1,24 @@
-"""Callbacks: what happens at certain points of a training.
+"""Callbacks of the library (their base, Callback, is in trainer.py).
 
-    Callback         the base: eight points, each is told the run
+    monitored        the figure of an epoch that a callback watches
     EarlyStopping    ends a training that gets no better
     OnPlateau        tells `wengert.optim.ReduceLROnPlateau` what was measured
 
-A callback with a memory states it (`state_dict`, `load_state_dict`), so that a training that is
-resumed goes on as if nothing had happened.
+Each states what it remembers (`state_dict`, `load_state_dict`), so that a resumed training goes on
+as if it had not stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ...errors import ArgumentError, at, user_line
-from ...optim import ReduceLROnPlateau
+from wengert.errors import ArgumentError, at, user_line
+from wengert.optim import ReduceLROnPlateau
 
-if TYPE_CHECKING:
-    from .trainer import Run
-
-
-class Callback:
-    """Base of callbacks: define the points that matter.
-
-    Each is given the `Run`: ``run.model``, ``run.optimizer``, ``run.epoch`` (from 1), ``run.step``,
-    ``run.figures`` (the latest), ``run.history``, and ``run.stop("why")``, which ends the training
-    after this step.
-    """
-
-    def on_train_begin(self, run: Run) -> None:
-        """Before anything else; of a training that is resumed, after what it resumes is back."""
-
-    def on_epoch_begin(self, run: Run) -> None:
-        """Before the first step of an epoch."""
-
-    def on_step_end(self, run: Run) -> None:
-        """After a step: ``run.figures`` has its loss."""
-
-    def on_validation_begin(self, run: Run) -> None:
-        """Before the validation data are gone through."""
-
-    def on_validation_end(self, run: Run) -> None:
-        """After that."""
-
-    def on_epoch_end(self, run: Run) -> None:
-        """After an epoch and its validation: ``run.figures`` is its line of the history."""
-
-    def on_checkpoint(self, run: Run, path: Any) -> None:
-        """After a checkpoint was written."""
-
-    def on_train_end(self, run: Run) -> None:
-        """At the end, also after an error."""
-
-    def state_dict(self) -> Any:
-        """What it remembers: numbers, words, arrays and containers of them; None if nothing."""
-        return None
-
-    def load_state_dict(self, state: Any) -> None:
-        """Remember what another one did."""
+from .trainer import Callback, Run
 
 
 def monitored(run: Run, name: str | None) -> tuple[str, float]:

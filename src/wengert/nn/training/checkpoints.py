@@ -13,15 +13,13 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.core.lazy_import import LazyModule
+from wengert.errors import ArgumentError, FileError, at, user_line
 
-from ...errors import ArgumentError, FileError, at, user_line
 from .callbacks import monitored
-
-if TYPE_CHECKING:
-    from .trainer import Run
+from .trainer import Run
 
 _keep = LazyModule("wengert._engine.serialization")
 

@@ -16,13 +16,13 @@ from ...errors import ArgumentError, StructureError, at, user_line
 from ...optim import EMA, Adam, Optimizer, ReduceLROnPlateau
 from ..module import Module
 from .batch_iteration import Source
-from .callbacks import Callback, OnPlateau
+from .callbacks import OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint
 from .history import History
 from .loggers import log_of
 from .metrics import Metric, chosen
 from .train_step import Objective, Steps
-from .trainer import Run
+from .trainer import Callback, Run
 
 
 def fit(

@@ -18,17 +18,14 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert.errors import ArgumentError, at, user_line
 
 from . import tensorboard
-from .callbacks import Callback
-
-if TYPE_CHECKING:
-    from .trainer import Run
+from .trainer import Callback, Run
 
 
 def _every(every: int, what: str) -> int:

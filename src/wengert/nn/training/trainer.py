@@ -1,6 +1,8 @@
 """Run: a training as it goes on; `fit` makes one.
 
-    Run    the loop over epochs and batches, and everything that callbacks may look at
+    Callback    base of callbacks: eight points of a training, at each of which it is given the run
+    Run         the loop over epochs and batches, and everything that callbacks may look at
+    Saves       what a run needs of a checkpoint
 
 The order within an epoch: batches (each: a step, `on_step_end`, perhaps a checkpoint), validation,
 the line of the history, `on_epoch_end`, checkpoints.  So what a callback remembers of an epoch is
@@ -12,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,8 +24,6 @@ from wengert.optim import Optimizer
 from ..module import Module
 from ..progress import Progress
 from .batch_iteration import Source, size_of
-from .callbacks import Callback
-from .checkpoints import Checkpoint
 from .evaluation import figures_of, measured, modes
 from .history import History
 from .keyboard_interrupt import Interrupts
@@ -33,6 +33,61 @@ from .train_step import Steps
 from .training_state import captured, put_back
 
 _NOTICE = "interrupted: the training ends after this step (Ctrl-C again stops it at once)"
+
+
+class Callback:
+    """Base of callbacks: define the points that matter.
+
+    Each is given the `Run`: ``run.model``, ``run.optimizer``, ``run.epoch`` (from 1), ``run.step``,
+    ``run.figures`` (the latest), ``run.history``, and ``run.stop("why")``, which ends the training
+    after this step.
+    """
+
+    def on_train_begin(self, run: Run) -> None:
+        """Before anything else; of a training that is resumed, after what it resumes is back."""
+
+    def on_epoch_begin(self, run: Run) -> None:
+        """Before the first step of an epoch."""
+
+    def on_step_end(self, run: Run) -> None:
+        """After a step: ``run.figures`` has its loss."""
+
+    def on_validation_begin(self, run: Run) -> None:
+        """Before the validation data are gone through."""
+
+    def on_validation_end(self, run: Run) -> None:
+        """After that."""
+
+    def on_epoch_end(self, run: Run) -> None:
+        """After an epoch and its validation: ``run.figures`` is its line of the history."""
+
+    def on_checkpoint(self, run: Run, path: Any) -> None:
+        """After a checkpoint was written."""
+
+    def on_train_end(self, run: Run) -> None:
+        """At the end, also after an error."""
+
+    def state_dict(self) -> Any:
+        """What it remembers: numbers, words, arrays and containers of them; None if nothing."""
+        return None
+
+    def load_state_dict(self, state: Any) -> None:
+        """Remember what another one did."""
+
+
+class Saves(Protocol):
+    """What saves a training: a `Checkpoint`."""
+
+    best: float | None
+
+    def after_step(self, run: Run) -> None:
+        """Save if it is time to."""
+
+    def after_epoch(self, run: Run) -> None:
+        """Save if it is time to, and if it is the best."""
+
+    def save(self, run: Run) -> None:
+        """Save where the training stands."""
 
 
 class Run:
@@ -62,7 +117,7 @@ class Run:
         validation: Source | None,
         metrics: Mapping[str, Metric],
         callbacks: Sequence[Callback],
-        checkpoint: Checkpoint | None,
+        checkpoint: Saves | None,
         accumulate: int,
         progress: bool,
         check_finite: bool,

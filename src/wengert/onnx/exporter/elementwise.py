@@ -62,7 +62,7 @@ def _unary(w: Writer, node: Node, x: str) -> Any:
 def _single(w: Writer, node: Node, x: str) -> Any:
     dtype = node.spec.dtype
     if dtype.itemsize == 8:
-        return by_body(w, node, [x])
+        return by_body(w, node, x)
     return w.op(_onnx(node), w.cast(x, node.inputs[0].spec.dtype, dtype))
 
 
@@ -113,7 +113,7 @@ def _where(w: Writer, node: Node, condition: str, x: str, y: str) -> Any:
 
 @exports("isnan")
 def _isnan(w: Writer, node: Node, x: str) -> Any:
-    return by_body(w, node, [x])
+    return by_body(w, node, x)
 
 
 @exports("square")
@@ -142,7 +142,7 @@ def _sloped(w: Writer, node: Node, x: str, slope: str) -> Any:
     if fixed and node.spec.dtype.itemsize < 8 and node.spec.dtype == node.inputs[0].spec.dtype:
         kind = "LeakyRelu" if node.op.name == "leaky_relu" else "Elu"
         return w.op(kind, x, alpha=float(number.value))
-    return by_body(w, node, [x, slope])
+    return by_body(w, node, x, slope)
 
 
 @exports("floor_divide", "remainder", "fmod")

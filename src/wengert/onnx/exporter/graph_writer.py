@@ -19,14 +19,12 @@ import numpy as np
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import CONSTANT, Leaf, Node
-from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim, Quotient
 from wengert._engine.core.tracing import SIZE
 from wengert.errors import BackendError, at, user_line
 
 from ..onnx_library import code_of, onnx
 from .registry import refused, writer_of
-from .scalar_language import Lanes, by_body
 
 
 class Outside:
@@ -199,18 +197,11 @@ class Writer:
         if node.op is PART:
             return self.name_of(node.inputs[0])[node.params["index"]]
         names = [self.name_of(a) for a in node.inputs]
-        ours = lookup(node.op.name) is node.op
-        function = writer_of(node.op.name) if ours else None
+        function = writer_of(node)
         _check_complex(node)
-        if function is not None:
-            return function(self, node, *names)
-        if node.op.kind == "elementwise":
-            return by_body(self, node, names)
-        raise refused(node, "has no counterpart in ONNX")
-
-    def lanes(self) -> Lanes:
-        """The scalar language, written as nodes here."""
-        return Lanes(self)
+        if function is None:
+            raise refused(node, "has no counterpart in ONNX")
+        return function(self, node, *names)
 
 
 def _check_complex(node: Node) -> None:

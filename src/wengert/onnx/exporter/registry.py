@@ -1,13 +1,13 @@
 """Registry: which function writes which operation as nodes of ONNX.
 
 A function ``write(w, node, *names) -> name`` (or a tuple of names, for several results) is entered
-by the name of an operation.  `w` is the writer (writer.py), `node` the node of the graph, `names`
-what its operands are called in the file.
+by the name of an operation, or by a kind.  `w` is the writer (graph_writer.py), `node` the
+node of the graph, `names` what its operands are called in the file.
 
-    exports       the decorator
-    writer_of     the function for an operation, None if there is none
-    exported      the names of all operations that have one
-    refused       the error for what cannot be written
+    exports, exports_kind    the decorators
+    writer_of                the function that writes a node, None if there is none
+    exported                 the names of all operations that have one
+    refused                  the error for what cannot be written
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
 from wengert.errors import BackendError, at
 
 Write = Callable[..., Any]
 _BY_NAME: dict[str, Write] = {}
+_BY_KIND: dict[str, Write] = {}
 
 
 def exports(*names: str) -> Callable[[Write], Write]:
@@ -32,9 +34,21 @@ def exports(*names: str) -> Callable[[Write], Write]:
     return enter
 
 
-def writer_of(name: str) -> Write | None:
-    """The function that writes an operation, None if there is none."""
-    return _BY_NAME.get(name)
+def exports_kind(kind: str) -> Callable[[Write], Write]:
+    """Enter the function below it for operations of a kind that have none of their own."""
+
+    def enter(function: Write) -> Write:
+        _BY_KIND[kind] = function
+        return function
+
+    return enter
+
+
+def writer_of(node: Node) -> Write | None:
+    """The function that writes a node, None if there is none."""
+    is_ours = lookup(node.op.name) is node.op  # and not a user's operation of that name
+    own = _BY_NAME.get(node.op.name) if is_ours else None
+    return own or _BY_KIND.get(node.op.kind)
 
 
 def exported() -> list[str]:

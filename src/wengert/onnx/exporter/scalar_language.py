@@ -11,16 +11,14 @@ ONNX has can be written, also a user's own, and with the care for accuracy that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.core.node import Constant, Node
 
-from .registry import refused
-
-if TYPE_CHECKING:
-    from .graph_writer import Writer
+from .graph_writer import Writer
+from .registry import exports_kind, refused
 
 _BOOL = np.dtype(bool)
 _SAME = {
@@ -296,8 +294,9 @@ class Lanes:
         return self.where(self.equal(a, safe), self.sign(x) * root, x)
 
 
-def by_body(w: Writer, node: Node, names: list[Any]) -> str:
-    """Write a line by the body of its operation."""
+@exports_kind("elementwise")
+def by_body(w: Writer, node: Node, *names: Any) -> str:
+    """Write a node by the body of its operation."""
     lanes, dtype = Lanes(w), node.spec.dtype
     operands = [_operand(w, a, name, dtype) for a, name in zip(node.inputs, names, strict=True)]
     try:
