@@ -27,6 +27,6 @@ def is_quick(item):
 def quick_code():
     """Compile in a hurry from now on; what is returned undoes it."""
     programs = importlib.import_module("wengert._engine.backends.llvm.program_cache")
-    compiled = programs.kept_object_of
-    programs.kept_object_of = lambda text, _=False: compiled(text, quick=True)
-    return lambda: setattr(programs, "kept_object_of", compiled)
+    compiled = programs.cached_object
+    programs.cached_object = lambda text, _=False: compiled(text, quick=True)
+    return lambda: setattr(programs, "cached_object", compiled)

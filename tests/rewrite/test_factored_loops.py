@@ -108,7 +108,7 @@ def test_factors_made_outside_stay_outside_and_native(name):
     for f in (ALL[name], wg.grad(ALL[name], argnums=(0, 1))):
         graph = traced(f, PERMUTED, B)
         assert counted(graph)[1] == 0
-        assert backend("llvm").program(graph).islands == []
+        assert backend("llvm").program(graph).host_callbacks == []
 
 
 @pytest.mark.sample(4)

@@ -106,8 +106,8 @@ def never(*args):
     raise AssertionError(f"not to be called with {args}")
 
 
-def entry_of(made, miss=never, failed=never, island_error=None, handler=None, **style):
-    return make_entry(made, code_of(made, **style), miss, failed, island_error, handler=handler)
+def entry_of(made, miss=never, failed=never, callback_error=None, handler=None, **style):
+    return make_entry(made, code_of(made, **style), miss, failed, callback_error, handler=handler)
 
 
 # ---- bodies ----------------------------------------------------------------------------------

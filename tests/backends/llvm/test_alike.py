@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert._engine.backends.llvm.codegen.loop_nests import Nest
+from wengert._engine.backends.llvm.codegen.loop_nests import LoopNest
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.program import Program
 
@@ -20,12 +20,12 @@ def checked(program):
     """How many calls of nests there are, and how many nests, after writing all of them again."""
     for written, name in program.nests:
         stored = set(program.plan.stored)
-        again = Nest(program.language, written.walk, stored, execution_engine.vector_bytes())
+        again = LoopNest(program.language, written.fused, stored, execution_engine.vector_bytes())
         assert again.text(name) == program.module.parts[name]
         assert again.table == written.table
         assert (again.partial, again.spaces) == (written.partial, written.spaces)
         assert (again.may_fail, again.needs_runtime) == (written.may_fail, written.needs_runtime)
-        assert again.sweep is written.sweep
+        assert again.group is written.group
     return len(program.nests), len({name for _, name in program.nests})
 
 

@@ -6,8 +6,8 @@ from wengert.backends import backend
 
 import wengert as wg
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.schedule.fusion import Sweep
-from wengert._engine.backends.llvm.schedule.loop_fission import parted
+from wengert._engine.backends.llvm.schedule.fusion import LoopGroup
+from wengert._engine.backends.llvm.schedule.loop_fission import split_loops
 
 N = 200
 
@@ -22,7 +22,7 @@ def program(f, *arrays):
 
 
 def spaces(made):
-    return [len(s.roots) for w in made.plan.stages for s in getattr(w, "sweeps", ())]
+    return [len(s.roots) for w in made.plan.stages for s in getattr(w, "groups", ())]
 
 
 def moved(p, g):
@@ -86,5 +86,5 @@ def test_a_gradient_of_many_alike_is_the_same():
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_stages_that_are_no_sweeps_stay(count):
     stages = [object() for _ in range(count)]
-    assert parted(stages, lambda root: []) == stages
-    assert parted([Sweep((N,))], lambda root: [])[0].roots == []
+    assert split_loops(stages, lambda root: []) == stages
+    assert split_loops([LoopGroup((N,))], lambda root: [])[0].roots == []

@@ -64,16 +64,16 @@ def test_what_is_written_is_read():
 
 
 def test_a_second_compilation_does_not_happen(monkeypatch):
-    image = object_files.kept_object_of(text_of(42))
+    image = object_files.cached_object(text_of(42))
     assert answer(image) == 42
 
     def refuse(text, quick):
         raise AssertionError("compiled once more")
 
     monkeypatch.setattr(execution_engine, "object_of", refuse)
-    assert object_files.kept_object_of(text_of(42)) == image
+    assert object_files.cached_object(text_of(42)) == image
     with pytest.raises(AssertionError):
-        object_files.kept_object_of(text_of(43))
+        object_files.cached_object(text_of(43))
 
 
 def test_an_object_file_of_another_processor_is_not_used(monkeypatch):
@@ -126,11 +126,11 @@ def test_every_length_counts(folder):
 
 
 def test_a_damaged_file_is_compiled_anew(folder):
-    object_files.kept_object_of(text_of(7))
+    object_files.cached_object(text_of(7))
     path = only(folder)
     path.write_bytes(path.read_bytes()[:-1])
-    assert answer(object_files.kept_object_of(text_of(7))) == 7
-    assert answer(object_files.kept_object_of(text_of(7))) == 7
+    assert answer(object_files.cached_object(text_of(7))) == 7
+    assert answer(object_files.cached_object(text_of(7))) == 7
     assert wg.cache.info().hits == 1
 
 
@@ -144,10 +144,10 @@ def test_a_file_under_another_key_is_not_taken(folder):
 
 def test_off(folder, monkeypatch):
     wg.cache.enabled(False)
-    assert answer(object_files.kept_object_of(text_of(1))) == 1
+    assert answer(object_files.cached_object(text_of(1))) == 1
     assert not folder.exists() and not wg.cache.info().enabled
     wg.cache.enabled(True)
-    object_files.kept_object_of(text_of(1))
+    object_files.cached_object(text_of(1))
     assert wg.cache.info().files == 1
     monkeypatch.setattr(disk_cache._State, "enabled", None)
     for word, on in (("0", False), ("off", False), ("1", True), ("", True), ("/x", True)):
@@ -220,7 +220,7 @@ def test_what_is_larger_than_the_limit_is_not_kept():
     disk_cache.write(KEY, bytes(1000))
     assert wg.cache.info().files == 0
     wg.cache.limit(0)
-    assert answer(object_files.kept_object_of(text_of(5))) == 5
+    assert answer(object_files.cached_object(text_of(5))) == 5
     for wrong in (-1, 0.5, "1", None, True):
         with pytest.raises(wg.errors.ArgumentError, match="number of bytes"):
             wg.cache.limit(wrong)
@@ -245,11 +245,11 @@ def test_files_that_were_never_finished_are_deleted_after_an_hour(folder):
 def test_a_folder_that_others_may_write_to_is_refused(folder, mode):
     folder.mkdir()
     folder.chmod(mode)
-    assert answer(object_files.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.cached_object(text_of(3))) == 3
     assert list(folder.iterdir()) == []
     assert "others may write" in wg.cache.info().problem
     folder.chmod(0o755)
-    object_files.kept_object_of(text_of(3))
+    object_files.cached_object(text_of(3))
     assert wg.cache.info().files == 1 and wg.cache.info().problem == ""
 
 
@@ -306,7 +306,7 @@ def test_no_file_at_all_under_the_name(folder):
 
 def test_a_file_in_the_place_of_the_folder(folder):
     folder.write_text("not a folder")
-    assert answer(object_files.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.cached_object(text_of(3))) == 3
     assert wg.cache.info().problem and wg.cache.clear() == 0
     assert folder.read_text() == "not a folder"
 
@@ -314,7 +314,7 @@ def test_a_file_in_the_place_of_the_folder(folder):
 def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path / "file" / "cache"))
-    assert answer(object_files.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.cached_object(text_of(3))) == 3
     assert wg.cache.info().problem
 
 
@@ -322,7 +322,7 @@ def test_a_folder_that_cannot_be_made(monkeypatch, tmp_path):
 @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written_to(folder):
     folder.mkdir(0o500)
-    assert answer(object_files.kept_object_of(text_of(3))) == 3
+    assert answer(object_files.cached_object(text_of(3))) == 3
     assert "Permission" in wg.cache.info().problem
 
 
@@ -451,7 +451,7 @@ def test_what_a_killed_writer_leaves_is_never_read(folder, monkeypatch, written)
 
 def test_threads_at_once():
     def work(seed):
-        return [object_files.kept_object_of(text_of(number)) for number in range(seed % 3, 8)][-1]
+        return [object_files.cached_object(text_of(number)) for number in range(seed % 3, 8)][-1]
 
     with concurrent.futures.ThreadPoolExecutor(6) as team:
         images = list(team.map(work, range(12)))
@@ -472,14 +472,14 @@ stop = []
 def work():
     for n in itertools.count():
         if stop: return
-        objects.kept_object_of(text(n))
+        objects.cached_object(text(n))
         time.sleep(0.001)  # the lock is not fair, and the fork waits for it
 thread = threading.Thread(target=work)
 thread.start()
 for n in range(5):
     child = os.fork()
     if not child:
-        objects.kept_object_of(text(-n - 1))
+        objects.cached_object(text(-n - 1))
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
 stop.append(1)

@@ -38,7 +38,7 @@ def native(function, *args):
     """The results of a traced function, in machine code without islands; None if it fails."""
     graph = wg.trace(function)(*args)
     compiled = Compiled(Program(graph))
-    assert not compiled.program.islands, compiled.program.islands
+    assert not compiled.program.host_callbacks, compiled.program.host_callbacks
     return compiled.run(list(args), {})
 
 
@@ -204,7 +204,7 @@ def test_labels_beside_a_range_are_read_and_written_where_they_are():
     x, labels = rng.normal(size=(6, 4)), rng.integers(0, 4, 6)
     graph = wg.trace(lambda x, k: x[np.arange(6), k])(x, labels)
     program = Program(graph)
-    assert not program.islands and not program.constants
+    assert not program.host_callbacks and not program.constants
     assert Compiled(program).run([x, labels], {})[0].tolist() == x[np.arange(6), labels].tolist()
     (found,) = native(lambda x, k: wnp.take_along_axis(x, k[:, None], 1), x, labels)
     np.testing.assert_array_equal(found[:, 0], x[np.arange(6), labels])
@@ -280,7 +280,7 @@ def test_one_program_for_all_sizes():
         wg.spec(("n", 3)), wg.spec("m", np.int64)
     )
     compiled = Compiled(Program(graph))
-    assert not compiled.program.islands
+    assert not compiled.program.host_callbacks
     rng = np.random.default_rng(6)
     for sizes in ({"n": 1, "m": 1}, {"n": 17, "m": 100}, {"n": 5, "m": 0}):
         a = rng.normal(size=(sizes["n"], 3))

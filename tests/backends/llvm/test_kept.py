@@ -60,13 +60,13 @@ def test_what_was_kept_is_the_same_program(name):
     first = program_cache.program_of(graph, None)
     expected = Compiled(first).run(arrays, {})
     second = program_cache.program_of(again, None)
-    assert type(first) is Program and type(second) is program_cache.Kept
+    assert type(first) is Program and type(second) is program_cache.CachedProgram
     compiled = Compiled(second)
     assert compiled.program is second
     for mine, theirs in zip(compiled.run(arrays, {}), expected, strict=True):
         assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
     assert "made" not in vars(second)
-    for word in ("inputs", "outputs", "slots", "counts", "overwritten", "is_single", "is_sure"):
+    for word in ("inputs", "outputs", "slots", "counts", "overwritten", "is_single", "cannot_fail"):
         assert getattr(second, word) == getattr(first, word), word
     assert second.symbols == first.symbols and second.nesting == first.nesting
     assert second.text == first.text
@@ -90,7 +90,7 @@ def test_a_damaged_record_is_written_again(folder):
     for path in folder.iterdir():
         path.write_bytes(path.read_bytes()[:-3])
     assert type(program_cache.program_of(graph, None)) is Program
-    assert type(program_cache.program_of(graph, None)) is program_cache.Kept
+    assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
 
 
 def changed(said, **places):
@@ -161,7 +161,7 @@ def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
     found = program_cache.program_of(graph, None)
     np.testing.assert_allclose(Compiled(found).run([X], {})[0], f(X), rtol=1e-14)
     assert type(found) is Program
-    assert type(program_cache.program_of(graph, None)) is program_cache.Kept
+    assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
 
 
 @pytest.mark.sample(3)
@@ -175,11 +175,13 @@ def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage
     compiled = Compiled(program_cache.program_of(graph, None))
     np.testing.assert_allclose(compiled.run([X], {})[0], f(X), rtol=1e-14)
     assert type(compiled.program) is Program
-    assert type(Compiled(program_cache.program_of(graph, None)).program) is program_cache.Kept
+    assert (
+        type(Compiled(program_cache.program_of(graph, None)).program) is program_cache.CachedProgram
+    )
 
 
 def contents(*functions, arrays=(X,)):
-    return [program_fingerprint.content_of(traced(f, *arrays)) for f in functions]
+    return [program_fingerprint.fingerprint_of(traced(f, *arrays)) for f in functions]
 
 
 @pytest.mark.parametrize(
@@ -211,11 +213,11 @@ def test_graphs_that_differ_say_something_else(functions):
 def test_shapes_dtypes_and_updates_are_said():
     f = FUNCTIONS["elementwise"][0]
     arrays = (X, X[:2], X.astype("f4"), X.T.copy())
-    found = {program_fingerprint.content_of(traced(f, a)) for a in arrays}
+    found = {program_fingerprint.fingerprint_of(traced(f, a)) for a in arrays}
     assert len(found) == len(arrays) and None not in found
     u, v = wg.variable(np.ones(3), name="u"), wg.variable(np.ones(3), name="v")
     graphs = [wg.jit(writing(*pair)).lower(np.ones(3)).graph for pair in ((u, v), (v, u), (u, u))]
-    assert len({program_fingerprint.content_of(g) for g in graphs}) == 3
+    assert len({program_fingerprint.fingerprint_of(g) for g in graphs}) == 3
 
 
 def writing(to, of):
@@ -232,7 +234,9 @@ def u_plus_v(u, v):
 
 def test_what_is_not_plain_is_not_kept():
     size = wg.spec("n")
-    assert program_fingerprint.content_of(wg.trace(np.exp)(size)) is None  # its lengths have names
+    assert (
+        program_fingerprint.fingerprint_of(wg.trace(np.exp)(size)) is None
+    )  # its lengths have names
     large = np.ones((1 << 17) + 1)
     assert contents(lambda x: x + large, arrays=(large,)) == [None]
     called = wg.extend.primitive(lambda x: 2.0 * x, name="test_kept.twice")
@@ -253,7 +257,7 @@ def test_operations_that_somebody_changes_are_not_kept(monkeypatch):
         patch.setattr(program_fingerprint, "_ours", {})
         graph = traced(np.exp, X)
         patch.setitem(REGISTRY, "exp", REGISTRY["sin"])
-        assert program_fingerprint.content_of(graph) is None
+        assert program_fingerprint.fingerprint_of(graph) is None
 
 
 def test_nothing_is_kept_of_sources_that_may_have_changed_meanwhile(monkeypatch):

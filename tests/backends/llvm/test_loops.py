@@ -133,7 +133,7 @@ def test_values_in_memory_of_their_own(name, kind):
 
 def test_a_few_numbers_stay_in_registers():
     _, made = program_of(lorenz, np.ones(3))
-    assert not made.islands
+    assert not made.host_callbacks
     [body] = [text for name, text in made.module.parts.items() if name.startswith("body")]
     assert "alwaysinline" in body
     assert "llvm.masked" not in body

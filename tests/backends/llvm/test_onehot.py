@@ -22,7 +22,7 @@ def test_cross_entropy_is_one_walk_and_right(sizes):
     f = wg.value_and_grad(loss)
     graph = wg.trace(f)(wg.spec(sizes), wg.spec(sizes[:1], "int64")).simplify()
     made = backend("llvm").program(graph)
-    assert not made.islands
+    assert not made.host_callbacks
     summary = summary_of(made)
     assert len(summary.nests) <= 2 and not summary.calls
     value, slope = wg.computation(

@@ -337,7 +337,7 @@ def test_native_threads_at_once():
 def test_the_heap_serves_where_there_are_no_maps():
     """As on Windows."""
     module = Module()
-    allocator.enter_blocks(module, maps=False)
+    allocator.emit_allocator(module, maps=False)
     code = execution_engine.Code(
         execution_engine.object_of(module.text(execution_engine.heading())), {}
     )

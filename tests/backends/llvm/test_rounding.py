@@ -19,7 +19,7 @@ from wengert._engine.core.op import lookup
 def native(function, *args):
     """The results of a traced function, in machine code without islands."""
     program = Program(wg.trace(function)(*args))
-    assert not program.islands, program.islands
+    assert not program.host_callbacks, program.host_callbacks
     return Compiled(program).run(list(args), {})
 
 
@@ -101,5 +101,5 @@ def test_what_only_says_something_costs_nothing():
         return lookup("assume")(lookup("after")(x, y), facts=("finite",)) * 2.0
 
     program = Program(wg.trace(function)(x, y))
-    assert len(program.plan.stages) == 1 and not program.islands
+    assert len(program.plan.stages) == 1 and not program.host_callbacks
     np.testing.assert_array_equal(Compiled(program).run([x, y], {})[0], 2 * x)

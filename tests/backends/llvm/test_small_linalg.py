@@ -26,7 +26,7 @@ def native(fun, *args):
     """Its result, and nothing but its own code for it."""
     program = backend("llvm").program(wg.trace(fun)(*args))
     used = [s for s in program.symbols if s.startswith(("blas.", "lapack."))]
-    assert not used and not program.islands
+    assert not used and not program.host_callbacks
     return wg.jit(fun, islands="forbid")(*args)
 
 

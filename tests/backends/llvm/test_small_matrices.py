@@ -39,7 +39,7 @@ def native(fun, *args):
     graph = wg.trace(fun)(*args)  # a program lives no longer
     program = backend("llvm").program(graph)
     used = [s for s in program.symbols if s.startswith(("blas.", "lapack."))]
-    assert not used and not program.islands
+    assert not used and not program.host_callbacks
     return wg.jit(fun, islands="forbid")(*args)
 
 

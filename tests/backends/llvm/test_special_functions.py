@@ -445,7 +445,7 @@ def test_one_function_for_all_calls():
     program = backend("llvm").program(graph)
     assert program.text.count("define internal {<8 x double>} @special.") <= 1
     assert [s for s in program.symbols if s.startswith("special.")]
-    assert not program.islands
+    assert not program.host_callbacks
 
 
 def test_scipy_is_not_imported_before_it_is_needed(tmp_path):

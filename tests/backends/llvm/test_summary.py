@@ -18,7 +18,7 @@ def test_nests_calls_and_buffers_are_told():
     )
     program = told.program
     assert [s.title for s in program.calls] == ["matmul", "einsum"]
-    assert program.islands == () and len(program.nests) >= 1
+    assert program.host_callbacks == () and len(program.nests) >= 1
     assert all(s.flops is not None for s in program.calls)
     assert str(program.calls[0].flops) == "2400*n"
     assert "Program" in str(told) and "nest over the rows of [n]" in str(told)
@@ -32,7 +32,7 @@ def test_islands_are_told_with_the_line_of_the_user():
 
     graph = wg.trace(lambda x: np.sum(odd(x * 2.0)))(wg.spec((3,)))
     program = wg.explain(graph, backend="llvm")().program
-    (island,) = program.islands
+    (island,) = program.host_callbacks
     assert "odd" in island.title and "test_summary.py" in island.where
 
 

@@ -202,7 +202,7 @@ def test_more_threads_than_the_team_may_have(marks):
 def test_without_threads_all_parts_run_here(marks):
     """As on Windows."""
     module = Module()
-    thread_pool.enter_team(module, threaded=False)
+    thread_pool.emit_thread_pool(module, threaded=False)
     assert "pthread" not in module.text()
     code = compiled(module)
     ctypes.CFUNCTYPE(None)(code.address("wengert_team_start"))()

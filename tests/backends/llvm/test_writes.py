@@ -12,7 +12,7 @@ import pytest
 import wengert as wg
 import wengert.numpy as wnp
 from wengert._engine.backends.llvm.compiled import Compiled
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.registry import backend
 from wengert._engine.core.op import lookup
@@ -22,7 +22,7 @@ from wengert._engine.ops.indexing.getitem import scatter
 def program_of(function, *args):
     graph = wg.trace(function)(*args)
     program = Program(graph.simplify())
-    assert not program.islands, program.islands
+    assert not program.host_callbacks, program.host_callbacks
     return program
 
 
@@ -33,7 +33,7 @@ def native(function, *args):
 
 def steps_of(program):
     """The names of what is no loop."""
-    return [s.node.op.name for s in program.plan.stages if isinstance(s, Item)]
+    return [s.node.op.name for s in program.plan.stages if isinstance(s, Expr)]
 
 
 # ---- writes --------------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ def test_rolled(shift):
 def test_rolled_for_all_lengths(shift):
     graph = wg.trace(lambda x: wnp.roll(x, shift, 0))(wg.spec(("n", 2)))
     compiled = Compiled(Program(graph))
-    assert not compiled.program.islands
+    assert not compiled.program.host_callbacks
     for n in (0, 1, 2, 7, 100):
         x = np.arange(2.0 * n).reshape(n, 2)
         np.testing.assert_array_equal(compiled.run([x], {"n": n})[0], np.roll(x, shift, 0))

@@ -20,7 +20,7 @@ def check_islands(backend: Backend, graph: Graph, islands: str) -> None:
     make = getattr(backend, "program", None)
     if islands == "allow" or make is None:
         return
-    nodes = make(graph).islands
+    nodes = make(graph).host_callbacks
     if nodes:
         names = ", ".join(sorted({f"{n.op.name}{at(n.where)}" for n in nodes}))
         raise BackendError(

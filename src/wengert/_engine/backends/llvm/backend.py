@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from wengert._engine.backends.llvm.abi import is_available
 from wengert._engine.backends.llvm.abi.array_layouts import ByLayout, layout_of
 from wengert._engine.backends.llvm.compiled import Compiled, entry_of, has_entry
-from wengert._engine.backends.llvm.program_cache import Kept, program_of
+from wengert._engine.backends.llvm.program_cache import CachedProgram, program_of
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
@@ -94,10 +94,12 @@ class Native(Backend):
                 found = known[layouts] = self._compiled_from(graph, program, layouts)
             return found
 
-    def _compiled_from(self, graph: Graph, program: Program | Kept, layouts: str = "") -> Compiled:
+    def _compiled_from(
+        self, graph: Graph, program: Program | CachedProgram, layouts: str = ""
+    ) -> Compiled:
         """A program in memory; the usual one is remembered."""
         made = Compiled(program)
-        if not layouts and not isinstance(made.program, Kept):
+        if not layouts and not isinstance(made.program, CachedProgram):
             self._programs.setdefault(graph, made.program)
         return made
 
@@ -108,7 +110,7 @@ class Native(Backend):
             found = known.get(_IN_PLACE)
             if found is None:
                 program = program_of(graph, self.threads, overwrites=True)
-                if program.overwritten and program.is_sure:
+                if program.overwritten and program.cannot_fail:
                     found = Compiled(program)
                 elif program.overwritten or "" in known:
                     found = self.compiled(graph)
@@ -203,7 +205,7 @@ class Native(Backend):
         call: Callable[[], object] | None = None,
         overwrites: bool = False,
     ) -> Timing:
-        """Where the time of a run goes: nests, calls, islands, and the steps of loops."""
+        """Where the time of a run goes: nests, calls, host callbacks, and the steps of loops."""
         profile_runner.check_timers()
         specs = [n.spec for n in (*graph.inputs, *graph.variables)]
         layouts = "".join(map(layout_of, values, specs)).replace("-", "C")

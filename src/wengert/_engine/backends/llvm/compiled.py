@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.abi.shared_routines import LARGE
 from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.program_cache import Kept, images_of
+from wengert._engine.backends.llvm.program_cache import CachedProgram, object_files_of
 from wengert._engine.backends.llvm.runtime.pooled_arrays import handler
 from wengert._engine.core.symbolic.dim import replaced
 
@@ -34,12 +34,12 @@ class Compiled:
 
     Attributes
     ----------
-    program : Program or Kept
+    program : Program or CachedProgram
     code : Code
     """
 
-    def __init__(self, program: Program | Kept) -> None:
-        images, self.program = images_of(program)
+    def __init__(self, program: Program | CachedProgram) -> None:
+        images, self.program = object_files_of(program)
         self.code = execution_engine.Code(images, self.program.symbols)
         self._kernel = _KERNEL(self.code.address("kernel"))
 
@@ -88,7 +88,7 @@ def _in_order(value: Any, port: Port) -> Any:
     return np.require(array, port.spec.dtype, ["F" if port.fortran else "C", "A"])
 
 
-def has_entry(program: Program | Kept) -> bool:
+def has_entry(program: Program | CachedProgram) -> bool:
     """Whether Python can call it as one of its own functions."""
     return is_available() and not any(program.counts)
 
@@ -106,7 +106,7 @@ def entry_of(
     def failed(*args: Any) -> Any:
         return otherwise(*args)
 
-    def island_error() -> None:
+    def callback_error() -> None:
         raise program.callbacks.take_error()
 
     return make_entry(
@@ -114,14 +114,14 @@ def entry_of(
         compiled.code,
         miss,
         failed,
-        island_error,
+        callback_error,
         handler=handler() if _may_be_large(program) else None,
         gate=gate,
         symbol=symbol,
     )
 
 
-def _may_be_large(program: Program | Kept) -> bool:
+def _may_be_large(program: Program | CachedProgram) -> bool:
     """Whether a result may be as large as those whose memory is recycled."""
     sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
     return any(type(n) is not int or n >= LARGE for n in sizes)

@@ -19,16 +19,21 @@ from wengert._engine.backends.llvm.abi import entry_text
 from wengert._engine.backends.llvm.abi.ports import Port
 from wengert._engine.backends.llvm.abi.result_structure import is_single, nesting_of
 from wengert._engine.backends.llvm.codegen.function import Routine
-from wengert._engine.backends.llvm.codegen.host_callbacks import Islands
+from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
 from wengert._engine.backends.llvm.codegen.loop_nests import named
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.loops.checkpointed_reverse import Replay
-from wengert._engine.backends.llvm.loops.control_flow import Choice, Scan, While, leaving_loop
+from wengert._engine.backends.llvm.loops.control_flow import (
+    Choice,
+    Scan,
+    While,
+    checkpointed_forward,
+)
 from wengert._engine.backends.llvm.loops.interrupts import LISTENED
-from wengert._engine.backends.llvm.loops.loop_body import Nested
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.loops.loop_body import LoopBody
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.runtime.runtime_library import symbols
 from wengert._engine.backends.llvm.schedule.buffer_donation import first_stage, overwritten
 from wengert._engine.backends.llvm.schedule.scheduling import Plan
@@ -46,7 +51,7 @@ _ENDLESS = 1000  # lines of an entry: it has dozens of arguments
 _LOOPS: dict[str, Any] = {
     "scan": Scan,
     "while": While,
-    "checkpointed": leaving_loop,
+    "checkpointed": checkpointed_forward,
     "replay": Replay,
 }
 _CHOICES: dict[str, Any] = {"cond": Choice, "switch": Choice}
@@ -81,8 +86,8 @@ class Program(Routine):
         What has to hold of the sizes.
     long : Length
         The work of a run, beside what moves inputs and outputs, as so many bytes moved.
-    callbacks : Islands
-    islands : list of Node
+    callbacks : HostCallbacks
+    host_callbacks : list of Node
         The lines that are called back in Python.
     is_single : bool
         Whether a call returns its only output, and no tuple.
@@ -126,19 +131,19 @@ class Program(Routine):
         self.outputs = tuple(self._port(s) for n in results for s in specs_of(n))
         self.counts = [len(n.spec) if isinstance(n.spec, tuple) else 0 for n in results]
         self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
-        self.callbacks = Islands(graph, self.sizes, self.size_slots)
+        self.callbacks = HostCallbacks(graph, self.sizes, self.size_slots)
         self.overwritten = overwritten(self.plan, graph) if overwrites else {}
         self.needs_runtime = False
         self._nest_names: dict[str, str] = {}
-        self._bodies: dict[tuple[Body, int, int], Nested] = {}
+        self._bodies: dict[tuple[Body, int, int], LoopBody] = {}
         self._count = 0  # of bodies, those that are being written among them
-        self._island_slot = -1
+        self._callback_slot = -1
         self.function = Function(
             self.module, "kernel", [("ptr", "frame")], "i64", "nounwind #1", linkage=""
         )
         self.write()
-        if self._island_slot >= 0:
-            self.constants.append((self._island_slot, self.callbacks.pointer))
+        if self._callback_slot >= 0:
+            self.constants.append((self._callback_slot, self.callbacks.pointer))
         self.is_single = is_single(graph)
         entry_text(self.module, self, single=self.is_single)
         self.nesting = nesting_of(graph)
@@ -153,7 +158,7 @@ class Program(Routine):
         return found
 
     @property
-    def islands(self) -> list[Any]:
+    def host_callbacks(self) -> list[Any]:
         """The lines that are called back in Python."""
         return self.callbacks.nodes
 
@@ -183,19 +188,19 @@ class Program(Routine):
         return (often, False), (seldom, True)
 
     @property
-    def calls_specials(self) -> bool:
+    def calls_special_functions(self) -> bool:
         """Whether it calls special functions of SciPy's, which may set a Python exception."""
         return bool(self.module.symbols)
 
     @property
-    def is_sure(self) -> bool:
+    def cannot_fail(self) -> bool:
         """Whether nothing can fail any more when the first variable is overwritten."""
         if not self.overwritten:
             return True
         late = len(self.plan.stages) - first_stage(self.plan, self.overwritten)
         may_fail = any(nest.may_fail for nest, _ in self.nests[-late:])
         raises = not self.module.symbols.keys() <= LISTENED  # loops, which listen, come before
-        return not (may_fail or raises or self.islands)
+        return not (may_fail or raises or self.host_callbacks)
 
     @property
     def assembly(self) -> str:
@@ -242,7 +247,7 @@ class Program(Routine):
         place = section.value(f"getelementptr i64, ptr %frame, i64 {slot}")
         return section.value(f"load {kind}, ptr {place}")
 
-    def incoming(self) -> Mapping[Item, str]:
+    def incoming(self) -> Mapping[Expr, str]:
         """The addresses of inputs and results, from the frame."""
         both = [*zip(self.plan.inputs, self.inputs, strict=True)]
         both += zip(self.plan.outputs, self.outputs, strict=True)
@@ -270,11 +275,11 @@ class Program(Routine):
         """Memory of so many bytes."""
         return self.asked(total)
 
-    def island_slot(self) -> int:
-        """The slot of the frame that leads to what calls islands."""
-        if self._island_slot < 0:
-            self._island_slot = self._slot()
-        return self._island_slot
+    def callback_slot(self) -> int:
+        """The slot of the frame that leads to what calls host callbacks."""
+        if self._callback_slot < 0:
+            self._callback_slot = self._slot()
+        return self._callback_slot
 
     def nest_name(self, text: str) -> str:
         """The name of a nest's function, which is written if there is none like it."""
@@ -284,16 +289,16 @@ class Program(Routine):
             self.module.parts[name] = named(text, name)
         return name
 
-    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Nested:
+    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:
         """The function of a body, which is written if there is none yet."""
         key = body, fixed, carried
         found = self._bodies.get(key)
         if found is None:
             self._count += 1
-            found = Nested(self, body, f"body{self._count}", fixed, carried)
+            found = LoopBody(self, body, f"body{self._count}", fixed, carried)
             self._bodies[key] = found
         return found
 
-    def nested(self, step: Item) -> Any:
+    def nested(self, step: Expr) -> Any:
         """A loop or a choice, its bodies written."""
         return (_LOOPS | _CHOICES)[step.node.op.name](self, step)

@@ -1,4 +1,4 @@
-"""Kept: what a second process has to know of a program, on disk beside its object files.
+"""CachedProgram: what a second process has to know of a program, on disk beside its object files.
 
 Half of what a first call takes, where the object files are there already, would be planning and
 writing a text that leads to them.  So what a caller needs of a program is kept as well, under what
@@ -9,8 +9,8 @@ The key is made of everything that a program depends on: the graph, the options,
 versions of Python, NumPy, SciPy and LLVM, and when which source file of wengert was changed.
 
     program_of    the program of a graph, from the disk if it was written before
-    images_of     its object files, and the program that they belong to
-    Kept          what was kept of one
+    object_files_of     its object files, and the program that they belong to
+    CachedProgram          what was kept of one
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ import scipy
 from wengert._engine.backends.llvm.abi.ports import Port
 from wengert._engine.backends.llvm.cache import disk_cache
 from wengert._engine.backends.llvm.cache.object_files import (
+    cached_object,
     circumstances,
-    kept_object_of,
     key_of,
     read_object,
 )
-from wengert._engine.backends.llvm.codegen.host_callbacks import Islands
+from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
 from wengert._engine.backends.llvm.ir.object_symbols import symbols_of
 from wengert._engine.backends.llvm.loops.interrupts import LISTENED
 from wengert._engine.backends.llvm.loops.interrupts import address_of as listened_at
-from wengert._engine.backends.llvm.program_fingerprint import content_of
+from wengert._engine.backends.llvm.program_fingerprint import fingerprint_of
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.lazy_import import STARTED, LazyModule
 from wengert._engine.core.spec import Spec
@@ -61,13 +61,13 @@ _KEY = 32  # bytes
 _EARLIER = 1_000_000_000  # nanoseconds by which sources have to be older than the process
 
 
-class Kept:
+class CachedProgram:
     """What was kept of a program; see `Program`, whose other attributes it has too, at its cost.
 
     Attributes
     ----------
     inputs, outputs, sizes, size_slots, slots, constants, counts, overwritten, requirements
-    is_single, is_sure, calls_specials, nesting, symbols, callbacks
+    is_single, cannot_fail, calls_special_functions, nesting, symbols, callbacks
         As those of `Program`.
     keys : list of bytes
         Of the object files.
@@ -75,8 +75,8 @@ class Kept:
 
     def __init__(self, said: tuple[Any, ...], graph: Graph, options: tuple[Any, ...]) -> None:
         own, inputs, outputs, constants, names, self.keys = said
-        self.slots, self.counts, overwritten, self.is_single, self.is_sure = own[:5]
-        self.calls_specials, self.nesting = own[5:]
+        self.slots, self.counts, overwritten, self.is_single, self.cannot_fail = own[:5]
+        self.calls_special_functions, self.nesting = own[5:]
         self.counts, self.overwritten = list(self.counts), dict(overwritten)
         self.inputs, self.outputs = (tuple(map(_port, x)) for x in (inputs, outputs))
         self.constants = [
@@ -86,7 +86,7 @@ class Kept:
         self.sizes: tuple[str, ...] = ()
         self.size_slots: tuple[int, ...] = ()
         self.requirements: Any = ()
-        self.callbacks = Islands(graph, (), ())
+        self.callbacks = HostCallbacks(graph, (), ())
         self._graph, self._options = weakref.ref(graph), options
 
     def is_of(self, graph: Graph) -> bool:
@@ -120,7 +120,7 @@ class Kept:
 
 def program_of(
     graph: Graph, threads: int | None, layouts: str = "", overwrites: bool = False
-) -> Program | Kept:
+) -> Program | CachedProgram:
     """The program of a graph: what was kept of it, or else a new one, of which that is kept."""
     options = threads, layouts, overwrites
     key = _key(graph, options) if disk_cache.enabled() else None
@@ -138,24 +138,26 @@ def program_of(
     return made
 
 
-def images_of(program: Program | Kept) -> tuple[list[bytes], Program | Kept]:
+def object_files_of(
+    program: Program | CachedProgram,
+) -> tuple[list[bytes], Program | CachedProgram]:
     """Object files, and the program that they belong to: if one is gone, it is made once more."""
-    if isinstance(program, Kept):
+    if isinstance(program, CachedProgram):
         found = [read_object(key) for key in program.keys]
         images = [x for x in found if x is not None]
         if len(images) == len(found) and _is_complete(images):
             return images, program
         program = program.made
-    return [kept_object_of(text, quick) for text, quick in program.modules], program
+    return [cached_object(text, quick) for text, quick in program.modules], program
 
 
-def _kept(found: bytes, graph: Graph, options: tuple[Any, ...]) -> Kept | None:
+def _kept(found: bytes, graph: Graph, options: tuple[Any, ...]) -> CachedProgram | None:
     """What a record says; None if it says nothing that could be of this graph.
 
     The checksum of a file is against accidents on disk: a right one tells nothing of the content.
     """
     try:
-        kept = Kept(marshal.loads(found), graph, options)
+        kept = CachedProgram(marshal.loads(found), graph, options)
         return kept if kept.is_of(graph) else None
     except Exception:  # whatever damage leads to; also a function from outside that is not there
         return None
@@ -171,7 +173,7 @@ def _is_complete(images: list[bytes]) -> bool:
 
 
 def _key(graph: Graph, options: tuple[Any, ...]) -> bytes | None:
-    sources, content = _sources(), content_of(graph)
+    sources, content = _sources(), fingerprint_of(graph)
     if sources is None or content is None:
         return None
     made = hashlib.sha256(b"program")
@@ -211,7 +213,7 @@ def _said(program: Program) -> bytes | None:
     names = sorted(program.symbols)
     arrays = [array for _, array in program.constants]
     if (
-        program.islands
+        program.host_callbacks
         or program.sizes
         or program.requirements
         or sum(a.nbytes for a in arrays) > _LARGEST
@@ -225,7 +227,7 @@ def _said(program: Program) -> bytes | None:
         return None
     own = (
         *(program.slots, tuple(program.counts), tuple(program.overwritten.items())),
-        *(program.is_single, program.is_sure, program.calls_specials, program.nesting),
+        *(program.is_single, program.cannot_fail, program.calls_special_functions, program.nesting),
     )
     constants = [
         (k, a.dtype.str, a.shape, np.ascontiguousarray(a).tobytes()) for k, a in program.constants

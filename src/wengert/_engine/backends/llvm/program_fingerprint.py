@@ -1,6 +1,6 @@
 """Content: what a graph says, as bytes that are the same in every process.
 
-    content_of    a graph as bytes; None for one that holds what cannot be written down
+    fingerprint_of    a graph as bytes; None for one that holds what cannot be written down
 
 It is for the key of what is kept of its program (program_cache.py), so it must never be the same
 for two graphs that lead to different programs.  It is written of what is known to be plain:
@@ -38,7 +38,7 @@ class _UnknownError(Exception):
     """Something was met that cannot be written down."""
 
 
-def content_of(graph: Graph) -> bytes | None:
+def fingerprint_of(graph: Graph) -> bytes | None:
     """What a graph says, as far as its program depends on it."""
     if graph.requirements:
         return None

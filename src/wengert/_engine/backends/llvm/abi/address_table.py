@@ -19,7 +19,7 @@ import numpy as np
 from . import cpython_layout
 from .ports import Framed
 
-OWN = ("miss", "failed", "island_error", "handler", "gate")  # what each entry is given
+OWN = ("miss", "failed", "callback_error", "handler", "gate")  # what each entry is given
 SHARED = (
     "new",
     "drop",

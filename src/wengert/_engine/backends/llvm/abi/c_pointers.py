@@ -94,8 +94,8 @@ def pointer(program: Framed, code: Code, signature: str = "numbers") -> Pointer:
 
     Notes
     -----
-    The function does not need the global lock (an island takes it for its own time), and any number
-    of threads may call it at once. Compiling it takes a few milliseconds.
+    The function does not need the global lock (a host callback takes it for its own time), and any
+    number of threads may call it at once. Compiling it takes a few milliseconds.
 
     Examples
     --------

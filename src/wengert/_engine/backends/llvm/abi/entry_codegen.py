@@ -108,7 +108,9 @@ class _Entry:
             writer.store("ptr", address, frame, 8 * slot)
         self._fill(frame, filled)
         status = self._run(frame, is_long)
-        if getattr(program, "calls_specials", False):  # SciPy raises, where it was asked to
+        if getattr(
+            program, "calls_special_functions", False
+        ):  # SciPy raises, where it was asked to
             error = writer.call("PyErr_Occurred", "ptr")
             writer.unless(writer.value(f"icmp eq ptr {error}, null"), "drop")
         writer.store("i64", status, action)
@@ -234,12 +236,12 @@ class _Entry:
         writer.label("ended")
         self._free(frame)
         found = writer.load("i64", action)
-        cases = "i64 0, label %raised i64 2, label %island"
+        cases = "i64 0, label %raised i64 2, label %callback"
         writer.write(f"switch i64 {found}, label %failed [ {cases} ]")
         writer.label("raised")
         writer.write("ret ptr null")
-        writer.label("island")
-        raising = writer.word("island_error")
+        writer.label("callback")
+        raising = writer.word("callback_error")
         writer.unless(writer.value(f"icmp ne ptr {raising}, null"), "failed")
         made = writer.call("PyObject_CallObject", "ptr", f"ptr {raising}", "ptr null")
         writer.write(f"ret ptr {made}")

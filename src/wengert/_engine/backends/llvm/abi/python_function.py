@@ -49,7 +49,7 @@ def make_entry(
     code: Code,
     miss: Callable[..., Any],
     failed: Callable[..., Any],
-    island_error: Callable[[], Any] | None = None,
+    callback_error: Callable[[], Any] | None = None,
     *,
     handler: Any = None,
     gate: Any = None,
@@ -71,9 +71,9 @@ def make_entry(
     failed : callable
         Called with the same arguments when the run found that there is no result (status 1, or any
         that is not known).
-    island_error : callable, optional
-        Called without arguments when an island has set an exception aside (status 2), to raise it;
-        by default `failed` is called.
+    callback_error : callable, optional
+        Called without arguments when a host callback has set an exception aside (status 2), to
+        raise it; by default `failed` is called.
     handler : capsule, optional
         Of NumPy's memory (NEP 49): where the memory of large results comes from.
     gate : numpy.ndarray, optional
@@ -116,7 +116,7 @@ def make_entry(
             "interpreter keeps its objects in another way. Call the program through Python"
             f"{at(user_line())}."
         )
-    given = {"miss": miss, "failed": failed, "island_error": island_error, "handler": handler}
+    given = {"miss": miss, "failed": failed, "callback_error": callback_error, "handler": handler}
     own = {name: 0 if x is None else id(x) for name, x in given.items()}
     gate = _OPEN if gate is None else gate
     if gate.dtype != np.int64 or not gate.flags.aligned or gate.size != 1:

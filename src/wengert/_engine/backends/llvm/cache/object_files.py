@@ -1,7 +1,7 @@
 """Objects: the object file of a module, from the disk if it was compiled before.
 
     read_object       the object file that is kept under a key
-    kept_object_of    text -> the bytes of an object file, as `engine.object_of` makes them
+    cached_object    text -> the bytes of an object file, as `engine.object_of` makes them
     key_of            what it is kept under
     circumstances     all that it depends on beside its text
 
@@ -35,7 +35,7 @@ def read_object(key: bytes, names: Iterable[str] = ()) -> bytes | None:
     return found if found is not None and is_whole(found, names) else None
 
 
-def kept_object_of(text: str, quick: bool = False) -> bytes:
+def cached_object(text: str, quick: bool = False) -> bytes:
     """The object file of a module: kept on disk, or compiled and then kept.
 
     Parameters

@@ -1,7 +1,7 @@
 """Code generation: scheduled loops to LLVM functions.
 
 function         a graph as one LLVM function: its scheduled stages in order
-loop_nests       the loops of a fused loop nest
+loop_nests       the loops of a fused loop
 elements         an expression at an index, as SIMD values
 reductions       accumulators of reductions
 straightline     small arrays in registers, without loops

@@ -18,8 +18,8 @@ from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, in_memory, pa
 from wengert._engine.backends.llvm.ir.memory_access import gather, load, scatter, store
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.lowering.loop_ir import Condition, Item, memory_strides
-from wengert._engine.backends.llvm.schedule.fusion import Walk
+from wengert._engine.backends.llvm.lowering.loop_ir import Condition, Expr, memory_strides
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.backends.llvm.schedule.iteration_space import Axis, Space
 from wengert._engine.core.symbolic.dim import Dim, names_in
 
@@ -33,11 +33,11 @@ class Elements:
     ----------
     language : Language
     function : Function
-    walk : Walk
+    fused : FusedLoops
     space : Space
-    table : list of Item, or of str
+    table : list of Expr, or of str
         What the table holds after its status: addresses of items, or names of sizes.
-    partial : set of Item
+    partial : set of Expr
         What the outermost loop combines.
     may_fail : bool
         Whether it can end with a status other than 0.
@@ -45,10 +45,12 @@ class Elements:
 
     space: Space
 
-    def __init__(self, language: Language, function: Function, walk: Walk, stored: Any) -> None:
-        self.language, self.function, self.walk = language, function, walk
+    def __init__(
+        self, language: Language, function: Function, fused: FusedLoops, stored: Any
+    ) -> None:
+        self.language, self.function, self.fused = language, function, fused
         self.table: list[Any] = []
-        self.partial: set[Item] = set()
+        self.partial: set[Expr] = set()
         self.may_fail = False
         self._stored = stored
         self._head = language.home = function.body.inside()
@@ -57,12 +59,12 @@ class Elements:
         self._numbers: dict[Any, Any] = {}
         self._counters: dict[int, Any] = {}
         self._mask: Lane | None = None
-        self._floor = self._head  # nothing that this walk has made is read before it
+        self._floor = self._head  # nothing that this fused loop has made is read before it
         self._scratch: list[str] = []
         self._safe_bytes: dict[int, str] = {}
         self._exits: list[tuple[Section, int | None]] = []
-        self._columns: set[Item] = set()
-        self._own = {r for s in walk.sweeps for r in s.roots} if walk.rows else set()
+        self._columns: set[Expr] = set()
+        self._own = {r for s in fused.groups for r in s.roots} if fused.rows else set()
 
     @property
     def needs_runtime(self) -> bool:
@@ -74,7 +76,7 @@ class Elements:
 
     # ---- what rules ask for ----------------------------------------------------------------------
 
-    def read(self, item: Item, index: Index, mask: Lane | None) -> Any:
+    def read(self, item: Expr, index: Index, mask: Lane | None) -> Any:
         """The element of an item at an index, where the mask holds."""
         found = self._memo.get((item, index, None))  # what is there for all is there for some
         if found is not None:
@@ -205,17 +207,17 @@ class Elements:
 
     # ---- memory ----------------------------------------------------------------------------------
 
-    def _strides(self, item: Item) -> tuple[Length, ...]:
+    def _strides(self, item: Expr) -> tuple[Length, ...]:
         """Of an item in memory; what is kept for one row only has no distance between rows."""
         strides = memory_strides(item)
-        if item in self._stored or item not in self.walk.local:
+        if item in self._stored or item not in self.fused.local:
             return strides
-        return tuple(0 if k < self.walk.rows else n for k, n in enumerate(strides))
+        return tuple(0 if k < self.fused.rows else n for k, n in enumerate(strides))
 
-    def _load(self, item: Item, index: Index, mask: Lane | None) -> Any:
+    def _load(self, item: Expr, index: Index, mask: Lane | None) -> Any:
         return self._load_from(item, *self._split(offset_of(index, self._strides(item))), mask)
 
-    def read_from(self, item: Item, form: Affine, moved: Any, mask: Lane | None) -> Any:
+    def read_from(self, item: Expr, form: Affine, moved: Any, mask: Lane | None) -> Any:
         """The element of an item in memory so far from its first one; `moved` is added as it is."""
         offset, factor = self._split(form)
         if moved is None:
@@ -234,7 +236,7 @@ class Elements:
         places = self._safe_places(section, places, exists if mask is not None else None, width)
         return gather(self.language, section, places, item.dtype, width, exists)
 
-    def _load_from(self, item: Item, offset: Any, factor: Length, mask: Lane | None) -> Any:
+    def _load_from(self, item: Expr, offset: Any, factor: Length, mask: Lane | None) -> Any:
         pointer = self._entry(item)
         width = self.space.width
         dtype = item.dtype
@@ -255,7 +257,7 @@ class Elements:
         places = self._safe_places(section, places, exists if mask is not None else None, width)
         return gather(self.language, section, places, dtype, width, exists)
 
-    def _load_one(self, item: Item, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
+    def _load_one(self, item: Expr, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
         """The same element for all lanes; under a mask only if some lane wants it."""
         section = self._latest(pointer, offset, mask)
         address = self._address(section, pointer, offset, item.dtype)
@@ -299,7 +301,7 @@ class Elements:
             f"select <{width} x i1> {wanted}, <{width} x ptr> {places}, <{width} x ptr> {every}"
         )
 
-    def _put(self, section: Section, root: Item, value: Any, index: Index) -> None:
+    def _put(self, section: Section, root: Expr, value: Any, index: Index) -> None:
         if any(type(n) is int and n == 0 for n in root.shape):
             return  # there is no element, and no stride
         offset, factor = self._split(offset_of(index, self._strides(root)))
@@ -315,7 +317,7 @@ class Elements:
         places = self._in_steps(section, address, factor, root.dtype)
         scatter(self.language, section, places, value, width, self._mask)
 
-    def _now(self, section: Section, root: Item, index: Index) -> Any:
+    def _now(self, section: Section, root: Expr, index: Index) -> Any:
         """What lies where `_put` would write."""
         offset, factor = self._split(offset_of(index, self._strides(root)))
         address = self._address(section, self._entry(root), offset, root.dtype)
@@ -350,7 +352,7 @@ class Elements:
     def _entry(self, key: Any) -> Lane:
         """What the table holds: an address, or a size."""
         found = self._entries.get(key)
-        if found is None and key in self.walk.local and key not in self._stored:
+        if found is None and key in self.fused.local and key not in self._stored:
             found = self._entries[key] = self._scratched(key)
         if found is None:
             place = self._head.value(f"getelementptr i64, ptr %table, i64 {len(self.table) + 1}")
@@ -364,7 +366,7 @@ class Elements:
             return Lane(self.language, self._floor, found.name, I64, 1)
         return found
 
-    def _of_part(self, item: Item, name: str) -> str:
+    def _of_part(self, item: Expr, name: str) -> str:
         """Where a part writes what all parts combine."""
         size = self._name(self._number(size_of(item.shape)))
         skipped = self._head.value(f"mul i64 %part, {size}")
@@ -384,9 +386,9 @@ class Elements:
         self.may_fail = True
         section.write(f"store i64 {status}, ptr %table")
 
-    def _scratched(self, item: Item) -> Lane:
-        """Memory for one row of what only this walk needs."""
-        size = size_of(item.shape[self.walk.rows :]) * item.dtype.itemsize
+    def _scratched(self, item: Expr) -> Lane:
+        """Memory for one row of what only this fused loop needs."""
+        size = size_of(item.shape[self.fused.rows :]) * item.dtype.itemsize
         if type(size) is int and size <= _ON_STACK:
             name = self.function.slot(f"[{size} x i8]", 64)
         else:

@@ -21,17 +21,17 @@ from wengert._engine.backends.llvm.ir.llvm_types import I64
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.kernels import KERNELS, Array, contiguous, is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Part
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Part
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
-from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 from wengert._engine.backends.llvm.schedule.workspace import arranged
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
 
-from .kernel_dedup import Alike, Written
-from .loop_nests import Nest
-from .parallel_loops import Walking
+from .kernel_dedup import EmittedNest, KernelDedup
+from .loop_nests import LoopNest
+from .parallel_loops import LoopCalls
 from .program_context import ProgramContext
 
 ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
@@ -61,7 +61,7 @@ class Routine:
         Bytes of what is kept between stages.
     long : Length
         The work of a run, as so many bytes moved.
-    nests : list of (Written, str)
+    nests : list of (EmittedNest, str)
         The nests of its stages, and their names.
     """
 
@@ -76,17 +76,17 @@ class Routine:
         self.module, self.language, self.threads = context.module, context.language, context.threads
         self.long: Length = 0
         self.workspace: Length = 0
-        self.nests: list[tuple[Written, str]] = []
+        self.nests: list[tuple[EmittedNest, str]] = []
         self._pointers: dict[Any, str] = {}
         self._lanes: dict[Any, Any] = {}
-        self._parts: dict[Item, list[Item]] = {}
-        self._spared: dict[Item, tuple[int, ...]] = {}  # results of steps that nobody reads
+        self._parts: dict[Expr, list[Expr]] = {}
+        self._spared: dict[Expr, tuple[int, ...]] = {}  # results of steps that nobody reads
         self._late: list[str] = []
-        self._nested: dict[Item, Any] = {}
+        self._nested: dict[Expr, Any] = {}
 
     # ---- what differs ----------------------------------------------------------------------------
 
-    def incoming(self) -> Mapping[Item, str]:
+    def incoming(self) -> Mapping[Expr, str]:
         """The addresses of inputs and results."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class Routine:
         """The address of the program's frame."""
         raise NotImplementedError
 
-    def is_written_out(self, stage: Item) -> bool:
+    def is_written_out(self, stage: Expr) -> bool:
         """Whether a choice needs no function for each of its branches."""
         return False
 
@@ -126,14 +126,14 @@ class Routine:
         self._nested = {
             stage: self.context.nested(stage)
             for stage in self.plan.stages
-            if isinstance(stage, Item)
+            if isinstance(stage, Expr)
             and stage.node.op.kind == "control"
             and not self.is_written_out(stage)
         }
         self.language.home = self._head
         self._place_all()
         self._stored = set(self.plan.stored)
-        self._alike = Alike(self._stored, self._new_nest)
+        self._alike = KernelDedup(self._stored, self._new_nest)
         self.run_stages(body)
         body.write("br label %leave")
         body.label("leave")
@@ -147,17 +147,17 @@ class Routine:
         for stage in self.plan.stages:
             self.run_stage(body, stage)
 
-    def run_stage(self, body: Section, stage: Walk | Item) -> None:
+    def run_stage(self, body: Section, stage: FusedLoops | Expr) -> None:
         """One stage."""
         if stage in self._nested:
             self._run_nested(body, stage)
             return
-        made = roots_of(stage) if isinstance(stage, Walk) else self._parts[stage]
+        made = roots_of(stage) if isinstance(stage, FusedLoops) else self._parts[stage]
         for item in made:
             if item in self._stored and any(map(is_open, item.shape)):
                 self.ask(body, item)
-        if isinstance(stage, Walk):
-            self._run_walk(body, stage)
+        if isinstance(stage, FusedLoops):
+            self._run_fused_loops(body, stage)
         else:
             self._run_step(body, stage)
 
@@ -198,14 +198,14 @@ class Routine:
         self._head.write(f"store i64 0, ptr {self._status}")
         return base
 
-    def _unused_parts(self) -> list[Item]:
+    def _unused_parts(self) -> list[Expr]:
         """Results of steps that nobody reads, but that the step writes."""
-        found: list[Item] = []
+        found: list[Expr] = []
         for item in self.plan.reachable:
             if isinstance(item.rule, Part):
                 self._parts.setdefault(item.operands[0], []).append(item)
         for stage in self.plan.stages:
-            if isinstance(stage, Walk):
+            if isinstance(stage, FusedLoops):
                 continue
             node = stage.node
             specs = specs_of(node)
@@ -215,12 +215,12 @@ class Routine:
                 self._spared[stage] = unused
             for k, spec in enumerate(specs):
                 if k in unused:
-                    mine[k] = Item(Part(k), (stage,), spec.shape, spec.dtype, node)
+                    mine[k] = Expr(Part(k), (stage,), spec.shape, spec.dtype, node)
                     found.append(mine[k])
             self._parts[stage] = [mine[k] for k in range(len(specs))]
         return found
 
-    def ask(self, section: Section, item: Item) -> None:
+    def ask(self, section: Section, item: Expr) -> None:
         """Memory for something whose size is known only now."""
         self._pointers[item] = self.asked_now(section, self.number(bytes_of(item)))
 
@@ -289,7 +289,7 @@ class Routine:
                 return
             self._lanes[name] = Lane(self.language, section, value, I64, 1)
 
-    def pointer(self, item: Item) -> str:
+    def pointer(self, item: Expr) -> str:
         """The address of a stored item."""
         found = self._pointers.get(item)
         if found is None:
@@ -299,14 +299,14 @@ class Routine:
 
     # ---- stages ----------------------------------------------------------------------------------
 
-    def _run_walk(self, body: Section, walk: Walk) -> None:
-        nest = self._alike.written(walk)
+    def _run_fused_loops(self, body: Section, fused: FusedLoops) -> None:
+        nest = self._alike.written(fused)
         self.nests.append((nest, nest.name))
         self.context.needs_runtime |= nest.needs_runtime
-        Walking(self, body, nest, nest.name).write()
+        LoopCalls(self, body, nest, nest.name).write()
 
-    def _new_nest(self, walk: Walk) -> tuple[Nest, str]:
-        nest = Nest(self.language, walk, self._stored, execution_engine.vector_bytes())
+    def _new_nest(self, fused: FusedLoops) -> tuple[LoopNest, str]:
+        nest = LoopNest(self.language, fused, self._stored, execution_engine.vector_bytes())
         self.language.home = self._head
         return nest, self.context.nest_name(nest.text("nest"))
 
@@ -335,19 +335,19 @@ class Routine:
         body.write(f"br i1 {failed}, label %leave, label %on{n}")
         body.label(f"on{n}")
 
-    def _run_nested(self, body: Section, step: Item) -> None:
+    def _run_nested(self, body: Section, step: Expr) -> None:
         operands = [self._operand(body, x, False) for x in step.operands]
         self._nested[step].run(self, body, operands, self._parts[step])
 
-    def result(self, part: Item) -> Array:
+    def result(self, part: Expr) -> Array:
         """Where a result of a step lies."""
         return contiguous(self.pointer(part), part.shape, part.dtype)
 
-    def set_pointer(self, part: Item, pointer: str) -> None:
+    def set_pointer(self, part: Expr, pointer: str) -> None:
         """Where a result lies whose size was not known before."""
         self._pointers[part] = pointer
 
-    def _run_step(self, body: Section, step: Item) -> None:
+    def _run_step(self, body: Section, step: Expr) -> None:
         node = step.node
         results = [self.result(p) for p in self._parts[step]]
         if is_served(node):
@@ -363,9 +363,9 @@ class Routine:
                 self.leave_if_not_zero(body, status)
             return
         operands = [self._operand(body, x, False) for x in step.operands]
-        self._run_island(body, node, [*operands, *results])
+        self._run_host_callback(body, node, [*operands, *results])
 
-    def _operand(self, body: Section, x: Item, strided: bool) -> Array:
+    def _operand(self, body: Section, x: Expr, strided: bool) -> Array:
         if strided:
             view = strided_view(x)
             if view is not None:
@@ -380,7 +380,7 @@ class Routine:
                 return Array(moved, x.shape, strides, x.dtype)
         return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
 
-    def _run_island(self, body: Section, node: Any, arrays: Sequence[Array]) -> None:
+    def _run_host_callback(self, body: Section, node: Any, arrays: Sequence[Array]) -> None:
         k = self.context.callbacks.add(node)
         table = self.function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
         for n, array in enumerate(arrays):
@@ -389,15 +389,15 @@ class Routine:
         self.leave_if_not_zero(body, self.call_back(body, k, table))
 
     def call_back(self, body: Section, k: int, table: str = "null") -> str:
-        """Call an island by its number; the status."""
-        slot = self.context.island_slot()
+        """Call a host callback by its number; the status."""
+        slot = self.context.callback_slot()
         cell = body.value(f"getelementptr i64, ptr {self.frame}, i64 {slot}")
         cell = body.value(f"load ptr, ptr {cell}")
-        island = body.value(f"load ptr, ptr {cell}")
-        return body.value(f"call i64 {island}(i64 {k}, ptr {table}, ptr {self.frame})")
+        function = body.value(f"load ptr, ptr {cell}")
+        return body.value(f"call i64 {function}(i64 {k}, ptr {table}, ptr {self.frame})")
 
 
-def bytes_of(item: Item) -> Length:
+def bytes_of(item: Expr) -> Length:
     """The memory of an item."""
     size: Length = size_of(item.shape) * item.dtype.itemsize
     return size

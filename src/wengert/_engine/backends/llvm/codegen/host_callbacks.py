@@ -1,4 +1,4 @@
-"""Islands: operations that native code calls back in Python.
+"""HostCallbacks: operations that native code calls back in Python.
 
 What nothing lowers - operations of users, and those of the library that have no native form yet -
 runs as the interpreter would run it, in the middle of native code: it takes the GIL, gets copies of
@@ -22,12 +22,12 @@ from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import substituted
 from wengert.errors import ShapeError, at
 
-RAISED = 2  # the status of a run in which an island raised
+RAISED = 2  # the status of a run in which a host callback raised
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class Islands:
-    """The islands of one program.
+class HostCallbacks:
+    """The host callbacks of one program.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Islands:
         self._raised = threading.local()
 
     def add(self, node: Any) -> int:
-        """A new island; its number."""
+        """A new host callback; its number."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 

@@ -1,16 +1,16 @@
-"""Alike: walks whose nests would be the same text, found without writing them.
+"""Fused loops whose LLVM code would be identical are found by a key, and emitted once.
 
-A loop that Python unrolls gives the same walk a thousand times, over other arrays.  To write a
-nest takes a millisecond, to see that it has been written a tenth of that.
+A loop that Python unrolls gives the same fused loop a thousand times, over other arrays.  To
+write a nest takes a millisecond, to see that it has been emitted takes a tenth of that.
 
-    Written    the nest of a walk, or of another one that is like it
-    Alike      the nests of one program, by what their walks are
+    EmittedNest    the nest of a fused loop, or of another one that is like it
+    KernelDedup      the nests of one program, by what their fused loops are
 
-What a walk is: its items in the order in which they are met, each with its rule, shape, dtype and
-the numbers of its operands.  Rules hold functions; two functions are the same if they have the same
-code and what they have closed over is the same.  What is not known to be compared by its value is
-compared by its identity, so two walks may be taken for different that are not, and never the other
-way round (tests/backends/llvm/test_alike.py writes them all again).
+What a fused loop is: its items in the order in which they are met, each with its rule, shape,
+dtype and the numbers of its operands.  Rules hold functions; two functions are the same if they
+have the same code and what they have closed over is the same.  What is not known to be compared by
+its value is compared by its identity, so two fused loops may be taken for different that are
+not, and never the other way round (tests/backends/llvm/test_alike.py writes them all again).
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.lowering.loop_ir import (
+    Expr,
     Held,
-    Item,
     Number,
     Position,
     Reduce,
     Rule,
     View,
 )
-from wengert._engine.backends.llvm.schedule.fusion import Sweep, Walk
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, LoopGroup
 from wengert._engine.backends.llvm.schedule.iteration_space import Space
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 
-from .loop_nests import Nest
+from .loop_nests import LoopNest
 
 _SMALL = 512  # bytes of an array that are looked at
 _THROUGH = (View, Held, Number, Position)  # what others may look through or into, if it is stored
@@ -46,27 +46,29 @@ _OURS = __package__
 _PLAIN = frozenset({str, bytes, type(None), type(Ellipsis), type, Dim, np.ufunc, CodeType})
 
 
-class Written:
-    """The nest of a walk: what the program has to know of it.
+class EmittedNest:
+    """The nest of a fused loop: what the program has to know of it.
 
     Attributes
     ----------
     name : str
         Of its function.
-    walk, sweep, space, spaces, table, partial, may_fail, needs_runtime
-        As those of `Nest`.
+    fused, group, space, spaces, table, partial, may_fail, needs_runtime
+        As those of `LoopNest`.
     """
 
     spaces: list[Space]
     table: list[Any]
-    partial: set[Item]
+    partial: set[Expr]
     may_fail: bool
     needs_runtime: bool
 
-    def __init__(self, name: str, nest: Nest | Written, walk: Walk, instead: Any = None) -> None:
-        self.name, self.walk = name, walk
+    def __init__(
+        self, name: str, nest: LoopNest | EmittedNest, fused: FusedLoops, instead: Any = None
+    ) -> None:
+        self.name, self.fused = name, fused
         self.spaces = nest.spaces
-        self.sweep, self.space = walk.sweeps[-1], nest.spaces[-1]
+        self.group, self.space = fused.groups[-1], nest.spaces[-1]
         self.may_fail, self.needs_runtime = nest.may_fail, nest.needs_runtime
         if instead is None:
             self.table, self.partial = list(nest.table), set(nest.partial)
@@ -75,59 +77,61 @@ class Written:
             self.partial = {instead[x] for x in nest.partial}
 
 
-class Alike:
+class KernelDedup:
     """The nests of one program.
 
     Parameters
     ----------
-    stored : set of Item
+    stored : set of Expr
         The roots that have memory.
     write : callable
-        ``write(walk)`` gives a new nest and its name.
+        ``write(fused)`` gives a new nest and its name.
     """
 
-    def __init__(self, stored: set[Item], write: Callable[[Walk], tuple[Nest, str]]) -> None:
+    def __init__(
+        self, stored: set[Expr], write: Callable[[FusedLoops], tuple[LoopNest, str]]
+    ) -> None:
         self._stored, self._write = stored, write
-        self._known: dict[Any, tuple[Written, list[Item]]] = {}
+        self._known: dict[Any, tuple[EmittedNest, list[Expr]]] = {}
         self._rules: dict[Rule, Any] = {}  # of those that hold no items
 
-    def written(self, walk: Walk) -> Written:
-        """The nest of a walk, written if there is none yet that would be the same."""
-        looked = _Look(walk, self._stored, self._rules)
+    def written(self, fused: FusedLoops) -> EmittedNest:
+        """The nest of a fused loop, written if there is none yet that would be the same."""
+        looked = StructuralKey(fused, self._stored, self._rules)
         known = self._known.get(looked.key)
         if known is not None:
             nest, items = known
-            return Written(nest.name, nest, walk, dict(zip(items, looked.items, strict=True)))
-        made, name = self._write(walk)
-        found = Written(name, made, walk)
+            return EmittedNest(nest.name, nest, fused, dict(zip(items, looked.items, strict=True)))
+        made, name = self._write(fused)
+        found = EmittedNest(name, made, fused)
         self._known[looked.key] = found, looked.items
         return found
 
 
-class _Look:
-    """What a walk is.
+class StructuralKey:
+    """What a fused loop is.
 
     Attributes
     ----------
     key : tuple
-        Equal for walks whose nests are the same text.
-    items : list of Item
-        All that were met; those of walks with equal keys stand for each other.
+        Equal for fused loops whose nests are the same text.
+    items : list of Expr
+        All that were met; those of fused loops with equal keys stand for each other.
     """
 
-    def __init__(self, walk: Walk, stored: set[Item], rules: dict[Rule, Any]) -> None:
-        self.items: list[Item] = []
+    def __init__(self, fused: FusedLoops, stored: set[Expr], rules: dict[Rule, Any]) -> None:
+        self.items: list[Expr] = []
         self._rules = rules
         self._met = 0
-        self._numbers: dict[Item, int] = {}
+        self._numbers: dict[Expr, int] = {}
         self._inside: set[int] = set()
-        roots = {r for s in walk.sweeps for r in s.roots}
-        parts: list[Any] = [walk.rows, *[self._sweep(s) for s in walk.sweeps]]
+        roots = {r for s in fused.groups for r in s.roots}
+        parts: list[Any] = [fused.rows, *[self._loop_group(s) for s in fused.groups]]
         done = 0
         while done < len(self.items):
             item = self.items[done]
             done += 1
-            flags = item.is_root, item.is_flat, item in stored, item in walk.local, item.weight
+            flags = item.is_root, item.is_flat, item in stored, item in fused.local, item.weight
             parts += (flags, item.shape, item.dtype)
             rule = item.rule
             if item.is_root and item not in roots and not isinstance(rule, _THROUGH):
@@ -138,8 +142,8 @@ class _Look:
             parts.append(tuple(map(self._number, item.operands)))
         self.key = tuple(parts)
 
-    def _sweep(self, sweep: Sweep) -> tuple[Any, ...]:
-        return sweep.space, sweep.reduced, sweep.weight, tuple(map(self._number, sweep.roots))
+    def _loop_group(self, group: LoopGroup) -> tuple[Any, ...]:
+        return group.space, group.reduced, group.weight, tuple(map(self._number, group.roots))
 
     def _rule(self, rule: Rule) -> Any:
         before = self._met
@@ -148,7 +152,7 @@ class _Look:
             self._rules[rule] = found
         return found
 
-    def _number(self, item: Item) -> int:
+    def _number(self, item: Expr) -> int:
         self._met += 1
         found = self._numbers.get(item)
         if found is None:
@@ -208,17 +212,17 @@ class _Look:
         return id(node.op), self._frozen(dict(node.params)), node.spec, tuple(inputs)
 
 
-def _array(_: _Look, x: np.ndarray[Any, Any]) -> Any:
+def _array(_: StructuralKey, x: np.ndarray[Any, Any]) -> Any:
     return (x.dtype, x.shape, x.tobytes()) if x.nbytes <= _SMALL and x.dtype != object else id(x)
 
 
-_FREEZE: dict[type, Callable[[_Look, Any], Any]] = {
+_FREEZE: dict[type, Callable[[StructuralKey, Any], Any]] = {
     tuple: lambda self, x: tuple(map(self._frozen, x)),
     list: lambda self, x: tuple(map(self._frozen, x)),
     dict: lambda self, x: tuple([(self._frozen(k), self._frozen(v)) for k, v in x.items()]),
     slice: lambda self, x: tuple(map(self._frozen, (x.start, x.stop, x.step))),
     complex: lambda self, x: struct.pack("dd", x.real, x.imag),
-    Item: lambda self, x: self._number(x),
+    Expr: lambda self, x: self._number(x),
     Node: lambda self, x: self._node(x),
     Spec: lambda self, x: x,
     FunctionType: lambda self, x: self._function(x),

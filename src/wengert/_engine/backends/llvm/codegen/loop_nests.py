@@ -1,4 +1,4 @@
-"""Nests: the loops of a walk, as text.
+"""Nests: the loops of a fused loop, as text.
 
 A nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi, i64 %part)`: the table has the
 addresses of the arrays and the sizes it needs, the outermost loop goes from lo to hi.  What that
@@ -6,7 +6,7 @@ loop combines is written `part` times its size further on, so several parts can 
 (codegen/parallel_loops.py).  Nests with the same text are one function, so an unrolled loop is
 compiled once.
 
-    Nest     writes it: the loops; what is computed inside them is asked of the rules
+    LoopNest     writes it: the loops; what is computed inside them is asked of the rules
              (codegen/elements.py)
 """
 
@@ -32,8 +32,8 @@ from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, Dtype, in_reg
 from wengert._engine.backends.llvm.ir.memory_access import first_lanes, store
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.lowering.loop_ir import Item, Reduce
-from wengert._engine.backends.llvm.schedule.fusion import Walk, role_of
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Reduce
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of
 from wengert._engine.backends.llvm.schedule.iteration_space import Axis, space_for
 from wengert._engine.backends.llvm.schedule.scheduling import is_one_place
 
@@ -45,14 +45,14 @@ STRIP = 32  # elements of the vector axis that are walked along at a time
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
 
-class Nest(Elements):
-    """One walk as a function.
+class LoopNest(Elements):
+    """One fused loop as a function.
 
     Parameters
     ----------
     language : Language
-    walk : Walk
-    stored : container of Item
+    fused : FusedLoops
+    stored : container of Expr
         The roots that have memory.
     register_bytes : int
         Of the machine's vectors.
@@ -60,28 +60,30 @@ class Nest(Elements):
     Attributes
     ----------
     spaces : list of Space
-        Of the walk's sweeps.
+        Of the fused loop's loop groups.
     """
 
-    def __init__(self, language: Language, walk: Walk, stored: Any, register_bytes: int) -> None:
+    def __init__(
+        self, language: Language, fused: FusedLoops, stored: Any, register_bytes: int
+    ) -> None:
         function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
-        super().__init__(language, function, walk, stored)
-        self.spaces = [space_for(s, register_bytes, walk.rows) for s in walk.sweeps]
-        self.sweep, self.space = walk.sweeps[0], self.spaces[0]
+        super().__init__(language, function, fused, stored)
+        self.spaces = [space_for(s, register_bytes, fused.rows) for s in fused.groups]
+        self.group, self.space = fused.groups[0], self.spaces[0]
         self.partial = self._found_partial()
-        self._outlasting: dict[Item, Any] = {}
+        self._outlasting: dict[Expr, Any] = {}
         self._strip: tuple[str, str] | None = None
         self._write(function.body.inside())
 
-    def _found_partial(self) -> set[Item]:
-        if not self.walk.rows and not (self.space.axes and self.space.axes[0].is_reduced):
+    def _found_partial(self) -> set[Expr]:
+        if not self.fused.rows and not (self.space.axes and self.space.axes[0].is_reduced):
             return set()
-        rows = self.walk.rows
+        rows = self.fused.rows
         return {
             root
-            for sweep in self.walk.sweeps
-            if not rows or role_of(sweep, rows) != "each"
-            for root in sweep.roots
+            for group in self.fused.groups
+            if not rows or role_of(group, rows) != "each"
+            for root in group.roots
             if isinstance(root.rule, Reduce)
         }
 
@@ -94,7 +96,7 @@ class Nest(Elements):
     def _write(self, body: Section) -> None:
         rows = [
             Axis(k, n, False)
-            for k, n in enumerate(self.sweep.space[: self.walk.rows])
+            for k, n in enumerate(self.group.space[: self.fused.rows])
             if not is_one(n)
         ]
         if rows:
@@ -106,10 +108,10 @@ class Nest(Elements):
 
     def _begin(self, section: Section) -> None:
         """What combines all rows starts before the first."""
-        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
-            role = role_of(sweep, self.walk.rows)
+        for group, space in zip(self.fused.groups, self.spaces, strict=True):
+            role = role_of(group, self.fused.rows)
             width = 1 if space.vector is None else space.width
-            for root in sweep.roots:
+            for root in group.roots:
                 if role == "each" or not isinstance(root.rule, Reduce):
                     continue
                 if role == "columns":
@@ -120,7 +122,7 @@ class Nest(Elements):
                     self.language, section, root.rule.monoid, root.operands[0].dtype, width, True
                 )
 
-    def _clear(self, section: Section, root: Item) -> None:
+    def _clear(self, section: Section, root: Expr) -> None:
         """Memory in which rows are combined, before the first."""
         start = identity(root.rule.monoid, root.dtype)  # type: ignore[attr-defined]
         value = self.language.constant(start, root.dtype)
@@ -132,9 +134,9 @@ class Nest(Elements):
 
     def _end(self, section: Section) -> None:
         """What all rows together give."""
-        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
-            self.sweep, self.space = sweep, space
-            for root in sweep.roots:
+        for group, space in zip(self.fused.groups, self.spaces, strict=True):
+            self.group, self.space = group, space
+            for root in group.roots:
                 if root in self._outlasting:
                     value = self._outlasting[root].result(section, space.across)
                     self._put(
@@ -145,7 +147,7 @@ class Nest(Elements):
                     )
 
     def _row(self, section: Section, rows: list[Axis], outermost: bool) -> None:
-        """Loops over the rows, and all sweeps in each."""
+        """Loops over the rows, and all loop groups in each."""
         if rows:
             start, stop = self._range(rows[0], section, outermost)
             with section.loop(start, stop) as (inner, i):
@@ -153,8 +155,8 @@ class Nest(Elements):
                 self._row(inner.inside(), rows[1:], False)
             self._leave(inner)
             return
-        for sweep, space in zip(self.walk.sweeps, self.spaces, strict=True):
-            self.sweep, self.space = sweep, space
+        for group, space in zip(self.fused.groups, self.spaces, strict=True):
+            self.group, self.space = group, space
             self._floor = section.inside()
             kept = [a for a in space.axes if not a.is_reduced]
             self._open(section.inside(), list(space.axes), len(kept), outermost)
@@ -202,7 +204,7 @@ class Nest(Elements):
         width = self.space.width
         if width == 1:
             return [(start, stop, False)]
-        if self.sweep.weight > _TWICE or (type(axis.length) is int and axis.length < width):
+        if self.group.weight > _TWICE or (type(axis.length) is int and axis.length < width):
             return [(start, stop, True)]
         if start == "0" and stop.isdigit():
             last = str(int(stop) - int(stop) % width)
@@ -267,11 +269,11 @@ class Nest(Elements):
     def _combine(self, section: Section, axes: list[Axis], outermost: bool) -> None:
         """Loops over the reduced axes, and what they give."""
         reductions = [
-            r for r in self.sweep.roots if isinstance(r.rule, Reduce) and r not in self._columns
+            r for r in self.group.roots if isinstance(r.rule, Reduce) and r not in self._columns
         ]
         width = 1 if self._vector_axis() is None else self.space.width
         blocked = self._is_long(axes)
-        kept: dict[Item, Any] = {
+        kept: dict[Expr, Any] = {
             r: self._outlasting.get(r)
             or accumulator(self.language, section, _monoid(r), r.operands[0].dtype, width, blocked)
             for r in reductions
@@ -287,9 +289,9 @@ class Nest(Elements):
                 continue
             value = self.language.cast(one.result(tail, self.space.across), root.dtype)
             index = self._kept_index(root)
-            if self.walk.rows and is_one_place(index, self.walk.rows):
+            if self.fused.rows and is_one_place(index, self.fused.rows):
                 self._memo[root, index, None] = value
-            if root in self._stored or root in self.walk.local:
+            if root in self._stored or root in self.fused.local:
                 self._put(tail, root, value, index)
 
     def _is_long(self, axes: Sequence[Axis]) -> bool:
@@ -302,7 +304,7 @@ class Nest(Elements):
         return type(total) is not int or total > 2 * BLOCK * step
 
     def _reduce(
-        self, section: Section, axes: list[Axis], kept: dict[Item, Any], outermost: bool
+        self, section: Section, axes: list[Axis], kept: dict[Expr, Any], outermost: bool
     ) -> None:
         axis = axes[0]
         start, stop = self._range(axis, section, outermost)
@@ -332,7 +334,7 @@ class Nest(Elements):
             self._leave(block)
             self._mask = outer_mask
 
-    def _flush(self, section: Section, kept: dict[Item, Any]) -> None:
+    def _flush(self, section: Section, kept: dict[Expr, Any]) -> None:
         for one in kept.values():
             one.flush(section)
 
@@ -343,7 +345,7 @@ class Nest(Elements):
         ends: tuple[str, str, str],
         masked: bool,
         width: int,
-        kept: dict[Item, Any],
+        kept: dict[Expr, Any],
         outer_mask: Lane | None,
     ) -> None:
         """The innermost loop."""
@@ -357,10 +359,10 @@ class Nest(Elements):
         self._leave(inner)
         self._mask = outer_mask
 
-    def _body(self, section: Section, kept: dict[Item, Any]) -> None:
+    def _body(self, section: Section, kept: dict[Expr, Any]) -> None:
         """Every root once."""
         index = self.space.index
-        for root in self.sweep.roots:
+        for root in self.group.roots:
             if root in self._columns:
                 self._combine_in_memory(section, root)
                 continue
@@ -368,7 +370,7 @@ class Nest(Elements):
                 value = root.rule.value(self, root, index, None)
                 value = self.language.cast(value, root.dtype)
                 self._memo[root, index, None] = value
-                if root in self._stored or root in self.walk.local:
+                if root in self._stored or root in self.fused.local:
                     self._put(section, root, value, index)
                 continue
             (x,) = root.operands
@@ -377,7 +379,7 @@ class Nest(Elements):
                 value = (value, self._place(root))
             kept[root].step(section, value, self._mask)
 
-    def _combine_in_memory(self, section: Section, root: Item) -> None:
+    def _combine_in_memory(self, section: Section, root: Expr) -> None:
         """One row more, place by place."""
         value = self.read(root.operands[0], self.space.index, None)
         index = self._kept_index(root)
@@ -386,7 +388,7 @@ class Nest(Elements):
         new = self.language.cast(self.language.binary(word, value, now), root.dtype)
         self._put(section, root, new, index)
 
-    def _place(self, root: Item) -> Any:
+    def _place(self, root: Expr) -> Any:
         """The position among what is combined."""
         (x,) = root.operands
         axes = root.rule.axes  # type: ignore[attr-defined]
@@ -394,7 +396,7 @@ class Nest(Elements):
         forms = [self.space.index[k] for k in axes]
         return self.lane_of(offset_of(tuple(forms), strides_of(lengths)))
 
-    def _kept_index(self, root: Item) -> tuple[Affine, ...]:
+    def _kept_index(self, root: Expr) -> tuple[Affine, ...]:
         axes = root.rule.axes  # type: ignore[attr-defined]
         return tuple(ZERO if k in axes else f for k, f in enumerate(self.space.index))
 
@@ -413,13 +415,13 @@ def named(text: str, name: str) -> str:
     return text.replace("@nest(", f"@{name}(", 1)
 
 
-def _monoid(root: Item) -> str:
+def _monoid(root: Expr) -> str:
     return root.rule.monoid  # type: ignore[attr-defined,no-any-return]
 
 
 def extent_of(nest: Any) -> Length:
     """How far the outermost loop goes."""
-    rows = [n for n in nest.sweep.space[: nest.walk.rows] if not is_one(n)]
+    rows = [n for n in nest.group.space[: nest.fused.rows] if not is_one(n)]
     if rows:
         return rows[0]
     if nest.space.strips:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels.loop_helpers import kind_of, read, write
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 
-from .kernel_dedup import Written
+from .kernel_dedup import EmittedNest
 from .loop_nests import extent_of
 from .program_context import FunctionContext
 from .reductions import accumulator
@@ -21,7 +21,7 @@ PART = 500_000  # the work worth a thread, in additions: some tens of microsecon
 _OVERHEAD = 4  # reading and writing an element, beside what is computed
 
 
-class Walking:
+class LoopCalls:
     """The calls of one nest.
 
     Parameters
@@ -29,12 +29,14 @@ class Walking:
     program : FunctionContext
     body : Section
         Of the kernel.
-    nest : Written
+    nest : EmittedNest
     name : str
         Of its function.
     """
 
-    def __init__(self, program: FunctionContext, body: Section, nest: Written, name: str) -> None:
+    def __init__(
+        self, program: FunctionContext, body: Section, nest: EmittedNest, name: str
+    ) -> None:
         self.program, self.body, self.nest, self.name = program, body, nest, name
 
     def write(self) -> None:
@@ -104,14 +106,14 @@ class Walking:
             for place in places.values():
                 many.write(f"call void {free}(ptr {place})")
 
-    def _room(self, section: Section, item: Item, parts: str) -> str:
+    def _room(self, section: Section, item: Expr, parts: str) -> str:
         """Memory for what each part gives."""
         alloc = self.program.runtime("wengert_alloc", "ptr", ["i64"])
         size = self.program.number(size_of(item.shape) * item.dtype.itemsize)
         total = section.value(f"mul i64 {size}, {parts}")
         return section.value(f"call ptr {alloc}(i64 {total})")
 
-    def _combine(self, section: Section, item: Item, place: str, parts: str) -> None:
+    def _combine(self, section: Section, item: Expr, place: str, parts: str) -> None:
         """What all parts give together."""
         language, kind = self.program.language, kind_of(item.dtype)
         count = self.program.number(size_of(item.shape))
@@ -130,19 +132,19 @@ class Walking:
             write(outer, address, language.cast(result, item.dtype))
 
 
-def _is_place(item: Item) -> bool:
+def _is_place(item: Expr) -> bool:
     return item.rule.monoid.startswith("arg")  # type: ignore[attr-defined,no-any-return]
 
 
-def work_of(nest: Written) -> Length:
+def work_of(nest: EmittedNest) -> Length:
     """The work of one step of the outermost loop."""
     total: Length = 0
-    for sweep, space in zip(nest.walk.sweeps, nest.spaces, strict=True):
+    for group, space in zip(nest.fused.groups, nest.spaces, strict=True):
         axes = list(space.axes)
-        if not nest.walk.rows and axes:
+        if not nest.fused.rows and axes:
             del axes[space.vector if space.strips and space.vector is not None else 0]
-        inner: Length = sweep.weight + _OVERHEAD
-        for n in sweep.space[1 : nest.walk.rows]:
+        inner: Length = group.weight + _OVERHEAD
+        for n in group.space[1 : nest.fused.rows]:
             inner = inner * n
         for axis in axes:
             inner = inner * axis.length

@@ -14,11 +14,11 @@ import numpy as np
 from wengert._engine.backends.llvm.ir.ir_builder import Module, Section
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.kernels import Steps
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length
 
-from .host_callbacks import Islands
+from .host_callbacks import HostCallbacks
 
 
 class ProgramContext(Protocol):
@@ -28,7 +28,7 @@ class ProgramContext(Protocol):
     language: Language
     threads: int | None
     steps: Steps
-    callbacks: Islands
+    callbacks: HostCallbacks
     needs_runtime: bool
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
@@ -40,7 +40,7 @@ class ProgramContext(Protocol):
     def constant_slot(self, array: np.ndarray[Any, Any]) -> int:
         """The slot of the frame that holds the address of a constant array."""
 
-    def island_slot(self) -> int:
+    def callback_slot(self) -> int:
         """The slot of the frame that holds the entry of host callbacks."""
 
     def nest_name(self, text: str) -> str:
@@ -49,7 +49,7 @@ class ProgramContext(Protocol):
     def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Any:
         """The function of a loop body or branch, written at its first use."""
 
-    def nested(self, step: Item) -> Any:
+    def nested(self, step: Expr) -> Any:
         """A loop or conditional whose bodies are written."""
 
 
@@ -67,7 +67,7 @@ class FunctionContext(Protocol):
     def number(self, length: Length) -> str:
         """A length as an LLVM operand."""
 
-    def pointer(self, item: Item) -> str:
+    def pointer(self, item: Expr) -> str:
         """The address of a stored item."""
 
     def table(self, body: Section, nest: Any, instead: Mapping[Any, str]) -> str:

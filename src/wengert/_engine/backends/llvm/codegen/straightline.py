@@ -1,12 +1,12 @@
-"""Straight: small arrays in registers: walks one after the other, without loops.
+"""Small arrays in registers: the elements of fused loops are computed without loops.
 
 What a step of a loop does with three numbers is no matter of vectors: packing them into memory and
-reading them back takes longer than the arithmetic.  So walks over a few elements are written out,
+reading them back takes longer than the arithmetic.  So loops over a few elements are written out,
 element by element; what one gives and the next one reads stays in a register, also where it was
 chosen by a branch.
 
-    Straight       the function
-    is_straight    whether a walk may be part of one
+    StraightlineCode       the function
+    is_straight    whether a fused loop may be part of one
     Branches       those of a choice that may be
 """
 
@@ -32,8 +32,8 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.lowering.gathers import Gather
 from wengert._engine.backends.llvm.lowering.loop_ir import (
     Condition,
+    Expr,
     Held,
-    Item,
     Map,
     Number,
     Part,
@@ -44,7 +44,7 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
 )
 from wengert._engine.backends.llvm.lowering.one_hot import OneHot
 from wengert._engine.backends.llvm.lowering.registry import specs_of
-from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of, space_of
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.iteration_space import Space
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 
@@ -53,15 +53,15 @@ from .reductions import Slot, accumulator
 
 _ELEMENTS = 64  # of what is written out
 _TERMS = 512  # of what is combined
-_WORK = 3000  # of one walk
+_WORK = 3000  # of one fused loop
 _DEAR, _SEVERAL = 30, 8  # so much work on so many elements is better done in vectors
 _RULES = (Map, View, Select, Position, Number, Held, Reduce, Part, Gather, OneHot)
 
 
-def is_straight(walk: Walk) -> bool:
-    """Whether a walk is over few elements, and made of what can be written out."""
+def is_straight(fused: FusedLoops) -> bool:
+    """Whether a fused loop is over few elements, and made of what can be written out."""
     work = 0
-    for root in roots_of(walk):
+    for root in roots_of(fused):
         space = space_of(root)
         if any(type(n) is not int for n in (*space, *root.shape)):
             return False
@@ -82,16 +82,16 @@ class Branches:
     Attributes
     ----------
     plans : list of Plan
-    inner : dict from Item to Branches
+    inner : dict from Expr to Branches
         Of the choices in them.
     read : set of int
         The operands that are read at places not known before, so that they have to be in memory.
     are_straight : bool
     """
 
-    def __init__(self, step: Item) -> None:
+    def __init__(self, step: Expr) -> None:
         self.plans = [Plan(b) for b in step.node.params["branches"]]
-        self.inner: dict[Item, Branches] = {}
+        self.inner: dict[Expr, Branches] = {}
         self.read: set[int] = set()
         results = specs_of(step.node)
         small = all(s.dtype.kind != "c" and is_small(s.shape) for s in results)
@@ -101,7 +101,7 @@ class Branches:
         if any(x.dtype.kind == "c" for x in plan.reachable):
             return False
         for stage in plan.stages:
-            if isinstance(stage, Walk):
+            if isinstance(stage, FusedLoops):
                 found = read_anywhere(plan, stage)
                 if not is_straight(stage):
                     return False
@@ -117,7 +117,7 @@ class Branches:
             self.read.update(plan.inputs.index(x) for x in found)
         return True
 
-    def read_of(self, step: Item) -> set[Item]:
+    def read_of(self, step: Expr) -> set[Expr]:
         """What has to be in memory for a choice with these branches."""
         return {owner_of(step.operands[k + 1]) for k in self.read}
 
@@ -127,18 +127,18 @@ def is_small(shape: Sequence[Any]) -> bool:
     return all(type(n) is int for n in shape) and int(np.prod(shape)) <= _ELEMENTS
 
 
-def read_anywhere(plan: Plan, walk: Walk) -> set[Item]:
+def read_anywhere(plan: Plan, fused: FusedLoops) -> set[Expr]:
     """What is read at places not known before, but for constants."""
-    accesses = [a for root in roots_of(walk) for a in plan.accesses(root) if a.index is None]
+    accesses = [a for root in roots_of(fused) for a in plan.accesses(root) if a.index is None]
     return {a.item for a in accesses if getattr(a.item.rule, "array", None) is None}
 
 
-def is_choice(stage: Item) -> bool:
+def is_choice(stage: Expr) -> bool:
     """Whether a step is one of several bodies."""
     return stage.node.op.kind == "control" and "branches" in stage.node.params
 
 
-def _is_plain(root: Item) -> bool:
+def _is_plain(root: Expr) -> bool:
     seen = {root}
     pending = [root]
     while pending:
@@ -154,41 +154,41 @@ def _is_plain(root: Item) -> bool:
     return True
 
 
-class Straight(Elements):
+class StraightlineCode(Elements):
     """Walks one after the other, as a function of a table.
 
     Parameters
     ----------
     language : Language
-    stages : sequence of Walk, or of Item
+    stages : sequence of FusedLoops, or of Expr
         Walks, and choices.
-    choices : mapping from Item to Branches
-    parts : mapping from Item to list of Item
+    choices : mapping from Expr to Branches
+    parts : mapping from Expr to list of Expr
         The results of each choice.
-    stored : container of Item
+    stored : container of Expr
         What is to be in memory, at once.
-    last : collection of Item
+    last : collection of Expr
         What is to be in memory, when everything has been read.
     """
 
     def __init__(
         self,
         language: Language,
-        stages: Sequence[Walk | Item],
-        choices: Mapping[Item, Branches],
-        parts: Mapping[Item, Sequence[Item]],
+        stages: Sequence[FusedLoops | Expr],
+        choices: Mapping[Expr, Branches],
+        parts: Mapping[Expr, Sequence[Expr]],
         stored: Any,
-        last: Collection[Item],
+        last: Collection[Expr],
     ) -> None:
         function = Function(
             language.module, "nest", [("ptr", "table")], "void", "alwaysinline nounwind #1"
         )
-        sweeps = [s for w in stages if isinstance(w, Walk) for s in w.sweeps]
-        super().__init__(language, function, Walk(sweeps), stored)
+        groups = [s for w in stages if isinstance(w, FusedLoops) for s in w.groups]
+        super().__init__(language, function, FusedLoops(groups), stored)
         self.space = Space((), (), None, 1)
         self._last = last
-        self._waiting: list[tuple[Item, Any, Index]] = []
-        self._aliases: dict[Item, Item] = {}
+        self._waiting: list[tuple[Expr, Any, Index]] = []
+        self._aliases: dict[Expr, Expr] = {}
         # What is known from the beginning is computed first, at the head; what depends on a branch
         # behind it.
         self._code = function.body.inside() if choices else self._head
@@ -200,12 +200,12 @@ class Straight(Elements):
 
     def _run(
         self,
-        stages: Sequence[Walk | Item],
-        choices: Mapping[Item, Branches],
-        parts: Mapping[Item, Sequence[Item]],
+        stages: Sequence[FusedLoops | Expr],
+        choices: Mapping[Expr, Branches],
+        parts: Mapping[Expr, Sequence[Expr]],
     ) -> None:
         for stage in stages:
-            if not isinstance(stage, Walk):
+            if not isinstance(stage, FusedLoops):
                 self._choose(stage, choices[stage], parts[stage])
                 continue
             for root in roots_of(stage):
@@ -215,7 +215,7 @@ class Straight(Elements):
                     for index in _indices(root.shape):
                         self._keep(root, root.rule.value(self, root, index, None), index)
 
-    def _choose(self, step: Item, branches: Branches, parts: Sequence[Item]) -> None:
+    def _choose(self, step: Expr, branches: Branches, parts: Sequence[Expr]) -> None:
         """The results of the branch that is wanted."""
         which, *operands = step.operands
         number = self.read(which, (), None)
@@ -254,14 +254,14 @@ class Straight(Elements):
             if k < count - 2:
                 section.label(after)
 
-    def _inlined(self, plan: Plan, branches: Branches, operands: Sequence[Item]) -> list[list[Any]]:
+    def _inlined(self, plan: Plan, branches: Branches, operands: Sequence[Expr]) -> list[list[Any]]:
         """The elements of each result of a branch."""
         for item, x in zip(plan.inputs, operands, strict=True):
             self._aliases[item] = owner_of(x)
             if is_small(item.shape):
                 for index in _indices(item.shape):
                     self._memo[item, index, None] = self._here(self.read(x, index, None))
-        parts: dict[Item, list[Item]] = {s: [] for s in branches.inner}
+        parts: dict[Expr, list[Expr]] = {s: [] for s in branches.inner}
         for item in plan.reachable:
             if isinstance(item.rule, Part) and item.operands[0] in parts:
                 parts[item.operands[0]].append(item)
@@ -269,7 +269,7 @@ class Straight(Elements):
             given = {p.rule.position: p for p in made}  # type: ignore[attr-defined]
             specs = specs_of(step.node)
             parts[step] = [
-                given.get(k) or Item(Part(k), (step,), s.shape, s.dtype, step.node)
+                given.get(k) or Expr(Part(k), (step,), s.shape, s.dtype, step.node)
                 for k, s in enumerate(specs)
             ]
         self._run(plan.stages, branches.inner, parts)
@@ -289,7 +289,7 @@ class Straight(Elements):
             return lane
         return Lane(self.language, self._code, lane.name, lane.dtype, lane.width)
 
-    def _keep(self, root: Item, value: Any, index: Index) -> None:
+    def _keep(self, root: Expr, value: Any, index: Index) -> None:
         value = self.language.cast(value, root.dtype)
         self._memo[root, index, None] = value
         if root in self._last:
@@ -297,7 +297,7 @@ class Straight(Elements):
         elif root in self._stored:
             self._put(self._code, root, value, index)
 
-    def _combine(self, root: Item) -> None:
+    def _combine(self, root: Expr) -> None:
         (x,) = root.operands
         rule: Any = root.rule
         kept = [1 if k in rule.axes else n for k, n in enumerate(x.shape)]
@@ -318,7 +318,7 @@ class Straight(Elements):
             one.flush(self._code)
             self._keep(root, one.result(self._code, False), index)
 
-    def read(self, item: Item, index: Index, mask: Any) -> Any:
+    def read(self, item: Expr, index: Index, mask: Any) -> Any:
         """The element of an item at an index of numbers."""
         if isinstance(index, Flat):
             place = np.unravel_index(int(index.form.offset), item.shape)

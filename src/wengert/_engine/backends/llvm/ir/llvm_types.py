@@ -3,7 +3,7 @@
 A truth value is an i1 in a register and one byte in memory.  A complex number is two numbers in
 registers, one after the other in memory.  Whether a whole number is signed is not part of LLVM's
 type but of the instruction, so it is read off the dtype.  longdouble has no lanes: what computes
-with it is an island.
+with it is a host callback.
 """
 
 from __future__ import annotations

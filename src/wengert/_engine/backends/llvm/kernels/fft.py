@@ -11,7 +11,7 @@ the loop takes several at a time in vectors (so that the last bits may differ fr
 may take others together).
 
 The ufuncs are not public, so what is not as expected in a NumPy to come is left to Python, as an
-island: `serves` looks at each of them.
+host callback: `serves` looks at each of them.
 """
 
 from __future__ import annotations

@@ -428,7 +428,7 @@ def _kernel_of(name: str) -> Kernel | None:
 
 
 def is_served(node: Any) -> bool:
-    """Whether there is a kernel for a line of a graph; without one it is a host callback."""
+    """Whether there is a kernel for a node of a graph; without one it is a host callback."""
     found = _kernel_of(node.op.name)
     if found is None:
         return False

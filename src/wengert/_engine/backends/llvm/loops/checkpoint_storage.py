@@ -1,12 +1,12 @@
 """Snapshots: states of a loop, kept in rows of bytes for the way back.
 
-A loop forwards leaves some of its states (`Leaving`), and a replay (loops/checkpointed_reverse.py)
-begins there.  Which ones is decided as it runs, by the rules of
+A loop forwards leaves some of its states (`SnapshotWriter`), and a replay
+(loops/checkpointed_reverse.py) begins there.  Which ones is decided as it runs, by the rules of
 control_flow/checkpoint_schedule.py, which are written out here once more: a row of the snapshots is
 a state whose step has the number that these say.
 
     Snapshots    where the parts of a state lie
-    Leaving      of one loop forwards
+    SnapshotWriter      of one loop forwards
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from wengert._engine.backends.llvm.codegen.function import Routine, bytes_of
 from wengert._engine.backends.llvm.ir.ir_builder import Module, Section
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.control_flow.checkpoint_budget import offsets_of
 from wengert._engine.core.spec import Spec
 
@@ -162,11 +162,11 @@ class Snapshots:
     routine : Routine
     base : str
         The address of the first row.
-    parts : sequence of Item
+    parts : sequence of Expr
         What is carried.
     """
 
-    def __init__(self, routine: Routine, base: str, parts: Sequence[Item]) -> None:
+    def __init__(self, routine: Routine, base: str, parts: Sequence[Expr]) -> None:
         self.routine, self.base = routine, base
         offsets = offsets_of([Spec(x.shape, x.dtype) for x in parts])
         self.size = routine.number(offsets[-1])
@@ -193,14 +193,14 @@ def _copying(module: Module) -> str:
     return module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
 
 
-class Leaving:
+class SnapshotWriter:
     """The snapshots that a loop leaves, which begins here.
 
     Parameters
     ----------
     params : mapping
         Of the loop: its slots and the length of a block.
-    state : sequence of Item
+    state : sequence of Expr
         What the loop carries.
     routine : Routine
     section : Section
@@ -214,7 +214,7 @@ class Leaving:
     def __init__(
         self,
         params: Mapping[str, Any],
-        state: Sequence[Item],
+        state: Sequence[Expr],
         routine: Routine,
         section: Section,
         base: str,

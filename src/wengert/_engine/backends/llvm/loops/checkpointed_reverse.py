@@ -18,14 +18,14 @@ from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import Length
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels import Array
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.schedule.scheduling import owner_of
 from wengert._engine.backends.llvm.schedule.workspace import ends_with
 
 from .checkpoint_storage import Snapshots, with_rules
 from .control_flow import Carried, Loop, moved, row
-from .interrupts import Listening
-from .loop_body import Nested
+from .interrupts import InterruptChecks
+from .loop_body import LoopBody
 
 _IN_REGISTERS = 1024  # bytes of a state
 
@@ -36,11 +36,11 @@ class Replay:
     Parameters
     ----------
     context : ProgramContext
-    step : Item
+    step : Expr
         Of the plan.
     """
 
-    def __init__(self, context: ProgramContext, step: Item) -> None:
+    def __init__(self, context: ProgramContext, step: Expr) -> None:
         self.params = params = step.node.params
         body = params["step"]
         self.fixed = len(body.inputs) - params["carried"] - params["stacked"]
@@ -56,7 +56,7 @@ class Replay:
         place = params["counted"] + len(self.step.plan.inputs)
         self.snapshots = owner_of(step.operands[place])
         self.line = step
-        self._offsets: dict[Nested, Length] = {}
+        self._offsets: dict[LoopBody, Length] = {}
 
     def place(self, total: Length) -> Length:
         """Take memory for both bodies."""
@@ -73,12 +73,12 @@ class Replay:
         self.back.settle(routine, base)
         self._work = {b: routine.inside(base, offset) for b, offset in self._offsets.items()}
 
-    def work(self, body: Nested) -> str:
+    def work(self, body: LoopBody) -> str:
         """The memory of a body."""
         return self._work.get(body, "null")
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
     ) -> None:
         """Write it."""
         _Running(self, routine, section, operands, parts).write()
@@ -94,7 +94,7 @@ class _Running:
         routine: Routine,
         section: Section,
         operands: Sequence[Array],
-        parts: Sequence[Item],
+        parts: Sequence[Expr],
     ) -> None:
         self.of, self.routine, self.section, params = of, routine, section, of.params
         self.slots, self.block = params["slots"], params["block"]
@@ -172,7 +172,7 @@ class _Running:
     def write(self) -> None:
         """All of it."""
         routine, section = self.routine, self.section
-        self.listening = Listening(routine.module, section, self.of.step.is_straight)
+        self.listening = InterruptChecks(routine.module, section, self.of.step.is_straight)
         rule = "spread" if self.of.params["spread"] else "left"
         given = f"i64 {self.count}, i64 {self.slots}, i64 {self.block}"
         held = section.value(f"call i64 @{rule}({given}, ptr {self.begins}, ptr {self.ends})")

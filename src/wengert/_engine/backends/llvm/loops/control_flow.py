@@ -5,7 +5,7 @@ and writes.  What is carried goes from one place to another and back, without be
 step writes what it has read, it stays in one place; a few numbers stay in registers.
 
     Scan, While, Choice     how each is run
-    leaving_loop            a loop that leaves snapshots for the way back
+    checkpointed_forward            a loop that leaves snapshots for the way back
                             (loops/checkpoint_storage.py)
     Carried                 where what is carried lies, from step to step
 """
@@ -20,12 +20,12 @@ from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels import Array
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length
 
-from .checkpoint_storage import Leaving
-from .interrupts import Listening
+from .checkpoint_storage import SnapshotWriter
+from .interrupts import InterruptChecks
 
 _IN_REGISTERS = 1024  # bytes of what is carried
 _FIRST = 16384  # bytes of what grows, to begin with; one row at least
@@ -74,18 +74,18 @@ class Loop:
         """The memory of the body."""
         return self.memory.get("work", "null")
 
-    def outputs(self, parts: Sequence[Item]) -> Sequence[Item]:
+    def outputs(self, parts: Sequence[Expr]) -> Sequence[Expr]:
         """The results of the loop by itself: without the snapshots, which are the last."""
         return parts[:-1] if "loop" in self.params else parts
 
     def leaving(
-        self, routine: Routine, section: Section, parts: Sequence[Item], count: str | None
-    ) -> Leaving | None:
+        self, routine: Routine, section: Section, parts: Sequence[Expr], count: str | None
+    ) -> SnapshotWriter | None:
         """What writes the snapshots, if it leaves any."""
         if "loop" not in self.params:
             return None
         base = routine.result(parts[-1]).pointer
-        return Leaving(self.params, self.state, routine, section, base, count)
+        return SnapshotWriter(self.params, self.state, routine, section, base, count)
 
 
 class Carried:
@@ -169,11 +169,11 @@ class Carried:
 class Scan(Loop):
     """A loop whose length is known before it begins."""
 
-    def __init__(self, context: ProgramContext, step: Item) -> None:
+    def __init__(self, context: ProgramContext, step: Expr) -> None:
         super().__init__(context, step.node.params)
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
     ) -> None:
         """Write the loop."""
         params, operands = self.params, list(operands)
@@ -200,7 +200,7 @@ class Scan(Loop):
             for p, part in zip(results[self.carried :], parts[self.carried :], strict=True)
         ]
         last = section.value(f"sub i64 {count}, 1")
-        listening = Listening(routine.module, section, self.body.is_straight)
+        listening = InterruptChecks(routine.module, section, self.body.is_straight)
         with section.loop("0", count) as (inner, i):
             k = inner.value(f"sub i64 {last}, {i}") if params["reverse"] else i
             x_here = [moved(inner, p, k, n) for p, n in rows]
@@ -220,7 +220,7 @@ class Scan(Loop):
             routine.long = routine.long + (1 << 30)
 
     def _make_room(
-        self, routine: Routine, section: Section, parts: Sequence[Item], count: str
+        self, routine: Routine, section: Section, parts: Sequence[Expr], count: str
     ) -> None:
         """Memory for what is stacked, now that it is known how much."""
         ys = parts[self.carried :]
@@ -234,7 +234,7 @@ class Scan(Loop):
 class While(Loop):
     """A loop that ends when its condition does not hold."""
 
-    def __init__(self, context: ProgramContext, step: Item) -> None:
+    def __init__(self, context: ProgramContext, step: Expr) -> None:
         super().__init__(context, step.node.params)
         self.condition = context.body(self.params["condition"])
 
@@ -248,7 +248,7 @@ class While(Loop):
         return total
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
     ) -> None:
         """Write the loop."""
         leaving = self.leaving(routine, section, parts, None)
@@ -262,7 +262,7 @@ class While(Loop):
         section.write(f"store i64 0, ptr {steps}")
         flag = routine.function.slot("i8")
         stacks = _Stacks(routine, section, parts[self.carried + 1 :])
-        listening = Listening(routine.module, section, self.body.is_straight)
+        listening = InterruptChecks(routine.module, section, self.body.is_straight)
         n = routine.function.number()
         section.write(f"br label %while{n}")
         section.label(f"while{n}")
@@ -301,7 +301,7 @@ class While(Loop):
 class _Stacks:
     """Memory that grows with the steps of a loop."""
 
-    def __init__(self, routine: Routine, section: Section, parts: Sequence[Item]) -> None:
+    def __init__(self, routine: Routine, section: Section, parts: Sequence[Expr]) -> None:
         self.routine, self.parts = routine, parts
         self.sizes = [row(routine, p.shape, p.dtype) for p in parts]
         self.slots = [routine.late_slot() for _ in parts]
@@ -349,7 +349,7 @@ class _Stacks:
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
 
 
-def leaving_loop(context: ProgramContext, step: Item) -> Loop:
+def checkpointed_forward(context: ProgramContext, step: Expr) -> Loop:
     """A loop that leaves snapshots."""
     return (Scan if step.node.params["loop"] == "scan" else While)(context, step)
 
@@ -357,7 +357,7 @@ def leaving_loop(context: ProgramContext, step: Item) -> Loop:
 class Choice:
     """One of several bodies."""
 
-    def __init__(self, context: ProgramContext, step: Item) -> None:
+    def __init__(self, context: ProgramContext, step: Expr) -> None:
         self.branches = [context.body(b) for b in step.node.params["branches"]]
         self.is_truth = step.operands[0].dtype.kind == "b"
         self.which = step.operands[0].dtype
@@ -383,7 +383,7 @@ class Choice:
             offset = offset + body.needs + LINE
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Item]
+        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
     ) -> None:
         """Write the choice."""
         which, *given = operands
@@ -418,7 +418,7 @@ class Choice:
         return value
 
 
-def _known_bytes(item: Item) -> int:
+def _known_bytes(item: Expr) -> int:
     size = bytes_of(item)
     return size if type(size) is int else ON_STACK
 

@@ -1,11 +1,11 @@
-"""Listening: a long loop asks Python now and then whether somebody wants to interrupt it.
+"""InterruptChecks: a long loop asks Python now and then whether somebody wants to interrupt it.
 
 Ctrl-C sets a flag, at which Python looks between its own instructions, and native code never.
 So a loop calls CPython's `PyErr_CheckSignals`; an exception that this sets ends the run.  That
 takes the interpreter's lock, for which a loop that runs without it may have to wait: so it is
 asked ten times a second, by the clock, and the clock is looked at after some steps.
 
-    Listening    of one loop
+    InterruptChecks    of one loop
     LISTENED     what it needs from outside; address_of says where each of it begins
 """
 
@@ -28,7 +28,7 @@ LISTENED = frozenset({_CLOCK, _LOCK, _SIGNALS, _UNLOCK})
 _MONOTONIC = 1  # of clock_gettime, on Linux; on others it is another clock, which will do as well
 
 
-class Listening:
+class InterruptChecks:
     """Of one loop, which begins here.
 
     Parameters

@@ -1,6 +1,6 @@
-"""Nested: the body of a loop as a function, which the loop calls in each step.
+"""LoopBody: the body of a loop as a function, which the loop calls in each step.
 
-    Nested       `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
+    LoopBody       `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
     in_place     whether a result may be written where an input lies
 
 A body that does nothing but arithmetic on a few numbers is written out without a loop or a table
@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.codegen.function import ON_STACK, Routine
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.codegen.straightline import (
     Branches,
-    Straight,
+    StraightlineCode,
     is_choice,
     is_straight,
     read_anywhere,
@@ -26,9 +26,9 @@ from wengert._engine.backends.llvm.codegen.straightline import (
 from wengert._engine.backends.llvm.ir.affine import counters
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
 from wengert._engine.backends.llvm.lowering.gathers import Gather
-from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Part, Reduce
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Part, Reduce
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
-from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length, is_open, names_in
@@ -36,7 +36,7 @@ from wengert._engine.core.symbolic.dim import Length, is_open, names_in
 _INLINED = 600  # lines of a body that is written into its loop
 
 
-class Nested(Routine):
+class LoopBody(Routine):
     """A body as a function.
 
     Parameters
@@ -75,7 +75,7 @@ class Nested(Routine):
         lengths = [n for item in self.plan.reachable for n in item.shape]
         lengths += [n for item in self.plan.inputs for n in item.shape]
         self.sizes = sorted(names_in(lengths) - _learned(self.plan))
-        self._choices: dict[Item, Branches] = {}
+        self._choices: dict[Expr, Branches] = {}
         self._groups = self._grouped()
         outputs = set(self.plan.outputs)
         self._last = outputs - self._read_from_memory()
@@ -100,7 +100,7 @@ class Nested(Routine):
         """The address of the program's frame."""
         return "%frame"
 
-    def incoming(self) -> Mapping[Item, str]:
+    def incoming(self) -> Mapping[Expr, str]:
         """The addresses of inputs and results."""
         found = {item: f"%in{k}" for k, item in enumerate(self.plan.inputs)}
         found.update({item: f"%out{k}" for k, item in enumerate(self.plan.outputs)})
@@ -147,8 +147,8 @@ class Nested(Routine):
                 groups.append(stage)
         return groups
 
-    def _is_straight(self, stage: Walk | Item) -> bool:
-        if isinstance(stage, Walk):
+    def _is_straight(self, stage: FusedLoops | Expr) -> bool:
+        if isinstance(stage, FusedLoops):
             return is_straight(stage)
         if is_choice(stage):
             branches = Branches(stage)
@@ -157,25 +157,25 @@ class Nested(Routine):
                 self._choices[stage] = branches
         return stage in self._choices
 
-    def _goes_on(self, group: list[Any], stage: Walk | Item) -> bool:
+    def _goes_on(self, group: list[Any], stage: FusedLoops | Expr) -> bool:
         """Whether a stage may join a stretch: what is read of memory is not behind a branch."""
         both = [*group, stage]
         if not any(x in self._choices for x in both):
             return True
-        walks = [x for x in both if isinstance(x, Walk)]
-        found = [x for walk in walks for x in read_anywhere(self.plan, walk)]
+        fused = [x for x in both if isinstance(x, FusedLoops)]
+        found = [x for fused in fused for x in read_anywhere(self.plan, fused)]
         return all(isinstance(x.rule, Held) for x in found)
 
-    def is_written_out(self, stage: Item) -> bool:
+    def is_written_out(self, stage: Expr) -> bool:
         """Whether a choice is part of a stretch without loops."""
         return stage in self._choices
 
-    def _read_from_memory(self) -> set[Item]:
+    def _read_from_memory(self) -> set[Expr]:
         """What is read at places that are not known before."""
-        found: set[Item] = set()
+        found: set[Expr] = set()
         for stage in self.plan.stages:
             for root in roots_of(stage):
-                if isinstance(stage, Walk):
+                if isinstance(stage, FusedLoops):
                     found.update(a.item for a in self.plan.accesses(root) if a.index is None)
         return found
 
@@ -187,7 +187,7 @@ class Nested(Routine):
             else:
                 self.run_stage(body, group)
 
-    def _needed_outside(self, number: int) -> set[Item]:
+    def _needed_outside(self, number: int) -> set[Expr]:
         """What other groups read from memory, and results."""
         found = set(self.plan.outputs) | self._read_from_memory()
         for k, group in enumerate(self._groups):
@@ -197,9 +197,11 @@ class Nested(Routine):
                 found.update(_read_by(self.plan, stage))
         return found
 
-    def _run_straight(self, body: Section, stages: list[Any], needed: set[Item]) -> None:
+    def _run_straight(self, body: Section, stages: list[Any], needed: set[Expr]) -> None:
         stored = needed & self._stored
-        made = Straight(self.language, stages, self._choices, self._parts, stored, self._last)
+        made = StraightlineCode(
+            self.language, stages, self._choices, self._parts, stored, self._last
+        )
         self.language.home = self._head
         name = self.context.nest_name(made.function.text())
         self.context.needs_runtime |= made.needs_runtime
@@ -212,18 +214,18 @@ def _learned(plan: Plan) -> frozenset[str]:
     """The lengths that are known only when loops of the plan have ended, or begun."""
     lengths = []
     for stage in plan.stages:
-        if isinstance(stage, Item) and stage.node.op.kind == "control":
+        if isinstance(stage, Expr) and stage.node.op.kind == "control":
             lengths.append(stage.node.params.get("length"))
     return names_in([n for n in lengths if is_open(n)])
 
 
-def _read_by(plan: Plan, stage: Walk | Item) -> set[Item]:
-    if isinstance(stage, Walk):
+def _read_by(plan: Plan, stage: FusedLoops | Expr) -> set[Expr]:
+    if isinstance(stage, FusedLoops):
         return {a.item for root in roots_of(stage) for a in plan.accesses(root)}
     return {owner for x in stage.operands for owner in _owners(x)}
 
 
-def in_place(plan: Plan, given: Item, result: Item) -> list[Item] | None:
+def in_place(plan: Plan, given: Expr, result: Expr) -> list[Expr] | None:
     """What may be written where an input lies, so that a result comes to lie there; None if not.
 
     A result may be the last of several writes into an array.  All that is read of what is written
@@ -231,13 +233,13 @@ def in_place(plan: Plan, given: Item, result: Item) -> list[Item] | None:
 
     Returns
     -------
-    list of Item, or None
+    list of Expr, or None
         What is made between the input and the result.
     """
     found = [result]
     while True:
         stage = plan.stages[plan.position_of(found[-1])]
-        source = None if isinstance(stage, Walk) else _written_over(stage)
+        source = None if isinstance(stage, FusedLoops) else _written_over(stage)
         if (
             source is None
             or source is given
@@ -253,7 +255,7 @@ def in_place(plan: Plan, given: Item, result: Item) -> list[Item] | None:
     return found[1:] if _is_read_before(plan, given, found[-1]) else None
 
 
-def _is_read_before(plan: Plan, source: Item, result: Item) -> bool:
+def _is_read_before(plan: Plan, source: Expr, result: Expr) -> bool:
     """Whether all that is read of one item is read before it is written over."""
     last = plan.position_of(result)
     for k, stage in enumerate(plan.stages):
@@ -266,7 +268,7 @@ def _is_read_before(plan: Plan, source: Item, result: Item) -> bool:
     return True
 
 
-def _written_over(stage: Item) -> Item | None:
+def _written_over(stage: Expr) -> Expr | None:
     """The operand that a step may write over."""
     rule: Any = stage.rule
     if stage.node.op.name == "setitem":
@@ -274,8 +276,8 @@ def _written_over(stage: Item) -> Item | None:
     return stage.operands[-1] if rule.options else None
 
 
-def _reads_as_it_writes(plan: Plan, stage: Walk | Item, given: Item, result: Item) -> bool:
-    if isinstance(stage, Walk):
+def _reads_as_it_writes(plan: Plan, stage: FusedLoops | Expr, given: Expr, result: Expr) -> bool:
+    if isinstance(stage, FusedLoops):
         if stage.rows or isinstance(result.rule, Reduce | Held):
             return False
         here = counters(result.shape)
@@ -293,7 +295,7 @@ def _reads_as_it_writes(plan: Plan, stage: Walk | Item, given: Item, result: Ite
     return place == 0 or bool(rule.options)
 
 
-def _owners(x: Item) -> set[Item]:
+def _owners(x: Expr) -> set[Expr]:
     """Whose memory an operand of a step may be."""
     view = strided_view(x)
     return {owner_of(x)} if view is None else {owner_of(x), view[0]}

@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.affine import Affine
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
 from wengert._engine.core.node import Node
 
-from .loop_ir import Held, Item, Map, View
+from .loop_ir import Expr, Held, Map, View
 from .registry import Lowering, lowers
 from .shared_factorization import joined
 
@@ -54,30 +54,30 @@ def _of_three(s: Any, *xs: Any) -> Any:
 
 
 @lowers("det")
-def _det(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+def _det(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     if node.inputs[0].spec.dtype == F32 and node.inputs[0].spec.shape[-2:] == (3, 3):
         (x,) = operands
         elements = [_element(x, i, j, node) for i in range(3) for j in range(3)]
-        return Item(Map("det", _of_three, 14), elements, node.spec.shape, F32, node)
+        return Expr(Map("det", _of_three, 14), elements, node.spec.shape, F32, node)
     if not _has_two_rows(node):
         return joined(lowering, node, operands)
     (x,) = operands
     shape, dtype = node.spec.shape, node.spec.dtype
     elements = [_element(x, i, j, node) for i in (0, 1) for j in (0, 1)]
-    return Item(Map("det", _determinant, 12), elements, shape, dtype, node)
+    return Expr(Map("det", _determinant, 12), elements, shape, dtype, node)
 
 
-def _element(x: Item, i: int, j: int, node: Node) -> Item:
+def _element(x: Expr, i: int, j: int, node: Node) -> Expr:
     place = (Affine(i, ()), Affine(j, ()))
     view = View("element", lambda index: (*index, *place))
-    return Item(view, (x,), x.shape[:-2], x.dtype, node)
+    return Expr(view, (x,), x.shape[:-2], x.dtype, node)
 
 
 _SIGNS = np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
 @lowers("det_derivative")
-def _cofactors(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+def _cofactors(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     if not _has_two_rows(node) or len(operands) != 1:
         return joined(lowering, node, operands)
     (x,) = operands
@@ -86,7 +86,7 @@ def _cofactors(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
         *lead, i, j = index
         return (*lead, i.times(-1).plus(1), j.times(-1).plus(1))
 
-    turned = Item(View("across", across), (x,), x.shape, x.dtype, node)
-    held = Item(Held("constant", _SIGNS.astype(x.dtype)), (), (2, 2), x.dtype, node)
-    signs = Item(View("signs", lambda index: index[-2:]), (held,), x.shape, x.dtype, node)
-    return Item(Map("cofactors", lambda s, v, w: v * w), (turned, signs), x.shape, x.dtype, node)
+    turned = Expr(View("across", across), (x,), x.shape, x.dtype, node)
+    held = Expr(Held("constant", _SIGNS.astype(x.dtype)), (), (2, 2), x.dtype, node)
+    signs = Expr(View("signs", lambda index: index[-2:]), (held,), x.shape, x.dtype, node)
+    return Expr(Map("cofactors", lambda s, v, w: v * w), (turned, signs), x.shape, x.dtype, node)

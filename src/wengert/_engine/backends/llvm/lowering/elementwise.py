@@ -21,7 +21,7 @@ from wengert._engine.backends.llvm.vector_math.integer_ops import has_rule
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import CONSTANT, Node
 
-from .loop_ir import Item, Map
+from .loop_ir import Expr, Map
 from .registry import lowers, lowers_kind
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _class_of(node: Node) -> Any:
 
 
 @lowers_kind("elementwise")
-def elementwise(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
+def elementwise(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
     """The body, or what the language knows by the ufunc's name."""
     spec = node.spec
     if node.params:
@@ -56,10 +56,10 @@ def elementwise(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
             rule = lowering.rules[key] = _rule(node, operands)
     if rule is NotImplemented:
         return rule
-    return Item(rule, operands, spec.shape, spec.dtype, node)
+    return Expr(rule, operands, spec.shape, spec.dtype, node)
 
 
-def _rule(node: Node, operands: Sequence[Item]) -> Any:
+def _rule(node: Node, operands: Sequence[Expr]) -> Any:
     op: Any = node.op
     body = getattr(op, "body", None)
     ufunc = getattr(op, "ufunc", None)
@@ -159,7 +159,7 @@ def _is_leaf(op: Any) -> bool:
     return has_leaf(op.name) and str(op.body.__module__).startswith("wengert.")
 
 
-def _is_complex(operands: Sequence[Item]) -> bool:
+def _is_complex(operands: Sequence[Expr]) -> bool:
     return any(x.dtype.kind == "c" for x in operands)
 
 
@@ -201,27 +201,27 @@ def _composed(body: Any, dtypes: Sequence[Any], language: Any, *lanes: Any) -> A
 
 
 @lowers("cast", "discretise")
-def _cast(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _cast(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     dtype = np.dtype(node.params["dtype"])
     combine = lambda language, x: language.cast(x, dtype)  # noqa: E731
-    return Item(Map("cast", combine), operands, node.spec.shape, dtype, node)
+    return Expr(Map("cast", combine), operands, node.spec.shape, dtype, node)
 
 
 @lowers("real")
-def _real(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _real(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     combine = lambda language, z: getattr(z, "real", z)  # noqa: E731
-    return Item(Map("real", combine), operands, node.spec.shape, node.spec.dtype, node)
+    return Expr(Map("real", combine), operands, node.spec.shape, node.spec.dtype, node)
 
 
 @lowers("imag")
-def _imag(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _imag(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     if operands[0].dtype.kind != "c":
         return NotImplemented
-    return Item(Map("imag", lambda s, z: z.imag), operands, node.spec.shape, node.spec.dtype, node)
+    return Expr(Map("imag", lambda s, z: z.imag), operands, node.spec.shape, node.spec.dtype, node)
 
 
 @lowers("isclose")
-def _isclose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _isclose(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     if _is_complex(operands) or all(x.dtype.kind == "b" for x in operands):
         return NotImplemented
     rtol, atol = node.params.get("rtol", 1e-5), node.params.get("atol", 1e-8)
@@ -234,9 +234,9 @@ def _isclose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
             found = s.logical_or(found, s.logical_and(s.isnan(x), s.isnan(y)))
         return found
 
-    return Item(Map("isclose", combine, 4), operands, node.spec.shape, node.spec.dtype, node)
+    return Expr(Map("isclose", combine, 4), operands, node.spec.shape, node.spec.dtype, node)
 
 
 @lowers("stop_gradient", "copy", "positive", "assume", "after")
-def _same(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _same(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     return operands[0] if operands[0].dtype == node.spec.dtype else NotImplemented

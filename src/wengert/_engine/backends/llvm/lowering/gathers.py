@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.affine import Affine, Flat, Index, Length, is_one, strides_of
 
-from .loop_ir import Held, Item, Number, Position, Read, Rule, View
+from .loop_ir import Expr, Held, Number, Position, Read, Rule, View
 from .strided_views import strided_view
 
 _MOST = 1 << 16  # elements of a constant index array that are looked at
@@ -33,7 +33,7 @@ class Along(NamedTuple):
     length : of the axis.
     """
 
-    array: Item
+    array: Expr
     where: Index
     length: Length
 
@@ -56,7 +56,7 @@ class Gather(Rule):
     def __init__(self, name: str, places: Callable[[Any], Sequence[Place]]) -> None:
         self.name, self.places = name, places
 
-    def reads(self, item: Item, index: Index) -> list[Read]:
+    def reads(self, item: Expr, index: Index) -> list[Read]:
         """The array, somewhere; the index arrays."""
         base, form, alongs = self._where(item, index)
         return [
@@ -64,7 +64,7 @@ class Gather(Rule):
             *[Read(place.array, place.where) for place, _ in alongs],
         ]
 
-    def _where(self, item: Item, index: Index) -> tuple[Item, Affine, list[tuple[Along, Length]]]:
+    def _where(self, item: Expr, index: Index) -> tuple[Expr, Affine, list[tuple[Along, Length]]]:
         """What is in memory, what is known of the distance, and what is not, with its stride."""
         x = item.operands[0]
         base, start, strides = strided_view(x) or (x, 0, strides_of(x.shape))
@@ -77,7 +77,7 @@ class Gather(Rule):
                 form = form.plus(place.times(stride))
         return base, form, alongs
 
-    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
         """The element, once its place has been found to be inside."""
         base, form, alongs = self._where(item, index)
         moved: Any = None

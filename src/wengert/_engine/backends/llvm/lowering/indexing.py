@@ -17,7 +17,7 @@ from wengert._engine.core.node import Node
 
 from .elementwise import elementwise
 from .gathers import Along, Gather, Place, known
-from .loop_ir import Condition, Item, Select, View, aligned, number
+from .loop_ir import Condition, Expr, Select, View, aligned, number
 from .one_hot import gathered, one_hot
 from .registry import WAITING, lowers, settled, step
 from .scatter_chains import Writes, position_of, read_back
@@ -49,7 +49,7 @@ def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
     shape = node.spec.shape
     if not arrays:
         place = lambda index: tuple(_sliced(p, index) for p in found.parts)  # noqa: E731
-        return Item(View("getitem", place), (x,), shape, x.dtype, node)
+        return Expr(View("getitem", place), (x,), shape, x.dtype, node)
     inside = shape[found.place : found.place + found.depth]
     if _is_empty(shape) and not _is_empty(inside):
         return NotImplemented  # NumPy looks at the positions even so
@@ -74,7 +74,7 @@ def _sliced(part: Part, index: Any) -> Affine:
 
 
 @lowers("gather_along")
-def _gather_along(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _gather_along(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     x, array = operands
     shape = node.spec.shape
     if array.dtype.kind not in "iu" or len(x.shape) != len(array.shape) or _is_empty(shape):
@@ -87,7 +87,7 @@ def _gather_along(_: Any, node: Node, operands: Sequence[Item]) -> Any:
         found[axis] = known(Along(array, aligned(index, array.shape, shape), x.shape[axis]))
         return found
 
-    return Item(Gather("gather_along", places), operands, shape, x.dtype, node)
+    return Expr(Gather("gather_along", places), operands, shape, x.dtype, node)
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def _gather_along(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 WAITING.update(("getitem", "setitem", "add"))
 
 
-def _read_back(node: Node, x: Writes, *arrays: Any) -> Item | None:
+def _read_back(node: Node, x: Writes, *arrays: Any) -> Expr | None:
     """The element at a position of an array that has not been made."""
     found = chosen(node.params["index"], node.inputs[0].spec.shape) if not arrays else None
     position = None if found is None else position_of(found)
@@ -104,7 +104,7 @@ def _read_back(node: Node, x: Writes, *arrays: Any) -> Item | None:
 
 
 @lowers("scatter")
-def _scatter(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _scatter(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     t = operands[0]
     shape = node.spec.shape
     arrays = [settled(x) for x in operands[1:]]
@@ -116,7 +116,7 @@ def _scatter(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     if arrays:
         return one_hot(settled(t), arrays, found, shape, node)
 
-    def alone(_: Item | None, t: Item) -> Item:
+    def alone(_: Expr | None, t: Expr) -> Expr:
         return _written(node, number(0, node.spec.dtype), t, found, (t,))
 
     if _is_known(shape):
@@ -132,7 +132,7 @@ def _setitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
     if found is None:
         return step(node, [settled(x), v, *map(settled, arrays)])
 
-    def alone(x: Item | None, v: Item) -> Item:
+    def alone(x: Expr | None, v: Expr) -> Expr:
         assert x is not None
         return _written(node, x, v, found, (x, v))
 
@@ -151,8 +151,8 @@ def _add(lowering: Any, node: Node, operands: Sequence[Any]) -> Any:
     return elementwise(lowering, node, [settled(x) for x in operands])
 
 
-def _added(node: Node, t: Writes, x: Item | None, _: Item) -> Item:
-    item: Item = elementwise(None, node, [x, settled(t)])
+def _added(node: Node, t: Writes, x: Expr | None, _: Expr) -> Expr:
+    item: Expr = elementwise(None, node, [x, settled(t)])
     return item
 
 
@@ -165,20 +165,20 @@ def _is_known(shape: Sequence[Length]) -> bool:
     return all(type(n) is int for n in shape)
 
 
-def _written(node: Node, x: Item, v: Item, found: Chosen, operands: Sequence[Item]) -> Item:
+def _written(node: Node, x: Expr, v: Expr, found: Chosen, operands: Sequence[Expr]) -> Expr:
     """x with v where the index points to; a step of the operands where that is no choice."""
     if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
-        item: Item = step(node, operands)
+        item: Expr = step(node, operands)
         return item
     while len(v.shape) > len(found.shape):  # NumPy drops leading axes of one
-        v = Item(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)
+        v = Expr(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)
 
     def choices(index: Any) -> Any:
         place, conditions = _inverse(found, index)
         inside = aligned(place, v.shape, found.shape)
         return [(inside, conditions), (aligned(index, x.shape, node.spec.shape), ())]
 
-    return Item(Select(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
+    return Expr(Select(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
 
 
 def _inverse(found: Chosen, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:

@@ -19,35 +19,35 @@ from wengert._engine.backends.llvm.ir.llvm_types import is_supported
 from wengert._engine.core.node import Node, is_variable
 from wengert._engine.core.symbolic.dim import Dim
 
-from .loop_ir import Condition, Held, Item, Number, Position, View, aligned
+from .loop_ir import Condition, Expr, Held, Number, Position, View, aligned
 from .registry import Lowering, lowers
 
 
 @lowers("leaf input", "leaf constant")
-def _leaf(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+def _leaf(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     if node.is_traced or is_variable(node):
         return _input(lowering, node)
     value = np.asarray(node.value)
     if value.ndim == 0 and is_supported(value.dtype):
-        return Item(Number(value[()]), (), (), value.dtype, node)
+        return Expr(Number(value[()]), (), (), value.dtype, node)
     return _array(value, node)
 
 
-def _input(lowering: Lowering, node: Node) -> Item:
+def _input(lowering: Lowering, node: Node) -> Expr:
     shape, dtype = node.spec.shape, node.spec.dtype
     layout = lowering.layouts.get(node, "C")
     if layout == "F":
-        held = Item(Held("input"), (), shape[::-1], dtype, node)
-        item = Item(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
+        held = Expr(Held("input"), (), shape[::-1], dtype, node)
+        item = Expr(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
     elif layout == "S":
         number = list(lowering.layouts).index(node)  # as in Program, whatever is lowered first
         names = stride_names(number, len(shape))
-        held = Item(
+        held = Expr(
             Held("input", strides=tuple(Dim({((n, 1),): 1}) for n in names)), (), shape, dtype, node
         )
-        item = Item(View("strided", lambda index: index), (held,), shape, dtype, node)
+        item = Expr(View("strided", lambda index: index), (held,), shape, dtype, node)
     else:
-        item = held = Item(Held("input"), (), shape, dtype, node)
+        item = held = Expr(Held("input"), (), shape, dtype, node)
     lowering.held[node] = held
     return item
 
@@ -57,17 +57,17 @@ def stride_names(number: int, ndim: int) -> list[str]:
     return [f"{STRIDE}{number}.{k}" for k in range(ndim)]
 
 
-def _array(value: np.ndarray[Any, Any], node: Node) -> Item:
+def _array(value: np.ndarray[Any, Any], node: Node) -> Expr:
     """A constant array; of what is repeated along an axis one copy is kept."""
     repeated = [k for k, n in enumerate(value.shape) if n > 1 and _is_repeated(value, k)]
     few = value[tuple(slice(0, 1) if k in repeated else slice(None) for k in range(value.ndim))]
     if few.size == 1 and is_supported(value.dtype):
-        return Item(Number(few.reshape(())[()]), (), value.shape, value.dtype, node)
-    held = Item(Held("constant", few), (), few.shape, value.dtype, node)
+        return Expr(Number(few.reshape(())[()]), (), value.shape, value.dtype, node)
+    held = Expr(Held("constant", few), (), few.shape, value.dtype, node)
     if not repeated:
         return held
     place = lambda index: aligned(index, few.shape, value.shape)  # noqa: E731
-    return Item(View("repeated", place), (held,), value.shape, value.dtype, node)
+    return Expr(View("repeated", place), (held,), value.shape, value.dtype, node)
 
 
 def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
@@ -84,35 +84,35 @@ def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
 
 
 @lowers("leaf size")
-def _size(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _size(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     length = node.params["size"]
-    return Item(
+    return Expr(
         Position(str(length), lambda index: Affine(length, ())), (), (), node.spec.dtype, node
     )
 
 
 @lowers("full")
-def _full(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _full(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     spec = node.spec
     value = np.asarray(node.params["value"]).astype(spec.dtype)[()]
-    return Item(Number(value), (), spec.shape, spec.dtype, node)
+    return Expr(Number(value), (), spec.shape, spec.dtype, node)
 
 
 @lowers("arange")
-def _arange(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _arange(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     start, step = node.params["start"], node.params["step"]
     if node.spec.dtype.kind not in "iu" or not isinstance(step, int):
         return NotImplemented
     rule = Position("arange", lambda index: index[0].times(step).plus(start))
-    return Item(rule, (), node.spec.shape, node.spec.dtype, node)
+    return Expr(rule, (), node.spec.shape, node.spec.dtype, node)
 
 
 @lowers("eye")
-def _eye(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _eye(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     offset = node.params.get("offset", 0)
 
     def diagonal(index: Any) -> Condition:
         distance = index[1].plus(index[0].times(-1)).plus(-offset)
         return Condition(distance, 0, 1)
 
-    return Item(Position("eye", diagonal), (), node.spec.shape, node.spec.dtype, node)
+    return Expr(Position("eye", diagonal), (), node.spec.shape, node.spec.dtype, node)

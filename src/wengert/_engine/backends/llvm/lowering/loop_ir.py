@@ -54,19 +54,19 @@ class Read(NamedTuple):
     be told of the distance from its first element is `form`.
     """
 
-    operand: Item
+    operand: Expr
     index: Index | None  # type: ignore[assignment]  # it hides a method of tuples
     conditions: tuple[Condition, ...] = ()
     form: Affine | None = None
 
 
-class Item:
+class Expr:
     """An array that is not there yet.
 
     Attributes
     ----------
     rule : Rule
-    operands : tuple of Item
+    operands : tuple of Expr
     shape : tuple of Length
     dtype : numpy.dtype
     node : Node or None
@@ -95,7 +95,7 @@ class Item:
     def __init__(
         self,
         rule: Rule,
-        operands: Sequence[Item],
+        operands: Sequence[Expr],
         shape: Sequence[Length],
         dtype: Dtype,
         node: Any = None,
@@ -132,15 +132,15 @@ class Rule:
     is_stored = False
     asks_index = False
 
-    def reads(self, item: Item, index: Index) -> list[Read]:
+    def reads(self, item: Expr, index: Index) -> list[Read]:
         """What the element at an index is computed from."""
         return []
 
-    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
         """The element, as a lane; `at` writes it (codegen/loop_nests.py)."""
         raise NotImplementedError(type(self).__name__)
 
-    def takes_flat(self, item: Item) -> bool:
+    def takes_flat(self, item: Expr) -> bool:
         """Whether its elements can be told by their position in C order."""
         return False
 
@@ -162,17 +162,17 @@ class Map(Rule):
     def __init__(self, name: str, combine: Callable[..., Any], weight: int = 1) -> None:
         self.name, self.combine, self.weight = name, combine, weight
 
-    def reads(self, item: Item, index: Index) -> list[Read]:
+    def reads(self, item: Expr, index: Index) -> list[Read]:
         """The operands' elements at the same place."""
         return [Read(x, aligned(index, x.shape, item.shape)) for x in item.operands]
 
-    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
         """The combination of what is read."""
         lanes = [at.read(r.operand, r.index, mask) for r in self.reads(item, index)]
         at.language.reader = at, mask
         return at.language.cast(self.combine(at.language, *lanes), item.dtype)
 
-    def takes_flat(self, item: Item) -> bool:
+    def takes_flat(self, item: Expr) -> bool:
         """Where nothing is broadcast, but single numbers."""
         return all(
             all(map(is_one, x.shape)) or (x.shape == item.shape and x.is_flat)
@@ -199,22 +199,22 @@ class View(Rule):
         self.name, self.place, self.keeps_order = name, place, keeps_order
         self.joins = False  # whether it reads the operand by its position in C order
 
-    def reads(self, item: Item, index: Index) -> list[Read]:
+    def reads(self, item: Expr, index: Index) -> list[Read]:
         """The one element."""
         return [Read(item.operands[0], self.placed(item, index))]
 
-    def placed(self, item: Item, index: Index) -> Index:
+    def placed(self, item: Expr, index: Index) -> Index:
         """The operand's index."""
         if isinstance(index, Flat):
             (x,) = item.operands
             return (index.form,) if len(x.shape) == 1 else index
         return self.place(index)
 
-    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
         """The element itself."""
         return at.read(item.operands[0], self.placed(item, index), mask)
 
-    def takes_flat(self, item: Item) -> bool:
+    def takes_flat(self, item: Expr) -> bool:
         """Where the order stays, as the operand does."""
         return self.keeps_order and item.operands[0].is_flat
 
@@ -239,12 +239,12 @@ class Select(Rule):
     ) -> None:
         self.name, self.choices = name, choices
 
-    def reads(self, item: Item, index: Index) -> list[Read]:
+    def reads(self, item: Expr, index: Index) -> list[Read]:
         """All that may be chosen."""
         pairs = zip(item.operands, self.choices(index), strict=True)
         return [Read(x, place, conditions) for x, (place, conditions) in pairs]
 
-    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
         """A choice among what is read under the conditions."""
         found: Any = None
         for read in reversed(self.reads(item, index)):
@@ -271,7 +271,7 @@ class Position(Rule):
     def __init__(self, name: str, make: Callable[[Any], Affine | Condition]) -> None:
         self.name, self.make = name, make
 
-    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
         """The number."""
         made = self.make(index)
         if isinstance(made, Condition):
@@ -289,11 +289,11 @@ class Number(Rule):
     def __init__(self, number: Any, weak: bool = False) -> None:
         self.number, self.weak = number, weak
 
-    def value(self, at: Any, item: Item, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
         """The constant."""
         return at.language.constant(self.number, item.dtype)
 
-    def takes_flat(self, item: Item) -> bool:
+    def takes_flat(self, item: Expr) -> bool:
         """It is the same everywhere."""
         return True
 
@@ -321,7 +321,7 @@ class Held(Rule):
     ) -> None:
         self.what, self.array, self.strides = what, array, strides
 
-    def takes_flat(self, item: Item) -> bool:
+    def takes_flat(self, item: Expr) -> bool:
         """Where it is in C order."""
         return self.strides is None
 
@@ -346,7 +346,7 @@ class Reduce(Rule):
     def __init__(self, monoid: str, axes: Sequence[int]) -> None:
         self.monoid, self.axes = monoid, tuple(axes)
 
-    def reads(self, item: Item, index: Index) -> list[Read]:
+    def reads(self, item: Expr, index: Index) -> list[Read]:
         """The operand at an index of *its* space."""
         return [Read(item.operands[0], index)]
 
@@ -373,10 +373,10 @@ class Step(Rule):
         self,
         name: str,
         params: dict[str, Any],
-        island: bool = False,
+        is_callback: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
-        self.name, self.params, self.island = name, params, island
+        self.name, self.params, self.is_callback = name, params, is_callback
         self.options = options or {}
 
     def __repr__(self) -> str:
@@ -392,7 +392,7 @@ class Part(Rule):
         self.position = position
 
 
-def memory_strides(item: Item) -> tuple[Length, ...]:
+def memory_strides(item: Expr) -> tuple[Length, ...]:
     """How far apart the elements of an item in memory are, along each axis, in elements."""
     if isinstance(item.rule, Held) and item.rule.strides is not None:
         return item.rule.strides
@@ -409,7 +409,7 @@ def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) 
     )
 
 
-def number(value: Any, dtype: Dtype | None = None) -> Item:
+def number(value: Any, dtype: Dtype | None = None) -> Expr:
     """The item of a constant."""
     array = np.asarray(value, dtype)
-    return Item(Number(array[()]), (), (), array.dtype)
+    return Expr(Number(array[()]), (), (), array.dtype)

@@ -17,7 +17,7 @@ from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Index, Length,
 from wengert._engine.backends.llvm.ir.index_analysis import Chosen
 
 from .gathers import Along, Gather, Place, known
-from .loop_ir import Held, Item, Map, Number, Part, Read, Reduce, Rule, Step, View, aligned
+from .loop_ir import Expr, Held, Map, Number, Part, Read, Reduce, Rule, Step, View, aligned
 
 _CHEAP = 6  # this much work is done again rather than stored
 
@@ -25,15 +25,15 @@ Places = Callable[[Any], Sequence[Place]]
 
 
 def gathered(
-    name: str, x: Item, arrays: Sequence[Item], places: Places, shape: Any, node: Any
-) -> Item:
+    name: str, x: Expr, arrays: Sequence[Expr], places: Places, shape: Any, node: Any
+) -> Expr:
     """The elements of an item at places that index arrays tell.
 
     Parameters
     ----------
     name : str
-    x : Item
-    arrays : sequence of Item
+    x : Expr
+    arrays : sequence of Expr
         Index arrays.
     places : callable
         ``places(index)`` gives the place of each axis of `x`.
@@ -47,15 +47,15 @@ def gathered(
             gathered(name, y, arrays, _of_operand(places, y.shape, x.shape), shape, node)
             for y in x.operands
         ]
-        return Item(Map(x.rule.name, x.rule.combine, x.rule.weight), parts, shape, x.dtype, node)
+        return Expr(Map(x.rule.name, x.rule.combine, x.rule.weight), parts, shape, x.dtype, node)
     if isinstance(x.rule, Number):
-        return Item(x.rule, (), shape if x.shape else (), x.dtype, node)
+        return Expr(x.rule, (), shape if x.shape else (), x.dtype, node)
     where = places(counters(shape))
     forms = [place for place in where if isinstance(place, Affine)]
     if len(forms) == len(where):  # known here, though perhaps not for the index of a part of it
         view = View(name, lambda index: tuple([_at(form, index) for form in forms]))
-        return Item(view, (x,), shape, x.dtype, node)
-    return Item(Gather(name, places), (x, *arrays), shape, x.dtype, node)
+        return Expr(view, (x,), shape, x.dtype, node)
+    return Expr(Gather(name, places), (x, *arrays), shape, x.dtype, node)
 
 
 def _at(form: Affine, index: Any) -> Affine:
@@ -66,7 +66,7 @@ def _at(form: Affine, index: Any) -> Affine:
     return found
 
 
-def _work(x: Item, depth: int) -> int:
+def _work(x: Expr, depth: int) -> int:
     """The work of one element, as far down as what is stored; a lot where that is far."""
     if isinstance(x.rule, Held | Reduce | Step | Part | Number):
         return 0
@@ -77,7 +77,7 @@ def _work(x: Item, depth: int) -> int:
     return x.rule.weight + sum(_work(y, depth - 1) for y in full)
 
 
-def _axes(x: Item) -> int:
+def _axes(x: Expr) -> int:
     return sum(not is_one(n) for n in x.shape)
 
 
@@ -112,12 +112,12 @@ class OneHot(Rule):
         self.axis, self.length = axis, length
         self.value_at, self.position_at = value_at, position_at
 
-    def reads(self, item: Item, index: Index) -> list[Read]:
+    def reads(self, item: Expr, index: Index) -> list[Read]:
         """The value and the position."""
         t, labels = item.operands
         return [Read(t, self.value_at(index)), Read(labels, self.position_at(index))]
 
-    def value(self, at: Any, item: Item, index: Any, mask: Any) -> Any:
+    def value(self, at: Any, item: Expr, index: Any, mask: Any) -> Any:
         """The choice."""
         value, label = [at.read(r.operand, r.index, mask) for r in self.reads(item, index)]
         position = at.position(label, self.length, mask)
@@ -128,7 +128,7 @@ class OneHot(Rule):
         return "one_hot"
 
 
-def one_hot(t: Item, arrays: Sequence[Item], found: Chosen, shape: Any, node: Any) -> Any:
+def one_hot(t: Expr, arrays: Sequence[Expr], found: Chosen, shape: Any, node: Any) -> Any:
     """Zeros of a shape with `t` added at an index, if that is one place of each row.
 
     All axes but one have to be slices of everything, or arrays that count from the start: then no
@@ -138,7 +138,7 @@ def one_hot(t: Item, arrays: Sequence[Item], found: Chosen, shape: Any, node: An
         return NotImplemented
     inside = found.shape[found.place : found.place + 1]
     of_result: dict[int, int] = {}  # for each axis of t an axis of the result
-    free: list[tuple[int, Item]] = []
+    free: list[tuple[int, Expr]] = []
     for k, (part, n) in enumerate(zip(found.parts, shape, strict=True)):
         if part.operand is None:
             if part.axis is None or part.step != 1 or part.length != n or part.start != 0:
@@ -166,4 +166,4 @@ def one_hot(t: Item, arrays: Sequence[Item], found: Chosen, shape: Any, node: An
         return aligned((index[row],), labels.shape, inside)
 
     rule = OneHot(axis, shape[axis], value_at, position_at)
-    return Item(rule, (t, labels), shape, t.dtype, node)
+    return Expr(rule, (t, labels), shape, t.dtype, node)

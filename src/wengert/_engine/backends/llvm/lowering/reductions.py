@@ -18,7 +18,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of, count_along
 
-from .loop_ir import Held, Item, Map, Part, Position, Reduce, Step, number
+from .loop_ir import Expr, Held, Map, Part, Position, Reduce, Step, number
 from .registry import lowers
 from .views import reshaped
 
@@ -29,42 +29,42 @@ _LAST = int(np.iinfo(np.int64).max)
 class Combined:
     """Items of one reduction: its axes, and the same helpers for all."""
 
-    def __init__(self, node: Node, x: Item) -> None:
+    def __init__(self, node: Node, x: Expr) -> None:
         self.node, self.x = node, x
         axes = axes_of(node.params.get("axis"), len(x.shape))
         self.axes = tuple(a for a in axes if 0 <= a < len(x.shape))  # of a number there are none
         self.kept = tuple(1 if k in self.axes else n for k, n in enumerate(x.shape))
         self.count = count_along(x.shape, node.params.get("axis"))
 
-    def reduce(self, monoid: str, x: Item, dtype: Dtype | None = None) -> Item:
+    def reduce(self, monoid: str, x: Expr, dtype: Dtype | None = None) -> Expr:
         """Elements along the axes combined; the axes kept with length one."""
-        return Item(Reduce(monoid, self.axes), (x,), self.kept, dtype or x.dtype, self.node)
+        return Expr(Reduce(monoid, self.axes), (x,), self.kept, dtype or x.dtype, self.node)
 
     def map(
         self,
         name: str,
         combine: Callable[..., Any],
-        *xs: Item,
+        *xs: Expr,
         weight: int = 1,
         dtype: Dtype | None = None,
-    ) -> Item:
+    ) -> Expr:
         """A new item of elements."""
         shape = max((x.shape for x in xs), key=lambda s: sum(not is_one(n) for n in s))
-        return Item(Map(name, combine, weight), xs, shape, dtype or xs[0].dtype, self.node)
+        return Expr(Map(name, combine, weight), xs, shape, dtype or xs[0].dtype, self.node)
 
-    def cast(self, x: Item, dtype: Dtype) -> Item:
+    def cast(self, x: Expr, dtype: Dtype) -> Expr:
         """In another dtype."""
         if x.dtype == dtype:
             return x
         return self.map("cast", lambda s, v: s.cast(v, dtype), x, dtype=dtype)
 
-    def number_of(self, n: Length, dtype: Dtype) -> Item:
+    def number_of(self, n: Length, dtype: Dtype) -> Expr:
         """A length as an item."""
         if type(n) is int:
             return number(n, dtype)
-        return Item(Position(str(n), lambda index: Affine(n, ())), (), (), dtype, self.node)
+        return Expr(Position(str(n), lambda index: Affine(n, ())), (), (), dtype, self.node)
 
-    def done(self, x: Item) -> Item:
+    def done(self, x: Expr) -> Expr:
         """In the shape and dtype of the line."""
         x = self.cast(x, self.node.spec.dtype)
         return (
@@ -77,7 +77,7 @@ def _wide(dtype: Dtype) -> Dtype:
     return F32 if dtype == F16 else dtype
 
 
-def _floating(x: Item) -> Dtype:
+def _floating(x: Expr) -> Dtype:
     return F64 if x.dtype.kind in "biu" else x.dtype
 
 
@@ -87,7 +87,7 @@ Rule = Callable[[Combined], Any]
 def _reduction(*names: str) -> Callable[[Rule], Rule]:
     def enter(rule: Rule) -> Rule:
         @lowers(*names)
-        def lower(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+        def lower(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
             found = rule(Combined(node, operands[0]))
             return found
 
@@ -102,13 +102,13 @@ def _sum(c: Combined) -> Any:
 
 
 @lowers("sum_to")
-def _sum_to(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _sum_to(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     axes = repeated_axes(x.shape, node.spec.shape)
     if not axes:
         return x if x.shape == node.spec.shape else reshaped(x, node.spec.shape, node)
     kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
-    c = functools.partial(Item, node=node)
+    c = functools.partial(Expr, node=node)
     wide = _wide(x.dtype)
     if wide != x.dtype:
         x = c(Map("cast", lambda s, v: s.cast(v, wide)), (x,), x.shape, wide)
@@ -130,7 +130,7 @@ def _extreme(c: Combined) -> Any:
     return c.done(c.reduce(c.node.op.name, c.x))
 
 
-def _is_light(x: Item, work: int = 0, depth: int = 0) -> bool:
+def _is_light(x: Expr, work: int = 0, depth: int = 0) -> bool:
     """Whether computing each element twice costs less than comparing places along."""
     if isinstance(x.rule, Held | Part | Reduce | Step):
         return True  # read, not computed
@@ -159,7 +159,7 @@ def _place(c: Combined) -> Any:
             found = s.logical_or(found, s.isnan(x))
         return s.where(found, place, _LAST)
 
-    places = Item(Position("place", position), (), shape, I64, c.node)
+    places = Expr(Position("place", position), (), shape, I64, c.node)
     found = c.map("where best", where_best, c.x, best, places, weight=2, dtype=I64)
     return c.done(c.reduce("min", found))
 
@@ -174,7 +174,7 @@ def _count(c: Combined) -> Any:
     return c.done(c.reduce("sum", c.cast(c.cast(c.x, BOOL), I64)))
 
 
-def _mean_of(c: Combined, dtype: Dtype) -> Item:
+def _mean_of(c: Combined, dtype: Dtype) -> Expr:
     total = c.reduce("sum", c.cast(c.x, dtype))
     n = c.number_of(c.count, F32 if dtype.itemsize == 4 or dtype.str[1:] == "c8" else F64)
     return c.map("mean", lambda s, v, k: s.binary("divide", v, k), total, n, weight=4)
@@ -185,7 +185,7 @@ def _mean(c: Combined) -> Any:
     return c.done(_mean_of(c, _wide(_floating(c.x))))
 
 
-def _variance(c: Combined) -> Item:
+def _variance(c: Combined) -> Expr:
     wide = _wide(_floating(c.x))
     x = c.cast(c.x, wide)
     mean = _mean_of(c, wide)
@@ -195,7 +195,7 @@ def _variance(c: Combined) -> Item:
         d = v - m
         return d.real * d.real + d.imag * d.imag if wide.kind == "c" else d * d
 
-    deviations = Item(Map("deviation", square, 3), (x, mean), x.shape, real, c.node)
+    deviations = Expr(Map("deviation", square, 3), (x, mean), x.shape, real, c.node)
     total = c.reduce("sum", deviations, real)
     ddof = c.node.params.get("ddof", 0)
     if type(c.count) is int:  # as NumPy: nothing left gives infinity or NaN
@@ -233,8 +233,8 @@ def _logsumexp(c: Combined) -> Any:
     def among(s: Any, v: Any, m: Any) -> Any:
         return s.where(s.equal(v, m), s.cast(1.0, dtype), 0.0)
 
-    others = Item(Map("exp", rest, 22), (x, top), x.shape, dtype, c.node)
-    hits = Item(Map("equal", among, 2), (x, top), x.shape, dtype, c.node)
+    others = Expr(Map("exp", rest, 22), (x, top), x.shape, dtype, c.node)
+    hits = Expr(Map("equal", among, 2), (x, top), x.shape, dtype, c.node)
     total, count = c.reduce("sum", others), c.reduce("sum", hits)
 
     def finish(s: Any, m: Any, r: Any, k: Any) -> Any:

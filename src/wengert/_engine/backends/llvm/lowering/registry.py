@@ -1,10 +1,10 @@
 """Registry: which function lowers which operation.
 
-A lowering is a function ``lower(lowering, node, operands) -> Item`` (or a tuple of items, for an
+A lowering is a function ``lower(lowering, node, operands) -> Expr`` (or a tuple of items, for an
 operation with several results), entered by the name of an operation, or for all of a kind.  It may
 return NotImplemented for what it does not serve.  What nothing lowers becomes a step: a kernel, if
 there is one for it (kernels/); else the lines of others that it is made of, if it says so
-(decomposed_ops.py); else an island.
+(decomposed_ops.py); else a host callback.
 
     lowers, lowers_kind    decorators
     Waiting, settled       an item that is made when somebody asks for it (scatter_chains.py)
@@ -25,7 +25,7 @@ from wengert._engine.core.op import lookup
 
 from ..kernels import is_served
 from .decomposed_ops import composed
-from .loop_ir import Item, Part, Step
+from .loop_ir import Expr, Part, Step
 
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}
@@ -38,7 +38,7 @@ class Waiting:
 
     __slots__ = ()
 
-    def settled(self) -> Item:
+    def settled(self) -> Expr:
         """The item."""
         raise NotImplementedError
 
@@ -79,9 +79,9 @@ class Lowering:
 
     Attributes
     ----------
-    items : dict from Node to Item, or to a tuple of them
+    items : dict from Node to Expr, or to a tuple of them
     layouts : dict from Node to str
-    held : dict from Node to Item
+    held : dict from Node to Expr
         Of inputs and variables what is in memory.
     rules : dict
         Of operations that have been met: lines of the same dtypes share a rule.
@@ -90,7 +90,7 @@ class Lowering:
     def __init__(self, graph: Graph, layouts: str = "") -> None:
         self.graph = graph
         self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
-        self.held: dict[Node, Item] = {}
+        self.held: dict[Node, Expr] = {}
         self.items: dict[Node, Any] = {}
         self.rules: dict[Any, Any] = {}
         self._supported: dict[Node, bool] = {}
@@ -120,7 +120,7 @@ class Lowering:
                 return self._made_of(inside, node, operands)
         return step(node, operands)
 
-    def _made_of(self, inside: Graph, line: Node, operands: Sequence[Item]) -> Any:
+    def _made_of(self, inside: Graph, line: Node, operands: Sequence[Expr]) -> Any:
         """The results of a list whose inputs are operands, line by line."""
         self.items.update(zip(inside.inputs, operands, strict=True))
         for node in inside.nodes:
@@ -158,12 +158,12 @@ def specs_of(node: Node) -> tuple[Any, ...]:
     return spec if isinstance(spec, tuple) else (spec,)
 
 
-def step(node: Node, operands: Sequence[Item]) -> Any:
+def step(node: Node, operands: Sequence[Expr]) -> Any:
     """A line as a step: something that is computed as a whole."""
     several = isinstance(node.spec, tuple)
-    whole = Item(Step(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node)
+    whole = Expr(Step(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node)
     parts = tuple(
-        Item(Part(k), (whole,), s.shape, s.dtype, node) for k, s in enumerate(specs_of(node))
+        Expr(Part(k), (whole,), s.shape, s.dtype, node) for k, s in enumerate(specs_of(node))
     )
     return parts if several else parts[0]
 

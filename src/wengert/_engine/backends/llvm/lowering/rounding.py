@@ -16,12 +16,12 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.ir.simd_value import Pair
 from wengert._engine.core.node import Node
 
-from .loop_ir import Item, Map
+from .loop_ir import Expr, Map
 from .registry import lowers
 
 
 @lowers("round")
-def _round(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _round(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     decimals = node.params.get("decimals", 0)
     if type(decimals) is not int or x.dtype.kind == "b" or x.dtype != node.spec.dtype:
@@ -43,25 +43,25 @@ def _round(_: Any, node: Node, operands: Sequence[Item]) -> Any:
             return Pair(s, one(s, v.real), one(s, v.imag), v.dtype)
         return one(s, s.cast(v, F64) if v.dtype.kind in "iu" else v)
 
-    return Item(Map("round", combine, 6), operands, x.shape, x.dtype, node)
+    return Expr(Map("round", combine, 6), operands, x.shape, x.dtype, node)
 
 
-def _two(node: Node, x: Item, *combines: Callable[[Any, Any], Any]) -> Any:
+def _two(node: Node, x: Expr, *combines: Callable[[Any, Any], Any]) -> Any:
     """Both results of a line."""
     specs: Any = node.spec
     if x.dtype.kind == "c" or any(s.dtype.kind == "c" for s in specs):
         return NotImplemented
     dtype = specs[0].dtype
 
-    def item(spec: Any, combine: Callable[[Any, Any], Any]) -> Item:
+    def item(spec: Any, combine: Callable[[Any, Any], Any]) -> Expr:
         whole = lambda s, v: s.cast(combine(s, s.cast(v, dtype)), spec.dtype)  # noqa: E731
-        return Item(Map(node.op.name, whole, 6), (x,), spec.shape, spec.dtype, node)
+        return Expr(Map(node.op.name, whole, 6), (x,), spec.shape, spec.dtype, node)
 
     return tuple(item(s, c) for s, c in zip(specs, combines, strict=True))
 
 
 @lowers("modf")
-def _modf(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _modf(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     return _two(node, operands[0], _fraction, lambda s, v: s.trunc(v))
 
 
@@ -72,7 +72,7 @@ def _fraction(s: Any, v: Any) -> Any:
 
 
 @lowers("frexp")
-def _frexp(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _frexp(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     return _two(node, operands[0], lambda s, v: _mantissa(s, v)[0], lambda s, v: _mantissa(s, v)[1])
 
 

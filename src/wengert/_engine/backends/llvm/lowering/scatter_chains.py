@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.ir.index_analysis import Chosen
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
-from .loop_ir import Item, Map, View, number
+from .loop_ir import Expr, Map, View, number
 from .registry import Waiting, settled, step
 
 _FEW = 6  # writes that are made as choices
@@ -57,9 +57,9 @@ class Writes(Waiting):
     ----------
     node : Node
         The line that writes.
-    before : Item, Writes or None
+    before : Expr, Writes or None
         The array it writes into; None for zeros.
-    value : Item
+    value : Expr
     index : object
         Where, without index arrays.
     found : Chosen
@@ -75,19 +75,19 @@ class Writes(Waiting):
     def __init__(
         self,
         node: Node,
-        before: Item | Writes | None,
-        value: Item,
+        before: Expr | Writes | None,
+        value: Expr,
         index: Any,
         found: Chosen,
         adds: bool,
-        alone: Callable[[Item | None, Item], Item],
+        alone: Callable[[Expr | None, Expr], Expr],
     ) -> None:
         self.node, self.before, self.value = node, before, value
         self.index, self.found, self.adds, self.alone = index, found, adds, alone
         self.position = position_of(found)
-        self.item: Item | None = None
+        self.item: Expr | None = None
 
-    def settled(self) -> Item:
+    def settled(self) -> Expr:
         """The array."""
         if self.item is None:
             chain = [self]
@@ -111,22 +111,22 @@ def position_of(found: Chosen) -> Position | None:
     return tuple(p.start for p in found.parts)
 
 
-def _made(node: Node, chain: Sequence[Writes]) -> Item:
+def _made(node: Node, chain: Sequence[Writes]) -> Expr:
     """All writes as one step."""
     first = chain[0].before
     base = None if first is None else settled(first)
     operands = [*([] if base is None else [base]), *[w.value for w in chain]]
     params = {"from_zero": base is None, "writes": tuple((w.index, w.adds) for w in chain)}
     line: Any = Line(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
-    item: Item = step(line, operands)
+    item: Expr = step(line, operands)
     item.node = node
     return item
 
 
-def read_back(x: Writes, position: Position, node: Node) -> Item | None:
+def read_back(x: Writes, position: Position, node: Node) -> Expr | None:
     """The element at a position; None where that cannot be told without the array."""
-    added: list[Item] = []
-    here: Item | Writes | None = x
+    added: list[Expr] = []
+    here: Expr | Writes | None = x
     while isinstance(here, Writes) and here.item is None:
         if here.position is None:
             return None
@@ -142,21 +142,21 @@ def read_back(x: Writes, position: Position, node: Node) -> Item | None:
     place = tuple(Affine(n, ()) for n in position)
     whole = settled(here)
     return _sum(
-        Item(View("getitem", lambda _: place), (whole,), (), whole.dtype, node), added, node
+        Expr(View("getitem", lambda _: place), (whole,), (), whole.dtype, node), added, node
     )
 
 
-def _one(value: Item, node: Node) -> Item:
+def _one(value: Expr, node: Node) -> Expr:
     """A written value as an element of the array."""
     dtype = node.spec.dtype
     if value.dtype == dtype and not value.shape:
         return value
     reading = View("getitem", lambda _: tuple(Affine(0, ()) for _ in value.shape))
-    value = Item(reading, (value,), (), value.dtype, node) if value.shape else value
-    return Item(Map("cast", lambda s, v: s.cast(v, dtype)), (value,), (), dtype, node)
+    value = Expr(reading, (value,), (), value.dtype, node) if value.shape else value
+    return Expr(Map("cast", lambda s, v: s.cast(v, dtype)), (value,), (), dtype, node)
 
 
-def _sum(first: Item | None, added: Sequence[Item], node: Node) -> Item:
+def _sum(first: Expr | None, added: Sequence[Expr], node: Node) -> Expr:
     """What was there, and what was added since, the latest first in the list."""
     total = number(0, node.spec.dtype) if first is None and not added else first
     for x in reversed(added):
@@ -164,6 +164,6 @@ def _sum(first: Item | None, added: Sequence[Item], node: Node) -> Item:
         if total is None:
             total = one
         else:
-            total = Item(Map("add", lambda s, u, v: u + v), (total, one), (), total.dtype, node)
+            total = Expr(Map("add", lambda s, u, v: u + v), (total, one), (), total.dtype, node)
     assert total is not None
     return total

@@ -13,7 +13,7 @@ from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import moves_of
 from wengert._engine.core.node import Node
 
-from .loop_ir import Condition, Item, Select, number
+from .loop_ir import Condition, Expr, Select, number
 from .registry import lowers
 from .views import flattened, reshaped
 
@@ -21,7 +21,7 @@ _FEW = 8  # operands that are chosen from by conditions
 
 
 @lowers("concatenate")
-def _concatenate(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _concatenate(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     axis = node.params["axis"] % len(node.spec.shape)
     parts = [x for x in operands if not (type(x.shape[axis]) is int and x.shape[axis] == 0)]
     if not 2 <= len(parts) <= _FEW:
@@ -41,7 +41,7 @@ def _concatenate(_: Any, node: Node, operands: Sequence[Item]) -> Any:
             found.append((place, wanted))
         return _below(found, index[axis], starts)
 
-    return Item(Select("concatenate", choices), parts, node.spec.shape, node.spec.dtype, node)
+    return Expr(Select("concatenate", choices), parts, node.spec.shape, node.spec.dtype, node)
 
 
 def _minus(n: Length) -> Length:
@@ -56,7 +56,7 @@ def _below(found: Any, form: Affine, starts: Sequence[Length]) -> Any:
 
 
 @lowers("stack")
-def _stack(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _stack(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     axis = node.params["axis"] % len(node.spec.shape)
     if not 2 <= len(operands) <= _FEW:
         return NotImplemented
@@ -65,11 +65,11 @@ def _stack(_: Any, node: Node, operands: Sequence[Item]) -> Any:
         place = (*index[:axis], *index[axis + 1 :])
         return [(place, (Condition(index[axis], k, k + 1),)) for k in range(len(operands))]
 
-    return Item(Select("stack", choices), operands, node.spec.shape, node.spec.dtype, node)
+    return Expr(Select("stack", choices), operands, node.spec.shape, node.spec.dtype, node)
 
 
 @lowers("roll")
-def _roll(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _roll(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     shift, axis = node.params["shift"], node.params.get("axis")
     if axis is None:
@@ -85,7 +85,7 @@ def _roll(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     return x if x.shape == node.spec.shape else reshaped(x, node.spec.shape, node)
 
 
-def _rolled(x: Item, axis: int, by: int, n: int, node: Node) -> Item:
+def _rolled(x: Expr, axis: int, by: int, n: int, node: Node) -> Expr:
     if by == 0:
         return x
 
@@ -96,11 +96,11 @@ def _rolled(x: Item, axis: int, by: int, n: int, node: Node) -> Item:
             for moved, low, high in ((-by, by, n), (n - by, 0, by))
         ]
 
-    return Item(Select("roll", choices), (x, x), x.shape, x.dtype, node)
+    return Expr(Select("roll", choices), (x, x), x.shape, x.dtype, node)
 
 
 @lowers("shift")
-def _shift(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _shift(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     axis, by = node.params["axis"] % len(x.shape), node.params["by"]
     n = x.shape[axis]
@@ -110,4 +110,4 @@ def _shift(_: Any, node: Node, operands: Sequence[Item]) -> Any:
         place = (*index[:axis], ZERO if is_one(n) else form, *index[axis + 1 :])
         return [(place, (Condition(form, 0, n),)), ((), ())]
 
-    return Item(Select("shift", choices), (x, number(0, x.dtype)), x.shape, x.dtype, node)
+    return Expr(Select("shift", choices), (x, number(0, x.dtype)), x.shape, x.dtype, node)

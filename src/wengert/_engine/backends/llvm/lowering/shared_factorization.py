@@ -16,7 +16,7 @@ from wengert._engine.backends.llvm.kernels.linalg.small_matrices import MAX_ROWS
 from wengert._engine.core.node import Node
 from wengert._engine.kinds.opaque import Opaque
 
-from .loop_ir import Item
+from .loop_ir import Expr
 from .registry import Lowering, lowers, note_line, step
 
 
@@ -32,7 +32,7 @@ _TOGETHER = {
 _OTHER = {"inv": "slogdet", "slogdet": "inv", "det": "det_derivative", "det_derivative": "det"}
 
 
-def joined(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+def joined(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     """The result of a line that has a partner; NotImplemented for one that has none."""
     if len(node.inputs) != 1:
         return NotImplemented
@@ -74,5 +74,5 @@ def _partner(lowering: Lowering, node: Node) -> Node | None:
 
 
 @lowers("inv", "slogdet")
-def _inverse(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+def _inverse(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     return joined(lowering, node, operands)

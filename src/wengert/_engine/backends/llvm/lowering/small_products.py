@@ -13,7 +13,7 @@ from wengert._engine.backends.llvm.ir.affine import ZERO, Length, is_one
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
 from wengert._engine.core.node import Node
 
-from .loop_ir import Item, Map, Reduce, View
+from .loop_ir import Expr, Map, Reduce, View
 from .registry import lowers
 from .views import reshaped
 
@@ -21,7 +21,7 @@ _SMALL = 512  # so many multiplications are done in loops whatever the shape
 
 
 @lowers("matmul", "dot", "einsum")
-def _contraction(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _contraction(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     op: Any = node.op
     *words, result = op.letters(*[len(x.shape) for x in operands], **node.params)
     lengths: dict[str, Length] = {}
@@ -37,18 +37,18 @@ def _contraction(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     dtype = node.spec.dtype
     wide = F32 if dtype == F16 else dtype
     spread = [_spread(x, word, letters, space) for x, word in zip(operands, words, strict=True)]
-    product = Item(Map("product", _product(wide), len(words)), spread, space, wide, node)
+    product = Expr(Map("product", _product(wide), len(words)), spread, space, wide, node)
     if not summed:
         return product if wide == dtype else _cast(product, dtype, node)
     axes = range(len(result), len(letters))
     kept = (*space[: len(result)], *[1] * len(summed))
-    out = Item(Reduce("sum", axes), (product,), kept, wide, node)
+    out = Expr(Reduce("sum", axes), (product,), kept, wide, node)
     out = reshaped(out, node.spec.shape, node)
     return out if wide == dtype else _cast(out, dtype, node)
 
 
-def _cast(x: Item, dtype: Dtype, node: Node) -> Item:
-    return Item(Map("cast", lambda s, v: s.cast(v, dtype)), (x,), x.shape, dtype, node)
+def _cast(x: Expr, dtype: Dtype, node: Node) -> Expr:
+    return Expr(Map("cast", lambda s, v: s.cast(v, dtype)), (x,), x.shape, dtype, node)
 
 
 def _product(dtype: Dtype) -> Any:
@@ -72,7 +72,7 @@ def _is_loop(lengths: dict[str, Length], words: Sequence[str], result: str) -> b
     return any(set(word) >= set(lengths) for word in words)
 
 
-def _spread(x: Item, word: str, letters: str, space: tuple[Length, ...]) -> Item:
+def _spread(x: Expr, word: str, letters: str, space: tuple[Length, ...]) -> Expr:
     """An operand over all letters, those that it lacks repeated."""
     places = [letters.index(c) for c in word]
     ones = [is_one(n) for n in x.shape]
@@ -80,4 +80,4 @@ def _spread(x: Item, word: str, letters: str, space: tuple[Length, ...]) -> Item
     def place(index: Any) -> Any:
         return tuple(ZERO if one else index[k] for k, one in zip(places, ones, strict=True))
 
-    return Item(View("spread", place), (x,), space, x.dtype, x.node)
+    return Expr(View("spread", place), (x,), space, x.dtype, x.node)

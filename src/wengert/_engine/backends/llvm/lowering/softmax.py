@@ -1,7 +1,7 @@
 """Softmax: the operations of neural networks that combine a row and give it back changed.
 
 A maximum, a sum of exponentials, and an expression of both: three passes over a row, which the plan
-puts into one walk from row to row, so that a row is read from memory once.
+puts into one fused loop from row to row, so that a row is read from memory once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
 from wengert._engine.core.node import Node
 
 from .elementwise import elementwise
-from .loop_ir import Item, Map
+from .loop_ir import Expr, Map
 from .reductions import Combined
 from .registry import Lowering, lowers
 
@@ -21,26 +21,26 @@ from .registry import Lowering, lowers
 class _LogSoftmax(Map):
     """A logarithm of the softmax, which remembers what the softmax itself is made of."""
 
-    def __init__(self, exponentials: Item, total: Item) -> None:
+    def __init__(self, exponentials: Expr, total: Expr) -> None:
         super().__init__("log_softmax", lambda s, v, r: v - r)
         self.exponentials, self.total = exponentials, total
 
 
 @lowers("exp")
-def _exp(lowering: Lowering, node: Node, operands: Sequence[Item]) -> Any:
+def _exp(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     rule = operands[0].rule
     if not isinstance(rule, _LogSoftmax):
         return elementwise(lowering, node, operands)
     # Its exponentials are there already; their total is at least one, as the largest is exp(0).
     shape, dtype, total = node.spec.shape, node.spec.dtype, rule.total
-    inverse = Item(Map("inverse", lambda s, t: 1.0 / t, 8), (total,), total.shape, dtype, node)
+    inverse = Expr(Map("inverse", lambda s, t: 1.0 / t, 8), (total,), total.shape, dtype, node)
     product = Map("softmax", lambda s, v, r: v * r)
-    return Item(product, (rule.exponentials, inverse), shape, dtype, node)
+    return Expr(product, (rule.exponentials, inverse), shape, dtype, node)
 
 
 def _shifted(
-    node: Node, operands: Sequence[Item], finite: bool = False
-) -> tuple[Combined, Item] | None:
+    node: Node, operands: Sequence[Expr], finite: bool = False
+) -> tuple[Combined, Expr] | None:
     """The row less its largest element, in the precision that is computed in.
 
     With `finite`, an infinite one is not taken off: others that are finite keep their values.
@@ -57,7 +57,7 @@ def _shifted(
 
 
 @lowers("log_softmax")
-def _log_softmax(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _log_softmax(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     found = _shifted(node, operands, finite=True)
     if found is None:
         return NotImplemented
@@ -65,11 +65,11 @@ def _log_softmax(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     e = c.map("exp", lambda s, v: s.exp(v), x, weight=22)
     total = c.reduce("sum", e)
     rest = c.map("log", lambda s, v: s.log(v), total, weight=22)
-    return c.done(Item(_LogSoftmax(e, total), (x, rest), x.shape, x.dtype, node))
+    return c.done(Expr(_LogSoftmax(e, total), (x, rest), x.shape, x.dtype, node))
 
 
 @lowers("softmax")
-def _softmax(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _softmax(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     found = _shifted(node, operands)
     if found is None:
         return NotImplemented

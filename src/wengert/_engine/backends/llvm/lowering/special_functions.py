@@ -14,12 +14,12 @@ from typing import Any
 from wengert._engine.backends.llvm import special_functions
 from wengert._engine.core.node import Node
 
-from .loop_ir import Item, Map
+from .loop_ir import Expr, Map
 from .registry import lowers_kind
 
 
 @lowers_kind("opaque")
-def family(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
+def family(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
     """A member of a family that can be read; other opaque operations are steps."""
     op: Any = node.op
     if not getattr(op, "native", False):
@@ -29,4 +29,4 @@ def family(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
     if work is None:
         return NotImplemented
     combine = functools.partial(special_functions.called, op, params, dtype)
-    return Item(Map(op.name, combine, work), operands, node.spec.shape, dtype, node)
+    return Expr(Map(op.name, combine, work), operands, node.spec.shape, dtype, node)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from wengert._engine.backends.llvm.ir.affine import Index, Length, counters, offset_of
 
-from .loop_ir import Item, View, memory_strides
+from .loop_ir import Expr, View, memory_strides
 
 
-def strided_view(item: Item) -> tuple[Item, Length, tuple[Length, ...]] | None:
+def strided_view(item: Expr) -> tuple[Expr, Length, tuple[Length, ...]] | None:
     """An item as a part of one in memory: that, the offset of the first element, and strides.
 
     None if it is none. Offset and strides count elements.

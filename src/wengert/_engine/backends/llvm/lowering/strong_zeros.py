@@ -1,4 +1,4 @@
-"""Guards: strong zeros, which sweeps write where 0 * inf has to be 0.
+"""Guards: strong zeros, which backward passes write where 0 * inf has to be 0.
 
 `strong_zero(t, g)` is g, and 0 where t is exactly 0 and g is not a number.  Where the lines show
 that g is a multiple of t, it is 0 wherever t is, so one comparison decides, and it does not wait
@@ -13,7 +13,7 @@ from typing import Any
 from wengert._engine.core.node import Node
 
 from .elementwise import elementwise
-from .loop_ir import Item, Map
+from .loop_ir import Expr, Map
 from .registry import lowers
 
 _DEPTH = 6  # operations between t and g that are looked through
@@ -21,11 +21,11 @@ _SIGNS = ("negative", "positive")
 
 
 @lowers("strong_zero")
-def _strong_zero(lowering: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _strong_zero(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
     t, g = node.inputs
     same = all(x.dtype == node.spec.dtype and x.dtype.kind == "f" for x in operands)
     if same and is_multiple(g, t, _DEPTH):
-        return Item(_SELECTED, operands, node.spec.shape, node.spec.dtype, node)
+        return Expr(_SELECTED, operands, node.spec.shape, node.spec.dtype, node)
     return elementwise(lowering, node, operands)
 
 

@@ -21,16 +21,16 @@ from wengert._engine.backends.llvm.ir.affine import (
 )
 from wengert._engine.core.node import Node
 
-from .loop_ir import Item, View, aligned
+from .loop_ir import Expr, View, aligned
 from .registry import lowers
 
 
-def _view(node: Node, x: Item, place: Any, keeps_order: bool = False) -> Item:
-    return Item(View(node.op.name, place, keeps_order), (x,), node.spec.shape, x.dtype, node)
+def _view(node: Node, x: Expr, place: Any, keeps_order: bool = False) -> Expr:
+    return Expr(View(node.op.name, place, keeps_order), (x,), node.spec.shape, x.dtype, node)
 
 
 @lowers("transpose")
-def _transpose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _transpose(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     ndim = len(x.shape)
     axes = node.params.get("axes")
@@ -42,7 +42,7 @@ def _transpose(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 
 
 @lowers("broadcast_to")
-def _broadcast_to(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _broadcast_to(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     if x.shape == node.spec.shape:
         return x
@@ -50,7 +50,7 @@ def _broadcast_to(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 
 
 @lowers("flip")
-def _flip(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _flip(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     ndim = len(x.shape)
     axis = node.params.get("axis")
@@ -67,7 +67,7 @@ def _flip(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 
 
 @lowers("diagonal")
-def _diagonal(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _diagonal(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     ndim = len(x.shape)
     offset = node.params.get("offset", 0)
@@ -89,7 +89,7 @@ def _diagonal(_: Any, node: Node, operands: Sequence[Item]) -> Any:
 
 
 @lowers("reshape", "expand_dims", "squeeze")
-def _reshape(_: Any, node: Node, operands: Sequence[Item]) -> Any:
+def _reshape(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     depth = max(len(x.shape), len(node.spec.shape))
     if node.params.get("order", "C") not in ("C", None) and depth > 1:
@@ -99,7 +99,7 @@ def _reshape(_: Any, node: Node, operands: Sequence[Item]) -> Any:
     return reshaped(x, node.spec.shape, node)
 
 
-def reshaped(x: Item, shape: Sequence[Length], node: Any = None) -> Item:
+def reshaped(x: Expr, shape: Sequence[Length], node: Any = None) -> Expr:
     """An item of another shape, with the same elements in C order."""
     groups = _groups(x.shape, tuple(shape))
     if groups is not None:
@@ -109,7 +109,7 @@ def reshaped(x: Item, shape: Sequence[Length], node: Any = None) -> Item:
         place = lambda index: Flat(offset_of(index, strides))  # noqa: E731
     view = View("reshape", place, keeps_order=True)
     view.joins = groups is None
-    return Item(view, (x,), shape, x.dtype, node)
+    return Expr(view, (x,), shape, x.dtype, node)
 
 
 def _groups(old: tuple[Length, ...], new: tuple[Length, ...]) -> list[Any] | None:
@@ -155,6 +155,6 @@ def _splitting(groups: Sequence[Any], ndim: int) -> Any:
     return place
 
 
-def flattened(x: Item) -> Item:
+def flattened(x: Expr) -> Expr:
     """All elements in one axis."""
     return x if len(x.shape) == 1 else reshaped(x, (size_of(x.shape),), x.node)

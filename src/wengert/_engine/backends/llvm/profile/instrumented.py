@@ -1,9 +1,10 @@
-"""Clocked: a program that reads a clock around each of its steps, to be profiled.
+"""InstrumentedProgram: a program that reads a clock around each of its steps, to be profiled.
 
 It is the program that a call runs, with some instructions more between steps; other programs have
 none of them, and nothing asks whether they should.
 
-    Clocked    the program; with a clock around the steps of loops, too, or only around its own
+    InstrumentedProgram    the program; with a clock around the steps of loops, too, or only around
+    its own
     Place      a step of it: the cell that its time is added to, and what runs inside
 
 The body of a loop whose steps share registers is one step.  Bodies that are equal are written once
@@ -17,10 +18,10 @@ from typing import Any, NamedTuple
 
 from wengert._engine.backends.llvm.codegen.straightline import Branches
 from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.loops.loop_body import Nested
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
+from wengert._engine.backends.llvm.loops.loop_body import LoopBody
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.schedule.fusion import Walk
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.subgraph import Body
 
@@ -37,12 +38,12 @@ class Place(NamedTuple):
     """
 
     cell: int | None
-    stages: list[Walk | Item]
+    stages: list[FusedLoops | Expr]
     function: str = ""
-    bodies: Sequence[ClockedBody] = ()
+    bodies: Sequence[InstrumentedBody] = ()
 
 
-class ClockedBody(Nested):
+class InstrumentedBody(LoopBody):
     """The body of a loop or a branch, with a clock around its steps.
 
     Attributes
@@ -52,16 +53,18 @@ class ClockedBody(Nested):
     places : list of Place
     """
 
-    context: Clocked
+    context: InstrumentedProgram
 
-    def __init__(self, context: Clocked, body: Body, name: str, fixed: int, carried: int) -> None:
+    def __init__(
+        self, context: InstrumentedProgram, body: Body, name: str, fixed: int, carried: int
+    ) -> None:
         self.places: list[Place] = []
         self.times = context.clock.cell()
         self.label = body.name
         super().__init__(context, body, name, fixed, carried)
 
     @property
-    def choices(self) -> Mapping[Item, Branches]:
+    def choices(self) -> Mapping[Expr, Branches]:
         """Those that are written out, with their branches."""
         return self._choices
 
@@ -70,13 +73,13 @@ class ClockedBody(Nested):
         self.context.clock.count(body, self.times)
         super().run_stages(body)
 
-    def run_stage(self, body: Section, stage: Walk | Item) -> None:
+    def run_stage(self, body: Section, stage: FusedLoops | Expr) -> None:
         """One stage, with a clock around it."""
         begun = self.context.clock.read(body)
         super().run_stage(body, stage)
         self.places.append(self.context.stopped(self, body, stage, begun))
 
-    def _run_straight(self, body: Section, stages: list[Any], needed: set[Item]) -> None:
+    def _run_straight(self, body: Section, stages: list[Any], needed: set[Expr]) -> None:
         """Stages without loops; with a clock around them if they are not all."""
         if len(self._groups) == 1:
             super()._run_straight(body, stages, needed)
@@ -88,7 +91,7 @@ class ClockedBody(Nested):
         self.places.append(Place(cell, list(stages)))
 
 
-class Clocked(Program):
+class InstrumentedProgram(Program):
     """The program of a graph, with a clock around its steps.
 
     Parameters
@@ -117,8 +120,8 @@ class Clocked(Program):
         self._inside = inside
         self.places: list[Place] = []
         self.has_bodies = False
-        self._bodies_of: dict[Item, list[ClockedBody]] = {}
-        self._met: list[list[ClockedBody]] = []
+        self._bodies_of: dict[Expr, list[InstrumentedBody]] = {}
+        self._met: list[list[InstrumentedBody]] = []
         super().__init__(graph, threads, layouts, overwrites)
         self.clock.finish()
 
@@ -130,21 +133,21 @@ class Clocked(Program):
             found = self.__dict__["_clock"] = Clock(self.module)
         return found
 
-    def run_stage(self, body: Section, stage: Walk | Item) -> None:
+    def run_stage(self, body: Section, stage: FusedLoops | Expr) -> None:
         """One stage, with a clock around it."""
         begun = self.clock.read(body)
         super().run_stage(body, stage)
         self.places.append(self.stopped(self, body, stage, begun))
 
-    def stopped(self, routine: Any, body: Section, stage: Walk | Item, begun: str) -> Place:
+    def stopped(self, routine: Any, body: Section, stage: FusedLoops | Expr, begun: str) -> Place:
         """What a stage is, when it has been written."""
         cell = self.clock.cell()
         self.clock.stop(body, cell, begun)
-        function = routine.nests[-1][1] if isinstance(stage, Walk) else ""
-        bodies = () if isinstance(stage, Walk) else self._bodies_of.get(stage, ())
+        function = routine.nests[-1][1] if isinstance(stage, FusedLoops) else ""
+        bodies = () if isinstance(stage, FusedLoops) else self._bodies_of.get(stage, ())
         return Place(cell, [stage], function, bodies)
 
-    def nested(self, step: Item) -> Any:
+    def nested(self, step: Expr) -> Any:
         """A loop or a choice; whose bodies are its own."""
         self.has_bodies = True
         self._met.append([])
@@ -152,12 +155,12 @@ class Clocked(Program):
         self._bodies_of[step] = self._met.pop()
         return made
 
-    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> Nested:
+    def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:
         """The function of a body, one for each that asks if there is to be a clock in it."""
         if not self._inside:
             return super().body(body, fixed, carried)
         self._count += 1
-        made = ClockedBody(self, body, f"body{self._count}", fixed, carried)
+        made = InstrumentedBody(self, body, f"body{self._count}", fixed, carried)
         self._bodies[body, fixed, carried] = made
         self._met[-1].append(made)
         return made

@@ -1,7 +1,7 @@
-"""Tally: what clocks in a program have said (profile/profile_runner.py), counted up as its steps.
+"""ProfileAggregate: the readings of the timers in a program, summed for each of its steps.
 
     Reading    what they said, of several runs
-    Tally      the steps of a program, and of the bodies of its loops
+    ProfileAggregate      the steps of a program, and of the bodies of its loops
 
 The time of a loop is that of a program without clocks in it; its steps share it in the proportions
 that clocks in its body tell.  A body in registers has what the others leave.
@@ -16,14 +16,14 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Item
-from wengert._engine.backends.llvm.schedule.fusion import Walk
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.backends.llvm.schedule.scheduling import Plan
 from wengert._engine.backends.llvm.schedule.workspace import last_uses
 from wengert._engine.core.spec import shown
 from wengert._engine.profiling.record import Part, Step
 
-from .instrumented import Clocked, ClockedBody, Place
+from .instrumented import InstrumentedBody, InstrumentedProgram, Place
 from .profile_attribution import Made, made_of, number_of
 
 
@@ -44,7 +44,7 @@ class Reading(NamedTuple):
     runs: int
 
 
-class Tally:
+class ProfileAggregate:
     """What readings say of places.
 
     Parameters
@@ -66,10 +66,10 @@ class Tally:
         overwritten: Collection[int],
     ) -> None:
         self._sizes, self._flat, self._overwritten = sizes, flat, overwritten
-        self._of_plans: dict[Plan, dict[Walk | Item, int]] = {}
+        self._of_plans: dict[Plan, dict[FusedLoops | Expr, int]] = {}
         self._deep = flat if deep is None else deep
 
-    def of_kernel(self, flat: Clocked, deep: Clocked) -> tuple[Step, ...]:
+    def of_kernel(self, flat: InstrumentedProgram, deep: InstrumentedProgram) -> tuple[Step, ...]:
         """The steps of a program, whose times are those of the flat reading."""
         found = []
         for own, place in zip(flat.places, deep.places, strict=True):
@@ -86,7 +86,7 @@ class Tally:
         place: Place,
         seconds: float,
         calls: float,
-        body: ClockedBody | None = None,
+        body: InstrumentedBody | None = None,
         base: int = 0,
     ) -> Step:
         made = made_of(plan, place.stages, self._sizes, None if body is None else body.choices)
@@ -148,7 +148,7 @@ class Tally:
         is_replay = loop.node.op.name == "replay"
         return float(self._deep.cells[place.bodies[-1 if is_replay else 0].times][1])
 
-    def _work(self, body: ClockedBody, place: Place) -> float:
+    def _work(self, body: InstrumentedBody, place: Place) -> float:
         return 1.0 + sum(made_of(body.plan, place.stages, self._sizes, body.choices).work.values())
 
     def _spent(self, place: Place) -> float:
@@ -159,7 +159,7 @@ class Tally:
         clocks = calls * self._deep.inner + self._deep.outer * _read_inside(place, self._deep.cells)
         return max(0.0, float(seconds - clocks))
 
-    def _held(self, plan: Plan, stages: Sequence[Walk | Item]) -> int:
+    def _held(self, plan: Plan, stages: Sequence[FusedLoops | Expr]) -> int:
         """The bytes between stages that are needed while some of them run."""
         found = self._of_plans.get(plan)
         if found is None:
@@ -188,12 +188,12 @@ def _words(place: Place, steps: float) -> tuple[str, str]:
     if len(place.stages) > 1 or place.cell is None:
         return "straight", "in registers"
     (stage,) = place.stages
-    if isinstance(stage, Walk):
-        first = stage.sweeps[0].space
+    if isinstance(stage, FusedLoops):
+        first = stage.groups[0].space
         over = f"over [{','.join(map(str, first))}]"
         if stage.rows:
             rows = ",".join(map(str, first[: stage.rows]))
-            over = f"over the rows of [{rows}], {len(stage.sweeps)} passes each"
+            over = f"over the rows of [{rows}], {len(stage.groups)} passes each"
         return ("nest", f"{over} ({place.function})") if place.function else ("straight", over)
     node = stage.node
     if node.op.kind != "control":

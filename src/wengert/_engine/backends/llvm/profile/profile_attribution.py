@@ -16,9 +16,9 @@ from typing import Any
 
 from wengert._engine.backends.llvm.codegen.straightline import Branches
 from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Map, Reduce, View
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Map, Reduce, View
 from wengert._engine.backends.llvm.lowering.registry import line_of, specs_of
-from wengert._engine.backends.llvm.schedule.fusion import Walk, roots_of, space_of
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec, shown
@@ -77,10 +77,10 @@ class Made:
         found = sorted(self.work.items(), key=lambda item: -item[1])
         return tuple(Part(*key, work / whole) for key, work in found if work)
 
-    def add(self, stage: Walk | Item) -> None:
+    def add(self, stage: FusedLoops | Expr) -> None:
         """A stage of the plan."""
-        if isinstance(stage, Walk):
-            self._add_walk(self.plan, stage)
+        if isinstance(stage, FusedLoops):
+            self._add_fused_loops(self.plan, stage)
         else:
             self._add_step(stage)
 
@@ -88,12 +88,12 @@ class Made:
         """A choice that is written out: all of its branches, as if each ran as often."""
         for plan in branches.plans:
             for stage in plan.stages:
-                if isinstance(stage, Walk):
-                    self._add_walk(plan, stage, 1.0 / len(branches.plans))
+                if isinstance(stage, FusedLoops):
+                    self._add_fused_loops(plan, stage, 1.0 / len(branches.plans))
                 else:
                     self.add_branches(branches.inner[stage])
 
-    def keep(self, items: Sequence[Item]) -> None:
+    def keep(self, items: Sequence[Expr]) -> None:
         """Arrays that are left in memory."""
         for x in items:
             node = None if x.node is None else _line(x.node)
@@ -104,19 +104,19 @@ class Made:
 
     # ---- nests -----------------------------------------------------------------------------------
 
-    def _add_walk(self, plan: Plan, walk: Walk, often: float = 1.0) -> None:
-        mine = set(roots_of(walk))
-        accessed = [a.item for root in roots_of(walk) for a in plan.accesses(root)]
+    def _add_fused_loops(self, plan: Plan, fused: FusedLoops, often: float = 1.0) -> None:
+        mine = set(roots_of(fused))
+        accessed = [a.item for root in roots_of(fused) for a in plan.accesses(root)]
         read = sum(self._bytes(x) for x in dict.fromkeys(accessed) if x not in mine)
-        written = sum(self._bytes(x) for x in mine if x in self._stored and x not in walk.local)
+        written = sum(self._bytes(x) for x in mine if x in self._stored and x not in fused.local)
         self.read, self.written = self.read + read, self.written + written
         self._each = next((w for most, w in _MEMORY if read + written <= most), _FAR)
-        for sweep in walk.sweeps:
-            seen: set[Item] = set()
-            for root in sweep.roots:
+        for group in fused.groups:
+            seen: set[Expr] = set()
+            for root in group.roots:
                 self._add_root(root, mine, seen, often)
 
-    def _add_root(self, root: Item, mine: set[Item], seen: set[Item], often: float) -> None:
+    def _add_root(self, root: Expr, mine: set[Expr], seen: set[Expr], often: float) -> None:
         count = number_of(size_of(space_of(root)), self._sizes)
         pending = [(root, root)]
         while pending:
@@ -136,7 +136,7 @@ class Made:
                 self.flops += here * often
             pending += [(y, user) for y in x.operands if not y.is_root]
 
-    def _note(self, x: Item, work: float) -> None:
+    def _note(self, x: Expr, work: float) -> None:
         if x.node is None:
             return
         node = _line(x.node)
@@ -153,12 +153,12 @@ class Made:
         key = _where(node), node.level, node.scope
         self.work[key] = self.work.get(key, 0.0) + work
 
-    def _bytes(self, x: Item) -> int:
+    def _bytes(self, x: Expr) -> int:
         return number_of(size_of(x.shape) * x.dtype.itemsize, self._sizes)
 
     # ---- kernels, islands, loops -----------------------------------------------------------------
 
-    def _add_step(self, step: Item) -> None:
+    def _add_step(self, step: Expr) -> None:
         node = step.node
         line = _line(node)
         self._name(line)
@@ -174,7 +174,7 @@ class Made:
         return count if isinstance(count, float) else float(number_of(count, self._sizes))
 
 
-def _work_of(x: Item) -> float:
+def _work_of(x: Expr) -> float:
     op = REGISTRY.get(x.rule.name) if isinstance(x.rule, Map) else None
     return x.rule.weight if op is None or op.cost is None else op.cost.work
 
@@ -184,7 +184,7 @@ def _line(node: Any) -> Any:
     return line_of(getattr(node, "last", node))
 
 
-def _is_located(x: Item) -> bool:
+def _is_located(x: Expr) -> bool:
     """Whether it is known which of the user's lines it stems from."""
     return x.node is not None and bool(_line(x.node).where)
 
@@ -195,16 +195,16 @@ def _where(node: Any) -> str:
 
 def made_of(
     plan: Plan,
-    stages: Sequence[Walk | Item],
+    stages: Sequence[FusedLoops | Expr],
     sizes: Sizes,
-    choices: Mapping[Item, Branches] | None = None,
+    choices: Mapping[Expr, Branches] | None = None,
 ) -> Made:
     """What some stages of a plan do, which are one step.
 
     Parameters
     ----------
     plan : Plan
-    stages : sequence of Walk or Item
+    stages : sequence of FusedLoops or Expr
     sizes : mapping
         For each named size its number.
     choices : mapping, optional
@@ -212,7 +212,7 @@ def made_of(
     """
     made = Made(plan, sizes)
     for stage in stages:
-        branches = None if choices is None or isinstance(stage, Walk) else choices.get(stage)
+        branches = None if choices is None or isinstance(stage, FusedLoops) else choices.get(stage)
         if branches is None:
             made.add(stage)
         else:

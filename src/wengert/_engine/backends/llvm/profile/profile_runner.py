@@ -27,8 +27,8 @@ from wengert._engine.ops.cost_model import bytes_of
 from wengert._engine.profiling.record import Timing, in_turn, undisturbed, whole
 from wengert.errors import BackendError, at, user_line
 
-from .instrumented import Clocked
-from .profile_aggregate import Reading, Tally
+from .instrumented import InstrumentedProgram
+from .profile_aggregate import ProfileAggregate, Reading
 from .profile_attribution import number_of
 from .timers import COST, FIRST, PEAK, READ, TABLE, is_available
 
@@ -46,7 +46,7 @@ class _Failed(Exception):
 class Measured:
     """A program with clocks, in memory; it measures one run at a time."""
 
-    def __init__(self, program: Clocked) -> None:
+    def __init__(self, program: InstrumentedProgram) -> None:
         self.program = program
         self.compiled = Compiled(self.program)
         code = self.compiled.code
@@ -110,11 +110,11 @@ _lock = lock()
 
 
 def _measured(graph: Graph, *options: Any) -> Measured:
-    """The program with clocks for the options of `Clocked`, made once."""
+    """The program with clocks for the options of `InstrumentedProgram`, made once."""
     with _lock:
         found = _known.setdefault(graph, {})
         if options not in found:
-            found[options] = Measured(Clocked(graph, *options))
+            found[options] = Measured(InstrumentedProgram(graph, *options))
         return found[options]
 
 
@@ -170,7 +170,7 @@ def timed(
             deep, _ = within.read(values, sizes, repeats, begin)
     except _Failed:
         return None
-    tally = Tally(sizes, reading, deep, own.program.overwritten)
+    tally = ProfileAggregate(sizes, reading, deep, own.program.overwritten)
     steps = tally.of_kernel(flat.program, (within or flat).program)
     new = [p for k, p in enumerate(own.program.outputs) if k not in own.program.overwritten]
     outputs = sum(number_of(bytes_of(port.spec), sizes) for port in new)

@@ -1,6 +1,6 @@
 """Summary: what a program does, to be read: its nests, calls, islands and buffers.
 
-Stage      one of them: what it walks over, reads, gives, and what that costs
+Stage      one of them: what it iterates over, reads, gives, and what that costs
 Summary    all of them; printed, a table
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Map, Reduce
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Map, Reduce
 from wengert._engine.backends.llvm.lowering.registry import line_of
 from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.schedule.fusion import Walk, role_of, roots_of, space_of
+from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import Spec, shown
@@ -31,7 +31,7 @@ class Stage:
     kind : str
         ``nest``, ``call``, ``island``, ``loop`` or ``choice``.
     title : str
-        Of a nest what it walks over, of a call or an island the operation.
+        Of a nest what it iterates over, of a call or an island the operation.
     passes : tuple of str
         Of a nest what is done to each row, one pass after the other.
     reads, gives : tuple of str
@@ -101,7 +101,7 @@ class Summary:
         return tuple(s for s in self.stages if s.kind in ("loop", "choice"))
 
     @property
-    def islands(self) -> tuple[Stage, ...]:
+    def host_callbacks(self) -> tuple[Stage, ...]:
         """Steps in Python."""
         return tuple(s for s in self.stages if s.kind == "island")
 
@@ -121,7 +121,7 @@ class Summary:
             for n, word in (
                 (len(self.nests), "nest"),
                 (len(self.calls), "call"),
-                (len(self.islands), "island"),
+                (len(self.host_callbacks), "island"),
                 (len(self.buffers), "buffer"),
             )
         )
@@ -137,7 +137,7 @@ def summary_of(program: Program) -> Summary:
     functions = iter([name for _, name in program.nests])
     stages = tuple(
         _nest(plan, stage, names, next(functions))
-        if isinstance(stage, Walk)
+        if isinstance(stage, FusedLoops)
         else _step(program, stage, names)
         for stage in plan.stages
     )
@@ -146,9 +146,9 @@ def summary_of(program: Program) -> Summary:
     return Summary(stages, buffers, program.workspace, len({name for _, name in program.nests}))
 
 
-def _names(plan: Plan) -> dict[Item, str]:
+def _names(plan: Plan) -> dict[Expr, str]:
     """What items are called: inputs by their names, all else by the line they belong to."""
-    names: dict[Item, str] = {}
+    names: dict[Expr, str] = {}
     lines = {node: k for k, node in enumerate(plan.graph.nodes)}
     for item in plan.reachable:
         node = None if item.node is None else line_of(item.node)
@@ -158,35 +158,35 @@ def _names(plan: Plan) -> dict[Item, str]:
     return names
 
 
-def _shown(item: Item, names: dict[Item, str]) -> str:
+def _shown(item: Expr, names: dict[Expr, str]) -> str:
     spec = shown(Spec(item.shape, item.dtype))
     return f"{names[item]} {spec}" if item in names else f"{item.rule} {spec}"
 
 
-def _bytes(items: Sequence[Item]) -> Length:
+def _bytes(items: Sequence[Expr]) -> Length:
     return sum(size_of(x.shape) * x.dtype.itemsize for x in items)
 
 
-def _nest(plan: Plan, walk: Walk, names: dict[Item, str], function: str) -> Stage:
-    mine = set(roots_of(walk))
-    read: dict[Item, None] = {}
+def _nest(plan: Plan, fused: FusedLoops, names: dict[Expr, str], function: str) -> Stage:
+    mine = set(roots_of(fused))
+    read: dict[Expr, None] = {}
     for root in mine:
         for access in plan.accesses(root):
             if access.item not in mine:
                 read[access.item] = None
     stored = set(plan.stored)
-    given = [r for r in roots_of(walk) if r in stored]
-    first = walk.sweeps[0].space
+    given = [r for r in roots_of(fused) if r in stored]
+    first = fused.groups[0].space
     title = f"over [{','.join(map(str, first))}]"
-    if walk.rows:
-        rows = ",".join(map(str, first[: walk.rows]))
-        title = f"over the rows of [{rows}], {len(walk.sweeps)} passes each"
+    if fused.rows:
+        rows = ",".join(map(str, first[: fused.rows]))
+        title = f"over the rows of [{rows}], {len(fused.groups)} passes each"
     passes = tuple(
-        f"{', '.join(_word(r, names) for r in sweep.roots)}{_combined(walk, sweep)}"
-        for sweep in walk.sweeps
+        f"{', '.join(_word(r, names) for r in group.roots)}{_combined(fused, group)}"
+        for group in fused.groups
     )
     flops: Any = sum(
-        _weight(r) * size_of(space_of(r)) for sweep in walk.sweeps for r in sweep.roots
+        _weight(r) * size_of(space_of(r)) for group in fused.groups for r in group.roots
     )
     moved = _bytes([*read, *given])
     return Stage(
@@ -202,17 +202,17 @@ def _nest(plan: Plan, walk: Walk, names: dict[Item, str], function: str) -> Stag
     )
 
 
-def _combined(walk: Walk, sweep: Any) -> str:
-    if not walk.rows or sweep.reduced is None:
+def _combined(fused: FusedLoops, group: Any) -> str:
+    if not fused.rows or group.reduced is None:
         return ""
-    return {"all": " of all rows", "columns": " over the rows"}.get(role_of(sweep, walk.rows), "")
+    return {"all": " of all rows", "columns": " over the rows"}.get(role_of(group, fused.rows), "")
 
 
-def _word(root: Item, names: dict[Item, str]) -> str:
+def _word(root: Expr, names: dict[Expr, str]) -> str:
     return f"{root.rule} {names.get(root, '')}".rstrip()
 
 
-def _weight(root: Item) -> int:
+def _weight(root: Expr) -> int:
     """The operations of one element, each function counted as one."""
     total = 1 if isinstance(root.rule, Map | Reduce) else 0
     pending = [x for x in root.operands if not x.is_root]
@@ -223,7 +223,7 @@ def _weight(root: Item) -> int:
     return total
 
 
-def _step(program: Program, step: Item, names: dict[Item, str]) -> Stage:
+def _step(program: Program, step: Expr, names: dict[Expr, str]) -> Stage:
     node = step.node
     operands = [a.spec for a in node.inputs]
     results = node.spec if isinstance(node.spec, tuple) else (node.spec,)
@@ -246,5 +246,5 @@ def _step(program: Program, step: Item, names: dict[Item, str]) -> Stage:
     )
 
 
-def _is_constant(item: Item) -> bool:
+def _is_constant(item: Expr) -> bool:
     return isinstance(item.rule, Held) and item.rule.array is not None

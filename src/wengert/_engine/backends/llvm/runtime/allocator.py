@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
 
-from .os_calls import HUGE, enter_locks, enter_pages, field, load, store
+from .os_calls import HUGE, emit_locks, emit_page_functions, field, load, store
 
 LARGE = 128 << 10
 COUNTERS = ("used", "kept", "limit", "hits", "misses", "returned", "peak")
@@ -46,10 +46,10 @@ _COLOUR, _AGES, _LISTS = 15, 16, 24
 _WORDS = _LISTS + 2 * _CLASSES
 
 
-def enter_blocks(module: Module, maps: bool | None = None) -> None:
+def emit_allocator(module: Module, maps: bool | None = None) -> None:
     """Write the functions of this file, and what they need, into a module."""
-    enter_locks(module)
-    enter_pages(module) if maps is None else enter_pages(module, maps)
+    emit_locks(module)
+    emit_page_functions(module) if maps is None else emit_page_functions(module, maps)
     module.parts["memory"] = f"@memory = internal global [{_WORDS} x i64] zeroinitializer, align 64"
     for write in (_start, _link, _unlink, _size_of, _fresh, _alloc, _small, _free, _shrink):
         write(module)

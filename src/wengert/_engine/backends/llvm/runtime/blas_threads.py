@@ -27,7 +27,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, 
 from wengert._engine.core.fork_safe_locks import lock
 
 from . import runtime_library
-from .os_calls import enter_locks, load, store
+from .os_calls import emit_locks, load, store
 from .scipy_extensions import extension
 
 WORTH = 200_000_000  # floating-point operations: some 4 ms of one thread
@@ -57,7 +57,7 @@ def symbols() -> dict[str, int]:
 @functools.cache
 def _started() -> dict[str, int]:
     module = Module()
-    enter_blas_threads(module, bool(functions()))
+    emit_blas_threads(module, bool(functions()))
     text = module.text(
         execution_engine.heading()
     )  # beside a call of BLAS no pains are worth taking
@@ -85,14 +85,14 @@ def functions() -> dict[str, int]:
     return {}
 
 
-def enter_blas_threads(module: Module, known: bool) -> None:
+def emit_blas_threads(module: Module, known: bool) -> None:
     """Write the functions into a module; where BLAS is not known, they do nothing."""
     arguments = [("i64", "flops"), ("i64", "threads")]
     enter = Function(module, "wengert_blas_enter", arguments, linkage="")
     leave = Function(module, "wengert_blas_leave", [], linkage="")
     reset = Function(module, "wengert_blas_start", [], linkage="")
     if known:
-        enter_locks(module)
+        emit_locks(module)
         module.declare("blas_set", "void", ["i32"])
         module.declare("blas_get", "i32", [])
         module.parts["blas"] = "@blas = internal global [8 x i64] zeroinitializer, align 64"

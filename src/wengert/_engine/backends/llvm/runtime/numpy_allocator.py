@@ -17,7 +17,7 @@ _LENGTH = 127  # of the name, as numpy/ndarraytypes.h has it, followed by the ve
 _RECORD = f"{{[{_LENGTH} x i8], i8, ptr, ptr, ptr, ptr, ptr}}"
 
 
-def enter_handler(module: Module) -> None:
+def emit_numpy_handler(module: Module) -> None:
     """Write the handler into a module that has the blocks."""
     functions = (_malloc(module), _calloc(module), _realloc(module), _free(module))
     name = NAME + r"\00" * (_LENGTH - len(NAME))

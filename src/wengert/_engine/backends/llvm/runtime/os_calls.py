@@ -45,7 +45,7 @@ def store(section: Section, value: Name, base: Name, index: int | Name, kind: st
     section.write(f"store {kind} {value}, ptr {field(section, base, index)}")
 
 
-def enter_locks(module: Module) -> None:
+def emit_locks(module: Module) -> None:
     """Write `acquire`, `release`, `pause` and `give_way` into a module."""
     module.parts["give_way"] = _give_way(module)
     module.parts["pause"] = _pause(module)
@@ -105,7 +105,7 @@ def _pause(module: Module) -> str:
     return f"define internal void @pause() alwaysinline {{\nentry:\n{call}  ret void\n}}"
 
 
-def enter_pages(module: Module, maps: bool = hasattr(mmap, "MAP_ANONYMOUS")) -> None:
+def emit_page_functions(module: Module, maps: bool = hasattr(mmap, "MAP_ANONYMOUS")) -> None:
     """Write `take_pages(size, ptr mapped)` and `give_pages(base, length)` into a module.
 
     What is taken begins at a page, at a huge one if it is that large; SLACK more bytes than asked

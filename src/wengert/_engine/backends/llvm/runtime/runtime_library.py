@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.backends.llvm.cache.object_files import kept_object_of
+from wengert._engine.backends.llvm.cache.object_files import cached_object
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Module
 from wengert._engine.core.fork_safe_locks import lock
@@ -76,9 +76,9 @@ def text() -> str:
 
 def _module() -> Module:
     module = Module()
-    allocator.enter_blocks(module)
-    numpy_allocator.enter_handler(module)
-    thread_pool.enter_team(module, _has_threads())
+    allocator.emit_allocator(module)
+    numpy_allocator.emit_numpy_handler(module)
+    thread_pool.emit_thread_pool(module, _has_threads())
     return module
 
 
@@ -122,8 +122,8 @@ def loaded(
     seldom : str
         A second module, of what runs seldom, that belongs to it.
     """
-    images = [kept_object_of(text)] if text else []
-    images += [kept_object_of(seldom, quick=True)] if seldom else []
+    images = [cached_object(text)] if text else []
+    images += [cached_object(seldom, quick=True)] if seldom else []
     code = execution_engine.Code(images, needed)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     return {name: code.address(name) for name in names}

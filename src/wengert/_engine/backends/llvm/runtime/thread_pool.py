@@ -32,7 +32,7 @@ import signal
 
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
 
-from .os_calls import enter_locks
+from .os_calls import emit_locks
 
 MOST = 256  # threads
 _SPINS, _TURN = 1000, 20  # looks before a thread sleeps; looks before it gives way once
@@ -45,9 +45,9 @@ _WORDS = 88
 _NEXT, _PARTS = 0xFFFF, 16  # of a ticket: the part that is next; how far their number is shifted
 
 
-def enter_team(module: Module, threaded: bool) -> None:
+def emit_thread_pool(module: Module, threaded: bool) -> None:
     """Write the functions of this file into a module; where there are no threads, without them."""
-    enter_locks(module)
+    emit_locks(module)
     module.parts["team"] = f"@team = internal global [{_WORDS} x i64] zeroinitializer, align 128"
     _parts(module)
     _bounds(module)

@@ -18,12 +18,12 @@ from typing import NamedTuple
 
 from wengert._engine.backends.llvm.ir.affine import counters, size_of
 from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Held, Item, Number, Part, Reduce, Step
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Number, Part, Reduce, Step
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.symbolic.dim import is_open
 
-from .fusion import Walk
+from .fusion import FusedLoops
 from .scheduling import Plan
 
 LEAST = 16384  # bytes: what is smaller stays in the nearest cache anyway
@@ -47,7 +47,7 @@ def overwritten(plan: Plan, graph: Graph) -> dict[int, int]:
         The one it was made for. Inputs are its inputs and variables, results its outputs and
         updates.
     """
-    steps = [k for k, stage in enumerate(plan.stages) if not isinstance(stage, Walk)]
+    steps = [k for k, stage in enumerate(plan.stages) if not isinstance(stage, FusedLoops)]
     if any(not _is_native(plan.stages[k]) for k in steps):
         return {}
     if any(is_open(n) for x in plan.stored for n in x.shape):  # memory is asked for on the way
@@ -71,13 +71,13 @@ def first_stage(plan: Plan, results: dict[int, int]) -> int:
     return min(plan.position_of(plan.outputs[k]) for k in results)
 
 
-def _is_native(step: Walk | Item) -> bool:
+def _is_native(step: FusedLoops | Expr) -> bool:
     """Whether a step runs without Python; bodies of loops are looked at by the program."""
-    assert isinstance(step, Item)
+    assert isinstance(step, Expr)
     return step.node.op.kind == "control" or is_served(step.node)
 
 
-def _fits(x: Item, variable: Item) -> bool:
+def _fits(x: Expr, variable: Expr) -> bool:
     size = size_of(x.shape)
     return (
         x.is_root
@@ -91,11 +91,11 @@ def _fits(x: Item, variable: Item) -> bool:
     )
 
 
-def _place(plan: Plan, x: Item) -> _Seen:
+def _place(plan: Plan, x: Expr) -> _Seen:
     stage = plan.position_of(x)
-    walk = plan.stages[stage]
-    assert isinstance(walk, Walk)
-    roots = [root for sweep in walk.sweeps for root in sweep.roots]
+    fused = plan.stages[stage]
+    assert isinstance(fused, FusedLoops)
+    roots = [root for group in fused.groups for root in group.roots]
     return _Seen(stage, roots.index(x), True)
 
 
@@ -106,18 +106,18 @@ def _is_before(read: _Seen, written: _Seen) -> bool:
     return read.is_here and read.order <= written.order
 
 
-def _readers(plan: Plan, items: set[Item]) -> dict[Item, list[_Seen]]:
-    found: dict[Item, list[_Seen]] = {x: [] for x in items}
+def _readers(plan: Plan, items: set[Expr]) -> dict[Expr, list[_Seen]]:
+    found: dict[Expr, list[_Seen]] = {x: [] for x in items}
     for k, stage in enumerate(plan.stages):
-        if not isinstance(stage, Walk):
+        if not isinstance(stage, FusedLoops):
             for x in _behind(stage):
                 if x in found:
                     found[x].append(_Seen(k, 0, False))
             continue
         order = 0
-        for sweep in stage.sweeps:
-            here = counters(sweep.space)
-            for root in sweep.roots:
+        for group in stage.groups:
+            here = counters(group.space)
+            for root in group.roots:
                 for access in plan.accesses(root):
                     if access.item in found:
                         found[access.item].append(_Seen(k, order, access.index == here))
@@ -125,7 +125,7 @@ def _readers(plan: Plan, items: set[Item]) -> dict[Item, list[_Seen]]:
     return found
 
 
-def _behind(step: Item) -> Iterator[Item]:
+def _behind(step: Expr) -> Iterator[Expr]:
     """All that a step reads from memory, through views that are not written down."""
     pending = list(step.operands)
     while pending:

@@ -13,17 +13,17 @@ from collections.abc import Mapping, Sequence
 
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
 from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Item, Map, Number, Part, Step, View
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Number, Part, Step, View
 
 _PRODUCTS = frozenset("matmul dot einsum strong_einsum".split())
 
 
-def fold(items: Sequence[Item], uses: Mapping[Item, int]) -> bool:
+def fold(items: Sequence[Expr], uses: Mapping[Expr, int]) -> bool:
     """Fold what can be folded; whether anything was.
 
     Parameters
     ----------
-    items : sequence of Item
+    items : sequence of Expr
         Of a whole graph, operands first. Sums become parts of the steps.
     uses : mapping
         How many items, and results, use each.
@@ -40,7 +40,7 @@ def fold(items: Sequence[Item], uses: Mapping[Item, int]) -> bool:
 
 
 def _folded(
-    item: Item, term: Item, other: Item, alpha: float, beta: float, uses: Mapping[Item, int]
+    item: Expr, term: Expr, other: Expr, alpha: float, beta: float, uses: Mapping[Expr, int]
 ) -> bool:
     """Make an item of the form alpha * term + beta * other a part of the term's step."""
     same = (item.shape, item.dtype)
@@ -66,14 +66,14 @@ def _folded(
         return False
     if any(x.dtype != item.dtype for x in step.operands):
         return False
-    step.rule = Step(rule.name, rule.params, rule.island, {"alpha": alpha, "beta": beta})
+    step.rule = Step(rule.name, rule.params, rule.is_callback, {"alpha": alpha, "beta": beta})
     step.operands = (*step.operands, other)
     item.rule, item.operands = Part(0), (step,)
     item.is_root = True
     return True
 
 
-def _is_before(x: Item, step: Item) -> bool:
+def _is_before(x: Expr, step: Expr) -> bool:
     """Whether an item lies in memory before a step is taken."""
     while isinstance(x.rule, View) and x.rule.keeps_order:
         (x,) = x.operands

@@ -1,4 +1,4 @@
-"""Spaces: how a sweep is walked over: which axes are one, which loop is inside, how wide its steps.
+"""Iteration spaces: which axes of a loop group are merged, the inner loop, the vector width.
 
 Axes that lie in memory as one axis would, in everything that is read and written, are walked as
 one.  The axis along which most of what is read lies side by side becomes the inner one, of which
@@ -24,9 +24,9 @@ from wengert._engine.backends.llvm.ir.affine import (
     strides_of,
 )
 from wengert._engine.backends.llvm.ir.llvm_types import part_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Item, Number, Reduce, memory_strides
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Number, Reduce, memory_strides
 
-from .fusion import Sweep, role_of, space_of
+from .fusion import LoopGroup, role_of, space_of
 
 _LANES = 64  # at most so many side by side
 _LONG = 64  # elements of a row that is worth walking along
@@ -42,10 +42,10 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class Space:
-    """How a sweep is walked over.
+    """How a loop group is iterated over.
 
     axes : from the outermost to the innermost, the vector axis among them.
-    index : for each axis of the sweep's space its form.
+    index : for each axis of the loop group's space its form.
     vector : the position in `axes` of the axis taken several at a time; None if there is no axis.
     width : how many at a time.
     strips : whether the vector axis is walked along a little at a time, all other axes inside:
@@ -67,15 +67,15 @@ class Space:
 class _Facts:
     """What roots read and write, and what they ask of the index itself."""
 
-    def __init__(self, sweep: Sweep, rows: int) -> None:
+    def __init__(self, group: LoopGroup, rows: int) -> None:
         self._rows = rows
         self.offsets: list[Affine] = []
         self.pinned: set[int] = set()
         self.itemsizes: set[int] = set()
-        for root in sweep.roots:
+        for root in group.roots:
             self._look(root)
 
-    def _look(self, root: Item) -> None:
+    def _look(self, root: Expr) -> None:
         here = tuple(counter(k) if not is_one(n) else ZERO for k, n in enumerate(space_of(root)))
         first = root.operands[0] if isinstance(root.rule, Reduce) else root
         if not isinstance(root.rule, Reduce):
@@ -85,7 +85,7 @@ class _Facts:
             self._read(first, here)
             return
         seen: set[Any] = set()
-        pending: list[tuple[Item, Index]] = [(first, here)]
+        pending: list[tuple[Expr, Index]] = [(first, here)]
         while pending:
             item, index = pending.pop()
             if not isinstance(item.rule, Number):  # which takes the dtype of what it meets
@@ -110,11 +110,11 @@ class _Facts:
                     seen.add((read.operand, read.index))
                     pending.append((read.operand, read.index))
 
-    def _read(self, item: Item, index: Index) -> None:
+    def _read(self, item: Expr, index: Index) -> None:
         self.offsets.append(offset_of(index, memory_strides(item)))
         self._count(item, index)
 
-    def _count(self, item: Item, index: Index) -> None:
+    def _count(self, item: Expr, index: Index) -> None:
         """Note the size of an element; one for each row is no matter of vectors."""
         forms = (index.form,) if isinstance(index, Flat) else index
         if any(c >= self._rows for form in forms for c, _ in form.terms):
@@ -124,26 +124,26 @@ class _Facts:
         self.pinned.update(c for c, _ in form.terms)
 
 
-def space_for(sweep: Sweep, register_bytes: int, rows: int = 0) -> Space:
-    """How to walk over a sweep.
+def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
+    """How to iterate over a loop group.
 
     Parameters
     ----------
-    sweep : Sweep
+    group : LoopGroup
     register_bytes : int
         Of the machine's vectors.
     rows : int
-        So many leading axes are walked over by somebody else.
+        So many leading axes are iterated over by somebody else.
     """
-    facts = _Facts(sweep, rows)
+    facts = _Facts(group, rows)
     places = any(
-        isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in sweep.roots
+        isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in group.roots
     )
-    axes, index = _collapsed(sweep, facts, rows)
+    axes, index = _collapsed(group, facts, rows)
     if not axes:
         return Space((), index, None, 1)
     inner = _inner(axes, facts.offsets)
-    width = _width(axes[inner].length, max(facts.itemsizes), sweep.weight, register_bytes)
+    width = _width(axes[inner].length, max(facts.itemsizes), group.weight, register_bytes)
     if places:
         width = min(width, 8)
     vector = axes[inner]
@@ -163,25 +163,25 @@ def _crosses(axes: Sequence[Axis], vector: Axis, facts: _Facts) -> bool:
     )
 
 
-def column_rows(sweep: Sweep) -> int:
-    """How many leading axes a sweep is better walked over row by row, if it combines rows.
+def column_rows(group: LoopGroup) -> int:
+    """How many leading axes a loop group is better iterated over row by row, if it combines rows.
 
     Rows that are long and lie one behind the other are added to a row in the nearest cache; going
     down columns would touch a new line of memory at each step. 0 if neither is so.
     """
-    rows = len(sweep.reduced or ())
-    if not rows or rows == len(sweep.space) or role_of(sweep, rows) != "columns":
+    rows = len(group.reduced or ())
+    if not rows or rows == len(group.space) or role_of(group, rows) != "columns":
         return 0
-    length = size_of(sweep.space[rows:])
-    if is_one(sweep.space[0]) or (type(length) is int and length < _LONG):
+    length = size_of(group.space[rows:])
+    if is_one(group.space[0]) or (type(length) is int and length < _LONG):
         return 0
-    space = space_for(sweep, 64)
+    space = space_for(group, 64)
     return 0 if space.vector is None or space.across else rows
 
 
-def _collapsed(sweep: Sweep, facts: _Facts, rows: int) -> tuple[list[Axis], tuple[Affine, ...]]:
-    reduced = sweep.reduced or ()
-    space = sweep.space
+def _collapsed(group: LoopGroup, facts: _Facts, rows: int) -> tuple[list[Axis], tuple[Affine, ...]]:
+    reduced = group.reduced or ()
+    space = group.space
     axes: list[Axis] = []
     forms: list[Affine] = [ZERO] * len(space)
     for k, n in enumerate(space):

@@ -1,14 +1,14 @@
 """Plan: which items share a loop, which are stored, and in which order all of it runs.
 
-    Sweep    items computed together, in one pass over one space
-    Walk     sweeps that share their outer loops: row after row (schedule/fusion.py)
-    Stage    a step, or a walk: what runs one after the other
+    LoopGroup    items computed together, in one pass over one space
+    FusedLoops     loop groups that share their outer loops: row after row (schedule/fusion.py)
+    Stage    a step, or a fused loop: what runs one after the other
     Plan     the stages of a graph, and what is where
 
 A pointwise item is computed where it is used, unless it is worth computing once: it is used twice
 and not cheap, or something needs it in memory.  Then it is a *root*, as reductions are.  Roots over
-the same space join one sweep, if each needs of the others only the element at the same place; what
-only its own sweep needs is never written to memory.
+the same space join one loop group, if each needs of the others only the element at the same place;
+what only its own loop group needs is never written to memory.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from wengert._engine.backends.llvm.ir.affine import Flat, Index, counters, is_on
 from wengert._engine.backends.llvm.kernels import KERNELS, is_served
 from wengert._engine.backends.llvm.lowering import lowered
 from wengert._engine.backends.llvm.lowering.loop_ir import (
+    Expr,
     Held,
-    Item,
     Map,
     Number,
     Part,
@@ -39,13 +39,13 @@ from wengert._engine.core.graph import Graph
 from wengert._engine.core.spec import Spec
 
 from .fma_fusion import fold
-from .fusion import Access, Sweep, Walk, roots_of, space_of, walks_of
+from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .iteration_space import column_rows
-from .loop_fission import parted
+from .loop_fission import split_loops
 
 _CHEAP = 6  # this much work is done again rather than written to memory
 _COSTLY = 12  # so of what is computed for every element that is chosen from several
-_BACK = 64  # so many sweeps of a space are asked whether they take another item
+_BACK = 64  # so many loop groups of a space are asked whether they take another item
 _LARGEST = 120  # the work that is put into one expression
 
 
@@ -54,15 +54,15 @@ class Plan:
 
     Attributes
     ----------
-    inputs : list of Item
+    inputs : list of Expr
         Of the graph's inputs and variables, in order.
-    outputs : list of Item
+    outputs : list of Expr
         For each output and update the item whose memory is that of the result.
-    stages : list of Walk or Item
+    stages : list of FusedLoops or Expr
         An item is a step.
-    stored : list of Item
+    stored : list of Expr
         What is kept in memory between stages, outputs among it, in order of the stages.
-    items : dict from Node to Item or tuple of Item
+    items : dict from Node to Expr or tuple of Expr
     """
 
     def __init__(self, graph: Graph, layouts: str = "") -> None:
@@ -70,8 +70,8 @@ class Plan:
         lowering = lowered(graph, layouts)
         self.items = lowering.items
         self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
-        self.outputs: list[Item] = []
-        taken: set[Item] = set()
+        self.outputs: list[Expr] = []
+        taken: set[Expr] = set()
         for node in (*graph.outputs, *graph.updates.values()):
             items = self.items[node]
             several = isinstance(items, tuple)
@@ -83,19 +83,19 @@ class Plan:
             self.reachable = _reachable(results)
         self._consumers = _consumers(self.reachable)
         self._choose_roots()
-        self._stages: list[Sweep | Item] = []
-        self._position: dict[Item, int] = {}
+        self._stages: list[LoopGroup | Expr] = []
+        self._position: dict[Expr, int] = {}
         self._by_space: dict[Any, list[int]] = {}
-        self._accesses: dict[Item, list[Access]] = {}
+        self._accesses: dict[Expr, list[Access]] = {}
         for item in self.reachable:
             if item.is_root and not isinstance(item.rule, Held):
                 self._place(item)
-        self._stages = parted(self._stages, self.accesses)
-        self._number([x.roots if isinstance(x, Sweep) else [x] for x in self._stages])
-        self.stages = walks_of(self._stages, self.accesses, self._position)
-        for walk in self.stages:
-            if isinstance(walk, Walk) and not walk.rows:
-                walk.rows = column_rows(walk.sweeps[0])
+        self._stages = split_loops(self._stages, self.accesses)
+        self._number([x.roots if isinstance(x, LoopGroup) else [x] for x in self._stages])
+        self.stages = fused_loops_of(self._stages, self.accesses, self._position)
+        for fused in self.stages:
+            if isinstance(fused, FusedLoops) and not fused.rows:
+                fused.rows = column_rows(fused.groups[0])
         self._number([roots_of(stage) for stage in self.stages])
         self.stored = self._found_stored()
 
@@ -139,15 +139,15 @@ class Plan:
                 if read.index is None or (isinstance(read.index, Flat) and not x.is_flat):
                     self._make_root(x)
 
-    def _make_root(self, item: Item) -> None:
+    def _make_root(self, item: Expr) -> None:
         if isinstance(item.rule, Number) and not item.shape:
             return
         item.is_root = item.is_flat = True
 
     # ---- stages --------------------------------------------------------------------------------
 
-    def _place(self, root: Item) -> None:
-        """Give a root its place: in a sweep that is there, or a new stage at the end."""
+    def _place(self, root: Expr) -> None:
+        """Give a root its place: in a loop group that is there, or a new stage at the end."""
         if isinstance(root.rule, Part):
             self._position[root] = self._position[root.operands[0]]
             return
@@ -164,25 +164,27 @@ class Plan:
             if isinstance(x.rule, Held):
                 continue
             position = self._position[x]
-            shared = isinstance(self._stages[position], Sweep) and not isinstance(x.rule, Reduce)
+            shared = isinstance(self._stages[position], LoopGroup) and not isinstance(
+                x.rule, Reduce
+            )
             if not shared or access.index != here or x.shape != space:
                 position += 1
             first = max(first, position)
         places = self._by_space.setdefault(space, [])
         for k in range(max(bisect.bisect_left(places, first), len(places) - _BACK), len(places)):
-            sweep = self._stages[places[k]]
-            assert isinstance(sweep, Sweep)
-            if sweep.takes(root):
-                sweep.add(root, accesses)
+            group = self._stages[places[k]]
+            assert isinstance(group, LoopGroup)
+            if group.takes(root):
+                group.add(root, accesses)
                 self._position[root] = places[k]
                 return
-        sweep = Sweep(space)
-        sweep.add(root, accesses)
+        group = LoopGroup(space)
+        group.add(root, accesses)
         self._position[root] = len(self._stages)
         places.append(len(self._stages))
-        self._stages.append(sweep)
+        self._stages.append(group)
 
-    def _number(self, stages: Sequence[Sequence[Item]]) -> None:
+    def _number(self, stages: Sequence[Sequence[Expr]]) -> None:
         """Note of all roots in which stage they are now."""
         for k, roots in enumerate(stages):
             for item in roots:
@@ -191,25 +193,25 @@ class Plan:
             if isinstance(item.rule, Part):
                 self._position[item] = self._position[item.operands[0]]
 
-    def accesses(self, root: Item) -> list[Access]:
+    def accesses(self, root: Expr) -> list[Access]:
         """What a root reads from memory, or from other roots."""
         found = self._accesses.get(root)
         if found is None:
             found = self._accesses[root] = accesses_of(root)
         return found
 
-    def position_of(self, item: Item) -> int:
+    def position_of(self, item: Expr) -> int:
         """The stage that writes an item."""
         whole = item.operands[0] if isinstance(item.rule, Part) else item
         return self._position[whole]
 
-    def _found_stored(self) -> list[Item]:
+    def _found_stored(self) -> list[Expr]:
         """The roots that somebody reads from memory."""
-        needed: dict[Item, None] = dict.fromkeys(
+        needed: dict[Expr, None] = dict.fromkeys(
             x for x in self.outputs if not isinstance(x.rule, Held)
         )
         for stage in self.stages:
-            if isinstance(stage, Walk):
+            if isinstance(stage, FusedLoops):
                 self._note_needs(stage, needed)
                 continue
             strided = is_strided(stage)
@@ -224,23 +226,23 @@ class Plan:
             key=lambda x: (self._position[x], x.number),
         )
 
-    def _note_needs(self, walk: Walk, needed: dict[Item, None]) -> None:
-        """What a walk reads from memory; what its sweeps hand to each other it keeps itself."""
-        made: set[Item] = set()
-        for sweep in walk.sweeps:
-            mine = {r for r in sweep.roots if not isinstance(r.rule, Reduce)}
-            here = counters(sweep.space)
-            for root in sweep.roots:
+    def _note_needs(self, fused: FusedLoops, needed: dict[Expr, None]) -> None:
+        """Record what a fused loop reads from memory; values between its groups stay local."""
+        made: set[Expr] = set()
+        for group in fused.groups:
+            mine = {r for r in group.roots if not isinstance(r.rule, Reduce)}
+            here = counters(group.space)
+            for root in group.roots:
                 for access in self.accesses(root):
                     x = access.item
                     if x in made:
                         if not isinstance(x.rule, Reduce) or not is_one_place(
-                            access.index, walk.rows
+                            access.index, fused.rows
                         ):
-                            walk.local[x] = None
+                            fused.local[x] = None
                     elif x not in mine or access.index != here:
                         needed[x] = None
-            made.update(sweep.roots)
+            made.update(group.roots)
 
 
 def is_one_place(index: Index | None, rows: int) -> bool:
@@ -252,26 +254,26 @@ def is_one_place(index: Index | None, rows: int) -> bool:
     )
 
 
-def is_in_memory(item: Item) -> bool:
+def is_in_memory(item: Expr) -> bool:
     """Whether a step can be given an item as it is: it lies in memory in C order."""
     if isinstance(item.rule, View) and item.rule.keeps_order:
         return is_in_memory(item.operands[0])
     return item.is_root
 
 
-def is_strided(step: Item) -> bool:
+def is_strided(step: Expr) -> bool:
     """Whether a step's operands may lie anyhow."""
     return is_served(step.node) and KERNELS[step.node.op.name].strided
 
 
-def owner_of(item: Item) -> Item:
+def owner_of(item: Expr) -> Expr:
     """The item whose memory one is that is the same in another shape."""
     while not item.is_root:
         item = item.operands[0]
     return item
 
 
-def accesses_of(root: Item) -> list[Access]:
+def accesses_of(root: Expr) -> list[Access]:
     """What a root reads: stored items, and where, expressions taken apart."""
     found: dict[Access, None] = {}
     start = counters(space_of(root))
@@ -279,7 +281,7 @@ def accesses_of(root: Item) -> list[Access]:
     if first.is_root and first is not root:
         return [Access(first, start)]
     seen: set[Any] = set()
-    pending: list[tuple[Item, Index]] = [(first, start)]
+    pending: list[tuple[Expr, Index]] = [(first, start)]
     while pending:
         item, index = pending.pop()
         for read in item.reads(index):
@@ -292,18 +294,18 @@ def accesses_of(root: Item) -> list[Access]:
     return list(found)
 
 
-def _places(item: Item) -> Sequence[Read]:
+def _places(item: Expr) -> Sequence[Read]:
     if isinstance(item.rule, Reduce) or type(item.rule) is Map:  # all is known of where they read
         return ()
     return item.reads(counters(item.shape))
 
 
-def _repeats(x: Item, item: Item) -> bool:
+def _repeats(x: Expr, item: Expr) -> bool:
     """Whether elements of an operand are used for several elements of the item."""
     return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in item.shape)
 
 
-def _result(x: Item, spec: Spec, taken: set[Item]) -> Item:
+def _result(x: Expr, spec: Spec, taken: set[Expr]) -> Expr:
     """The item that a result is stored by."""
     same = x
     while (
@@ -322,19 +324,19 @@ def _result(x: Item, spec: Spec, taken: set[Item]) -> Item:
         or (x.shape != spec.shape)
     ):
         dtype = spec.dtype
-        x = Item(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), spec.shape, dtype)
+        x = Expr(Map("copy", lambda s, v: s.cast(v, dtype)), (x,), spec.shape, dtype)
     taken.add(x)
     return x
 
 
-def _flat_items(items: Sequence[Any]) -> list[Item]:
-    found: list[Item] = []
+def _flat_items(items: Sequence[Any]) -> list[Expr]:
+    found: list[Expr] = []
     for x in items:
         found += x if isinstance(x, tuple) else [x]
     return found
 
 
-def _reachable(outputs: Sequence[Item]) -> list[Item]:
+def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
     """All items that some depend on, operands first."""
     seen = set(outputs)
     pending = list(outputs)
@@ -346,9 +348,9 @@ def _reachable(outputs: Sequence[Item]) -> list[Item]:
     return sorted(seen, key=lambda x: x.number)
 
 
-def _consumers(items: Sequence[Item], results: Sequence[Item] = ()) -> dict[Item, int]:
+def _consumers(items: Sequence[Expr], results: Sequence[Expr] = ()) -> dict[Expr, int]:
     """How many items use each, and results."""
-    count: dict[Item, int] = dict.fromkeys(results, 1)
+    count: dict[Expr, int] = dict.fromkeys(results, 1)
     for item in items:
         for x in dict.fromkeys(item.operands):
             count[x] = count.get(x, 0) + 1

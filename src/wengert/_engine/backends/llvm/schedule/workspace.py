@@ -10,21 +10,21 @@ import heapq
 from collections.abc import Sequence
 
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Item, Part
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Part
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 
-from .fusion import Walk, roots_of
+from .fusion import FusedLoops, roots_of
 from .scheduling import Plan, owner_of
 
 _LINE = 64  # bytes of a line of the cache
 
 
-def arranged(plan: Plan, items: Sequence[Item]) -> tuple[list[Length], Length]:
+def arranged(plan: Plan, items: Sequence[Expr]) -> tuple[list[Length], Length]:
     """For each item where it lies in the memory that is shared, and how much that is."""
     last = last_uses(plan)
     free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
     dying: list[tuple[int, int, Length, Length]] = []
-    offsets: dict[Item, Length] = {}
+    offsets: dict[Expr, Length] = {}
     total: Length = 0
     for item in sorted(items, key=plan.position_of):
         now = plan.position_of(item)
@@ -42,7 +42,7 @@ def arranged(plan: Plan, items: Sequence[Item]) -> tuple[list[Length], Length]:
     return [offsets[x] for x in items], total
 
 
-def ends_with(plan: Plan, step: Item, item: Item) -> bool:
+def ends_with(plan: Plan, step: Expr, item: Expr) -> bool:
     """Whether nobody needs what a step made after another step has read it."""
     if not isinstance(item.rule, Part) or item in plan.outputs:
         return False
@@ -61,11 +61,11 @@ def _rounded(size: Length) -> Length:
     return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
 
 
-def last_uses(plan: Plan) -> dict[Item, int]:
+def last_uses(plan: Plan) -> dict[Expr, int]:
     """The stage after which an item is no longer needed."""
-    last: dict[Item, int] = {}
+    last: dict[Expr, int] = {}
     for k, stage in enumerate(plan.stages):
-        if isinstance(stage, Walk):
+        if isinstance(stage, FusedLoops):
             for root in roots_of(stage):
                 for access in plan.accesses(root):
                     last[access.item] = k

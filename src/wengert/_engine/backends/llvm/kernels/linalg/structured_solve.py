@@ -5,7 +5,7 @@
     linalg.structured_solve         positive definite: potrf, potrs; pocon says how near to singular
 
 NaN and infinity, and what is singular or nearly so, make the step fail: the interpreter raises or
-warns as SciPy does.  Other forms are islands.
+warns as SciPy does.  Other forms are host callbacks.
 """
 
 from __future__ import annotations

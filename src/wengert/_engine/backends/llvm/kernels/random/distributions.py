@@ -8,7 +8,7 @@
                        second copy of it here would one day differ
 
 NumPy exports these functions for others to call (its headers numpy/random/distributions.h); where a
-build of it does not, the operation is an island.
+build of it does not, the operation is a host callback.
 """
 
 from __future__ import annotations
