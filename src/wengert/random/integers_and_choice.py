@@ -97,7 +97,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = "int64"
     """
     kind, lengths = as_dtype(dtype), as_shape(shape)
     if kind.kind not in "iu":
-        raise DtypeError(f"dtype={dtype!r} has no integers only{at(user_line())}.")
+        raise DtypeError(f"dtype={dtype!r} is not an integer dtype{at(user_line())}.")
     low, high = _bound(minval, lengths, "minval"), _bound(maxval, lengths, "maxval")
     if not isinstance(low, Handle) and not isinstance(high, Handle) and np.any(low >= high):
         raise ArgumentError(

@@ -128,7 +128,7 @@ class Stream:
         kind = _dtype(dtype)
         low, high = _whole(low, "low"), _whole(high, "high")
         if kind.kind not in "iu":
-            raise DtypeError(f"dtype={dtype!r} has no integers only{at(user_line())}.")
+            raise DtypeError(f"dtype={dtype!r} is not an integer dtype{at(user_line())}.")
         if not low < high:
             raise ArgumentError(
                 f"there is no integer from {low} to before {high}{at(user_line())}."

@@ -27,7 +27,7 @@ _ON_STACK = 16384  # bytes for one row, up to which they are part of the stack
 
 
 class Elements:
-    """Lanes of items at an index, in the loops that are open.
+    """SIMD values of expressions at an index, in the loops that are open.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Elements:
     fused : FusedLoops
     space : Space
     table : list of Expr, or of str
-        What the table holds after its status: addresses of items, or names of sizes.
+        The table after its status: expressions whose addresses it has, or names of sizes.
     partial : set of Expr
         What the outermost loop combines.
     may_fail : bool
@@ -103,8 +103,7 @@ class Elements:
         """Whether all conditions hold; None if they always do."""
         found: Any = None
         for condition in conditions:
-            lane = self._held(condition)
-            found = self.both(found, lane)
+            found = self.both(found, self._held(condition))
         return found
 
     def both(self, one: Lane | None, two: Lane | None) -> Lane | None:
