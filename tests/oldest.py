@@ -16,12 +16,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TOOLS = ("pytest", "pytest-timeout", "hypothesis", "mpmath")  # as new as you like
 TESTS = """
-    backends/test_backends.py backends/llvm/test_engine.py backends/llvm/test_entry.py
-    backends/llvm/test_halves.py backends/llvm/test_integers.py
-    backends/llvm/test_kernels_draws.py backends/llvm/test_kernels_solving.py
-    backends/llvm/test_kernels_tiles.py backends/llvm/test_leaves_exponential.py
-    backends/llvm/test_onehot.py backends/llvm/test_strides_beside_variables.py
-    backends/llvm/test_tails.py jit/test_jit.py numpy/test_creation.py
+    backends/test_backends.py backends/llvm/test_execution_engine.py backends/llvm/test_entry.py
+    backends/llvm/test_half_precision_symbols.py backends/llvm/test_integers.py
+    backends/llvm/test_kernels_random.py backends/llvm/test_kernels_solving.py
+    backends/llvm/test_kernels_gemm.py backends/llvm/test_exponential.py
+    backends/llvm/test_one_hot.py backends/llvm/test_strides_beside_variables.py
+    backends/llvm/test_partial_vectors.py jit/test_jit.py numpy/test_creation.py
     numpy/test_products.py rewrite/test_factored_loops.py scipy/test_linalg_names.py
 """.split()
 

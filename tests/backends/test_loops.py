@@ -1,4 +1,4 @@
-"""Loops and choices run line by line: by the interpreter and by what derives from it."""
+"""Loops and branches in the interpreter, and in what derives from it."""
 
 import re
 
@@ -25,7 +25,7 @@ def test_a_graph_runs_as_the_function_does(name, kind):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-13)
 
 
-def test_sizes_with_names_are_compiled_for_each():
+def test_symbolic_sizes_are_compiled_for_each():
     def f(x):
         return control.scan(lambda h, r: (h * 0.5 + r * r.shape[0], np.sum(h)), x[0], x)
 
@@ -178,7 +178,7 @@ def test_a_profile_shares_out_the_time_of_a_loop():
     assert any("in cell" in where for where in found.sources)
 
 
-def test_a_profile_of_sizes_with_names():
+def test_a_profile_of_symbolic_sizes():
     def f(x):
         def outer(h, row):
             return control.fori_loop(0, 3, lambda i, v: np.cos(v) + row, h), np.sum(h)

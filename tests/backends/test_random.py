@@ -1,4 +1,4 @@
-"""Streams of random numbers: the same eager, traced and by hand; nothing is drawn twice."""
+"""Streams of random numbers: the same numbers eager, traced and by hand; none is drawn twice."""
 
 import copy
 import pickle

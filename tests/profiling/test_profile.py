@@ -271,7 +271,7 @@ def test_loops_in_loops_and_a_choice():
     (inner,) = [row for row in seen.rows if row.depth == 1 and row.kind == "loop"]
     assert inner.calls == 5.0 and inner.title.endswith("of 7 steps")
     assert {row.calls for row in seen.rows if row.depth == 2 and "sin" in row.operations} == {35.0}
-    (choice,) = [row for row in seen.rows if row.kind == "choice"]
+    (choice,) = [row for row in seen.rows if row.kind == "branch"]
     assert choice.calls == 5.0
 
 
@@ -287,7 +287,7 @@ def test_a_loop_that_begins_again_from_what_it_kept():
     assert replay.title == "replay of 40 steps"
 
 
-# ---- threads, islands, what is left behind -------------------------------------------------------
+# ---- threads, host callbacks, what is left behind ------------------------------------------------
 
 
 def test_threads():
@@ -297,7 +297,7 @@ def test_threads():
     assert kinds(seen) == ["nest", "around"]
 
 
-def test_islands_are_named():
+def test_host_callbacks_are_named():
     @wg.primitive(callback=True)
     def running(x):
         return np.cumsum(x) ** 2
@@ -306,8 +306,8 @@ def test_islands_are_named():
         return np.sum(running(x) * 2.0)
 
     seen = check(wg.profile(f, **FEW)(np.ones(10)))
-    (island,) = [row for row in seen.rows if row.kind == "island"]
-    assert island.lines == ((island.lines[0][0], 1.0),)
+    (callback,) = [row for row in seen.rows if row.kind == "host callback"]
+    assert callback.lines == ((callback.lines[0][0], 1.0),)
     assert seen.by_line()[0].text == "return np.sum(running(x) * 2.0)"
 
     @wg.primitive

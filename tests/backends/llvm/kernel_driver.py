@@ -1,4 +1,4 @@
-"""Runs one kernel on arrays: what the tests of kernels share.
+"""Run one kernel on arrays, for the tests of kernels.
 
 A function `kernel(frame)` is made that takes one step; the frame holds the addresses of operands
 and results, then the sizes.

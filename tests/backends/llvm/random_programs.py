@@ -1,4 +1,4 @@
-"""Random programs: functions of a few arrays, made of the steps in program_steps.py.
+"""Random programs: functions of a few arrays, made of the steps in random_program_steps.py.
 
     Bundle      several programs over the same inputs, compiled as one graph
     check       eager execution, the interpreter and native code give the same
@@ -16,7 +16,7 @@ import numpy as np
 import wengert as wg
 from wengert.testing.laws.native_code import Strict
 
-from . import program_steps as steps
+from . import random_program_steps as steps
 
 LENGTHS = (0, 1, 2, 3, 7, 8, 9, 16, 17, 33, 100)
 NAMED = (2, 3, 7, 8, 9, 16, 17, 33)

@@ -1,4 +1,4 @@
-"""Sums are at least as accurate as NumPy's pairwise ones, however long they are."""
+"""Sums of any length are at least as accurate as NumPy's pairwise summation."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The text of a program is the same in every process: it is what object files are kept under."""
+"""The LLVM text of a program, the key of its object file, is the same in every process."""
 
 import os
 import subprocess

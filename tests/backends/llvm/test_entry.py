@@ -1,4 +1,4 @@
-"""The native entry: which arguments are taken, what is read off them, what comes back."""
+"""The native entry: which arguments are accepted, what is read from them, what is returned."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def test_a_python_float_is_another_signature_unless_the_entry_is_lenient():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32", "uint64"])
-def test_lenient_whole_numbers_are_taken_in_range(dtype):
+def test_lenient_integers_are_accepted_in_range(dtype):
     entry = entry_of(program([dtype], [dtype], copy_inputs), missing, single=True, lenient=True)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     for value in (low, high, low - 1, high + 1, 0, 1, True, -(2**63), 2**63 - 1, 10**30):

@@ -1,4 +1,4 @@
-"""The native entry under fire: whatever it is given, it does what the slow path does, or calls it.
+"""The native entry fuzzed: whatever it is given, it does what the slow path does, or calls it.
 
 The slow path here is the one of graphs: `feeding.fitted` for each value, `sizes.solve` for all
 lengths.  Where an entry answers by itself, the slow path has to give the same; a strict entry also

@@ -1,4 +1,4 @@
-"""The native entry and memory: no reference too many or too few, on any way through it."""
+"""The native entry and memory: reference counts are right on every path through it."""
 
 import contextlib
 import ctypes

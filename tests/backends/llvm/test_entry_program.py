@@ -47,7 +47,7 @@ def test_what_has_no_result_goes_to_the_slow_path():
     assert given is singular
 
 
-def test_exceptions_in_islands_are_raised():
+def test_exceptions_in_host_callbacks_are_raised():
     @wg.primitive
     def picky(x):
         if x[0] < 0.0:

@@ -1,6 +1,6 @@
 """No native program touches a byte outside its arrays: each lies between pages without access.
 
-What does would kill the process, so it is one of its own (guarded.py), which ends with an error.
+A faulting access kills the process, so the check runs in one of its own (guard_pages.py).
 """
 
 import os
@@ -14,10 +14,10 @@ ROOT = Path(__file__).parents[3]
 
 
 def run(*arguments, **more):
-    """Run guarded.py; what it said at last is the seed that did it."""
+    """Run guard_pages.py; what it said at last is the seed that did it."""
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "WENGERT_CACHE": "0", **more}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.backends.llvm.guarded", *map(str, arguments)],
+        [sys.executable, "-m", "tests.backends.llvm.guard_pages", *map(str, arguments)],
         cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1000,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout[-200:]}\n{done.stderr[-3000:]}"

@@ -1,4 +1,4 @@
-"""Whole numbers, truth values and casts: as NumPy's, for every dtype."""
+"""Integers, booleans and casts: as NumPy's, for every dtype."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
-from .bodybench import run_body, same, ufunc_body
-from .leafbench import hard_points
+from .scalar_body_driver import run_body, same, ufunc_body
+from .ufunc_driver import hard_points
 
 WHOLE = "i1 i2 i4 i8 u1 u2 u4 u8".split()
 KINDS = ["b1", *WHOLE]

@@ -147,7 +147,7 @@ def test_large_ones_are_numpys_on_two_threads(rng):
 def test_nothing_is_touched_outside():
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "WENGERT_CACHE": "0"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.backends.llvm.guarded_convolutions"],
+        [sys.executable, "-m", "tests.backends.llvm.guard_pages_convolutions"],
         cwd=ROOT, env=environment, capture_output=True, text=True, timeout=250,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.returncode}\n{done.stdout[-300:]}\n{done.stderr[-3000:]}"

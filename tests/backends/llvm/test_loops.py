@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.profile.program_summary import summary_of
 from wengert._engine.backends.llvm.program import Program
 from wengert.errors import GuardError
 
-from .guarded import guarded
+from .guard_pages import guarded
 
 
 def program_of(f, *args):

@@ -1,4 +1,4 @@
-"""Threads: what they change is the order of sums, and nothing else.
+"""Threads change the order of sums, and nothing else.
 
 For one number of threads results are the same to the last bit from run to run, whoever comes first;
 for different numbers they agree to rounding.  Arrays are large enough to be shared among threads.

@@ -1,8 +1,8 @@
-"""Truth values, small integers and half precision: in graphs and native code dtypes are NumPy's.
+"""Booleans, small integers and half precision have NumPy's dtypes in graphs and native code.
 
-Every step of random programs (program_steps.py) and the functions below are given each of these
-dtypes.  What NumPy refuses (int8 times 200, a whole number to the power -1) is refused in a graph;
-what it takes has the same dtype and value.
+Every step of random programs (random_program_steps.py) and the functions below run with each of
+these dtypes.  What NumPy refuses (int8 times 200, an integer to the power -1) is refused in a
+graph; what it accepts has the same dtype and value.
 """
 
 import warnings
@@ -13,7 +13,7 @@ from wengert.rewrite import simplify
 
 import wengert as wg
 
-from . import program_steps as steps
+from . import random_program_steps as steps
 
 DTYPES = ("bool", "int8", "uint8", "float16", "float64")
 MORE = ("int16", "uint16", "int32", "float32")

@@ -1,4 +1,4 @@
-"""Matrices of up to eight rows: in batches a lane for each, and no call of LAPACK or BLAS.
+"""Matrices of up to eight rows: batches run one matrix per lane, without LAPACK or BLAS.
 
 Eager runs are LAPACK's; what native code gives has to be as good a solution, and where a matrix is
 singular, the same error.

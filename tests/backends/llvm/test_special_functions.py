@@ -304,7 +304,7 @@ def test_other_dtypes(dtype):
         np.testing.assert_allclose(got, want, rtol=1e-14 if got.dtype == "f8" else 1e-6)
 
 
-def test_whole_numbers_choose_a_loop():
+def test_integers_choose_a_loop():
     n, x = np.arange(8), np.linspace(0.5, 4.0, 8)
     want, _, got = ways(expn_s, n, x)
     np.testing.assert_allclose(got, want, rtol=1e-14)
@@ -366,7 +366,7 @@ def test_threads():
         np.testing.assert_array_equal(b, d)
 
 
-def test_sizes_with_names():
+def test_symbolic_sizes():
     compiled = wg.jit(lambda x: np.sum(digamma_s(x) * j0_s(x)), islands="forbid")
     for n in (5, 6, 17, 40, 0, 1):
         x = np.linspace(0.5, 3.0, n)
@@ -384,7 +384,7 @@ def test_a_leaf_of_ours_goes_first():
     np.testing.assert_allclose(got, want, rtol=1e-13)
 
 
-def test_what_cannot_be_served_is_an_island():
+def test_what_has_no_kernel_is_a_host_callback():
     """A longdouble has no lanes; neither has SciPy such a loop of what is no ufunc."""
     with pytest.raises(Unserved):
         target_of("multigammaln", (F64, F64))

@@ -1,4 +1,4 @@
-"""Values around the place from which on results that underflow are chosen to be zero.
+"""Values around the threshold below which a result underflows to zero.
 
 A processor takes hundreds of cycles for arithmetic whose result is subnormal or underflows.  The
 exponential of -1e9 (which is how masks are written), and tanh of 1e20, are chosen to be zero and

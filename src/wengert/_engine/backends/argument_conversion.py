@@ -1,7 +1,7 @@
 """Argument conversion: arrays fed to a graph, checked and cast to the specs of its inputs.
 
 An array of the right shape and dtype is taken as it is.  A Python number or a list takes the
-dtype of the input if it can be told in it; an array with a dtype of its own is cast only where
+dtype of the input if that dtype can hold it; an array with a dtype of its own is cast only where
 nothing can be lost.  All else is an error that names the input and says what to do.
 """
 
@@ -19,7 +19,7 @@ from wengert.errors import ConversionError, DtypeError, ShapeError, TraceError, 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a number can be told as one of a higher rank
+_RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a number may be converted to a higher rank
 _PYTHON = (float, int, complex, bool)
 
 

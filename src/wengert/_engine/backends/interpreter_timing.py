@@ -158,4 +158,4 @@ def _inner(line: LineTime) -> Step:
 def _kind(node: Node) -> str:
     if not bodies_of(node):
         return "line"
-    return "choice" if "branches" in node.params else "loop"
+    return "branch" if "branches" in node.params else "loop"

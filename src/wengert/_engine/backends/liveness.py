@@ -112,7 +112,7 @@ def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -
 
 
 def writes_anywhere(node: Node) -> bool:
-    """Whether a line can be told where to write its value: it is one call of a NumPy ufunc."""
+    """Whether a node takes an output array (`out=`): it is one call of a NumPy ufunc."""
     op: Any = node.op
     ufunc = getattr(op, "ufunc", None)
     return isinstance(ufunc, np.ufunc) and op.run is ufunc and not node.params and ufunc.nout == 1

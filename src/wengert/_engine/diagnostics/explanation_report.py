@@ -111,7 +111,7 @@ class Explanation:
     constants : int
         Bytes of the constants that are held.
     program : optional
-        How a backend runs it: nests, calls, islands and buffers; None if that was not asked for.
+        How a backend runs it: nests, calls, host callbacks and buffers; None if not requested.
     """
 
     def __init__(

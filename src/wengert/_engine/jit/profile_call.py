@@ -48,9 +48,9 @@ def profile(
     -------
     callable
         ``profile(fun)(*args)`` returns a `Profile`: print it, let a notebook draw it, or read
-        ``rows`` (nests, calls, islands, and what is inside loops), ``by_line()`` (your lines),
-        ``seconds``, ``peak``, ``value`` (what the function returned); ``to_svg()``, ``to_json()``
-        and ``save(path)`` write it.
+        ``rows`` (nests, calls, host callbacks, and what is inside loops), ``by_line()`` (your
+        lines), ``seconds``, ``peak``, ``value`` (what the function returned); ``to_svg()``,
+        ``to_json()`` and ``save(path)`` write it.
 
     Raises
     ------

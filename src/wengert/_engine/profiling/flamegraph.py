@@ -32,20 +32,20 @@ _COLORS = {
     "nest": KINDS["elementwise"],
     "straight": KINDS["reduction"],
     "call": KINDS["contraction"],
-    "island": KINDS["indexing"],
+    "host callback": KINDS["indexing"],
     "line": KINDS["elementwise"],
     "loop": KINDS["opaque"],
-    "choice": KINDS["view"],
+    "branch": KINDS["view"],
     "around": ("#f1f1f1", "#c4c4c4", "#5a6570"),
 }
 _WORDS = {
     "nest": "loops over arrays",
     "straight": "numbers in registers",
     "call": "kernels and libraries",
-    "island": "Python",
+    "host callback": "Python",
     "line": "lines, one by one",
     "loop": "loops of the program",
-    "choice": "choices",
+    "branch": "branches",
     "around": "around: arguments, results",
 }
 _VALUE, _DERIVATIVE = "#8fb4de", "#2f6db3"

@@ -34,9 +34,9 @@ class Row:
     depth : int
         0, and more inside loops and branches.
     kind, title : str
-        ``nest``, ``straight``, ``call``, ``island``, ``loop``, ``choice``, ``line``; what it walks
-        over, or the operation. The row ``around`` is what belongs to no step: checking arguments,
-        making results.
+        ``nest``, ``straight``, ``call``, ``host callback``, ``loop``, ``branch``, ``line``; what it
+        iterates over, or the operation. The row ``around`` is what belongs to no step:
+        checking arguments, making results.
     operations : tuple of str
         What shares the step.
     calls : float

@@ -2,7 +2,7 @@
 
     Part      the share of a step that belongs to one of the user's lines
     Kept      an array that a step leaves in memory
-    Step      what runs one after the other: a nest, a call, an island, a loop, a choice, a line
+    Step      a nest, a call, a host callback, a loop, a branch or a line, in the order they run
     Timing    the steps of a graph, with the figures of the whole
     in_turn       runs again and again, and how long each took
     undisturbed   of several runs what it would be if nobody else used the machine
@@ -80,8 +80,8 @@ class Step:
     ----------
     kind : str
         ``nest`` (a loop over arrays of our own), ``straight`` (a few numbers in registers),
-        ``call`` (a kernel or a library), ``island`` (in Python), ``loop``, ``choice``; of the
-        interpreter ``line``.
+        ``call`` (a kernel or a library), ``host callback`` (in Python), ``loop``, ``branch``; of
+        the interpreter ``line``.
     title : str
         What it walks over, or the operation.
     operations : tuple of str

@@ -209,7 +209,7 @@ def _rows(profile: ProfileData) -> tuple[list[Row], list[str]]:
         return rows, []
     groups: dict[Any, list[Row]] = {}
     for row in rows:
-        key = row.number if row.kind in ("loop", "choice", "around") else _alike(row)
+        key = row.number if row.kind in ("loop", "branch", "around") else _alike(row)
         groups.setdefault(key, []).append(row)
     merged = [_merged(group) for group in groups.values()]
     large = sorted(merged, key=lambda r: -r.share)[:_STEPS]

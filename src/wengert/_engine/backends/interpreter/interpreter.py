@@ -166,7 +166,7 @@ class Program:
         return bool(node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT)
 
     def _large_lines(self) -> list[Any]:
-        """For each line that makes a large array where it is told to its shape and dtype."""
+        """Shape and dtype of each node whose large result can be written to a given array."""
         sizes: dict[Any, bool] = {}
         for spec in self._specs:
             if spec not in sizes:
@@ -231,7 +231,7 @@ class Program:
     # ---- running -------------------------------------------------------------------------------
 
     def run(self, values: Sequence[Any]) -> list[Any]:
-        """Walk along the steps."""
+        """Execute the steps."""
         with np.errstate(all="ignore"):
             return self.walk(values)
 

@@ -46,7 +46,7 @@ from .kernels import Steps
 from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
 
-_LONG = 400  # lines of a kernel, or of what seldom runs
+_LONG = 400  # lines of a kernel, or of cold functions
 _ENDLESS = 1000  # lines of an entry: it has dozens of arguments
 _LOOPS: dict[str, Any] = {
     "scan": Scan,
@@ -173,19 +173,19 @@ class Program(Routine):
 
         A long kernel only hands addresses to nests and steps; LLVM would take time that grows
         faster than its length, to no effect.  Where calls return tuples in tuples, the entry that
-        returns a flat one is for the long way only.  An entry goes through once: of one with dozens
-        of arguments more time goes into compiling it than all its calls will take.
+        returns a flat one is for the slow path only.  An entry runs once a call: with dozens of
+        arguments, optimizing it takes longer than all its calls will.
         """
         lines = {name: text.count("\n") for name, text in self.module.parts.items()}
         quick = ["kernel"] * (lines["kernel"] > _LONG and not self._bodies)
         quick += ["entry"] * (lines["entry"] > _ENDLESS or self.nesting is not None)
         quick += ["nested"] * (lines.get("nested", 0) > _ENDLESS)
-        if quick or sum(lines[name] for name in self.module.seldom) > _LONG:
-            quick += self.module.seldom
+        if quick or sum(lines[name] for name in self.module.cold) > _LONG:
+            quick += self.module.cold
         if not quick:
             return ((self.text, False),)
-        seldom, often = self.module.halves(quick, execution_engine.heading())
-        return (often, False), (seldom, True)
+        cold, hot = self.module.halves(quick, execution_engine.heading())
+        return (hot, False), (cold, True)
 
     @property
     def calls_special_functions(self) -> bool:

@@ -184,7 +184,7 @@ def _key(graph: Graph, options: tuple[Any, ...]) -> bytes | None:
 
 @functools.cache
 def _sources() -> bytes | None:
-    """What programs depend on beside the processor and LLVM; None if it cannot be told."""
+    """What programs depend on beside the processor and LLVM; None if it is not known."""
     versions = sys.version, sys.implementation.cache_tag, np.__version__, scipy.__version__
     found: list[Any] = [repr(versions)]
     pending = [FOLDER]

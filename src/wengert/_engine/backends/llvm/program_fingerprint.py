@@ -1,6 +1,6 @@
 """Content: what a graph says, as bytes that are the same in every process.
 
-    fingerprint_of    a graph as bytes; None for one that holds what cannot be written down
+    fingerprint_of    a graph as bytes; None if something in it cannot be encoded
 
 It is for the key of what is kept of its program (program_cache.py), so it must never be the same
 for two graphs that lead to different programs.  It is written of what is known to be plain:
@@ -29,13 +29,13 @@ from wengert._engine.ops.indexing.template import Hole
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _LARGEST = 1 << 20  # bytes of all constants: more take longer to compare than what is spared
-_VERSION = 2  # of marshal: the last that writes what is equal alike, however it came about
+_VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on how it was made
 _PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Ellipsis)})
 _ours: dict[int, Any] = {}  # operations that are known to be wengert's own, by their id
 
 
 class _UnknownError(Exception):
-    """Something was met that cannot be written down."""
+    """The graph holds something that cannot be encoded."""
 
 
 def fingerprint_of(graph: Graph) -> bytes | None:

@@ -63,7 +63,7 @@ def entry_text(
         as `feeding.fitted` allows; else it goes to the slow path, for promotion differs.
     numbers : bool
         Results that are weak are Python numbers; else, as graphs return them, NumPy's (but for
-        whole numbers).
+        integers).
     different : iterable of Length
         Lengths that must not be zero: what was found to differ while the graph was built (a
         function asked whether n == 3) has to differ now.

@@ -1,8 +1,8 @@
 """Numbers: a Python number made the value of a port, as `feeding.fitted` does it.
 
-A truth value may stand for any number, a whole number for a float, a float for a complex number,
-never the other way; a whole number must be in the range of the dtype.  Rounding is NumPy's: to
-nearest, once.  What does not fit into 64 bits goes the slow way, and so do the dtypes that
+A boolean may stand for any number, an integer for a float, a float for a complex number,
+never the other way; an integer must be in the range of the dtype.  Rounding is NumPy's: to
+nearest, once.  What does not fit into 64 bits takes the slow path, and so do the dtypes that
 processors do not compute with (float16, longdouble).
 
     accepted    which Python types may be given for a spec
@@ -71,7 +71,7 @@ def _rounded(writer: Writer, value: Name, part: np.dtype[Any]) -> Name:
 
 
 def _whole(writer: Writer, number: str, given: Name) -> Name:
-    """The i64 value of an int or a bool; those beyond 64 bits go the slow way."""
+    """The i64 value of an int or a bool; those beyond 64 bits take the slow path."""
     if number == "bool":
         true = writer.same(given, writer.word("True"))
         return writer.value(f"zext i1 {true} to i64")

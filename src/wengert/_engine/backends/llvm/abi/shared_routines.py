@@ -1,4 +1,4 @@
-"""Support: what all entries do alike, compiled once for the process and called by address.
+"""Routines that all entries share, compiled once for the process and called by address.
 
     new       an array, its memory from the handler that recycles it if it is large
     drop      lets go what was made, when something failed
@@ -27,7 +27,7 @@ _NAMES = {name: f"wengert_entry_{name}" for name in SHARED}
 def shared() -> dict[str, int]:
     """The addresses of the functions, by name."""
     # They do little but call: pains would not make them faster.
-    found = loaded("", {}, _NAMES.values(), seldom=text())
+    found = loaded("", {}, _NAMES.values(), cold=text())
     return {name: found[symbol] for name, symbol in _NAMES.items()}
 
 

@@ -1,4 +1,4 @@
-"""Lengths: named sizes as whole numbers of 64 bits, while a native function runs.
+"""Symbolic sizes as 64-bit integers, while a native function runs.
 
 A length is a sum of products of sizes, quotients among them (core/symbolic/dim.py); written as
 instructions, each product and sum is watched for overflow.  What does not fit into 64 bits, or

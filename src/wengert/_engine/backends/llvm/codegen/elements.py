@@ -92,7 +92,7 @@ class Elements:
         return found
 
     def lane_of(self, form: Affine) -> Any:
-        """A form as whole numbers."""
+        """A form as integers."""
         base, factor = self._split(form)
         base = self.language.cast(base, I64)
         if type(factor) is int and factor == 0:
@@ -154,7 +154,7 @@ class Elements:
         return length is not None and form.offset == 0 and bool(length == high)
 
     def position(self, lane: Any, length: Length, mask: Lane | None) -> Any:
-        """Whole numbers as positions of an axis: negative ones count from its end, others fail."""
+        """Integers as positions of an axis: negative ones count from its end, others fail."""
         language = self.language
         lane = language.cast(lane, I64)
         n = language.cast(self._number(length), I64)
@@ -282,7 +282,7 @@ class Elements:
         return self._safe_bytes[size]
 
     def _safe_address(self, section: Section, address: str, exists: Lane, size: int) -> str:
-        """The address of neighbours, or if none of them is wanted another that is mapped."""
+        """The address of neighbors, or if none of them is wanted another that is mapped."""
         some = self._any(section, exists)
         return section.value(f"select i1 {some}, ptr {address}, ptr {self._safe(size)}")
 
@@ -373,7 +373,7 @@ class Elements:
         return self._head.value(f"getelementptr {kind}, ptr {name}, i64 {skipped}")
 
     def refuse(self, lanes: Lane, mask: Lane | None) -> None:
-        """End without a result where a truth value holds: the interpreter is asked."""
+        """End without a result where a boolean holds: the interpreter is asked."""
         wanted = mask if lanes.width <= 1 else self.both(mask, self._mask)
         if wanted is not None:
             lanes = self.language.emit("and", BOOL, lanes, wanted)

@@ -10,7 +10,7 @@ What a fused loop is: its items in the order in which they are met, each with it
 dtype and the numbers of its operands.  Rules hold functions; two functions are the same if they
 have the same code and what they have closed over is the same.  What is not known to be compared by
 its value is compared by its identity, so two fused loops may be taken for different that are
-not, and never the other way round (tests/backends/llvm/test_alike.py writes them all again).
+not, and never the other way round (tests/backends/llvm/test_kernel_dedup.py writes them all again).
 """
 
 from __future__ import annotations

@@ -405,7 +405,7 @@ def _counting(width: int) -> Dtype:
     """In what lanes are counted: so wide that their comparison fills a vector register.
 
     LLVM 22 compares fewer bytes in a whole register and may forget to clear the flags of the rest,
-    which then are elements behind the end: eight bytes of truth values were written as sixteen.
+    which then are elements behind the end: eight bytes of booleans were written as sixteen.
     """
     return np.dtype(f"i{max(1, 16 // width)}")
 

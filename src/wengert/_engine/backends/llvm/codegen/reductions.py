@@ -3,7 +3,7 @@
     Sum       floating point: blocks are summed lane by lane, and block sums are added with the
               rounding error carried along (T. J. Dekker, 1971; D. E. Knuth, TAOCP 4.2.2), so the
               error does not grow with the length: at most that of a block of 8
-    Monoid    everything that is combined by one instruction: sums of whole numbers, products,
+    Monoid    everything that is combined by one instruction: sums of integers, products,
               extremes
     Place     where the first largest or smallest element is
     Parts     a complex sum: one of the real parts, one of the imaginary

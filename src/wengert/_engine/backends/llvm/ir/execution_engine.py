@@ -82,7 +82,7 @@ def vector_bytes() -> int:
 
 # Sections of one object file refer to each other by distances of 32 bits.  LLVM's own manager of
 # memory asks for them one by one, and in a process with much in its memory gets them too far apart,
-# which ends the process; llvmlite's other one asks for all at once.  But it is not told of the
+# which ends the process; llvmlite's other one asks for all at once.  But it does not see the
 # addresses of functions outside, 8 bytes for each, that LLVM puts behind the data.  So every module
 # has a number that has to begin a page: what is left of that page and of the next is for them.
 _ROOM = """@room = internal global i64 0, align 4096
@@ -131,7 +131,7 @@ def object_of(text: str, quick: bool = False) -> bytes:
     ----------
     text : str
     quick : bool
-        For what seldom runs: made in an eighth of the time, and about half as fast.
+        For cold code: compiled in an eighth of the time, and about half as fast.
     """
     with _LOCK:
         module = llvm.parse_assembly(text) if quick else optimised(text)
@@ -188,7 +188,7 @@ class Code:
             if needed & half_precision.SUPPLIED:
                 images.append(_halves())
                 needed -= half_precision.SUPPLIED
-            # In one piece, if there is room for the addresses of all that is called; None: as usual
+            # In one piece, if the addresses of all callees fit; None: as usual
             fits = all(is_elf(one) for one in images) and all(len(n) < _PLACES for _, n in names)
             self._engine = llvm.create_mcjit_compiler(
                 empty, _new_machine(0), use_lmm=True if fits else None

@@ -20,7 +20,7 @@ SUPPLIED = frozenset({"__truncsfhf2", "__truncdfhf2", "__extendhfsf2", "__extend
 def text(heading: str) -> str:
     """The module of the functions that are supplied.
 
-    They are written of whole numbers and of float32 alone, so that none of them needs another.
+    They are written of integers and of float32 alone, so that none of them needs another.
     """
     return f"{heading}\n{_TEXT}"
 

@@ -10,7 +10,7 @@ elements are chosen, and by what:
     moves_of  along which axes `roll` moves, and how far
 
 NumPy's rule for the axes of index arrays: they stand where the first array stood, or first of all
-if something stands between arrays; whole numbers count as arrays where there are some.
+if something stands between arrays; integers count as arrays where there are some.
 """
 
 from __future__ import annotations

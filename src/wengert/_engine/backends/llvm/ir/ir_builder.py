@@ -175,14 +175,14 @@ class Module:
     parts : dict of str to str
     symbols : dict of str to int
         Addresses of the special functions from outside that it declares.
-    seldom : list of str
+    cold : list of str
         Functions that hardly ever run, each written for no optimising.
     """
 
     def __init__(self) -> None:
         self.parts: dict[str, str] = {}
         self.symbols: dict[str, int] = {}
-        self.seldom: list[str] = []
+        self.cold: list[str] = []
         self._calls = 0
 
     def __contains__(self, name: str) -> bool:

@@ -1,7 +1,7 @@
 """Dtypes: how LLVM names NumPy's dtypes, and how it writes numbers of them.
 
-A truth value is an i1 in a register and one byte in memory.  A complex number is two numbers in
-registers, one after the other in memory.  Whether a whole number is signed is not part of LLVM's
+A boolean is an i1 in a register and one byte in memory.  A complex number is two numbers in
+registers, one after the other in memory.  Whether an integer is signed is not part of LLVM's
 type but of the instruction, so it is read off the dtype.  longdouble has no lanes: what computes
 with it is a host callback.
 """

@@ -1,6 +1,6 @@
 """Masked: LLVM's loads and stores of vectors of which a mask says which lanes take part.
 
-    load, store        neighbouring elements
+    load, store        neighboring elements
     gather, scatter    elements at the addresses of a vector
 
 The alignment is an argument in LLVM 20 and 21 and an attribute of the pointer since LLVM 22, which
@@ -24,7 +24,7 @@ def load(
     mask: Name,
     others: str = "zeroinitializer",
 ) -> Name:
-    """Neighbouring elements of LLVM's type `element`; `others` are those that are not read."""
+    """Neighboring elements of LLVM's type `element`; `others` are those that are not read."""
     kind, flags = of_width(element, width), of_width("i1", width)
     callee = module.declare(
         f"llvm.masked.load{suffix(element, width)}.p0", kind, ["ptr", "i32", flags, kind]
@@ -44,7 +44,7 @@ def store(
     align: int,
     mask: Name,
 ) -> None:
-    """Write the neighbouring elements that the mask names."""
+    """Write the neighboring elements that the mask names."""
     kind, flags = of_width(element, width), of_width("i1", width)
     callee = module.declare(
         f"llvm.masked.store{suffix(element, width)}.p0", "void", [kind, "ptr", "i32", flags]

@@ -1,10 +1,10 @@
 """Access: lanes from memory and into it.
 
-Neighbouring elements are one vector load; the same element for all lanes is one scalar load,
+Neighboring elements are one vector load; the same element for all lanes is one scalar load,
 repeated; anything else is gathered.  A mask says which lanes exist: those past the end of a row, or
 outside the part that is chosen, are neither read nor written.
 
-Truth values are bytes in memory; complex numbers lie as pairs, which are taken apart.
+Booleans are bytes in memory; complex numbers lie as pairs, which are taken apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .simd_value import Lane, Pair
 def load(
     language: Language, section: Section, address: str, dtype: Dtype, width: int, mask: Lane | None
 ) -> Any:
-    """Neighbouring elements from an address on; lanes that the mask excludes are zero."""
+    """Neighboring elements from an address on; lanes that the mask excludes are zero."""
     if dtype.kind == "c":
         return _load_pair(language, section, address, dtype, width, mask)
     kind = of_width(in_memory(dtype), width)
@@ -62,7 +62,7 @@ def gather(
 def store(
     language: Language, section: Section, address: str, value: Any, width: int, mask: Lane | None
 ) -> None:
-    """Write neighbouring elements."""
+    """Write neighboring elements."""
     if type(value) is Pair:
         _store_pair(language, section, address, value, width, mask)
         return

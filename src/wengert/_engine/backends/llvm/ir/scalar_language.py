@@ -1,7 +1,7 @@
 """Language: the scalar language read as LLVM instructions.
 
 The body of an elementwise operation is called with a `Language` and lanes; what it computes is
-written as instructions, one value or several side by side alike, without branches, so that every
+written as instructions, for one value or for a vector of them, without branches, so that every
 lane goes the same way.  Promotion is NumPy's own: its ufuncs are asked for the dtypes of their
 loops.
 
@@ -219,7 +219,7 @@ class Language:
         return self.lane(x.section, f"{word} {x.kind} {x.name} to {new}", dtype, wide)
 
     def bits(self, x: Lane) -> Lane:
-        """The bits of floating-point numbers as whole numbers of the same size, with sign."""
+        """The bits of floating-point numbers as integers of the same size, with sign."""
         return self.converted("bitcast", x, np.dtype(f"i{x.dtype.itemsize}"))
 
     def number(self, x: Lane) -> Lane:
@@ -276,7 +276,7 @@ class Language:
         return self.emit(word, x.dtype, x, self.cast(by, x.dtype))
 
     def table(self, name: str, values: Any, index: Lane) -> Lane:
-        """Numbers of a constant table, by whole numbers that have to be inside it.
+        """Numbers of a constant table, by integers that have to be inside it.
 
         Parameters
         ----------
@@ -379,7 +379,7 @@ class Language:
         return Pair(self, self.cast(x, part), self.cast(y, part), dtype)
 
     def compare(self, ufunc: str, x: Lane, y: Lane) -> Lane:
-        """Truth values of pairs of one dtype."""
+        """Booleans of pairs of one dtype."""
         floating, signed, unsigned = _COMPARE[ufunc]
         if x.dtype != y.dtype and x.dtype.kind != y.dtype.kind:  # int64 beside uint64
             return cast("Lane", _RULES["mixed_sign"](self, ufunc, x, y))

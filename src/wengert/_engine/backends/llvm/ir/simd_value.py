@@ -1,7 +1,7 @@
 """Lane: a value in a register, or several side by side that go the same way.
 
 A lane knows the section of text it was computed in, its dtype and how many values it holds.
-Python's operators write instructions, by the rules of NumPy: dtypes are promoted, whole numbers
+Python's operators write instructions, by the rules of NumPy: dtypes are promoted, integers
 wrap around, a Python number takes the dtype of its partner (ir/scalar_language.py).
 
     Lane    one real value, or `width` of them

@@ -311,7 +311,7 @@ class Call:
         part = self._part(title, (), "noinline optnone nounwind")
         write(part)
         part.close()
-        self.module.seldom.append(title)
+        self.module.cold.append(title)
         listed = ", ".join(f"{kind} {name}" for kind, name in self._given())
         status = s.value(f"call i64 @{title}({listed})")
         if part.fails:

@@ -1,4 +1,4 @@
-"""Snapshots: states of a loop, kept in rows of bytes for the way back.
+"""Snapshots: states of a loop, kept in rows of bytes for the backward pass.
 
 A loop forwards leaves some of its states (`SnapshotWriter`), and a replay
 (loops/checkpointed_reverse.py) begins there.  Which ones is decided as it runs, by the rules of

@@ -1,4 +1,4 @@
-"""Replay: a loop backwards with room for a few states, in native code.
+"""The backward pass of a loop that stores a few states and recomputes the others, in native code.
 
 It begins with the snapshots that the loop forwards has left (loops/checkpoint_storage.py), and
 keeps others in their place when they are no longer needed.  What is to be done is found as it is
@@ -31,7 +31,7 @@ _IN_REGISTERS = 1024  # bytes of a state
 
 
 class Replay:
-    """A loop backwards, with room for a few states.
+    """The backward pass of a loop that stores a few states.
 
     Parameters
     ----------

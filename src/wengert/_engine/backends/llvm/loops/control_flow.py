@@ -1,11 +1,11 @@
-"""Control: loops and choices in native code.
+"""Control: loops and branches in native code.
 
 A loop calls the function of its body (loops/loop_body.py) with the addresses of what the step reads
 and writes.  What is carried goes from one place to another and back, without being copied; where a
 step writes what it has read, it stays in one place; a few numbers stay in registers.
 
     Scan, While, Choice     how each is run
-    checkpointed_forward            a loop that leaves snapshots for the way back
+    checkpointed_forward            a loop that leaves snapshots for the backward pass
                             (loops/checkpoint_storage.py)
     Carried                 where what is carried lies, from step to step
 """
@@ -315,7 +315,7 @@ class _Stacks:
         self.first = section.value(f"call i64 {larger}(i64 {few}, i64 1)")
 
     def rows(self, section: Section, count: str) -> list[str]:
-        """The addresses of the rows of this step; there is room for them."""
+        """The addresses of the rows of this step; their memory has been allocated."""
         if not self.parts:
             return []
         routine = self.routine
@@ -429,6 +429,6 @@ def row(routine: Routine, shape: Sequence[Length], dtype: Any) -> str:
 
 
 def moved(section: Section, pointer: str, k: str, size: str) -> str:
-    """An address so many rows further on."""
+    """The address `rows` rows further on."""
     skipped = section.value(f"mul i64 {k}, {size}")
     return section.value(f"getelementptr i8, ptr {pointer}, i64 {skipped}")

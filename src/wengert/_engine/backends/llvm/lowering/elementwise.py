@@ -1,7 +1,7 @@
 """Elementwise operations: their bodies, read by the language of lanes.
 
 The loop that NumPy's ufunc would choose says in which dtype is computed.  For floating-point
-numbers the body is what runs; for whole numbers and complex ones the language knows NumPy's ufuncs
+numbers the body is what runs; for integers and complex ones the language knows NumPy's ufuncs
 directly (integers.py, complexes.py), because a body may go by way of floating point.
 """
 

@@ -1,13 +1,13 @@
-"""Gathers: elements whose place in an array is told by other arrays.
+"""Gathers: elements whose position in an array is given by other arrays.
 
     Along     one axis of the array: its position is an element of an index array
     Gather    the element at a place of which some axes are known, and some are `Along`
-    known     an index array whose positions can be told beforehand, as a form
+    known     an index array whose positions are an affine form known when compiling
 
 The array has to be in memory, or be a view of what is.  Positions are looked at before anything is
 read: a negative one counts from the end, and one that is out of range ends the run, after which the
 interpreter raises NumPy's error.  Where the place along the axis of the vectors is known (rows of a
-table, say), neighbouring elements are loaded together.
+table, say), neighboring elements are loaded together.
 """
 
 from __future__ import annotations

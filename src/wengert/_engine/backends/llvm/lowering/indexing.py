@@ -166,7 +166,7 @@ def _is_known(shape: Sequence[Length]) -> bool:
 
 
 def _written(node: Node, x: Expr, v: Expr, found: Chosen, operands: Sequence[Expr]) -> Expr:
-    """x with v where the index points to; a step of the operands where that is no choice."""
+    """x with v where the index points to; a step of the operands where that is not a selection."""
     if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
         item: Expr = step(node, operands)
         return item

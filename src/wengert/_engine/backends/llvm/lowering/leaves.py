@@ -4,7 +4,7 @@ An input lies in memory in one of three ways, of which a letter tells:
 
     C    in C order
     F    in Fortran's order: it is the transpose of an array in C order
-    S    anyhow: its strides are sizes with names of their own
+    S    anyhow: its strides are symbolic sizes of their own
 """
 
 from __future__ import annotations

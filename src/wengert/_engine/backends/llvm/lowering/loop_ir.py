@@ -11,7 +11,7 @@ variance is two sums), or none of its own (a view of a constant).
     Held        in memory from the beginning: an input, a constant array
     Number      a constant
     Reduce      elements along some axes combined into one
-    Step        computed as a whole by something that is no loop of ours
+    Step        computed as a whole, by something other than a fused loop
 
 Map, View, Select, Position and Number are *pointwise*: they are computed where they are used, or
 stored, as the plan finds better.  Held, Reduce and Step are always in memory.
@@ -50,8 +50,8 @@ class Condition(NamedTuple):
 class Read(NamedTuple):
     """An operand, and where it is read; under conditions on the index.
 
-    An index of None says that it cannot be told before: the operand has to be in memory. What can
-    be told of the distance from its first element is `form`.
+    An index of None is not known when compiling: the operand has to be in memory. What is known of
+    the distance from its first element is `form`.
     """
 
     operand: Expr
@@ -74,7 +74,7 @@ class Expr:
     is_root : bool
         Whether it is computed for itself, and not where it is used.
     is_flat : bool
-        Whether its elements can be told by their position in C order (found by the plan).
+        Whether its elements are determined by their position in C order (found by the plan).
     weight : int
         The work of one element, everything included that is computed where it is used; an addition
         is 1 (found by the plan).
@@ -141,7 +141,7 @@ class Rule:
         raise NotImplementedError(type(self).__name__)
 
     def takes_flat(self, item: Expr) -> bool:
-        """Whether its elements can be told by their position in C order."""
+        """Whether its elements are determined by their position in C order."""
         return False
 
     def __repr__(self) -> str:
@@ -362,7 +362,7 @@ class Step(Rule):
     name : str
     params : dict
     options : dict, optional
-        What its kernel is told beside the parameters (schedule/fma_fusion.py).
+        What its kernel is given beside the parameters (schedule/fma_fusion.py).
 
     An item `Part` stands for each of the arrays that it gives.
     """

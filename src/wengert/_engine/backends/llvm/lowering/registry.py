@@ -142,13 +142,13 @@ class Lowering:
 
 
 def note_line(node: Node, line: Node) -> None:
-    """Say which line of the graph a node is part of that does not stand in it."""
+    """Record which node of the graph a derived node is part of."""
     if not isinstance(node.op, Leaf):
         node.info = node.info_with(line=line_of(line))
 
 
 def line_of(node: Node) -> Node:
-    """The line of the graph that a node is, or is part of."""
+    """The node of the graph that a node is, or is part of."""
     return node if node.info is None or node.info.line is None else node.info.line
 
 
@@ -169,7 +169,7 @@ def step(node: Node, operands: Sequence[Expr]) -> Any:
 
 
 def lowered(graph: Graph, layouts: str = "") -> Lowering:
-    """The items of all lines of a graph."""
+    """The expressions of all nodes of a graph."""
     lowering = Lowering(graph, layouts)
     items = lowering.items
     for node in (*graph.outputs, *graph.updates.values(), *graph.effects):

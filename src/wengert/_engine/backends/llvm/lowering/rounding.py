@@ -1,6 +1,6 @@
 """Rounding: to decimals, and a floating-point number taken apart into two.
 
-round           multiplied by a power of ten, rounded to a whole number, divided: as NumPy does
+round           multiplied by a power of ten, rounded to an integer, divided: as NumPy does
 modf            the fraction and the whole part
 frexp           mantissa and exponent, read off the bits
 """

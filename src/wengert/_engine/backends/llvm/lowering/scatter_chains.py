@@ -31,14 +31,14 @@ Position = tuple[int, ...]
 
 
 class Operand:
-    """An operand of a line that is none of the graph's: its spec."""
+    """An operand of a node that is not in the graph: its spec."""
 
     def __init__(self, spec: Spec) -> None:
         self.spec = spec
 
 
 class Line:
-    """Many lines of the graph as one, as a kernel sees it; `last` is the one that it ends with."""
+    """Many nodes of the graph as one, as a kernel sees it; `last` is the one that it ends with."""
 
     class op:
         """What it does."""
@@ -124,7 +124,7 @@ def _made(node: Node, chain: Sequence[Writes]) -> Expr:
 
 
 def read_back(x: Writes, position: Position, node: Node) -> Expr | None:
-    """The element at a position; None where that cannot be told without the array."""
+    """The element at a position; None where that is not known without the array."""
     added: list[Expr] = []
     here: Expr | Writes | None = x
     while isinstance(here, Writes) and here.item is None:

@@ -1,4 +1,4 @@
-"""Choices: which operand an element comes from is told by its index.
+"""Selection: the index of an element decides which operand it comes from.
 
 concatenate, stack, roll, shift.  Each element asks for every operand under a condition, so many
 operands are better copied, one after the other (kernels/joining.py).

@@ -1,6 +1,6 @@
 """Strided: an item as a part of one that lies in memory, where that is so: no copy is needed.
 
-A slice, a transposition, a diagonal of what is in memory is told by the offset of its first
+A slice, a transposition, a diagonal of what is in memory is given by the offset of its first
 element and the strides of its axes; kernels, and gathers, read it where it is.
 """
 

@@ -8,7 +8,7 @@ none of them, and nothing asks whether they should.
     Place      a step of it: the cell that its time is added to, and what runs inside
 
 The body of a loop whose steps share registers is one step.  Bodies that are equal are written once
-for each loop here, or their times could not be told apart.
+for each loop here, because their times are to be separate.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ class InstrumentedProgram(Program):
     graph, threads, layouts, overwrites
         As for `Program`.
     inside : bool
-        Whether there is a clock around the steps of loops and choices, too.
+        Whether there is a clock around the steps of loops and branches, too.
 
     Attributes
     ----------
     clock : Clock
     places : list of Place
     has_bodies : bool
-        Whether there are loops or choices that `inside` could look into.
+        Whether there are loops or branches that `inside` could look into.
     """
 
     def __init__(

@@ -143,7 +143,7 @@ class ProfileAggregate:
         """How often a loop has gone round."""
         if not place.bodies:
             return 0.0
-        # Of a while loop the second body is the condition, of a replay the last is the way back.
+        # The second body of a while loop is the condition, the last of a replay the backward pass
         loop: Any = place.stages[0]
         is_replay = loop.node.op.name == "replay"
         return float(self._deep.cells[place.bodies[-1 if is_replay else 0].times][1])
@@ -197,9 +197,11 @@ def _words(place: Place, steps: float) -> tuple[str, str]:
         return ("nest", f"{over} ({place.function})") if place.function else ("straight", over)
     node = stage.node
     if node.op.kind != "control":
-        return ("call" if is_served(node) else "island"), f"{node.op.name} {shown(node.spec)}"
+        return (
+            "call" if is_served(node) else "host callback"
+        ), f"{node.op.name} {shown(node.spec)}"
     if "branches" in node.params:
-        return "choice", node.op.name
+        return "branch", node.op.name
     return "loop", f"{node.op.name} of {steps:,.6g} steps"
 
 

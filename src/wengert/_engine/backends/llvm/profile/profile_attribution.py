@@ -156,7 +156,7 @@ class Made:
     def _bytes(self, x: Expr) -> int:
         return number_of(size_of(x.shape) * x.dtype.itemsize, self._sizes)
 
-    # ---- kernels, islands, loops -----------------------------------------------------------------
+    # ---- kernels, host callbacks, loops --------------------------------------------------------
 
     def _add_step(self, step: Expr) -> None:
         node = step.node
@@ -180,7 +180,7 @@ def _work_of(x: Expr) -> float:
 
 
 def _line(node: Any) -> Any:
-    """The line of the graph that a node is, or is part of; of many that write the last."""
+    """The node of the graph that a node is, or is part of; of many that write the last."""
     return line_of(getattr(node, "last", node))
 
 

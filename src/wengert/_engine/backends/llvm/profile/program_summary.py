@@ -1,4 +1,4 @@
-"""Summary: what a program does, to be read: its nests, calls, islands and buffers.
+"""Summary: what a program does, to be read: its nests, calls, host callbacks and buffers.
 
 Stage      one of them: what it iterates over, reads, gives, and what that costs
 Summary    all of them; printed, a table
@@ -24,14 +24,14 @@ from wengert._engine.ops.cost_model import flops_of
 
 @dataclass(frozen=True)
 class Stage:
-    """One nest, call or island.
+    """One nest, call or host callback.
 
     Attributes
     ----------
     kind : str
-        ``nest``, ``call``, ``island``, ``loop`` or ``choice``.
+        ``nest``, ``call``, ``host callback``, ``loop`` or ``branch``.
     title : str
-        Of a nest what it iterates over, of a call or an island the operation.
+        Of a nest what it iterates over, of a call or a host callback the operation.
     passes : tuple of str
         Of a nest what is done to each row, one pass after the other.
     reads, gives : tuple of str
@@ -41,7 +41,7 @@ class Stage:
     function : str
         Its name in the module: equal nests are one function.
     where : str
-        The user's line, of a call or an island.
+        The user's line, of a call or a host callback.
     """
 
     kind: str
@@ -97,13 +97,13 @@ class Summary:
 
     @property
     def loops(self) -> tuple[Stage, ...]:
-        """Loops and choices of the graph."""
-        return tuple(s for s in self.stages if s.kind in ("loop", "choice"))
+        """Loops and branches of the graph."""
+        return tuple(s for s in self.stages if s.kind in ("loop", "branch"))
 
     @property
     def host_callbacks(self) -> tuple[Stage, ...]:
         """Steps in Python."""
-        return tuple(s for s in self.stages if s.kind == "island")
+        return tuple(s for s in self.stages if s.kind == "host callback")
 
     @property
     def flops(self) -> Any:
@@ -121,7 +121,7 @@ class Summary:
             for n, word in (
                 (len(self.nests), "nest"),
                 (len(self.calls), "call"),
-                (len(self.host_callbacks), "island"),
+                (len(self.host_callbacks), "host callback"),
                 (len(self.buffers), "buffer"),
             )
         )
@@ -230,9 +230,9 @@ def _step(program: Program, step: Expr, names: dict[Expr, str]) -> Stage:
     moved: Length = sum(s.size * s.dtype.itemsize for s in (*operands, *results))
     owners = [owner_of(x) for x in step.operands]
     reads = tuple(_shown(x, names) for x in dict.fromkeys(owners) if not _is_constant(x))
-    kind = "call" if is_served(node) else "island"
+    kind = "call" if is_served(node) else "host callback"
     if node.op.kind == "control":
-        kind = "loop" if "body" in node.params else "choice"
+        kind = "loop" if "body" in node.params else "branch"
     return Stage(
         kind,
         f"{node.op.name}",

@@ -17,7 +17,7 @@ blocks are also in one list by age, from whose end blocks go back to the system 
 Filling 80 MB took 37 ms fresh and 24 ms recycled on a busy machine, 5.3 and 2.9 ms on a quiet one,
 where the C library's memory took 24 ms.  Taking and freeing a kept block takes some 25 ns.
 
-Before the first byte of a large block lie eight words: its neighbours in both lists, what was
+Before the first byte of a large block lie eight words: its neighbors in both lists, what was
 mapped and how long, its size and its class.  A small block has the last three of them.  Large
 blocks begin at sixteen different distances from a page: if all began at the same, the streams
 that a loop reads and writes side by side would fall into the same few lines of the first cache
@@ -36,13 +36,13 @@ COUNTERS = ("used", "kept", "limit", "hits", "misses", "returned", "peak")
 _MOST = 1 << 46  # more bytes than any machine has
 _SMALL = -1  # the class of blocks of the C library
 _HEADER = 64
-_COLOURS, _APART = 16, 256  # distances from a page
+_COLORS, _APART = 16, 256  # distances from a page
 # Words before a block, counted from the beginning of the header.
 _BY_CLASS, _BY_AGE, _BASE, _LENGTH, _SIZE, _CLASS = 0, 2, 4, 5, 6, 7
 _CLASSES = (46 - 17 + 1) * 8
-# The state: the lock, the counters, a colour, the list by age, the lists of the classes.
+# The state: the lock, the counters, a color, the list by age, the lists of the classes.
 _COUNTED = {name: 8 + index for index, name in enumerate(COUNTERS)}
-_COLOUR, _AGES, _LISTS = 15, 16, 24
+_COLOR, _AGES, _LISTS = 15, 16, 24
 _WORDS = _LISTS + 2 * _CLASSES
 
 
@@ -146,7 +146,7 @@ def _size_of(module: Module) -> None:
 
 def _fresh(module: Module) -> None:
     """A block from the system.  If there is none, all that is kept goes back, then once more."""
-    f = Function(module, "fresh", [("i64", "size"), ("i64", "class"), ("i64", "colour")], "ptr")
+    f = Function(module, "fresh", [("i64", "size"), ("i64", "class"), ("i64", "color")], "ptr")
     s = f.body
     mapped, start = f.slot("[2 x i64]"), f.slot("ptr")
     s.write(f"store ptr {s.value(f'call ptr @take_pages(i64 %size, ptr {mapped})')}, ptr {start}")
@@ -156,7 +156,7 @@ def _fresh(module: Module) -> None:
         poor.write(f"store ptr {again}, ptr {start}")
     found = s.value(f"load ptr, ptr {start}")
     with s.when(s.value(f"icmp ne ptr {found}, null")) as got:
-        shift = got.value(f"mul i64 {got.value(f'and i64 %colour, {_COLOURS - 1}')}, {_APART}")
+        shift = got.value(f"mul i64 {got.value(f'and i64 %color, {_COLORS - 1}')}, {_APART}")
         header = got.value(f"getelementptr i8, ptr {found}, i64 {shift}")
         store(got, load(got, mapped, 0), header, _BASE)
         store(got, load(got, mapped, 1), header, _LENGTH)
@@ -194,15 +194,15 @@ def _alloc(module: Module) -> None:
         peak = load(large, "@memory", _COUNTED["peak"])
         peak = large.value(f"call i64 {higher}(i64 {peak}, i64 {now})")
         store(large, peak, "@memory", _COUNTED["peak"])
-        colour = load(large, "@memory", _COLOUR)
+        color = load(large, "@memory", _COLOR)
         _release(large)
         with large.when(large.value(f"xor i1 {hit}, true")) as miss:
-            made = miss.value(f"call ptr @fresh(i64 {size}, i64 {index}, i64 {colour})")
+            made = miss.value(f"call ptr @fresh(i64 {size}, i64 {index}, i64 {color})")
             miss.write(f"store ptr {made}, ptr {answer}")
             none = miss.value(f"icmp eq ptr {made}, null")
             _acquire(miss)
             _count(miss, "misses", "1")
-            store(miss, miss.value(f"add i64 {colour}, 1"), "@memory", _COLOUR)
+            store(miss, miss.value(f"add i64 {color}, 1"), "@memory", _COLOR)
             _count(miss, "used", miss.value(f"select i1 {none}, i64 {size}, i64 0"), "sub")
             _release(miss)
     s.write(f"ret ptr {s.value(f'load ptr, ptr {answer}')}")

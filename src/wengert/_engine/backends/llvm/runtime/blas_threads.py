@@ -61,7 +61,7 @@ def _started() -> dict[str, int]:
     text = module.text(
         execution_engine.heading()
     )  # beside a call of BLAS no pains are worth taking
-    addresses = runtime_library.loaded("", functions(), _NAMES, seldom=text)
+    addresses = runtime_library.loaded("", functions(), _NAMES, cold=text)
     runtime_library.call_in_child(addresses["wengert_blas_start"])
     return addresses
 

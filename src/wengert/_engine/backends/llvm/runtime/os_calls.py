@@ -10,7 +10,7 @@ for some ten instructions.  Constants of the system (`MAP_ANONYMOUS`) come from 
 which know them for every system.
 
 Fresh pages are the price of memory.  Filling 8 MB fresh took 2.0 ms with pages of 4 KiB, 1.2 ms
-when the system was told to map them at once, 0.8 ms with huge pages, and 0.28 ms recycled.  So
+with MAP_POPULATE, 0.8 ms with huge pages, and 0.28 ms recycled.  So
 blocks below 2 MiB are mapped at once, and larger ones begin at a huge page and ask for such.
 """
 

@@ -22,7 +22,7 @@ def handler() -> Any:
     """The capsule "mem_handler" for arrays whose memory is recycled (NEP 49).
 
     It is for `PyDataMem_SetHandler`, or for the field `mem_handler` of an array that was made
-    around a block of `wengert_alloc` and is told to own it.
+    around a block of `wengert_alloc`, and owns it.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def function(name: str) -> Any:
 
 
 def loaded(
-    text: str, needed: Mapping[str, int], names: Iterable[str], seldom: str = ""
+    text: str, needed: Mapping[str, int], names: Iterable[str], cold: str = ""
 ) -> dict[str, int]:
     """The addresses of functions of a module, which is then in memory until the process ends.
 
@@ -119,11 +119,11 @@ def loaded(
         Addresses of what the module declares; the C library's need none.
     names : iterable of str
         Its functions.
-    seldom : str
-        A second module, of what runs seldom, that belongs to it.
+    cold : str
+        A second module, of cold functions, that belongs to it.
     """
     images = [cached_object(text)] if text else []
-    images += [cached_object(seldom, quick=True)] if seldom else []
+    images += [cached_object(cold, quick=True)] if cold else []
     code = execution_engine.Code(images, needed)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(code))
     return {name: code.address(name) for name in names}
@@ -144,8 +144,8 @@ def _addresses() -> dict[str, int]:
 
 @functools.cache
 def _started() -> dict[str, int]:
-    often, seldom = _module().halves(_HOT, execution_engine.heading())
-    addresses = loaded(often, {}, _SIGNATURES, seldom)
+    hot, cold = _module().halves(_HOT, execution_engine.heading())
+    addresses = loaded(hot, {}, _SIGNATURES, cold)
     calls = {name: ctypes.CFUNCTYPE(*kinds)(addresses[name]) for name, kinds in _SIGNATURES.items()}
     calls["wengert_memory_start"]()
     calls["wengert_team_start"]()

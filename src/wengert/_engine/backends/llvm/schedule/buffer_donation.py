@@ -126,7 +126,7 @@ def _readers(plan: Plan, items: set[Expr]) -> dict[Expr, list[_Seen]]:
 
 
 def _behind(step: Expr) -> Iterator[Expr]:
-    """All that a step reads from memory, through views that are not written down."""
+    """All that a step reads from memory, through views that are not materialized."""
     pending = list(step.operands)
     while pending:
         x = pending.pop()

@@ -79,7 +79,7 @@ class LoopGroup:
 
 
 class FusedLoops:
-    """Sweeps one after the other, for each row.
+    """Loop groups that run one after the other, for each row.
 
     Attributes
     ----------

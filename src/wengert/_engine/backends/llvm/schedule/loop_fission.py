@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held
 
 from .fusion import Access, LoopGroup
 
-_ALIKE = 4  # so many that are alike are worth it
+_MIN_IDENTICAL_LOOPS = 4  # identical loops from which splitting saves compile time
 _LEAST = 64  # elements: the call of a loop takes as long as some vectors
 
 
@@ -41,14 +41,14 @@ def split_loops(
 
 def _parts(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> list[LoopGroup]:
     size = size_of(group.space)
-    if len(group.roots) < _ALIKE or type(size) is not int or size < _LEAST:
+    if len(group.roots) < _MIN_IDENTICAL_LOOPS or type(size) is not int or size < _LEAST:
         return [group]
     groups: dict[Any, list[list[Expr]]] = {}
     for roots in _components(group, accesses):
         groups.setdefault(_kind(roots, accesses), []).append(roots)
     made, rest = [], []
     for parts in groups.values():
-        if len(parts) >= _ALIKE:
+        if len(parts) >= _MIN_IDENTICAL_LOOPS:
             made += [_loop_group(group, roots, accesses) for roots in parts]
         else:
             rest += [root for roots in parts for root in roots]
@@ -90,7 +90,7 @@ def _components(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> l
 
 
 def _kind(roots: Sequence[Expr], accesses: Callable[[Expr], list[Access]]) -> Any:
-    """What parts that are alike have in common."""
+    """A key that identical parts share."""
     return tuple(
         (type(x.rule), x.weight, x.dtype, tuple([_read(a.item) for a in accesses(x)]))
         for x in roots

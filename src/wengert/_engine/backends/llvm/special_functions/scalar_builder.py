@@ -86,7 +86,7 @@ class Writer:
         return self.wrapped(found, scope)
 
     def _power(self, x: Any, y: Any) -> Any:
-        """x**y; products where y is a small whole number."""
+        """x**y; products where y is a small integer."""
         s = self.language
         whole = isinstance(y, int | float) and y == int(y) and abs(y) <= _WHOLE
         if not whole or not isinstance(x, Lane) or x.dtype.kind != "f":

@@ -50,7 +50,7 @@ _FLAGS, _ALL_FLAGS = "feclearexcept", 63  # of C: it forgets what earlier comput
 _PYTHON = (bool, int, float, complex)
 _WIDER = {"f": F64, "F": C128}
 # What is not a ufunc but Python: for its name and the number of operands the ufunc behind it, and
-# the operands it adds; of which operand it makes a whole number.
+# the operands it adds; of which operand it makes an integer.
 _BEHIND: dict[tuple[str, int], tuple[str, tuple[Any, ...], int]] = {
     ("zeta", 1): ("_riemann_zeta", (), -1),
     ("zeta", 2): ("_zeta", (), -1),
@@ -131,7 +131,7 @@ def target_of(name: str, operands: tuple[Any, ...]) -> Target:
     try:
         dtypes = ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))
     except TypeError as error:
-        # Whole numbers of Python's, which took the dtype of what they stand beside.
+        # Integers of Python's, which took the dtype of what they stand beside.
         whole = [all(t[k] in "lq" for t in ufunc.types) for k in range(ufunc.nin)]
         again = tuple(I64 if w else d for w, d in zip(whole, asked, strict=True))
         if again == tuple(asked):

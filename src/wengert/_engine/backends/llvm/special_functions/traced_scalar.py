@@ -128,7 +128,7 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
         return 1
 
     def __bool__(self) -> bool:
-        raise TypeError("what is computed natively has no truth value while it is written")
+        raise TypeError("a traced scalar has no boolean value while code is generated")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise Unserved("an array of what is computed natively")

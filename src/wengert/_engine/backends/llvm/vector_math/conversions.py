@@ -35,7 +35,7 @@ def to_half(s: Language, x: Lane) -> Lane:
 
 @rule("to_integer")
 def to_integer(s: Language, x: Lane, dtype: Dtype) -> Any:
-    """Floating-point numbers as whole numbers, towards zero; what is outside as x86 does.
+    """Floating-point numbers as integers, towards zero; what is outside as x86 does.
 
     LLVM's plain conversion is undefined outside; NumPy's there is what the machine gives: the
     smallest int32 or int64, of which smaller dtypes keep the low bits.

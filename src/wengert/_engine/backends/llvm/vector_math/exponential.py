@@ -5,7 +5,7 @@
 W. J. Cody and W. Waite, Software Manual for the Elementary Functions (1980), ch. 6: ln 2 is
 subtracted in two parts, of which the first times n is exact.  e**r is a polynomial (its
 coefficients: docs/generate/leaf_coefficients.py).  A number is rounded by adding 1.5 * 2**52: what
-is left of it stands in the low bits of the sum, where whole numbers can be had for nothing.  2**n
+is left of it stands in the low bits of the sum, where integers can be had for nothing.  2**n
 is multiplied on in two factors, so that results below the normal numbers are rounded once.
 
 Measured errors: exp 0.88, exp2 1.0, expm1 1.4 units in the last place.
@@ -63,7 +63,7 @@ _BIAS = {8: 1023, 4: 127}
 
 
 def rounded(s: Any, x: Any, factor: float) -> tuple[Any, Any]:
-    """x * factor to the nearest whole number: itself, and bits that end with it, doubly biased."""
+    """x * factor to the nearest integer: itself, and bits that end with it, doubly biased."""
     size = x.dtype.itemsize
     shift = 1.5 * 2.0 ** _MANTISSA[size] + 2 * _BIAS[size]
     shifted = s.fma(x, factor, shift)
@@ -88,7 +88,7 @@ def without_lost(s: Any, x: Any, low: float, high: float) -> tuple[Any, Any]:
 
 
 def times_power(s: Any, y: Any, n: Any, bits: Any) -> Any:
-    """y * 2**n, for the whole number of `rounded` and its bits."""
+    """y * 2**n, for the integer of `rounded` and its bits."""
     found = s.times_power(y, n)
     if found is not None:
         return found

@@ -92,7 +92,7 @@ def ldexp(s: Any, x: Any, n: Any) -> Any:
 def fmod(s: Any, x: Any, y: Any) -> Any:
     """The exact remainder of x / y, with the sign of x.
 
-    If q is a whole number near r / y, then r - q y, written as one fused operation, is exact: it
+    If q is an integer near r / y, then r - q y, written as one fused operation, is exact: it
     has no more digits than r and y have.  One turn takes 53 binary digits off the quotient (24 in
     float32), so nearly always the first is the last.  A quotient that overflows is taken from y
     times a power of two.
@@ -131,7 +131,7 @@ def remainder(s: Any, x: Any, y: Any) -> Any:
 
 @leaf("floor_divide")
 def floor_divide(s: Any, x: Any, y: Any) -> Any:
-    """The largest whole number not above x / y, as NumPy rounds it."""
+    """The largest integer not above x / y, as NumPy rounds it."""
     rest, wraps = _python(s, x, y)
     ratio = x / y
     quotient = (x - rest) / y

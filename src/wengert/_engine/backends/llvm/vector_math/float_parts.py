@@ -1,13 +1,13 @@
 """Floats: the parts that a floating-point number is made of, for the authors of leaves.
 
     sign_of, flipped  the sign as a bit, and a number whose sign is changed by it
-    nearest_whole     the nearest whole number, and its bits
+    nearest_whole     the nearest integer, and its bits
     power_of_two      2**n
     split             a number as 2**k * m
-    whole_as_float    a whole number as a float
+    whole_as_float    an integer as a float
     any_of            whether something holds in any lane
 
-Adding 1.5 * 2**52 (float32: 1.5 * 2**23) to a number makes it whole, and leaves the whole number in
+Adding 1.5 * 2**52 (float32: 1.5 * 2**23) to a number makes it whole, and leaves the integer in
 its lowest bits: two results of one instruction, which every processor has.
 """
 
@@ -34,12 +34,12 @@ def sign_of(s: Language, x: Lane) -> Any:
 
 
 def flipped(s: Language, x: Lane, sign: Any) -> Any:
-    """x with its sign changed where the sign bit of a whole number is set."""
+    """x with its sign changed where the sign bit of an integer is set."""
     return s.number(s.bits(x) ^ sign)
 
 
 def nearest_whole(s: Language, shifted: Lane) -> tuple[Any, Any]:
-    """The whole number in `shifted`, which is `rounding(x) + x` for some x, and its low bits.
+    """The integer in `shifted`, which is `rounding(x) + x` for some x, and its low bits.
 
     Half of what is left of the bits is the rounding constant's; only the lowest ones count.
     """
@@ -52,7 +52,7 @@ def rounding(x: Lane) -> float:
 
 
 def to_top(x: Lane, bits: Any) -> Any:
-    """The lowest bit of a whole number, moved to where the sign is."""
+    """The lowest bit of an integer, moved to where the sign is."""
     return bits << (8 * x.dtype.itemsize - 1)
 
 
@@ -80,7 +80,7 @@ def split(s: Language, x: Lane, near: Lane | None = None) -> tuple[Any, Lane]:
 
 
 def whole_as_float(s: Language, k: Any, dtype: Dtype) -> Any:
-    """A whole number of a float's size, and small, as a float: two instructions everywhere."""
+    """An integer of a float's size, and small, as a float: two instructions everywhere."""
     big = dtype.type(_ROUNDING[dtype.itemsize])
     return s.number(k + int(big.view(k.dtype))) - float(big)
 
@@ -94,5 +94,5 @@ def any_of(s: Language, condition: Lane) -> str:
         lanes = of_width("i1", width)
         callee = s.module.declare(f"llvm.vector.reduce.or.v{width}i1", "i1", [lanes])
         name = section.value(f"call i1 {callee}({lanes} {name})")
-    # Lanes that nobody reads may hold poison, on which LLVM must not be told to branch.
+    # Lanes that nobody reads may hold poison, on which a branch is undefined behavior.
     return section.value(f"freeze i1 {name}")

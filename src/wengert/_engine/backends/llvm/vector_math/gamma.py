@@ -3,7 +3,7 @@
     gamma      gamma(x)
     gammaln    log |gamma(x)|
 
-With n the nearest whole number to x and t = x - n, gamma(2 + t) is a polynomial; from there up to
+With n the nearest integer to x and t = x - n, gamma(2 + t) is a polynomial; from there up to
 |x| < 8.5 the recurrence gamma(x + 1) = x gamma(x) leads.  Beyond is Stirling's formula, for gamma
 as a power of two whose exponent is carried in two parts, because an error of it is multiplied by
 up to 1024.  Negative numbers: gamma(x) gamma(-x) = -pi / (x sin(pi x)).  log gamma has zeros at 1
@@ -110,7 +110,7 @@ def _parts(s: Any, x: Any, early: Any = False) -> tuple[Any, Any, Any]:
 
 
 def _sine(s: Any, x: Any) -> Any:
-    """sin(pi x): 0 at whole numbers."""
+    """sin(pi x): 0 at integers."""
     whole = s.rint(x)
     half = whole * 0.5
     odd = s.not_equal(s.rint(half), half)

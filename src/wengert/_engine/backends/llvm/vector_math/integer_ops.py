@@ -1,4 +1,4 @@
-"""Whole numbers and truth values: leaves of dtypes that are not floating point, as NumPy's ufuncs.
+"""Integers and booleans: leaves of dtypes that are not floating point, as NumPy's ufuncs.
 
 They wrap around; dividing by zero gives zero; a shift by the size or more gives what shifting
 again and again would.  LLVM leaves these cases undefined, so they are chosen away first.
@@ -40,7 +40,7 @@ _OF_TRUTH = {
 
 @rule("integer")
 def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) -> Any:
-    """A leaf of whole numbers or truth values, in the dtype of NumPy's loop."""
+    """A leaf of integers or booleans, in the dtype of NumPy's loop."""
     x = operands[0]
     if ufunc.startswith("logical") and x.dtype != BOOL:
         return computed(s, ufunc, BOOL, [s.cast(v, BOOL) for v in operands])
@@ -63,13 +63,13 @@ def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Lane]) ->
 
 
 def has_rule(ufunc: str) -> bool:
-    """Whether a ufunc is known here for whole numbers."""
+    """Whether a ufunc is known here for integers."""
     return ufunc in _RULES or ufunc in _PLAIN or ufunc in _OF_TRUTH or ufunc == "logical_not"
 
 
 @rule("mixed_sign")
 def compared_by_size(s: Language, ufunc: str, x: Lane, y: Lane) -> Lane:
-    """Truth values of a signed and an unsigned number of one size, by what they are worth."""
+    """Booleans of a signed and an unsigned number of one size, by what they are worth."""
     signed, other = (x, y) if x.dtype.kind == "i" else (y, x)
     below = s.compare("less", signed, s.constant(0, signed.dtype))
     smaller = ("less", "less_equal") if signed is x else ("greater", "greater_equal")
@@ -114,8 +114,8 @@ def _divisor(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane, Lane | None]:
 def _quotient(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane]:
     """x / y towards zero, and the rest, for y != 0.
 
-    Processors divide whole numbers one lane at a time, so those of up to 32 bits are divided as
-    floating-point numbers.  That is exact: x / y is at least 1 / y away from a whole number which
+    Processors divide integers one lane at a time, so those of up to 32 bits are divided as
+    floating-point numbers.  That is exact: x / y is at least 1 / y away from an integer which
     it is not, more than the rounding of a quotient of numbers with so few digits.
     """
     unsigned = x.dtype.kind == "u"

@@ -1,4 +1,4 @@
-"""Whole numbers without sign: what takes as many turns as they have digits.
+"""Integers without sign: what takes as many turns as they have digits.
 
     gcd            halving and subtracting: no division, which processors do one lane at a time
     whole_power    squaring

@@ -28,7 +28,7 @@ def repeat(
     values : sequence of Lane
         What changes.
     unfinished : callable
-        Of the values: truth values.
+        Of the values: booleans.
     step : callable
         Of the values: the next ones, with the same dtypes.  Of what is finished, and of NaN, it
         has to make what is finished.
@@ -62,7 +62,7 @@ def repeat(
 
 
 def _any(s: Any, flags: Lane, width: int) -> str:
-    """Whether one of the truth values holds."""
+    """Whether one of the booleans holds."""
     if width == 1:
         return flags.name
     assert flags.section is not None

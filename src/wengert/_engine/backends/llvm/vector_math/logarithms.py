@@ -105,7 +105,7 @@ def split(s: Any, bits: Any) -> tuple[Any, Any, Any]:
     low = (1 << form.mantissa) - 1
     m = s.number((moved & low) + form.root)
     exponent = s.shifted("lshr", moved, form.mantissa)
-    carrier = 2.0**form.mantissa  # a whole number put into its low bits is added to it
+    carrier = 2.0**form.mantissa  # an integer put into its low bits is added to it
     k = s.number(exponent | ((form.mantissa + form.bias) << form.mantissa))
     return k - (carrier + form.bias), m, moved
 

@@ -1,11 +1,11 @@
 """Payne and Hanek's reduction: a number of any size, less a multiple of pi/2.
 
     exact_quarters    of lanes: a call of a function that goes through them one by one
-    _product          x * 2/pi modulo four, in whole numbers
-    _fraction         a whole number of 126 bits as two floats
+    _product          x * 2/pi modulo four, in integers
+    _fraction         an integer of 126 bits as two floats
 
 M. Payne and R. Hanek, "Radian reduction for trigonometric functions", SIGNUM Newsletter 18 (1983):
-with x = m * 2**e, m a whole number, only some bits of 2/pi count for x * 2/pi: those further up
+with x = m * 2**e, m an integer, only some bits of 2/pi count for x * 2/pi: those further up
 give multiples of four quarters, those further down less than the distance that floating-point
 numbers keep from multiples of pi/2 (2**-62; Muller, "Elementary Functions", 3rd edition, 11.3).
 Here 53 bits of m meet 192 of 2/pi, and 126 bits behind the point are kept.
@@ -31,7 +31,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
-# The bits of 2/pi: the whole number below 2**1168 * 2/pi, lowest byte first, and zeros above.
+# The bits of 2/pi: the integer below 2**1168 * 2/pi, lowest byte first, and zeros above.
 _BITS = 1168
 _TWO_OVER_PI = int(
     "a2f9836e4e441529fc2757d1f534ddc0db6295993c439041fe5163abdebbc561b7246e3a424dd2e006492eea"

@@ -10,7 +10,7 @@ more bits than a number; so near multiples of pi no accuracy is lost.
 
 Huge arguments: backends/llvm/vector_math/payne_hanek.py, one lane after the other, and only if some
 lane of the vector is huge or not finite.  So a lane of ordinary size pays one comparison and a
-branch, and its result does not depend on its neighbours: what the slow way gives is chosen lane by
+branch, and its result does not depend on its neighbors: what the slow path gives is chosen lane by
 lane.
 """
 
@@ -94,7 +94,7 @@ def less_quarter(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
 def _unless_huge(
     s: Language, a: Lane, quick: list[Lane], slow: Callable[[Lane], list[Lane]]
 ) -> list[Lane]:
-    """The quick lanes, but in the lanes where a is huge what the slow way gives."""
+    """The quick lanes, but in the lanes where a is huge what the slow path gives."""
     section = a.section
     assert section is not None
     huge = s.emit("fcmp uge", BOOL, a, s.constant(_HUGE[a.dtype.itemsize], a.dtype))

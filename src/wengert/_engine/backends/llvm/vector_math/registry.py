@@ -60,7 +60,7 @@ def leaf(*names: str, together: bool = False) -> Callable[[Callable[..., Any]], 
     ----------
     *names : str
         The function is called as ``function(s, *lanes)``, all lanes of the same dtype, float32 or
-        float64 (an operand that NumPy wants as a whole number excepted), and returns a lane.
+        float64 (an operand that NumPy wants as an integer excepted), and returns a lane.
     together : bool
         It returns a tuple, with a lane for each name: functions that have most of the work in
         common. Who needs several of them at one place pays once.

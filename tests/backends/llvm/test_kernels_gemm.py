@@ -1,0 +1,153 @@
+"""Blocked matrix products, and matrices transposed in registers.
+
+Every height and width of a tile, sums that are longer than one block, factors that lie anyhow and
+sizes that are not known; memory around each result must stay as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert._engine.backends.llvm.ir.llvm_types import F64
+from wengert._engine.backends.llvm.kernels.gemm import gemm_microkernel
+from wengert._engine.backends.llvm.kernels.gemm.operands import Axis, Matrix, Product
+
+from .kernel_driver import Compiled, agree, run
+
+
+def matrix(rows, columns, order="C"):
+    near = (columns, 1) if order == "C" else (1, rows)
+    return Matrix("", Axis(rows, near[0]), Axis(columns, near[1]))
+
+
+def check(a, b, begin=None, **options):
+    wanted = options.get("alpha", 1.0) * (a.astype(np.float64) @ b.astype(np.float64))
+    if begin is not None:
+        wanted += options["beta"] * begin
+    status, (found,) = run(
+        "matmul", a, b, outputs=[wanted.astype(a.dtype)], strided=True, begin=begin,
+        options=options,
+    )  # fmt: skip
+    assert status == 0
+    scale = np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64) + 1
+    assert np.max(np.abs(found - wanted) / scale) < 20 * np.finfo(a.dtype).eps
+
+
+@pytest.mark.sample(9)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("n", [2, 7, 8, 9, 16, 17, 31, 32, 33, 50, 64])
+def test_every_width(n, dtype):
+    rng = np.random.default_rng(n)
+    for m, k in ((2, 3), (11, 9), (12, 40), (13, 40), (25, 8), (128, 5), (131, 300)):
+        a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+        check(a, b)
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("ways", ["NN", "NT", "TN", "TT", "SN", "NS"])
+def test_factors_that_lie_anyhow(ways, dtype):
+    rng = np.random.default_rng(1)
+
+    def lain(shape, way):
+        if way == "T":
+            return rng.normal(size=shape[::-1]).astype(dtype).T
+        if way == "S":
+            return rng.normal(size=(2 * shape[0], 3 * shape[1])).astype(dtype)[::2, ::3]
+        return rng.normal(size=shape).astype(dtype)
+
+    for m, k, n in ((13, 37, 21), (64, 48, 40), (150, 70, 34)):
+        check(lain((m, k), ways[0]), lain((k, n), ways[1]))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_long_sums_are_added_up_in_blocks(dtype):
+    rng = np.random.default_rng(2)
+    for m, k, n in ((10, 20_001, 10), (3, 9_000, 40), (130, 4_100, 66)):
+        check(rng.normal(size=(k, m)).astype(dtype).T, rng.normal(size=(k, n)).astype(dtype))
+
+
+@pytest.mark.parametrize("shape", [(13, 20, 21), (140, 300, 40), (5, 30_000, 9)])
+def test_scaled_and_added(shape):
+    m, k, n = shape
+    rng = np.random.default_rng(3)
+    a, b, c = (rng.normal(size=x) for x in ((m, k), (k, n), (m, n)))
+    check(a, b, c, alpha=-0.5, beta=1.0)
+    check(a, b, c, alpha=2.0, beta=0.25)
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("m", [0, 1, 3, 4, 12, 17, 40, 200, 100_003])
+def test_heights_that_are_not_known(m):
+    rng = np.random.default_rng(4)
+    a, b = rng.normal(size=(m, 50)), rng.normal(size=(50, 20))
+    compiled = Compiled(
+        "matmul", {}, [(("m", 50), (50, 1), "f8"), ((50, 20), (20, 1), "f8")],
+        [(("m", 20), (20, 1), "f8")],
+    )  # fmt: skip
+    out = np.full((m + 2, 20), 7.0)
+    assert compiled([a.ctypes.data, b.ctypes.data, out[1:].ctypes.data], {"m": m}) == 0
+    agree(out[1 : m + 1], a @ b)
+    assert (out[[0, -1]] == 7.0).all()
+    assert "dgemm" in compiled.text  # for those that are worth more than one thread
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("k", [0, 1, 5, 70, 9_000])
+def test_sums_whose_length_is_not_known(k):
+    rng = np.random.default_rng(5)
+    a, b = rng.normal(size=(k, 13)), rng.normal(size=(k, 20))
+    compiled = Compiled(
+        "matmul", {}, [((13, "k"), (1, 13), "f8"), (("k", 20), (20, 1), "f8")],
+        [((13, 20), (20, 1), "f8")],
+    )  # fmt: skip
+    out = np.full((15, 20), 7.0)
+    assert compiled([a.ctypes.data, b.ctypes.data, out[1:].ctypes.data], {"k": k}) == 0
+    np.testing.assert_allclose(out[1:14], a.T @ b, rtol=1e-11, atol=1e-11)
+    assert (out[[0, -1]] == 7.0).all()
+
+
+def test_what_is_left_to_blas():
+    serves = [
+        gemm_microkernel.serves(Product(matrix(m, k), matrix(k, n), matrix(m, n), F64))
+        for m, k, n in ((64, 64, 64), (2_000, 2_000, 2_000), (400, 1_000, 1_000))
+    ]
+    assert serves[1:] == [False, False]
+    assert not gemm_microkernel.serves(
+        Product(matrix(9, 9), matrix(9, 9), matrix(9, 9), np.dtype(np.complex128))
+    )
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("dtype", ["i4", "f4", "f8", "c8", "u8", "i2", "c16"])
+def test_copies_of_transposes(dtype):
+    rng = np.random.default_rng(6)
+    for m, n in ((1, 5), (8, 8), (16, 16), (17, 33), (40, 9), (64, 64)):
+        x = rng.normal(size=(3, m, n)).astype(dtype)
+        one = np.ones((3, 1), dtype)
+        wanted = np.einsum("kij,kl->kji", x, one)
+        status, (found,) = run(
+            "einsum", x, outputs=[wanted], strided=True, letters=("kij", "kji"),
+        )  # fmt: skip
+        assert status == 0
+        assert (found == wanted).all()
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("threads", [1, 2, None])
+@pytest.mark.parametrize("letters", ["ij,jk->ik", "ij,kj->ik", "ji,jk->ik"])
+def test_large_products_on_one_thread_and_on_several(letters, threads):
+    """The run decides between tiles and BLAS; both are right."""
+    m, k, n = 3200, 513, 65
+    random = np.random.default_rng(17)
+    lengths = {"i": m, "j": k, "k": n}
+    a, b = (
+        random.normal(size=[lengths[x] for x in word]).astype(np.float32)
+        for word in letters[:5].split(",")
+    )
+    product = wg.jit(lambda a, b: np.einsum(letters, a, b), threads=threads)
+    right = np.einsum(letters, a.astype(float), b.astype(float), optimize=True)
+    with wg.set_threads(1 if threads is None else 2):
+        np.testing.assert_allclose(product(a, b), right, rtol=0, atol=1e-5 * np.abs(right).max())

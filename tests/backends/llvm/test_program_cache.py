@@ -1,0 +1,300 @@
+"""Programs on disk: a second process finds the same one, and none where anything differs."""
+
+import marshal
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert import control
+from wengert._engine.backends.llvm import program_cache, program_fingerprint
+from wengert._engine.backends.llvm.cache import disk_cache
+from wengert._engine.backends.llvm.compiled import Compiled
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.profile.program_summary import summary_of
+from wengert._engine.backends.llvm.program import Program
+from wengert._engine.core.op import REGISTRY
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch, tmp_path):
+    """An empty cache of the test's own."""
+    monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
+    monkeypatch.setattr(disk_cache._State, "enabled", None)
+    monkeypatch.setattr(program_cache, "STARTED", 1 << 62)  # sources may have been changed just now
+    program_cache._sources.cache_clear()
+    yield tmp_path
+    program_cache._sources.cache_clear()
+
+
+def traced(f, *arrays):
+    return wg.trace(f)(*arrays).simplify()
+
+
+def looped(x, w):
+    def step(c, row):
+        c = np.tanh(c @ w + row)
+        return c, c
+
+    return np.sum(control.scan(step, np.zeros(3), x)[1] ** 2)
+
+
+X, W = np.linspace(-1, 1, 12).reshape(4, 3), np.linspace(0.1, 0.9, 9).reshape(3, 3)
+FUNCTIONS = {
+    "elementwise": (lambda x: np.exp(x) * 2.0 - np.where(x > 0, x, 0.5), (X,)),
+    "product": (lambda x, w: (x @ w, np.linalg.cholesky(w @ w.T + np.eye(3))), (X, W)),
+    "index": (lambda x: (x[1:, [0, 2]] + x[None, 0, 0], np.argsort(x)), (X,)),
+    "gradient of a loop": (wg.grad(looped), (X, W)),
+    "nested tuples": (lambda x: ((x, x + 1), (np.sum(x),)), (X,)),
+}
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_what_was_kept_is_the_same_program(name):
+    f, arrays = FUNCTIONS[name]
+    graph, again = traced(f, *arrays), traced(f, *arrays)
+    first = program_cache.program_of(graph, None)
+    expected = Compiled(first).run(arrays, {})
+    second = program_cache.program_of(again, None)
+    assert type(first) is Program and type(second) is program_cache.CachedProgram
+    compiled = Compiled(second)
+    assert compiled.program is second
+    for mine, theirs in zip(compiled.run(arrays, {}), expected, strict=True):
+        assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
+    assert "made" not in vars(second)
+    for word in ("inputs", "outputs", "slots", "counts", "overwritten", "is_single", "cannot_fail"):
+        assert getattr(second, word) == getattr(first, word), word
+    assert second.symbols == first.symbols and second.nesting == first.nesting
+    assert second.text == first.text
+    assert str(summary_of(second)) == str(summary_of(first))
+
+
+def test_an_object_file_that_is_gone_is_made_again(folder):
+    graph = traced(FUNCTIONS["product"][0], X, W)
+    Compiled(program_cache.program_of(graph, None))
+    found = program_cache.program_of(graph, None)
+    for key in found.keys:
+        (folder / f"{key.hex()}.object").unlink()
+    compiled = Compiled(found)
+    assert type(compiled.program) is Program
+    np.testing.assert_allclose(compiled.run([X, W], {})[0], X @ W, rtol=1e-14)
+
+
+def test_a_damaged_record_is_written_again(folder):
+    graph = traced(FUNCTIONS["elementwise"][0], X)
+    program_cache.program_of(graph, None)
+    for path in folder.iterdir():
+        path.write_bytes(path.read_bytes()[:-3])
+    assert type(program_cache.program_of(graph, None)) is Program
+    assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
+
+
+def changed(said, **places):
+    """A record with other content: of the program's own facts, or one of its parts."""
+    parts = list(marshal.loads(said))
+    for name, what in places.items():
+        k = ("own", "inputs", "outputs", "constants", "names", "keys").index(name)
+        parts[k] = what(parts[k]) if callable(what) else what
+    return marshal.dumps(tuple(parts), 2)
+
+
+RECORDS = {
+    "empty": lambda said: b"",
+    "no marshal": lambda said: b"\xff" * 100,
+    "of random bytes": lambda said: np.random.default_rng(0).bytes(300),
+    "cut off": lambda said: said[:-20],
+    "a number": lambda said: marshal.dumps(3),
+    "too few parts": lambda said: marshal.dumps((1, 2)),
+    "parts of other types": lambda said: marshal.dumps((None,) * 6),
+    "other ports": lambda said: changed(said, inputs=()),
+    "ports of no dtype": lambda said: changed(
+        said, inputs=[((4, 3), "?!", False, 0, False, False)]
+    ),
+    "ports of another shape": lambda said: changed(
+        said, inputs=lambda old: [((400, 3), *port[1:]) for port in old]
+    ),
+    "results of another shape": lambda said: changed(
+        said, outputs=lambda old: [((400, 3), *port[1:]) for port in old]
+    ),
+    "slots outside": lambda said: changed(
+        said, inputs=lambda old: [(*port[:3], 1 << 40, *port[4:]) for port in old]
+    ),
+    "a function that is not there": lambda said: changed(said, names=["no_such_function"]),
+    "names that are numbers": lambda said: changed(said, names=[1]),
+    "keys that are numbers": lambda said: changed(said, keys=[1]),
+    "keys that are short": lambda said: changed(said, keys=[b"ab"]),
+    "no keys": lambda said: changed(said, keys=[]),
+    "constants that do not fit": lambda said: changed(said, constants=[(0, "<f8", (3,), b"abc")]),
+}
+OBJECTS = {
+    "empty": lambda image: b"",
+    "of random bytes": lambda image: np.random.default_rng(0).bytes(3000),
+    "no object file": lambda image: marshal.dumps((1, 2)),
+    "cut off": lambda image: image[:-100],
+    "cut in half": lambda image: image[: len(image) // 2],
+    "only the beginning": lambda image: image[:30],
+    "of another function": lambda image: execution_engine.object_of(
+        execution_engine.heading() + "define void @other() {\n  ret void\n}"
+    ),
+}
+
+
+def signed(folder, change, is_record):
+    """Change what files hold and sign it again, as if it had been written like this."""
+    for path in folder.iterdir():
+        key, said = bytes.fromhex(path.stem), path.read_bytes()[disk_cache._HEADER.size :]
+        if said.startswith(b"\x7fELF") != is_record:
+            disk_cache.write(key, change(said))
+
+
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("damage", RECORDS)
+def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
+    f = FUNCTIONS["elementwise"][0]
+    graph = traced(f, X)
+    program_cache.program_of(graph, None)
+    signed(folder, RECORDS[damage], is_record=True)
+    found = program_cache.program_of(graph, None)
+    np.testing.assert_allclose(Compiled(found).run([X], {})[0], f(X), rtol=1e-14)
+    assert type(found) is Program
+    assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
+
+
+@pytest.mark.sample(3)
+@pytest.mark.skipif(sys.platform != "linux", reason="an object file there begins in another way")
+@pytest.mark.parametrize("damage", OBJECTS)
+def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage):
+    f = FUNCTIONS["elementwise"][0]
+    graph = traced(f, X)
+    Compiled(program_cache.program_of(graph, None))
+    signed(folder, OBJECTS[damage], is_record=False)
+    compiled = Compiled(program_cache.program_of(graph, None))
+    np.testing.assert_allclose(compiled.run([X], {})[0], f(X), rtol=1e-14)
+    assert type(compiled.program) is Program
+    assert (
+        type(Compiled(program_cache.program_of(graph, None)).program) is program_cache.CachedProgram
+    )
+
+
+def contents(*functions, arrays=(X,)):
+    return [program_fingerprint.fingerprint_of(traced(f, *arrays)) for f in functions]
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [
+        (lambda x: x + 0.1, lambda x: x + np.nextafter(0.1, 1)),
+        (lambda x: np.copysign(1.0, x * np.array(0.0)), lambda x: np.copysign(1.0, x * -0.0)),
+        (lambda x: x * np.float32(2), lambda x: x * 2.0),
+        (lambda x: x * np.arange(3), lambda x: x * np.arange(3.0)),
+        (lambda x: np.sum(x, 0), lambda x: np.sum(x, 1), lambda x: np.sum(x, 0, keepdims=True)),
+        (lambda x: x[0], lambda x: x[1], lambda x: x[:1], lambda x: x[None, 0]),
+        (lambda x: x[..., [0, 1]], lambda x: x[..., [1, 0]]),
+        (lambda x: (x, x + 1), lambda x: (x + 1, x), lambda x: ((x, x + 1),)),
+        (lambda x: x - x[::-1], lambda x: x[::-1] - x),
+        (lambda x: np.exp(x), lambda x: np.sin(x)),
+        (
+            lambda x: control.scan(lambda c, r: (c + r, c), np.zeros(3), x)[1],
+            lambda x: control.scan(lambda c, r: (c + r, r), np.zeros(3), x)[1],
+            lambda x: control.scan(lambda c, r: (r + 2 * c, c), np.zeros(3), x)[1],
+        ),
+    ],
+)
+def test_graphs_that_differ_say_something_else(functions):
+    found = contents(*functions)
+    assert None not in found and len(set(found)) == len(functions)
+    assert contents(*functions) == found
+
+
+def test_shapes_dtypes_and_updates_are_said():
+    f = FUNCTIONS["elementwise"][0]
+    arrays = (X, X[:2], X.astype("f4"), X.T.copy())
+    found = {program_fingerprint.fingerprint_of(traced(f, a)) for a in arrays}
+    assert len(found) == len(arrays) and None not in found
+    u, v = wg.variable(np.ones(3), name="u"), wg.variable(np.ones(3), name="v")
+    graphs = [wg.jit(writing(*pair)).lower(np.ones(3)).graph for pair in ((u, v), (v, u), (u, u))]
+    assert len({program_fingerprint.fingerprint_of(g) for g in graphs}) == 3
+
+
+def writing(to, of):
+    def step(x):
+        to[...] = of * x + u_plus_v(to, of)
+        return np.sum(of)
+
+    return step
+
+
+def u_plus_v(u, v):
+    return u + 2.0 * v
+
+
+def test_what_is_not_plain_is_not_kept():
+    size = wg.spec("n")
+    assert (
+        program_fingerprint.fingerprint_of(wg.trace(np.exp)(size)) is None
+    )  # its lengths have names
+    large = np.ones((1 << 17) + 1)
+    assert contents(lambda x: x + large, arrays=(large,)) == [None]
+    called = wg.extend.primitive(lambda x: 2.0 * x, name="test_kept.twice")
+    try:
+        assert contents(called) == [None]
+    finally:
+        del REGISTRY["test_kept.twice"]
+    assert contents(lambda x: 2.0 * x) != [None]
+
+
+def test_operations_that_somebody_changes_are_not_kept(monkeypatch):
+    for what, value in (("composition", lambda x: x), ("implementations", {"llvm": print})):
+        with monkeypatch.context() as patch:
+            patch.setattr(REGISTRY["exp"], what, value)
+            patch.setattr(program_fingerprint, "_ours", {})
+            assert contents(np.exp) == [None]
+    with monkeypatch.context() as patch:
+        patch.setattr(program_fingerprint, "_ours", {})
+        graph = traced(np.exp, X)
+        patch.setitem(REGISTRY, "exp", REGISTRY["sin"])
+        assert program_fingerprint.fingerprint_of(graph) is None
+
+
+def test_nothing_is_kept_of_sources_that_may_have_changed_meanwhile(monkeypatch):
+    monkeypatch.setattr(program_cache, "STARTED", 0)
+    program_cache._sources.cache_clear()
+    assert program_cache._sources() is None
+    graph = traced(np.exp, X)
+    assert [type(program_cache.program_of(graph, None)) for _ in range(2)] == [Program, Program]
+
+
+TRAINING = """
+import sys, numpy as np, wengert as wg
+w = wg.variable(np.linspace(0, 1, 10_000).reshape(100, 100), name="w")
+
+@wg.jit
+def step(x):
+    loss = np.sum(np.tanh(x @ w) ** 2)
+    w[...] = w - 0.01 * wg.grad(lambda v: np.sum(np.tanh(x @ v) ** 2))(w)
+    return loss
+
+losses = [step(np.full((5, 100), 0.01)).item().hex() for _ in range(3)]
+print(*losses, float(np.sum(w.detach().numpy())).hex())
+print("wengert._engine.backends.llvm.program" in sys.modules)
+"""
+
+
+def test_a_second_process_writes_no_program(folder):
+    def run():
+        done = subprocess.run(
+            [sys.executable, "-c", TRAINING],
+            env={**os.environ, "WENGERT_CACHE": str(folder)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.split()
+
+    first, second = run(), run()
+    assert first[:-1] == second[:-1]
+    assert (first[-1], second[-1]) == ("True", "False")

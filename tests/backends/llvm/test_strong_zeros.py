@@ -1,0 +1,68 @@
+"""Strong zeros in native code: 0 where t is exactly 0 and g is not finite, g everywhere else.
+
+Where g is a multiple of t one comparison decides; where it is not, a zero of t must leave a finite
+g alone.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert._engine.core.op import lookup
+
+strong_zero = lookup("strong_zero")
+NUMBERS = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, 5e-324]
+T, P, Q = np.array(list(itertools.product(NUMBERS, repeat=3))).T
+
+
+def multiples():
+    return {
+        "product": lambda t, p, q: strong_zero(t, t * p),
+        "the other way round": lambda t, p, q: strong_zero(t, p * t),
+        "quotient": lambda t, p, q: strong_zero(t, t / p),
+        "of the negative": lambda t, p, q: strong_zero(-t, t * p),
+        "sum": lambda t, p, q: strong_zero(t, t * p - (t * q) / p),
+        "guarded twice": lambda t, p, q: strong_zero(t, strong_zero(t, t * p) * q),
+        "guarded by another": lambda t, p, q: strong_zero(t, strong_zero(p, t * p) * q),
+    }
+
+
+def others():
+    return {
+        "no multiple": lambda t, p, q: strong_zero(t, p * q),
+        "sum with another": lambda t, p, q: strong_zero(t, t * p + q),
+        "divided by it": lambda t, p, q: strong_zero(t, p / t),
+        "power": lambda t, p, q: strong_zero(t, np.power(p, t)),
+    }
+
+
+@pytest.mark.sample(9)
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("name", [*multiples(), *others()])
+def test_strong_zeros(name, dtype):
+    function = {**multiples(), **others()}[name]
+    t, p, q = T.astype(dtype), P.astype(dtype), Q.astype(dtype)
+    with np.errstate(all="ignore"):
+        found = wg.jit(function)(t, p, q)
+        expected = function(t, p, q)
+    assert found.dtype == t.dtype
+    np.testing.assert_array_equal(found, expected)
+    at_zero = found[t == 0]
+    assert not np.isnan(at_zero).any()
+    if name in multiples():
+        assert not at_zero.any()
+    elif name == "no multiple":
+        assert at_zero.any()
+
+
+def test_of_complex_numbers():
+    z = np.array([0, 1 + 2j, 0])
+    p = np.array([np.inf, 2.0, complex(np.nan, 1)])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(
+            wg.jit(lambda t, p: strong_zero(t, t * p))(z, p), [0, 2 + 4j, 0]
+        )

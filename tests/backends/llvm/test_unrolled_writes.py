@@ -1,0 +1,237 @@
+"""Unrolled loops in native code: many writes into one array, many arrays joined.
+
+What a loop writes position after position is compared with NumPy, and that the code for it grows
+with the number of writes and not with its square.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wengert as wg
+import wengert.numpy as wnp
+from wengert._engine.backends.llvm.compiled import Compiled
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr
+from wengert._engine.backends.llvm.program import Program
+from wengert._engine.backends.registry import backend
+from wengert._engine.core.op import lookup
+from wengert._engine.ops.indexing.getitem import scatter
+
+
+def program_of(function, *args):
+    graph = wg.trace(function)(*args)
+    program = Program(graph.simplify())
+    assert not program.host_callbacks, program.host_callbacks
+    return program
+
+
+def native(function, *args):
+    """The results of a traced function, in machine code without islands."""
+    return Compiled(program_of(function, *args)).run(list(args), {})
+
+
+def steps_of(program):
+    """The names of what is no loop."""
+    return [s.node.op.name for s in program.plan.stages if isinstance(s, Expr)]
+
+
+# ---- writes --------------------------------------------------------------------------------------
+
+
+def drawn_program(rng, shape, count):
+    """A function of an array and of numbers, which writes, adds and reads in a random order."""
+    actions = []
+    for _ in range(count):
+        kind = ["set", "set", "add", "get"][rng.integers(0, 4)]
+        index = tuple(int(rng.integers(-n, n)) for n in shape)
+        if rng.random() < 0.15:
+            index = (*index[:-1], slice(*sorted(rng.integers(0, shape[-1] + 1, 2).tolist())))
+        elif rng.random() < 0.1:
+            index = (slice(None, None, int(rng.choice([-2, 2, -1]))), *index[1:])
+        actions.append((kind, index, int(rng.integers(0, 4))))
+
+    def function(x, v):
+        z, out = x * 1.0, []
+        for kind, index, k in actions:
+            if kind == "set":
+                z[index] = v[k] * 2.0
+            elif kind == "add":
+                z = z + scatter(wnp.broadcast_to(v[k], np.zeros(shape)[index].shape), index=index,
+                                shape=shape)  # fmt: skip
+            else:
+                out.append((z[index] * v[k]).sum())
+                v = v + out[-1] * 0.1
+        return (z, *out)
+
+    return function
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("count", [3, 7, 30])
+def test_writes_and_reads_in_any_order(seed, count):
+    rng = np.random.default_rng(100 * seed + count)
+    shape = [(5,), (3, 4), (2, 3, 2)][seed % 3]
+    function = drawn_program(rng, shape, count)
+    x, v = rng.normal(size=shape), rng.normal(size=4)
+
+    def gradient(x, v):
+        return wg.grad(lambda x, v: sum((o**2).sum() for o in function(x, v)), argnums=(0, 1))(x, v)
+
+    for program in (function, gradient):
+        graph = wg.trace(program)(x, v)
+        wanted = backend("interpret").compile(graph, {})([x, v])
+        for got, want in zip(native(program, x, v), wanted, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
+
+
+def filled(x):
+    z = np.zeros(x.shape) + x * 0.0
+    z[0] = x[0]
+    for i in range(1, len(x)):
+        z[i] = z[i - 1] * 0.9 + x[i]
+    return z
+
+
+def test_an_array_that_a_loop_fills_is_made_once():
+    x = np.linspace(0, 1, 60)
+    program = program_of(filled, x)
+    assert steps_of(program) == ["writes"]
+    np.testing.assert_allclose(Compiled(program).run([x], {})[0], filled(x), rtol=1e-13)
+
+
+def test_code_grows_with_the_number_of_writes():
+    def work(n):
+        x = np.linspace(0, 1, n)
+        return len(program_of(lambda x: wg.grad(lambda x: (filled(x) ** 2).sum())(x), x).text)
+
+    assert work(160) < 2.5 * work(80)
+
+
+def test_sums_of_many_scatters_are_one_step():
+    x = np.linspace(0.5, 1, 50)
+
+    def gradient(x):
+        return wg.grad(lambda x: sum(x[i] * x[i + 1] for i in range(49)))(x)
+
+    program = program_of(gradient, x)
+    assert steps_of(program) == ["writes"]
+    wanted = np.concatenate([x[1:2], x[:-2] + x[2:], x[-2:-1]])
+    np.testing.assert_allclose(Compiled(program).run([x], {})[0], wanted, rtol=1e-14)
+
+
+def test_written_values_are_cast():
+    x, v = np.zeros(9, np.float32), np.linspace(0, 1, 9)
+
+    def function(x, v):
+        z = x + np.float32(1)
+        total = 0.0
+        for i in range(9):
+            z[i] = v[i]
+            total = total + z[i]
+        return z, total
+
+    z, total = native(function, x, v)
+    assert z.dtype == total.dtype == np.float32
+    np.testing.assert_array_equal(z, v.astype(np.float32))
+    np.testing.assert_allclose(total, v.astype(np.float32).sum(), rtol=1e-6)
+
+
+# ---- many arrays joined --------------------------------------------------------------------------
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 40])
+def test_stacked_and_concatenated(count):
+    rng = np.random.default_rng(count)
+    for shape in [(), (3,), (2, 3)]:
+        parts = [rng.normal(size=shape) for _ in range(count)]
+        for axis in range(len(shape) + 1):
+            (found,) = native(lambda *p, axis=axis: wnp.stack(p, axis=axis) * 1.0, *parts)
+            np.testing.assert_array_equal(found, np.stack(parts, axis=axis))
+        for axis in range(len(shape)):
+            mixed = [p.astype(rng.choice(["f8", "f4", "i2"])) for p in parts]
+            mixed = [p[tuple(slice(k % 3) if a == axis else slice(None) for a in range(p.ndim))]
+                     for k, p in enumerate(mixed)]  # fmt: skip
+            (found,) = native(lambda *p, axis=axis: wnp.concatenate(p, axis=axis), *mixed)
+            wanted = np.concatenate(mixed, axis=axis)
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_thousand_numbers_are_stacked_in_one_step():
+    def loop(x):
+        out = []
+        for _ in range(1000):
+            x = x * 0.99 + 0.5
+            out.append(x)
+        return wnp.stack(out)
+
+    program = program_of(loop, np.float64(1.0))
+    assert steps_of(program) == ["stack"]
+    assert len(program.text) < 1_500_000
+    np.testing.assert_allclose(
+        Compiled(program).run([np.float64(1.0)], {})[0], loop(np.float64(1.0)), rtol=1e-13
+    )
+
+
+def test_views_are_joined_from_where_they_are():
+    x = np.arange(24.0).reshape(4, 6)
+
+    def function(x):
+        return wnp.concatenate([x[k % 4, ::-1] for k in range(12)] + [x.T[1]])
+
+    program = program_of(function, x)
+    assert steps_of(program) == ["concatenate"]
+    np.testing.assert_array_equal(Compiled(program).run([x], {})[0], function(x))
+
+
+# ---- moved ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("shift", [0, 1, -1, 5, -9, (1, -2), (7, 1)])
+def test_rolled(shift):
+    for shape in [(5,), (3, 4), (2, 3, 4), (0, 3), (3, 0)]:
+        x = np.arange(float(np.prod(shape))).reshape(shape)
+        axes = [None] if isinstance(shift, int) else []
+        axes += [(0, 1), 0] if len(shape) > 1 else [0]
+        for axis in axes:
+            (found,) = native(lambda x, axis=axis: wnp.roll(x, shift, axis) * 1.0, x)
+            np.testing.assert_array_equal(found, np.roll(x, shift, axis))
+
+
+@pytest.mark.parametrize("shift", [0, 3, -1, -40])
+def test_rolled_for_all_lengths(shift):
+    graph = wg.trace(lambda x: wnp.roll(x, shift, 0))(wg.spec(("n", 2)))
+    compiled = Compiled(Program(graph))
+    assert not compiled.program.host_callbacks
+    for n in (0, 1, 2, 7, 100):
+        x = np.arange(2.0 * n).reshape(n, 2)
+        np.testing.assert_array_equal(compiled.run([x], {"n": n})[0], np.roll(x, shift, 0))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c8", "i4", "?"])
+def test_shifted(dtype):
+    op = lookup("shift")
+    for shape in [(1,), (6,), (3, 4), (0, 2)]:
+        x = (np.arange(np.prod(shape)).reshape(shape) % 3).astype(dtype)
+        for axis in range(len(shape)):
+            for by in (1, -1):
+                (found,) = native(lambda x, axis=axis, by=by: op(x, axis=axis, by=by), x)
+                assert found.dtype == x.dtype
+                np.testing.assert_array_equal(found, op.run(x, axis=axis, by=by))
+
+
+def test_what_is_written_and_read_by_a_step():
+    """A step is given arrays, and none that waits to be made."""
+
+    def f(x):
+        y = x.copy()
+        y[1] = 5.0
+        return y[np.zeros(0, int)], np.sort(y)
+
+    graph = wg.trace(f)(np.ones(3))
+    for got, want in zip(graph.run(np.ones(3), backend="llvm"), f(np.ones(3)), strict=True):
+        assert np.array_equal(got, want)
