@@ -114,11 +114,11 @@ def score(mean, deviation, root, numbers):
     return np.mean(density + slope), np.sqrt(np.mean((mean**2 - 1 - numbers) ** 2))
 
 
-def picture(path, held, centre, logs, root):
+def picture(path, held, center, logs, root):
     every = np.arange(1700, 2009, 0.25)
     seen = ~held
-    mean, deviation = predicted(logs, YEARS[seen], root[seen] - centre, every)
-    low, middle, high = (np.maximum(mean + centre + s * deviation, 0) ** 2 for s in (-2, 0, 2))
+    mean, deviation = predicted(logs, YEARS[seen], root[seen] - center, every)
+    low, middle, high = (np.maximum(mean + center + s * deviation, 0) ** 2 for s in (-2, 0, 2))
     figure = Figure(figsize=(11, 8), layout="constrained")
     rows = figure.subplots(3, 1, sharey=True)
     for row, first in zip(rows, (1700, 1803, 1906), strict=True):
@@ -143,8 +143,8 @@ def main():
     held = gaps(np.random.default_rng(given.seed))
     root = np.sqrt(SUNSPOTS + 1)
     years, at = YEARS[~held].astype(float), YEARS[held].astype(float)
-    centre = root[~held].mean()
-    y = root[~held] - centre
+    center = root[~held].mean()
+    y = root[~held] - center
 
     found = optim.minimize(
         minus_log_likelihood,
@@ -167,9 +167,9 @@ def main():
     scores = {}
     print(f"  {'held out':22}{'log-likelihood':>15}{'error':>9}")
     for name, (mean, deviation) in guesses.items():
-        scores[name], error = score(mean + centre, deviation, root[held], SUNSPOTS[held])
+        scores[name], error = score(mean + center, deviation, root[held], SUNSPOTS[held])
         print(f"  {name:22}{scores[name]:15.3f}{error:9.2f}")
-    picture(given.out / "gaussian_process.png", held, centre, found.x, root)
+    picture(given.out / "gaussian_process.png", held, center, found.x, root)
     print(f"wrote {given.out / 'gaussian_process.png'}")
     if max(scores, key=scores.get) != "cycles":
         sys.exit("the process of cycles is not the best of them")

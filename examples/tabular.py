@@ -31,7 +31,7 @@ from sklearn.preprocessing import StandardScaler
 from wengert.compat.sklearn import MLPClassifier, MLPRegressor
 
 TABLES = {
-    "tumours": (load_breast_cancer, 0.95),
+    "tumors": (load_breast_cancer, 0.95),
     "wines": (load_wine, 0.95),
     "patients": (load_diabetes, 0.40),
 }

@@ -74,7 +74,7 @@ class NotDifferentiableError(DerivativeError, TypeError):
 
 
 class UnconnectedError(DerivativeError, ValueError):
-    """The output does not depend on a chosen input, and the caller asked to be told."""
+    """The output does not depend on a chosen input, and the caller asked for a warning."""
 
 
 class UnconnectedWarning(UserWarning):
@@ -150,7 +150,7 @@ class MatrixError(OperandError, LinAlgError):
 
 
 class IntegerRangeError(OperandError, OverflowError, ValueError):
-    """A Python integer beside whole numbers whose dtype does not hold it; a negative exponent."""
+    """A Python integer that the dtype of the other operand cannot hold; a negative exponent."""
 
 
 class ReadOnlyError(OperandError, ValueError):

@@ -78,8 +78,8 @@ def test_ridge_without_penalty_of_dependent_features_is_the_least_norm(diabetes)
     x, y = diabetes
     x = np.hstack([x, x[:, :2]])
     ours = sklearn.Ridge(0.0).fit(x, y)
-    centred = x - x.mean(axis=0)
-    want = np.linalg.lstsq(centred, y - y.mean(), rcond=None)[0]
+    centered = x - x.mean(axis=0)
+    want = np.linalg.lstsq(centered, y - y.mean(), rcond=None)[0]
     np.testing.assert_allclose(ours.coef_, want, rtol=1e-6, atol=1e-6)
 
 

@@ -146,7 +146,7 @@ def test_both_modes_and_arrays(mixed, rng):
     np.testing.assert_allclose(ours, wg.hessian(lambda x: np.sum(plain(x)) ** 2)(x), rtol=1e-10)
 
 
-def test_many_rows(mixed, rng):
+def test_batches(mixed, rng):
     """No style states a batching rule, so rows are taken one by one, derivatives included."""
     f, plain = mixed
     x = rng.uniform(-1.5, 1.5, (3, 4))
@@ -243,7 +243,7 @@ def test_an_op_graph_of_operations_of_other_styles(styles):
     assert float(got) == pytest.approx(float(wg.grad(wg.grad(f))(0.9)), rel=1e-12)
 
 
-def test_graphs_run_on_tensors_and_differentiate_by_their_own_rules(styles):
+def test_graphs_run_on_tensors_and_are_differentiated_with_their_own_rules(styles):
     """A graph of each style as a function inside wg.grad; wrong rules would show."""
     graph = OperatorGraph()
     n = graph.input()

@@ -167,7 +167,7 @@ def test_positions_are_added():
 # ---- Transformers ------------------------------------------------------------------------------
 
 
-def test_copies_of_a_layer_begin_alike_and_drop_apart(rng):
+def test_copies_of_a_layer_begin_equal_and_drop_independently(rng):
     layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.5, rng=0)
     model = nn.TransformerEncoder(layer, 2)
     first, second = model.layers

@@ -105,7 +105,7 @@ def test_zero_times_the_logarithm_of_zero_is_zero():
     p = np.array([0.0, 1.0])
     value, gradient = wg.value_and_grad(F.binary_cross_entropy)(p, np.array([0.0, 1.0]))
     assert value == 0.0
-    np.testing.assert_array_equal(gradient, [0.5, -0.5])  # one-sided, towards the wrong answer
+    np.testing.assert_array_equal(gradient, [0.5, -0.5])  # one-sided, toward the wrong answer
 
 
 def test_reductions_agree(rng):

@@ -48,7 +48,7 @@ def train(schedule, steps=9, compiled=False, make=optim.SGD):
 
 
 @EACH
-def test_an_optimiser_follows_its_schedule(schedule):
+def test_an_optimizer_follows_its_schedule(schedule):
     p, want = P0, []
     for k in range(9):
         p = p - float(schedule(k)) * p / 2.0

@@ -125,7 +125,7 @@ def test_the_same_module_twice_and_others_outside(rng):
     np.testing.assert_allclose(graph(x), f(x).numpy(), rtol=1e-14)
 
 
-def test_gradient_by_parameters(rng):
+def test_gradient_with_respect_to_parameters(rng):
     model = net()
     x, y = rng.normal(size=(6, 4)), rng.normal(size=(6, 3))
 
@@ -140,7 +140,7 @@ def test_gradient_by_parameters(rng):
             np.testing.assert_allclose(got[name], want[name], rtol=1e-12, atol=1e-15)
 
 
-def test_gradient_by_the_input_sees_the_parameters(rng):
+def test_gradient_with_respect_to_the_input_sees_the_parameters(rng):
     model = net()
     graph = wg.trace(wg.grad(lambda x: np.sum(model(x) ** 2)))(wg.spec(("batch", 4)))
     x = rng.normal(size=(3, 4))
@@ -158,7 +158,7 @@ def test_built_by_hand(rng):
     np.testing.assert_allclose(f(a), model(a).numpy(), rtol=1e-14)
 
 
-class Normalise(nn.Module):
+class Normalize(nn.Module):
     """A layer with a running mean, which each call in training moves along."""
 
     def __init__(self, features):
@@ -174,7 +174,7 @@ class Normalise(nn.Module):
 
 
 def test_running_statistics_are_updates(rng):
-    eager, model = Normalise(3), Normalise(3)
+    eager, model = Normalize(3), Normalize(3)
     graph = wg.trace(model)(wg.spec(("batch", 3)))
     assert not np.any(model.mean.numpy())
     for n in (2, 5):

@@ -164,7 +164,7 @@ def test_ranges(name, agree):
     agree(RANGES[name], A, B, order=2)
 
 
-def test_ranges_of_whole_numbers_and_dtypes():
+def test_ranges_of_integers_and_dtypes():
     n = wg.tensor(5)
     np.testing.assert_array_equal(wnp.arange(n).numpy(), np.arange(5))
     np.testing.assert_array_equal(wnp.arange(1, n).numpy(), np.arange(1, 5))

@@ -426,7 +426,7 @@ def test_something_is_chosen_from_nothing(mode):
                 run(np.zeros(0))
 
 
-def test_counts_must_be_whole_numbers():
+def test_counts_must_be_integers():
     for f in (np.repeat, np.insert, np.delete):
         more = ([],) if f is np.insert else ()
         for x in (np.zeros(0), wg.tensor(np.zeros(0))):
@@ -434,7 +434,7 @@ def test_counts_must_be_whole_numbers():
                 f(x, np.zeros(0), *more)
 
 
-def test_ufunc_at_of_a_size_with_a_name():
+def test_ufunc_at_of_a_symbolic_size():
     def f(x):
         y = x * 1.0
         np.maximum.at(y, [0, 0], [1.0, 5.0])

@@ -429,7 +429,7 @@ def test_plain_arrays_are_numpys_own():
     assert not missing
 
 
-def test_rank_is_a_whole_number(rng):
+def test_rank_is_an_integer(rng):
     x = wg.tensor(rng.normal(size=(2, 3, 2)) @ rng.normal(size=(2, 3)), requires_grad=True)
     rank = la.matrix_rank(x)
     np.testing.assert_array_equal(rank.numpy(), [2, 2])

@@ -184,7 +184,7 @@ def test_constant_values_differentiate():
     assert wg.grad(f)(3.0) == pytest.approx(12 * 2 * 3.0)
 
 
-def test_astype_to_whole_numbers_stops_derivatives():
+def test_astype_to_integers_stops_derivatives():
     assert wg.grad(lambda x: np.sum(x * np.astype(x, int)))(np.array([2.5])) == 2.0
     with pytest.warns(np.exceptions.ComplexWarning):
         wg.tensor([1.0 + 1j]).astype(float)

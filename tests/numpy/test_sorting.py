@@ -110,7 +110,7 @@ def test_unique(rng):
     np.testing.assert_array_equal(slope, [100.0, 1.0, 0.0, 10.0, 0.0])
 
 
-def test_whole_numbers_have_derivative_zero(rng):
+def test_integers_have_derivative_zero(rng):
     x = rng.normal(size=4)
     for f in (np.argsort, np.argmax, lambda x: np.searchsorted(x, 0.1), np.flatnonzero):
         out = f(wg.tensor(x, requires_grad=True))

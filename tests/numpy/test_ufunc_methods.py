@@ -63,7 +63,7 @@ def test_reduce_with_where_and_initial(ufunc, rng):
         same(lambda x: ufunc.reduce(x, axis=1), np.zeros((2, 0)))
 
 
-def test_reduce_of_truth_values(rng):
+def test_reduce_of_booleans(rng):
     x = rng.normal(size=(3, 4))
     same(lambda x: np.logical_and.reduce(x > 0, axis=1), x)
     same(lambda x: np.logical_or.reduce(x > 0, axis=None), x)

@@ -176,7 +176,7 @@ def test_views_of_einsum_compiled():
     np.testing.assert_allclose(wg.vmap(slope)(rows), each, 1e-13, 1e-14)
 
 
-def test_diagonals_of_a_size_with_a_name():
+def test_diagonals_of_a_symbolic_size():
     def f(x):
         v = x * 2.0
         np.einsum("ii->i", v)[...] = np.sum(x, 0)

@@ -176,7 +176,7 @@ def test_names_and_versions():
         assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
 
 
-def test_parameters_are_the_initialisers():
+def test_parameters_are_the_initializers():
     module = nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2))
     model = onnx.load_from_string(exported(module, S(("n", 3))))
     assert {t.name for t in model.graph.initializer} == set(module.state_dict())

@@ -77,7 +77,7 @@ def test_continuous_distributions(name):
 
 
 @pytest.mark.parametrize("name", DISCRETE)
-def test_distributions_of_whole_numbers(name):
+def test_discrete_distributions(name):
     draw, law = DISCRETE[name]
     x = np.asarray(draw(ROOT, N)).astype(int)
     low, high = x.min(), x.max()

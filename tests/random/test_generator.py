@@ -92,7 +92,7 @@ def test_compiled_functions_draw_what_eager_ones_draw():
     assert np.array_equal(np.asarray(compiled.random(3)), eager.random(3))
 
 
-def test_derivatives_by_parameters():
+def test_derivatives_with_respect_to_parameters():
     def f(loc, scale, a):
         rng = wg.numpy.random.default_rng(3)
         return rng.normal(loc, scale, size=3) + rng.gamma(a, scale, size=3)

@@ -55,7 +55,7 @@ def complex_schur(a):
     return np.diagonal(t), z[:, :1] @ adjoint(z[:, :1]), z[:, :2] @ adjoint(z[:, :2])
 
 
-def generalised(a, b, kind):
+def generalized(a, b, kind):
     w, v = la.eigh(apart(hermitian(a)), definite(b) / 9 + np.eye(3), type=kind)
     return w, projector(v[:, :1])
 
@@ -172,7 +172,7 @@ CASES = {
     ),
     **{
         f"eigh type {k}": (
-            lambda a, b, k=k: generalised(a, b, k),
+            lambda a, b, k=k: generalized(a, b, k),
             *((3, 3), (3, 3)),
         )
         for k in (1, 2, 3)

@@ -332,7 +332,7 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize("name", WINDOWS)
-def test_windows_differentiate_by_their_parameters(name):
+def test_windows_are_differentiable_in_their_parameters(name):
     mine, scipys = getattr(ours.windows, name), getattr(theirs.windows, name)
     values = WINDOWS[name]
     tensors = [None if v is None else wg.tensor(np.asarray(v)) for v in values]
@@ -405,7 +405,7 @@ def test_rows_and_native(rng):
     np.testing.assert_allclose(rows[1], 2 * theirs.lfilter(b, a, xs[1]), rtol=1e-12)
 
 
-def test_sizes_with_names(rng):
+def test_symbolic_sizes(rng):
     b, a = theirs.butter(2, 0.3)
     v = rng.normal(size=3)
     for f in (

@@ -80,7 +80,7 @@ def test_waves():
     agreed(ours.vectorstrength, theirs.vectorstrength, X, np.array([0.3, 0.45]))
 
 
-def test_neighbours():
+def test_neighbors():
     agreed(lambda x: ours.medfilt(x, 5), lambda x: theirs.medfilt(x, 5), X)
     agreed(lambda x: ours.medfilt2d(x, (3, 1)), lambda x: theirs.medfilt2d(x, (3, 1)), M)
     agreed(lambda x: ours.wiener(x, 3), lambda x: theirs.wiener(x, 3), X)

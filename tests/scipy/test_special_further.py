@@ -100,7 +100,7 @@ def noncentral(x, df, nc, n=0):
     ("x", "df", "nc"), [(1e-6, 0.7, 3.0), (0.5, 4.0, 0.0), (9.0, 2.5, 30.0), (80.0, 1.0, 9.0)]
 )
 def test_noncentral_chi_square(x, df, nc):
-    """Also in both tails, and where nothing is off the centre."""
+    """Also in both tails, and where nothing is off the center."""
     with mp.workdps(25):
         exact = [mp.mpf(v) for v in (x, df, nc)]
         by_df = noncentral(*exact, n=1)

@@ -150,7 +150,7 @@ def test_integrals_of_bessel_functions():
             np.testing.assert_array_equal(got, getattr(scipy.special, name)(x))
 
 
-def test_orders_are_whole_numbers():
+def test_orders_are_integers():
     with pytest.raises(ArgumentError, match="order n"):
         wg.grad(lambda x: sp.expn(1.5, x))(2.0)
     with pytest.raises(ArgumentError, match="branch k"):

@@ -305,7 +305,7 @@ def test_single_precision_is_kept():
     np.testing.assert_allclose(by_v, want, rtol=1e-6)
 
 
-def test_a_complex_argument_has_derivatives_by_itself_and_none_by_the_order():
+def test_functions_of_a_complex_argument_are_differentiable_in_it_and_not_in_the_order():
     z = np.array(1.3 + 0.4j)
     slope = wg.jvp(lambda z: special.jv(0.7, z), (z,), (np.array(1.0 + 0j),))[1]
     with mp.workdps(30):

@@ -80,7 +80,7 @@ ZERO_WEIGHTS = [  # a, b, derivative with respect to a, derivative with respect 
 @pytest.mark.sample(3)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("row", range(len(ZERO_WEIGHTS)))
-def test_derivatives_by_weights_that_are_zero(row):
+def test_derivatives_with_respect_to_weights_that_are_zero(row):
     a, b, by_a, by_b = map(np.array, ZERO_WEIGHTS[row])
     with np.errstate(all="ignore"):
         want = scipy.special.logsumexp(a, b=b) if np.any(b) else -inf  # SciPy: NaN for 800

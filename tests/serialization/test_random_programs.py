@@ -69,7 +69,7 @@ STEPS = {
     "add": lambda x, y, k: x + y * (k + 0.5),
     "multiply": lambda x, y, k: x * np.cos(y),
     "divide": lambda x, y, k: x / (1.0 + y * y),
-    "centre": lambda x, y, k: x - x.mean(axis=k % 2, keepdims=True),
+    "center": lambda x, y, k: x - x.mean(axis=k % 2, keepdims=True),
     "sort": lambda x, y, k: np.sort(x, axis=k % 2),
     "roll": lambda x, y, k: np.concatenate([x[k % 2 :], x[: k % 2]]),
     "columns": lambda x, y, k: x[:, np.array([k % 3, 2, 0])],

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
-from wengert.sparse.coloring import apart, coloured, is_proper, least
+from wengert.sparse.coloring import bidirectional_coloring, color_columns, is_proper, least
 
 LENGTH = 7
 
@@ -74,7 +74,7 @@ STEPS = [
 ]
 
 
-# Neighbors and elementwise steps, whose entries need no sweeps.
+# Neighbors and elementwise steps, whose entries need no passes.
 LOCAL = [
     *(STEPS[k] for k in (0, 1, 2, 3, 6, 7, 8, 9, 11, 15)),
     lambda x, y, a, i: np.stack([x, y]).sum(axis=0),
@@ -91,9 +91,9 @@ def check_pattern(rng, kinds):
     pattern = wg.sparsity(f)(x)
     assert not np.any((dense != 0) & ~pattern.toarray())
     for p in (pattern, type(pattern)(pattern.T)):
-        alone, best = coloured(p), apart(p)
+        alone, best = color_columns(p), bidirectional_coloring(p)
         assert is_proper(p, alone) and is_proper(p, best)
-        assert least(p) <= best.sweeps <= alone.sweeps
+        assert least(p) <= best.passes <= alone.passes
     return f, x, dense
 
 
@@ -134,11 +134,11 @@ def test_many_values(rng, seed, mode):
 
 
 @pytest.mark.parametrize("seed", range(1))
-def test_values_without_sweeps(rng, seed):
+def test_values_without_passes(rng, seed):
     check_values(rng, "auto", LOCAL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(150))
-def test_many_values_without_sweeps(rng, seed):
+def test_many_values_without_passes(rng, seed):
     check_values(rng, "auto", LOCAL)

@@ -40,8 +40,8 @@ def banded(x, width=3):
     return sum(np.roll(x, k) * np.sin(x) for k in range(-width, width + 1))
 
 
-def agree(f, *args, sweeps=None, rtol=1e-12, **options):
-    """The matrix is the dense one, no entry outside of the pattern, by that many sweeps."""
+def agree(f, *args, passes=None, rtol=1e-12, **options):
+    """The matrix is the dense one, no entry outside of the pattern, by that many passes."""
     jac = wg.sparse_jacobian(f, **options)
     dense = wg.jacobian(f, options.get("argnums", 0))(*args)
     found = jac(*args)
@@ -52,17 +52,17 @@ def agree(f, *args, sweeps=None, rtol=1e-12, **options):
         found.toarray(), dense, rtol=rtol, atol=1e-13 * np.abs(dense).max(initial=1)
     )
     assert not np.any((dense != 0) & ~plan.pattern().toarray())
-    if sweeps is not None:
-        assert plan.sweeps == sweeps
+    if passes is not None:
+        assert plan.passes == passes
     return plan
 
 
 @pytest.mark.parametrize(
-    ("f", "n", "sweeps"),
+    ("f", "n", "passes"),
     [(tridiagonal, 50, 3), (banded, 70, 7), (lambda x: x**2, 9, 1), (brusselator, 1000, None)],
 )
-def test_known_structures(f, n, sweeps, rng):
-    plan = agree(f, rng.normal(size=n), sweeps=sweeps, rtol=1e-11)
+def test_known_structures(f, n, passes, rng):
+    plan = agree(f, rng.normal(size=n), passes=passes, rtol=1e-11)
     assert plan.nnz <= 7 * n
 
 
@@ -73,18 +73,18 @@ def test_modes(rng):
 
 def test_brusselator_has_the_entries_of_the_equations(rng):
     plan = wg.sparse_jacobian(brusselator).plan(wg.spec(1000))
-    assert plan.shape == (1000, 1000) and plan.nnz == 8 * 500 - 4 and plan.sweeps <= 6
+    assert plan.shape == (1000, 1000) and plan.nnz == 8 * 500 - 4 and plan.passes <= 6
 
 
 def test_full_rows_and_columns_are_set_apart(rng):
     plan = agree(arrow, rng.normal(size=40))
-    assert plan.sweeps == 3 and plan.mode == "both"
+    assert plan.passes == 3 and plan.mode == "both"
     plan = agree(lambda x: x[0] * np.sin(x), rng.normal(size=40))
-    assert plan.sweeps == 2
+    assert plan.passes == 2
     plan = agree(lambda x: np.concatenate([x * x, np.sum(x)[None]]), rng.normal(size=40))
-    assert plan.sweeps == 2
+    assert plan.passes == 2
     with pytest.raises(AssertionError):
-        assert wg.sparse_jacobian(arrow, mode="fwd").plan(wg.spec(40)).sweeps < 40
+        assert wg.sparse_jacobian(arrow, mode="fwd").plan(wg.spec(40)).passes < 40
 
 
 def test_many_times_the_same_entry(rng):
@@ -111,17 +111,17 @@ def test_two_dimensions(rng):
         return (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]) * x[1:-1, 1:-1] ** 2
 
     plan = agree(heat, rng.normal(size=(9, 8)))
-    assert plan.shape == (42, 72) and plan.sweeps <= 7
+    assert plan.shape == (42, 72) and plan.passes <= 7
 
 
 def test_a_matrix_that_is_known(rng):
     d = np.diff(np.eye(30), 2, axis=0)
-    assert agree(lambda x: d @ x**3, rng.normal(size=30), sweeps=3).nnz == 3 * 28
+    assert agree(lambda x: d @ x**3, rng.normal(size=30), passes=3).nnz == 3 * 28
 
 
 def test_rows_that_are_sorted(rng):
     plan = agree(lambda x: np.sort(x, axis=1), rng.normal(size=(6, 3)))
-    assert plan.nnz == 54 and plan.sweeps == 3
+    assert plan.nnz == 54 and plan.passes == 3
 
 
 def test_hessians(rng):
@@ -131,14 +131,14 @@ def test_hessians(rng):
     x = rng.normal(size=30)
     hess = wg.sparse_hessian(rosenbrock)
     np.testing.assert_allclose(hess(x).toarray(), wg.hessian(rosenbrock)(x), rtol=1e-12, atol=1e-10)
-    assert hess.plan(x).nnz == 88 and hess.plan(x).sweeps <= 3
+    assert hess.plan(x).nnz == 88 and hess.plan(x).passes <= 3
 
     def star(x):
         return np.sum(x[0] * x**2) + np.sum(np.exp(x))
 
     hess = wg.sparse_hessian(star)
     np.testing.assert_allclose(hess(x).toarray(), wg.hessian(star)(x), rtol=1e-12)
-    assert hess.plan(x).sweeps == 2
+    assert hess.plan(x).passes == 2
 
 
 def test_nothing_and_one_number(rng):
@@ -274,8 +274,8 @@ def test_loops(rng):
     def rows(x):
         return wg.map(lambda row: row**2, x)
 
-    assert agree(rows, x, sweeps=1).nnz == 300
-    agree(lambda x: wg.scan(lambda c, row: (0.5 * c, c + row), 1.0, x)[1], x, sweeps=1)
+    assert agree(rows, x, passes=1).nnz == 300
+    agree(lambda x: wg.scan(lambda c, row: (0.5 * c, c + row), 1.0, x)[1], x, passes=1)
     agree(lambda x: wg.scan(lambda c, r: (r, c * r), x[0], x[:40], reverse=True)[1], x[:40])
     with pytest.raises(ShapeError, match="while_loop"):
         wg.sparsity(
@@ -288,7 +288,7 @@ def test_loops(rng):
             1
         ],
         x,
-        sweeps=1,
+        passes=1,
     )
 
 
@@ -314,7 +314,7 @@ def test_names_and_pickles():
     assert pickle.loads(pickle.dumps(jac)).plan(wg.spec(5)).nnz == 9
     again = pickle.loads(pickle.dumps(wg.sparse_jacobian(brusselator, mode="fwd")))
     assert again.plan(wg.spec(1000)).mode == "fwd"
-    assert "5 x 7, 15 entries by 3 sweeps" in repr(jac.plan(wg.spec(7)))
+    assert "5 x 7, 15 entries by 3 passes" in repr(jac.plan(wg.spec(7)))
 
 
 def test_the_matrix_is_its_own(rng):

@@ -123,7 +123,7 @@ def test_parameters_where_a_formula_divides_by_zero():
 
 
 @pytest.mark.parametrize("name", DISCRETE)
-def test_whole_numbers(name):
+def test_integers(name):
     """By the parameters that are real; the point has none."""
     law = getattr(ours, name)
     real = {

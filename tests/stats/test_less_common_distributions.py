@@ -103,7 +103,7 @@ def test_outside_of_the_support_there_is_nothing(name):
 
 
 @pytest.mark.parametrize("name", DISCRETE)
-def test_whole_numbers(name):
+def test_discrete_distributions(name):
     shapes = DISCRETE[name]
     law, mine = getattr(theirs, name)(*shapes, loc=1), getattr(ours, name)(*shapes, loc=1)
     k = np.array([-3, -1, 0, 1, 2, 3, 5, 8, 9, 12, 30, 0.5])
@@ -121,7 +121,7 @@ def test_whole_numbers(name):
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("name", FREE)
-def test_whole_numbers_differentiate_by_their_parameters(name):
+def test_discrete_distributions_are_differentiable_in_their_parameters(name):
     shapes = DISCRETE[name]
     free = [i for i, s in enumerate(shapes) if isinstance(s, float)]
     k = np.array([0.0, 1.0]) if name == "bernoulli" else np.array([1.0, 2.0, 5.0])
@@ -148,7 +148,7 @@ def test_whole_numbers_differentiate_by_their_parameters(name):
             wg.check_grads(lambda *p, m=method: called(m, *p), start, order=1, entries=False)
 
 
-def test_quantiles_of_whole_numbers_are_steps():
+def test_discrete_quantiles_are_steps():
     slopes = wg.grad(lambda q, mu: ours.poisson.ppf(q, mu), (0, 1))(0.4, 2.3)
     assert slopes == (0.0, 0.0)
     rows = wg.vmap(lambda q: ours.nbinom.ppf(q, 4.5, 0.4))(np.array([0.1, 0.8]))

@@ -70,7 +70,7 @@ def test_second_derivatives(f, args):
     wg.check_grads(f, args, order=2, entries=False)
 
 
-def test_the_gradient_by_a_covariance_is_symmetric():
+def test_the_gradient_with_respect_to_a_covariance_is_symmetric():
     slope = wg.grad(lambda c: np.sum(ours.multivariate_normal.logpdf(X, MEAN, c)))(COV)
     inverse = np.linalg.inv(COV)
     d = X - MEAN

@@ -89,7 +89,7 @@ def test_quantiles_and_moments(name):
 
 
 @pytest.mark.parametrize("name", DISCRETE)
-def test_values_of_whole_numbers(name):
+def test_values_of_discrete_distributions(name):
     k = np.array([-60.0, -3, -1, 0, 1, 2, 3, 5, 11, 12, 30, 200, 0.5, np.inf, np.nan])
     for shapes in DISCRETE[name]:
         law = getattr(theirs, name)(*shapes, loc=1)

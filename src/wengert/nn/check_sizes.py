@@ -1,6 +1,6 @@
 """Counted: sizes that layers are made with, looked at before weights of such shapes are drawn.
 
-What NumPy says of a shape that is none names neither the layer nor its argument.
+NumPy's message about an invalid shape names neither the layer nor its argument.
 
     counted    refuse what is not an integer, naming the layer and the size
 """

@@ -1,6 +1,6 @@
 """Parameter and Buffer: the tensors of a model, what it learns and what it keeps.
 
-Both are Tensors in every respect; being a Parameter or a Buffer is how `Module` recognises what
+Both are Tensors in every respect; being a Parameter or a Buffer is how `Module` recognizes what
 belongs to the model.
 
     Parameter   learned: it requires a gradient from the start, and in-place changes within

@@ -305,7 +305,7 @@ around = round
 
 @counterpart(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
-    """``numpy.fix``: towards zero; a step function."""
+    """``numpy.fix``: toward zero; a step function."""
     result = rounding.trunc(x)
     return result if out is None else deliver(result, out)
 

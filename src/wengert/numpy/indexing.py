@@ -117,7 +117,7 @@ def sliding_window_view(
     Raises
     ------
     ShapeError
-        There is no room for a window, or its lengths do not belong to axes one to one.
+        A window is longer than its axis, or its lengths do not belong to axes one to one.
     """
     lengths = (window_shape,) if np.ndim(window_shape) == 0 else tuple(window_shape)
     if axis is None:
@@ -135,8 +135,8 @@ def sliding_window_view(
         room[a] = room[a] - n + 1
         if n < 0 or room[a] < 1:
             raise ShapeError(
-                f"windows of length {n} along axis {a} of shape {x.shape}: there is no room for "
-                f"one{at(user_line())}."
+                f"windows of length {n} along axis {a} of shape {x.shape}: at most as long "
+                f"as the axis{at(user_line())}."
             )
     windows = _windows(x, lengths, axes)
     link(windows, x, lambda base: _windows(base, lengths, axes), None, shares=True)

@@ -232,7 +232,7 @@ def geomspace(
     traced = is_traced(start) or is_traced(stop)
     if not traced and ((plain(start) == 0).any() or (plain(stop) == 0).any()):
         raise ValueError("Geometric sequence cannot include zero")
-    if start.dtype.kind == "c":  # a spiral, the shorter way round zero
+    if start.dtype.kind == "c":  # a spiral, by the smaller angle about zero
         sign: Any = 1.0
         turn = np.log(stop / start)
         result = start * np.exp(linspace(turn * 0.0, turn, num, endpoint))

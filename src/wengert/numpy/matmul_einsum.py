@@ -5,7 +5,7 @@
     kron, cross                                                Kronecker's, and of vectors in space
 
 All are subscripts for one of three operations (_engine/ops/linalg/matmul.py), so each is one
-line of the list, or a few with views.
+node of the graph, or a few with views.
 """
 
 from __future__ import annotations

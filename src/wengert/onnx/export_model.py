@@ -155,7 +155,7 @@ def _model(graph: Lines, opset: int, inputs: Any, outputs: Any) -> Any:
             _note_size(length, name, axis, outside)
     for node in graph.variables:
         name = outside.fresh(node.name or "parameter")
-        outside.initialisers[name] = _value_of(node)
+        outside.initializers[name] = _value_of(node)
         writer.names[node] = name
     writer.write(graph)
     tails = []
@@ -163,7 +163,7 @@ def _model(graph: Lines, opset: int, inputs: Any, outputs: Any) -> Any:
         made = helper.make_node("Identity", [writer.names[node]], [name])
         writer.nodes.append(made)
         tails.append(described(name, node.spec, outside))
-    kept = _used(writer.nodes, outside.initialisers)
+    kept = _used(writer.nodes, outside.initializers)
     tensors = [(onnx().numpy_helper.from_array(a, n), n) for n, a in kept.items()]
     numbers = set(outside.constants.values())
     # Constants are nodes, so that the initializers of the file are its parameters.
@@ -211,7 +211,7 @@ def _value_of(node: Node) -> Any:
     return np.asarray(value)
 
 
-def _used(nodes: Sequence[Any], initialisers: Mapping[str, Any]) -> dict[str, Any]:
+def _used(nodes: Sequence[Any], initializers: Mapping[str, Any]) -> dict[str, Any]:
     """The initializers that some node needs, also one inside a body."""
     asked: set[str] = set()
     waiting = list(nodes)
@@ -221,4 +221,4 @@ def _used(nodes: Sequence[Any], initialisers: Mapping[str, Any]) -> dict[str, An
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 waiting += attribute.g.node
-    return {name: a for name, a in initialisers.items() if name in asked}
+    return {name: a for name, a in initializers.items() if name in asked}

@@ -5,7 +5,7 @@
     p <- p - lr m' / (sqrt(v') + eps)
 
 with m' = m / (1 - b1^k), v' = v / (1 - b2^k) at step k: both means start at zero, and the
-division removes the bias towards it.
+division removes the bias toward it.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class EMA:
 
     @no_grad()
     def update(self) -> None:
-        """Move the averages towards the parameters as they are now."""
+        """Move the averages toward the parameters as they are now."""
         keep: Any = self.decay
         if self.warmup:
             n = value_of(self.count)

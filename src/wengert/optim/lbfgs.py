@@ -185,7 +185,7 @@ class LBFGS(Optimizer):
         if self._memory.pairs:
             length = 1.0
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it found nothing is told by the result
+            warnings.simplefilter("ignore")  # the result says that it found nothing
             found = optimize.line_search(
                 lambda there: walk.at(there)[0],
                 lambda there: walk.at(there)[1],

@@ -1,7 +1,7 @@
 """Plateau: a smaller rate when a figure has stopped getting better.
 
 Other schedules are functions of the number of steps (schedules.py).  This one looks at what was
-measured, so it is told after each epoch, and remembers: `state_dict` has what it remembers.
+measured after each epoch, and has a state: `state_dict`.
 """
 
 from __future__ import annotations

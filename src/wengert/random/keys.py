@@ -187,7 +187,7 @@ def as_key(key: Any) -> Any:
     Raises
     ------
     ArgumentError
-        It is none: a seed, or keys for many rows.
+        It is not a key: a seed, or a batch of keys.
     """
     if not isinstance(key, Handle):
         key = np.asarray(key)

@@ -45,7 +45,7 @@ class Trials(Operation):
         ``prepare(*parameters) -> (valid, *constants)``; what is not valid becomes `invalid`.
     doc : str
     invalid : int
-        What comes of parameters that are none.
+        The result for invalid parameters.
     """
 
     discrete = True

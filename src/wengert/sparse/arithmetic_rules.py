@@ -5,7 +5,7 @@ elementwise   an element depends on the elements at the same place; a factor tha
 reduction     an element depends on all that were combined into it
 contraction   an element depends on those that are multiplied into it: as subscripts say,
               and for a matrix that is the same in every run, by its entries that are not zero
-multilinear   convolutions and their kin, and linear maps of users': by running them on unit
+multilinear   convolutions, and linear maps of users': by running them on unit
               vectors, while these are few
 """
 

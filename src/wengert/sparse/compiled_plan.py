@@ -1,9 +1,9 @@
 """Plan: all that is decided once for a function and the shapes of its arguments.
 
-Tracing, the pattern and its colouring cost far more than the derivative itself; a plan holds them,
+Tracing, the pattern and its coloring cost far more than the derivative itself; a plan holds them,
 and the compiled function from arguments to the entries.
 
-    Plan        pattern, sweeps, and ``values``
+    Plan        pattern, passes, and ``values``
     planned     the plan for some arguments
     traced      the graph of a function, and which of its inputs it is differentiated by
 """
@@ -31,8 +31,8 @@ from wengert._engine.jit.call_signature import is_object
 from wengert._engine.jit.rng_guard import forbid_global_rng
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
-from .coloring import Colouring, apart, coloured, least
-from .compression import Sweeps, entries
+from .coloring import Coloring, bidirectional_coloring, color_columns, least
+from .compression import Passes, entries
 from .dependency_sets import Sets, turned, united
 from .propagation import dependence
 
@@ -88,33 +88,33 @@ class Plan:
     indptr, indices : ndarray
         The pattern in compressed rows, columns in order.
     mode : {"fwd", "rev", "both"}
-    sweeps : int
+    passes : int
         How many directions are pushed, and cotangents pulled, for all entries.
     values : callable
         The compiled function: from the arguments to the vector of all entries, row by row. In a
         graph its lines become nodes of that graph, so it can be differentiated.
     """
 
-    def __init__(self, given: Given, found: Traced, colouring: Colouring, mode: str) -> None:
+    def __init__(self, given: Given, found: Traced, coloring: Coloring, mode: str) -> None:
         pattern = found.pattern
         self.shape: tuple[int, int] = pattern.shape
         few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers take short numbers
         kind = np.int32 if few else np.int64
         self.indptr, self.indices = pattern.indptr.astype(kind), pattern.indices.astype(kind)
-        self.colouring, self.sweeps = colouring, colouring.sweeps
-        self.mode = "both" if len(colouring.rows) and not given.symmetric else mode
+        self.coloring, self.passes = coloring, coloring.passes
+        self.mode = "both" if len(coloring.rows) and not given.symmetric else mode
         self._empty = csr_array(
             (np.zeros(self.nnz), self.indices, self.indptr), shape=self.shape, copy=False
         )
         assert self._empty.has_canonical_format  # looked at once, and known from then on
         self._found = found
         self._seen = Changes.count
-        sweeps = _sweeps(pattern, colouring, mode, given)
+        passes = _passes(pattern, coloring, mode, given)
         given = given._replace(fun=found.graph)
 
         def values(*args: Any, **kwargs: Any) -> Any:
             call = given.call(args, kwargs)
-            return entries(call, sweeps, found.ins, found.outs)
+            return entries(call, passes, found.ins, found.outs)
 
         values.__name__ = f"values of {given.what}"
         self.values: Callable[..., Any] = jit(values)
@@ -170,8 +170,8 @@ class Plan:
 
     def __repr__(self) -> str:
         return (
-            f"<plan of {self.shape[0]} x {self.shape[1]}, {self.nnz} entries by {self.sweeps} "
-            f"sweeps, {self.mode}>"
+            f"<plan of {self.shape[0]} x {self.shape[1]}, {self.nnz} entries by {self.passes} "
+            f"passes, {self.mode}>"
         )
 
 
@@ -225,17 +225,19 @@ def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan
     found = traced(given, args, kwargs)
     if given.symmetric and not any(s.dtype.kind == "c" for s in found.ins):
         both = united([found.pattern, turned(found.pattern)])
-        return Plan(given, found._replace(pattern=both), apart(both, symmetric=True), "fwd")
+        return Plan(
+            given, found._replace(pattern=both), bidirectional_coloring(both, symmetric=True), "fwd"
+        )
     mode = _mode(given, found)
     across = turned(found.pattern)
     if mode == "fwd":
-        return Plan(given, found, coloured(found.pattern), mode)
+        return Plan(given, found, color_columns(found.pattern), mode)
     if mode == "rev":
-        return Plan(given._replace(mode=mode), found, coloured(across), mode)
-    columns = apart(found.pattern)
-    if least(across) < columns.sweeps:
-        rows = apart(across)
-        if rows.sweeps < columns.sweeps:
+        return Plan(given._replace(mode=mode), found, color_columns(across), mode)
+    columns = bidirectional_coloring(found.pattern)
+    if least(across) < columns.passes:
+        rows = bidirectional_coloring(across)
+        if rows.passes < columns.passes:
             return Plan(given, found, rows, "rev")
     return Plan(given, found, columns, "fwd")
 
@@ -253,7 +255,7 @@ def _mode(given: Given, found: Traced) -> str:
     mixed = any(from_complex) and any(to_complex) and not all(to_complex)
     if mixed or given.mode not in ("auto", only):
         raise NotDifferentiableError(
-            f"{given.what}: {why}{', some of them,' if mixed else ''} so that sweeps of "
+            f"{given.what}: {why}{', some of them,' if mixed else ''} so that passes of "
             f"mode={given.mode!r} do not give it. "
             + ("Return the real ones" if mixed else f'Use mode="{only}"')
             + f"{' from a function of their own' if mixed else ''}{at(user_line())}."
@@ -261,35 +263,35 @@ def _mode(given: Given, found: Traced) -> str:
     return only
 
 
-def _sweeps(pattern: Sets, colouring: Colouring, mode: str, given: Given) -> Sweeps:
+def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> Passes:
     """Seeds, and where each entry is found.
 
-    `colouring` is of the columns, for forward mode, or of the rows, for reverse mode; what is set
-    apart is swept in the other mode, or, in a symmetric matrix, in the same one.
+    `coloring` is of the columns, for forward mode, or of the rows, for reverse mode; what is set
+    apart is differentiated in the other mode, or, in a symmetric matrix, in the same one.
     """
     stored = pattern.tocoo()
     rows, columns = stored.row.astype(np.int64), stored.col.astype(np.int64)
-    limit = 0 if given.mode == "rev" else 2 * colouring.sweeps + 2
+    limit = 0 if given.mode == "rev" else 2 * coloring.passes + 2
     i, j, (down, across) = rows, columns, pattern.shape
     if mode == "rev":
         i, j, down, across = j, i, across, down
-    # From here on columns have colours, and rows may be set apart.
-    count, alone = colouring.number, len(colouring.rows)
+    # From here on columns have colors, and rows may be set apart.
+    count, alone = coloring.number, len(coloring.rows)
     number = np.full(max(down, across), -1, np.int64)
-    number[colouring.rows] = np.arange(alone)
+    number[coloring.rows] = np.arange(alone)
     seeds = np.zeros((count, across))
-    some = np.flatnonzero(colouring.colours >= 0)
-    seeds[colouring.colours[some], some] = 1.0
+    some = np.flatnonzero(coloring.colors >= 0)
+    seeds[coloring.colors[some], some] = 1.0
     units = np.zeros((alone, across if given.symmetric else down))
-    units[np.arange(alone), colouring.rows] = 1.0
-    places = colouring.colours[j] * down + i
+    units[np.arange(alone), coloring.rows] = 1.0
+    places = coloring.colors[j] * down + i
     if given.symmetric:
         places = np.where(number[j] >= 0, (count + number[j]) * down + i, places)
         places = np.where(number[i] >= 0, (count + number[i]) * down + j, places)
-        return Sweeps(np.concatenate([seeds, units]), units[:0], places, rows, columns, limit)
+        return Passes(np.concatenate([seeds, units]), units[:0], places, rows, columns, limit)
     by_themselves = number[i] * across + j
     if mode == "fwd":  # what is set apart comes second
         places = np.where(number[i] >= 0, count * down + by_themselves, places)
-        return Sweeps(seeds, units, places, rows, columns, limit)
+        return Passes(seeds, units, places, rows, columns, limit)
     places = np.where(number[i] >= 0, by_themselves, alone * across + places)
-    return Sweeps(units, seeds, places, rows, columns, limit)
+    return Passes(units, seeds, places, rows, columns, limit)

@@ -1,10 +1,10 @@
-"""Compression: the entries of a sparse derivative from as few sweeps as its colours allow.
+"""Compression: the entries of a sparse derivative from as few passes as its colors allow.
 
-All sweeps of a mode are one: a list along a placeholder, evaluated for all seeds at once
+All passes of a mode are one: a list along a placeholder, evaluated for all seeds at once
 (_engine/autodiff/vmap.py).  Entries are then read where the plan says.  What is written here is
 traced and compiled, so it runs as one native program.
 
-    Sweeps      the seeds of both modes, and where each entry is in what comes out
+    Passes      the seeds of both modes, and where each entry is in what comes out
     entries     the values of the entries, in order
 """
 
@@ -31,11 +31,11 @@ from .rule_context import size_of
 Array = np.ndarray[Any, Any]
 
 
-class Sweeps(NamedTuple):
-    """Which sweeps there are, and where in their results the entries are.
+class Passes(NamedTuple):
+    """Which passes there are, and where in their results the entries are.
 
     forward, reverse : directions of all inputs together, and cotangents of all outputs, a row each.
-    places : for each entry its place in the results of the forward sweeps, and then of the reverse
+    places : for each entry its place in the results of the forward passes, and then of the reverse
         ones, in a line.
     rows, columns : of the entries.
     limit : how many diagonals a line may have, for entries to be found by these.
@@ -49,18 +49,18 @@ class Sweeps(NamedTuple):
     limit: int
 
 
-def entries(call: Call, sweeps: Sweeps, in_specs: Sequence[Spec], out_specs: Sequence[Spec]) -> Any:
+def entries(call: Call, passes: Passes, in_specs: Sequence[Spec], out_specs: Sequence[Spec]) -> Any:
     """The values of the entries, for one call of the function."""
     outs, _ = pytree.flatten(call())
     dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)
-    if not sweeps.places.size:
+    if not passes.places.size:
         return np.zeros(0, dtype)
     result = Result(outs, call.nodes, call.variables)
     sizes = [size_of(s) for s in out_specs]
-    found = diagonals(result, sizes, sweeps.limit) if sweeps.limit else None
+    found = diagonals(result, sizes, passes.limit) if passes.limit else None
     if found is not None:
         width = sum(size_of(s) for s in in_specs)
-        values = read(found, sweeps.rows, sweeps.columns, width)
+        values = read(found, passes.rows, passes.columns, width)
         if values is not None:
             return values
 
@@ -74,16 +74,16 @@ def entries(call: Call, sweeps: Sweeps, in_specs: Sequence[Spec], out_specs: Seq
         return result.pull(gathered(zip(live, bars, strict=True)))
 
     parts = []
-    if len(sweeps.forward):
-        parts.append(_swept(push, sweeps.forward, in_specs, out_specs))
-    if len(sweeps.reverse):
-        parts.append(_swept(pull, sweeps.reverse, out_specs, in_specs))
+    if len(passes.forward):
+        parts.append(_batched(push, passes.forward, in_specs, out_specs))
+    if len(passes.reverse):
+        parts.append(_batched(pull, passes.reverse, out_specs, in_specs))
     flat = lookup("concatenate")(*parts, axis=0) if len(parts) > 1 else parts[0]
-    return flat[sweeps.places]
+    return flat[passes.places]
 
 
-def _swept(
-    sweep: Callable[..., list[Any]], seeds: Array, given: Sequence[Spec], back: Sequence[Spec]
+def _batched(
+    linear: Callable[..., list[Any]], seeds: Array, given: Sequence[Spec], back: Sequence[Spec]
 ) -> Any:
     """The results along all seeds, those of one seed together, in a line."""
     count = len(seeds)
@@ -94,7 +94,7 @@ def _swept(
     ]
     made = []
     for (value, batched), spec in zip(
-        over_rows(sweep, columns, count, "the sweep"), back, strict=True
+        over_rows(linear, columns, count, "the pass"), back, strict=True
     ):
         if value is None:
             value = np.zeros((count, spec.size), spec.dtype)

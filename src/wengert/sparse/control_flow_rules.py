@@ -36,7 +36,7 @@ from .dependency_sets import (
 from .rule_context import Line, everything, size_of
 
 STEPS = 256  # that are followed one by one
-Walk = Callable[..., list[Sets | None]]
+Propagate = Callable[..., list[Sets | None]]
 
 
 class Inside:
@@ -45,11 +45,11 @@ class Inside:
     Parameters
     ----------
     body : Body
-    walk : callable
-        ``walk(nodes, known, columns)``: from sets of inputs to those of outputs (propagation.py).
+    propagate : callable
+        ``propagate(nodes, known, columns)``: the sets of the outputs from those of the inputs.
     """
 
-    def __init__(self, body: Body, walk: Walk) -> None:
+    def __init__(self, body: Body, propagate: Propagate) -> None:
         sizes = [size_of(n.spec) for n in body.inputs]
         ends = [0, *accumulate(sizes)]
         total = ends[-1]
@@ -58,7 +58,7 @@ class Inside:
             places(size, total, first) if move else None
             for size, first, move in zip(sizes, ends, moves, strict=False)
         ]
-        found = walk(body, given, total)
+        found = propagate(body, given, total)
         self.sizes = [size_of(n.spec) for n in body.outputs]
         self._outputs = [
             nothing(size, total) if s is None else s
@@ -74,7 +74,7 @@ class Inside:
         return [through(local, sets) for local in self._outputs]
 
 
-def scan(line: Line, walk: Walk) -> list[Sets | None]:
+def scan(line: Line, propagate: Propagate) -> list[Sets | None]:
     """A known number of steps, or one that is an operand."""
     params = line.params
     body, carried, rows_in = params["body"], params["carried"], params["stacked"]
@@ -82,7 +82,7 @@ def scan(line: Line, walk: Walk) -> list[Sets | None]:
     given = _filled(line, range(counted, len(line.specs)))
     fixed = len(given) - carried - rows_in
     consts, carry, xs = given[:fixed], given[fixed : fixed + carried], given[fixed + carried :]
-    inside = Inside(body, walk)
+    inside = Inside(body, propagate)
     length = params["length"]
     if counted or not isinstance(length, int) or length > STEPS:
         return _closed(line, inside, consts, carry, xs)
@@ -98,23 +98,23 @@ def scan(line: Line, walk: Walk) -> list[Sets | None]:
     return _of_numbers(line, [*carry, *[stacked(y, line.columns) for y in ys]])
 
 
-def repeated_while(line: Line, walk: Walk) -> list[Sets | None]:
+def repeated_while(line: Line, propagate: Propagate) -> list[Sets | None]:
     """Steps until a condition ends them; their number depends on nothing."""
     body, carried = line.params["body"], line.params["carried"]
     given = _filled(line, range(len(line.specs)))
     fixed = len(given) - carried
-    found = _closed(line, Inside(body, walk), given[:fixed], given[fixed:], [])
+    found = _closed(line, Inside(body, propagate), given[:fixed], given[fixed:], [])
     return [*found[:carried], None, *found[carried:]]
 
 
-def choice(line: Line, walk: Walk) -> list[Sets | None]:
+def choice(line: Line, propagate: Propagate) -> list[Sets | None]:
     """Whatever one of the bodies depends on."""
     given = stacked(_filled(line, range(1, len(line.specs))), line.columns)
-    each = [Inside(b, walk).outputs(given) for b in line.params["branches"]]
+    each = [Inside(b, propagate).outputs(given) for b in line.params["branches"]]
     return _of_numbers(line, [united(of_one) for of_one in zip(*each, strict=True)])
 
 
-def custom(line: Line, walk: Walk) -> list[Sets | None]:
+def custom(line: Line, propagate: Propagate) -> list[Sets | None]:
     """What the rule says of tangents, whatever the function itself depends on."""
     if line.params["body"] is None:
         return everything(line)  # type: ignore[no-any-return]
@@ -124,7 +124,7 @@ def custom(line: Line, walk: Walk) -> list[Sets | None]:
         return everything(line)  # type: ignore[no-any-return]
     given = [line.sets[k] for k in moving]
     before: list[Sets | None] = [None] * (len(body.inputs) - len(given))
-    found = iter(walk(body, [*before, *given], line.columns))
+    found = iter(propagate(body, [*before, *given], line.columns))
     return [next(found) if s.dtype.kind in "fc" else None for s in line.node.spec]
 
 

@@ -7,9 +7,9 @@ each element of it is by (-1 for none).  Products with ones and zeros of seeds d
 zeros that meet an infinite partial; there is nothing but what would be written by hand.
 
 Elementwise rules are those of forward mode, one diagonal at a time, those by the same numbers
-together; operations that move elements move a diagonal and its numbers alike.  Where something else
-stands on the way, or diagonals become more than sweeps would be, the answer is None, and the
-entries are found by sweeps (compression.py).
+together; operations that move elements move a diagonal with its numbers.  Where the graph has any
+other operation, or more diagonals than there would be passes, the answer is None, and the entries
+are found by passes (compression.py).
 
     diagonals    of the outputs of a function
     read         the entries of a pattern, from these
@@ -160,11 +160,11 @@ class _Push:
         """The tangent of the line."""
         node, op = self._node, self._line.op
         masked = self._plan.masked
-        sweep = self._plan.forwards(node, dots, self._stem)
+        context = self._plan.forwards(node, dots, self._stem)
         if moved and not any(a in masked for a in node.args_as_nodes()):
             masked.discard(node)  # zeros beside what is moved belong to no entry
         out, inputs = handles_of(node)
-        dot = op.jvp(node, dots, out, inputs, sweep)
+        dot = op.jvp(node, dots, out, inputs, context)
         return None if dot is None else settle(dot, node, True)
 
     def _elementwise(self) -> list[Diagonal]:
@@ -252,7 +252,7 @@ class _Push:
             for diagonal in side or ():
                 dots = [diagonal.dot if i == k else None for i in range(len(words))]
                 if self._plan.forwards(self._node, dots, self._stem).guarded:
-                    return None  # where zeros are strong, sweeps see to it
+                    return None  # where zeros are strong: passes handle it
                 for at_ in product(*map(range, lengths)):
                     fixed = dict(zip(gone, at_, strict=True))
                     given = [diagonal.dot if i == k else x for i, x in enumerate(inputs)]

@@ -5,7 +5,7 @@ Lines whose derivative is known to be zero (comparisons, integers, what `stop_gr
 depend on nothing.
 
     dependence   of a graph's outputs on some of its inputs, as one boolean matrix
-    walked       the walk itself, which bodies of loops take too
+    propagate    the traversal itself, which bodies of loops use too
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def dependence(graph: Graph, inputs: Sequence[Node]) -> Sets:
     given: dict[Node, Sets] = {
         n: places(size, columns, first) for n, size, first in zip(inputs, sizes, ends, strict=False)
     }
-    found = walked(graph, [given.get(n) for n in graph.inputs], columns)
+    found = propagate(graph, [given.get(n) for n in graph.inputs], columns)
     pairs = zip(found, graph.outputs, strict=True)
     rows = [nothing(size_of(n.spec), columns) if s is None else s for s, n in pairs]
     sets = stacked(rows, columns)
@@ -91,7 +91,7 @@ def dependence(graph: Graph, inputs: Sequence[Node]) -> Sets:
     return sets
 
 
-def walked(graph: Graph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
+def propagate(graph: Graph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
     """The sets of the outputs, for those of the inputs; None depends on nothing."""
     place: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
     left = {n: k for k, node in enumerate(graph.nodes) for n in node.inputs}
@@ -117,7 +117,7 @@ def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
         return None
     name = node.op.name
     if name in _LOOPS:
-        return _LOOPS[name](line, walked)
+        return _LOOPS[name](line, propagate)
     return rule_of(node.op)(line)
 
 

@@ -75,7 +75,7 @@ class SparseDerivative:
         return self.plan(*args, **kwargs).values(*args, **kwargs)
 
     def plan(self, /, *args: Any, **kwargs: Any) -> Plan:
-        """What is decided once for arguments of these shapes: pattern, sweeps, a compiled function.
+        """What is decided once for arguments of these shapes: pattern, passes, a compiled function.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class SparseDerivative:
         Plan
         """
         key: Any = None
-        if not kwargs and _ARRAYS.issuperset(map(type, args)):  # the short way
+        if not kwargs and _ARRAYS.issuperset(map(type, args)):  # the fast path
             key = tuple([(x.dtype, x.shape) for x in args])
             plan = self._plans.get(key)
             if plan is not None and plan.is_valid():
@@ -143,7 +143,7 @@ def sparse_jacobian(
     argnames : str or sequence of str, optional
         Arguments to differentiate by, chosen by name.
     mode : {"auto", "fwd", "rev"}
-        Sweeps along columns, or of rows; "auto" takes what needs fewest, and both where a few rows
+        Passes along columns, or of rows; "auto" takes what needs fewest, and both where a few rows
         or columns are full.
     format : {"csr", "csc", "coo"}
         Of the `scipy.sparse` arrays that come out.
@@ -172,8 +172,8 @@ def sparse_jacobian(
     dependent on everything.
 
     *Cost.* The first call traces, finds the pattern (time and memory linear in the entries of every
-    line's pattern), colours it (linear in the entries) and compiles. Later calls are one compiled
-    program of as many sweeps as there are colours: for a band as many as it is wide, whatever the
+    line's pattern), colors it (linear in the entries) and compiles. Later calls are one compiled
+    program of as many passes as there are colors: for a band as many as it is wide, whatever the
     size.
 
     *Source:* A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation of sparse Jacobian
@@ -189,7 +189,7 @@ def sparse_jacobian(
     array([[2., 1., 0., 0.],
            [0., 3., 2., 0.],
            [0., 0., 4., 3.]])
-    >>> jac.plan(np.ones(1000)).sweeps
+    >>> jac.plan(np.ones(1000)).passes
     2
     """
     what = f"sparse_jacobian of {name_of(fun)}"
@@ -230,7 +230,7 @@ def sparse_hessian(
     Notes
     -----
     Forward over reverse: the Jacobian of the gradient, by directions. Where some rows are full they
-    are taken as columns, which say the same by symmetry, so that an arrow costs two sweeps.
+    are taken as columns, which say the same by symmetry, so that an arrow costs two passes.
 
     Examples
     --------

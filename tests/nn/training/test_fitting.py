@@ -94,7 +94,7 @@ def test_several_batches_make_the_step_of_one_large_one(sizes):
 
 
 @pytest.mark.parametrize("compile", [False, True])
-def test_an_optimiser_that_searches(compile):
+def test_an_optimizer_that_searches(compile):
     model, twin = Plain(), Plain()
     x, y = points()
     y = np.where(np.arange(50) % 10, y, 1 - y)  # no line tells them apart

@@ -36,7 +36,7 @@ class Odd(Callback):
         run.figures["odd"] = [float("nan"), float("inf"), 1e300][run.step % 3]
 
 
-def test_numbers_that_are_none(tmp_path):
+def test_nan_and_infinite_numbers(tmp_path):
     paths = [tmp_path / "log.jsonl", tmp_path / "board"]
     training(Net(), 1, callbacks=[Odd()], log=paths)
     odd = [line["odd"] for line in lines(paths[0]) if line["event"] == "step"]
@@ -82,7 +82,7 @@ def test_fewer_lines(tmp_path):
 
 
 def test_the_check_is_castagnolis():
-    # RFC 3720, appendix B.4, and the check value of the catalogue of such codes.
+    # RFC 3720, appendix B.4, and the check value of the catalog of such codes.
     assert crc32c(b"\0" * 32) == 0x8A9136AA
     assert crc32c(b"\xff" * 32) == 0x62A8AB43
     assert crc32c(bytes(range(32))) == 0x46DD794E

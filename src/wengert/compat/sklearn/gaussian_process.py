@@ -3,7 +3,7 @@
     y = f(x) + noise,   cov(f(x), f(z)) = s k(r)
 
 with r the distance in units of one length for each feature.  The logarithms of s, of the lengths
-and of the noise maximise the marginal likelihood (Rasmussen and Williams, 2006, equation 2.30 and
+and of the noise maximize the marginal likelihood (Rasmussen and Williams, 2006, equation 2.30 and
 algorithm 2.1), by L-BFGS with the exact gradient through Cholesky's factors, compiled.
 """
 

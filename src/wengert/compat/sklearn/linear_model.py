@@ -49,7 +49,7 @@ class _Linear(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """X w + b, shape (n,) or (n, targets)."""
         return np.asarray(samples(self, X) @ self.coef_.T + self.intercept_)
 
-    def _centred(self, x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array, Array]:
+    def _centered(self, x: Array, y: Array, weight: Array) -> tuple[Array, Array, Array, Array]:
         if not self.fit_intercept:  # type: ignore[attr-defined]
             return x, y, np.zeros(x.shape[1], x.dtype), np.zeros(y.shape[1:], x.dtype)
         share = weight / weight.sum()
@@ -65,7 +65,7 @@ class Ridge(MultiOutputMixin, _Linear):  # type: ignore[misc]
     alpha : float, default 1.0
         The weight of the penalty, at least 0.
     fit_intercept : bool, default True
-        Whether there is a constant, which is not penalised.
+        Whether there is a constant, which is not penalized.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Ridge(MultiOutputMixin, _Linear):  # type: ignore[misc]
         at_least(self, alpha=0)
         x, y = pairs(self, X, y)
         weight = weights(sample_weight, x)
-        x, y, middle, level = self._centred(x, y, weight)
+        x, y, middle, level = self._centered(x, y, weight)
         root = np.sqrt(weight)
         x, flat = x * root[:, None], y.ndim == 1
         y = y.reshape(len(y), -1) * root[:, None]
@@ -137,7 +137,7 @@ class ElasticNet(_Linear):
     l1_ratio : float, default 0.5
         The share of the absolute values in it, from 0 to 1.
     fit_intercept : bool, default True
-        Whether there is a constant, which is not penalised.
+        Whether there is a constant, which is not penalized.
     max_iter : int, default 10,000
         Iterations of the loop.
     tol : float, default 1e-4
@@ -192,7 +192,7 @@ class ElasticNet(_Linear):
                 f"{at(user_line())}."
             )
         x, y = pairs(self, X, y, several=False)
-        x, y, middle, level = self._centred(x, y, np.ones(len(y), x.dtype))
+        x, y, middle, level = self._centered(x, y, np.ones(len(y), x.dtype))
         n = len(y)
         sharp, smooth = n * self.alpha * share, n * self.alpha * (1 - share)
         steepness = float(np.linalg.norm(x, 2)) ** 2 + smooth

@@ -21,7 +21,7 @@ from .validation import (
     ClassifierMixin,
     above,
     at_least,
-    labelled,
+    labeled,
     samples,
     stopped_early,
     weights,
@@ -39,7 +39,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     C : float, default 1.0
         The inverse of the penalty's weight; inf for none.
     fit_intercept : bool, default True
-        Whether there are constants, which are not penalised.
+        Whether there are constants, which are not penalized.
     tol : float, default 1e-6
         The largest element of the gradient, per sample, to stop at.
     max_iter : int, default 500
@@ -86,7 +86,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         above(self, C=0)
         at_least(self, tol=0, max_iter=1)
-        x, codes = labelled(self, X, y)
+        x, codes = labeled(self, X, y)
         weight = weights(sample_weight, x).astype(float)
         many = len(self.classes_) > 2
         rows = len(self.classes_) if many else 1

@@ -26,7 +26,7 @@ from .validation import (
     above,
     at_least,
     check_random_state,
-    labelled,
+    labeled,
     pairs,
     samples,
     stopped_early,
@@ -190,7 +190,7 @@ class MLPClassifier(ClassifierMixin, _Perceptron):  # type: ignore[misc]
             Classes: numbers or texts.
         """
         hidden = self._check()
-        x, codes = labelled(self, X, y)
+        x, codes = labeled(self, X, y)
         self._train(x, codes, len(self.classes_), F.cross_entropy, hidden)
         return self
 

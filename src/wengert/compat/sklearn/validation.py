@@ -4,7 +4,7 @@ scikit-learn is imported here and nowhere else in the package.  Its own function
 in, so that messages, warnings and attributes (`n_features_in_`, `classes_`) are those its users
 know.
 
-    samples, pairs, labelled    arrays that `predict` or `fit` were given, checked
+    samples, pairs, labeled    arrays that `predict` or `fit` were given, checked
     at_least, above             options within their range, checked in `fit` as scikit-learn asks
 """
 
@@ -38,7 +38,7 @@ __all__ = [
     "above",
     "at_least",
     "check_random_state",
-    "labelled",
+    "labeled",
     "pairs",
     "samples",
     "stopped_early",
@@ -61,7 +61,7 @@ def pairs(estimator: Any, x: Any, y: Any, several: bool = True) -> tuple[Array, 
     return x, np.asarray(y, x.dtype)
 
 
-def labelled(estimator: Any, x: Any, y: Any) -> tuple[Array, Array]:
+def labeled(estimator: Any, x: Any, y: Any) -> tuple[Array, Array]:
     """Samples and the number of each one's class; sets `classes_`."""
     x, y = validate_data(estimator, x, y, dtype=REAL)
     check_classification_targets(y)

@@ -306,7 +306,7 @@ def _not_negative(number: float, what: str) -> None:
 
 
 def softshrink(x: Any, lambd: float = 0.5) -> Any:
-    """x moved towards 0 by `lambd`, 0 where it would get there."""
+    """x moved toward 0 by `lambd`, 0 where it would get there."""
     _not_negative(lambd, "softshrink")
     x = _array(x)
     v = value_of(x)

@@ -5,7 +5,7 @@
                       sigmoid_focal_loss, dice_loss
 
 They start from logits (any real numbers) where they can: from probabilities, what has underflowed
-to 0 cannot be told apart any more.
+to 0 can no longer be distinguished.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
     return compute(x.astype(np.float32)).astype(np.float16)
 
 
-def _centred(x: Any, axis: tuple[int, ...]) -> tuple[Any, Any, Any]:
+def _centered(x: Any, axis: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """The mean, what is left without it, and the sum of its squares."""
     mean = _added(np.mean, x, axis)
     rest = x - mean
@@ -59,7 +59,7 @@ def _added(combine: Any, x: Any, axis: tuple[int, ...]) -> Any:
 
 
 def _standard(x: Any, axis: tuple[int, ...], eps: float) -> Any:
-    _, rest, total = _centred(x, axis)
+    _, rest, total = _centered(x, axis)
     return rest / np.sqrt(total / count_along(shape_of(x), axis) + eps)
 
 
@@ -169,7 +169,7 @@ def batch_norm(
         _more_than_one(count, shape, "batch_norm")
 
     def compute(x: Any) -> Any:
-        mean, rest, total = _centred(x, axis)
+        mean, rest, total = _centered(x, axis)
         if training and running_mean is not None:
             seen = np.reshape(value_of(mean), (shape[1],))
             _moved(running_mean, seen, momentum, "running_mean")
@@ -210,7 +210,7 @@ def instance_norm(
     _more_than_one(count, shape, "instance_norm")
 
     def compute(x: Any) -> Any:
-        mean, rest, total = _centred(x, axis)
+        mean, rest, total = _centered(x, axis)
         for held, seen, what in (
             (running_mean, mean, "running_mean"),
             (running_var, None if running_var is None else total / (count - 1), "running_var"),

@@ -4,7 +4,7 @@
     pixel_shuffle, pixel_unshuffle   channels laid out as points, and back
 
 Straight lines in two and three dimensions are lines along one axis after the other.  Positions are
-PyTorch's: the centre of point i of m lies at (i + 1/2) n / m - 1/2 of n points (by the factor, if
+PyTorch's: the center of point i of m lies at (i + 1/2) n / m - 1/2 of n points (by the factor, if
 one was given), or with `align_corners` at i (n - 1) / (m - 1).
 """
 

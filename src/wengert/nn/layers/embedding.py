@@ -137,7 +137,7 @@ class Embedding(Module):
     Parameters
     ----------
     num_embeddings : int
-        How many rows.
+        The number of rows.
     embedding_dim : int
         Their length.
     padding_idx : int, optional

@@ -113,7 +113,7 @@ class _BatchNorm(_ByChannel):
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` over (batch, channels) or (batch, channels, length).
 
-    In training mean and variance are those of the batch, and the running ones are moved towards
+    In training mean and variance are those of the batch, and the running ones are moved toward
     them; in evaluation the running ones are used.
 
     Parameters

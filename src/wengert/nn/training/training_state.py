@@ -1,7 +1,7 @@
 """Capturing: everything that decides how a training goes on, as plain values, and back.
 
     captured     parameters, buffers, optimizer, averages, random numbers
-    put_back     the way back
+    put_back     restores it
     streams_of   what a model draws random numbers from
 
 Random numbers come from streams and generators that modules hold, from what the user names, and
@@ -54,7 +54,7 @@ def state_of(item: Any) -> Any:
 
 
 def put_state(item: Any, state: Any) -> None:
-    """The way back."""
+    """Restore what `captured` returned."""
     if isinstance(item, np.random.Generator):
         item.bit_generator.state = state
     else:

@@ -152,7 +152,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     if a.ndim != 2 or b.ndim not in (1, 2) or a.shape[0] != b.shape[0]:
         raise MatrixError(
             f"lstsq of shapes {a.shape} and {b.shape}: a has to be a matrix, and b a vector or "
-            f"matrix with as many rows{at(user_line())}."
+            f"matrix with the same number of rows{at(user_line())}."
         )
     m, n = a.shape
     eps = float(np.finfo(a.dtype if a.dtype.kind in "fc" else float).eps)

@@ -1,4 +1,4 @@
-"""Loops and choices: `scan` as Scan or Loop, `while` as Loop, `cond` as If, with bodies inside.
+"""Loops and branches: `scan` as Scan or Loop, `while` as Loop, `cond` as If, with bodies inside.
 
 What a body takes from outside it refers to by name, as ONNX has it, so only what is carried and
 what is taken apart is handed in.
@@ -92,7 +92,7 @@ _NUMBER = Spec((), np.dtype(np.int64))
 
 
 def _counters(w: Writer) -> list[Any]:
-    """What the body of a Loop is told beside what is carried: the step, and that it goes on."""
+    """The inputs of the body of a Loop before the carried values: the step and the condition."""
     step, going = w.outside.fresh("step"), w.outside.fresh("going")
     return [described(step, _NUMBER, w.outside), described(going, _TRUTH, w.outside)]
 

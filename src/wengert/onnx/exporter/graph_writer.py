@@ -33,7 +33,7 @@ class Outside:
     def __init__(self, opset: int) -> None:
         self.opset = opset
         self.names: set[str] = set()
-        self.initialisers: dict[str, Any] = {}  # name -> array
+        self.initializers: dict[str, Any] = {}  # name -> array
         self.constants: dict[Any, str] = {}
         # Of a name: the input and the axis whose length is factor * size + offset.
         self.sizes: dict[str, tuple[str, int, int, int]] = {}
@@ -95,7 +95,7 @@ class Writer:
         name = self.outside.constants.get(key)
         if name is None:
             name = self.outside.constants[key] = self.outside.fresh("constant")
-            self.outside.initialisers[name] = array
+            self.outside.initializers[name] = array
         return name
 
     def ints(self, values: Iterable[Any]) -> str:
@@ -106,8 +106,8 @@ class Writer:
         """The same values in another dtype."""
         if np.dtype(have) == np.dtype(want):
             return name
-        if name in self.outside.initialisers and np.ndim(self.outside.initialisers[name]) == 0:
-            return self.constant(self.outside.initialisers[name].astype(want))
+        if name in self.outside.initializers and np.ndim(self.outside.initializers[name]) == 0:
+            return self.constant(self.outside.initializers[name].astype(want))
         return str(self.op("Cast", name, to=code_of(want)))
 
     # ---- lengths -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Loops and choices: If, Loop and Scan become `cond`, `while_loop` and `scan`.
+"""Loops and branches: If, Loop and Scan become `cond`, `while_loop` and `scan`.
 
 Their bodies are graphs inside the file, which see what stands outside by its name.  A Loop that
 ends after a known number of steps is a `scan`; one that says itself when it ends is a `while_loop`,

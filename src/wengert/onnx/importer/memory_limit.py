@@ -39,7 +39,7 @@ class Room:
         self.left = limit
 
     def need(self, what: str, shape: Sequence[Any], dtype: Any) -> None:
-        """Refuse an array that is too large; one of lengths with names is made when the graph runs.
+        """Refuse an array that is too large; one of symbolic size is made when the graph runs.
 
         Raises
         ------

@@ -1,7 +1,7 @@
 """Nodes: a node of ONNX as the functions that read it see it.
 
 Reading     name, attributes, version; what it was given, as static numbers; errors
-lengths     a value as a list of lengths: integers, or sizes with names
+lengths     a value as a list of lengths: integers, or symbolic sizes
 settled     a list of lengths as an array or tensor
 """
 
@@ -102,7 +102,7 @@ class Reading:
 
 
 def lengths(x: Any) -> Any:
-    """A value as an array of integers and sizes with names; None if it is not known."""
+    """A value as an array of integers and symbolic sizes; None if it is not known."""
     return None if isinstance(x, Handle) else np.asarray(x)
 
 

@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     """How an operator is read."""
 
     function: Read
-    lengths: bool  # it takes lists of lengths with names as they are
+    lengths: bool  # it takes lists of symbolic sizes
     static: tuple[int, ...]  # the inputs that must be known when the file is read
     grows: bool  # attributes or static inputs say how large the result is
 

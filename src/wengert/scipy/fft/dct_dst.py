@@ -187,7 +187,7 @@ def _transform(
 
 
 def type_is_int(n: Any) -> bool:
-    """Whether a length is a number, and no size with a name."""
+    """Whether a length is a number, not a symbolic size."""
     return isinstance(n, int)
 
 

@@ -275,7 +275,7 @@ def quad(
     ArgumentError
         A weight, or full output, with tensors.
     OperandError
-        It is to be differentiated by an end where the function is not finite.
+        It is differentiated with respect to a bound where the integrand is not finite.
 
     Notes
     -----

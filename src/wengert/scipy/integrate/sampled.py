@@ -4,7 +4,7 @@
     simpson, cumulative_simpson         parabolas through three of them
     romb                                2^k + 1 samples at even steps, extrapolated
 
-Each is linear in the samples `y` and rational in the steps, and differentiates by both.  Where two
+Each is linear in the samples `y` and rational in the steps, and differentiable in both.  Where two
 samples stand at one place, what would be divided by their distance counts as 0, as in SciPy; so
 does its derivative there.
 """

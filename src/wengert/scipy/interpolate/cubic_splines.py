@@ -6,9 +6,8 @@
     Akima1DInterpolator   slopes that ignore far neighbors, in two versions
 
 Each computes the slopes, and is then the same piecewise polynomial (piecewise.py).  The slopes are
-functions of values and places, so all of them differentiate by both; the choices of the last two
-(a local extreme has slope 0; equal differences) are choices, whose conventions are in
-docs/conventions.md.
+functions of the values and the points, so all are differentiable in both; docs/conventions.md says
+what holds at the branches of the last two (a local extremum has slope 0; equal differences).
 """
 
 from __future__ import annotations

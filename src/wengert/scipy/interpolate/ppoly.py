@@ -229,7 +229,7 @@ class PPoly:
         return made
 
     def integrate(self, a: Any, b: Any, extrapolate: Extrapolate = None) -> Any:
-        """The integral from `a` to `b`, differentiable by both."""
+        """The integral from `a` to `b`, differentiable in both."""
         if self._theirs is not None and not holds_tensors([a, b]):
             return self._theirs.integrate(a, b, extrapolate)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate

@@ -78,7 +78,9 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
            [0., 2.]])
     """
     if not disp:
-        raise ArgumentError(f"funm of a tensor with disp=False: no error is told{at(user_line())}.")
+        raise ArgumentError(
+            f"funm of a tensor with disp=False: there is no error estimate{at(user_line())}."
+        )
     a = square(A, "funm")
     n = known_length(a.shape[-1], "funm")
     t, z = schur(a, "complex")

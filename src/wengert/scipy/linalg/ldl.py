@@ -86,7 +86,7 @@ def _across(x: Any, conjugated: bool) -> Any:
     return adjoint(x) if conjugated else x.mT
 
 
-def _symmetrised(x: Any, conjugated: bool) -> Any:
+def _symmetrized(x: Any, conjugated: bool) -> Any:
     return 0.5 * (x + _across(x, conjugated))
 
 
@@ -115,14 +115,14 @@ def _ldl_vjp(t, out, a, *, lower, conjugated):
     f_bar = where(inside, t[1], 0.0) + where(beside, x_bar, 0.0)
     half = _across(_solved(low, order, f_bar, lower, 2), conjugated)
     bar = _across(_solved(low, order, half, lower, 2), conjugated)
-    return (_symmetrised(bar, conjugated),)
+    return (_symmetrized(bar, conjugated),)
 
 
 @ldl_factors.define_jvp
 def _ldl_jvp(dots, out, a, *, lower, conjugated):
     low, d, order = out
     inside, beside = _parts(d, lower)
-    half = _across(_solved(low, order, _symmetrised(dots[0], conjugated), lower), conjugated)
+    half = _across(_solved(low, order, _symmetrized(dots[0], conjugated), lower), conjugated)
     f = _across(_solved(low, order, half, lower), conjugated)
     outside = _across(where(beside, f, 0.0), conjugated)
     x = _across(solve(_across(d, conjugated), outside), conjugated)

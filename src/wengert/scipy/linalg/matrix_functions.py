@@ -49,7 +49,7 @@ def derivative(f: Any, a: Any, e: Any) -> Any:
 
 
 def _by_eigenvalues(f: Any) -> Any:
-    """A function of diagonalisable matrices by their eigenvectors: an oracle."""
+    """A function of diagonalizable matrices by their eigenvectors: an oracle."""
 
     def value(a: Any, *params: Any) -> Any:
         w, v = np.linalg.eig(a)

@@ -133,8 +133,7 @@ def square(a: Any, name: str) -> Any:
     a = floating(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
         raise MatrixError(
-            f"{name} of shape {a.shape}: it is not square. Give it matrices with as many rows as "
-            f"columns{at(user_line())}."
+            f"{name} of shape {a.shape}: it is not square. Pass square matrices{at(user_line())}."
         )
     return a
 

@@ -25,7 +25,7 @@ from .register import entry, square
 
 __all__ = ["solve_continuous_are", "solve_discrete_are"]
 
-STABLE = "The pair (a, b) has to be stabilisable, and r regular"
+STABLE = "The pair (a, b) has to be stabilizable, and r regular"
 
 
 def _symmetric(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
@@ -76,7 +76,7 @@ def _by_newton(discrete: bool) -> Any:
 
 @entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(False))
 def continuous_are(a, b, q, r, e, s):
-    """The stabilising x of the Riccati equation in continuous time."""
+    """The stabilizing x of the Riccati equation in continuous time."""
     dtype = np.result_type(a, b, q, r, e, s, np.float32)
     found = scipy.linalg.solve_continuous_are(*_reduced(a, b, q, r, e, s))
     return found.astype(dtype, copy=False)
@@ -84,7 +84,7 @@ def continuous_are(a, b, q, r, e, s):
 
 @entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(True))
 def discrete_are(a, b, q, r, e, s):
-    """The stabilising x of the Riccati equation in discrete time."""
+    """The stabilizing x of the Riccati equation in discrete time."""
     dtype = np.result_type(a, b, q, r, e, s, np.float32)
     found = scipy.linalg.solve_discrete_are(*_reduced(a, b, q, r, e, s))
     return found.astype(dtype, copy=False)
@@ -181,7 +181,7 @@ def _completed(name: str, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any
 def solve_continuous_are(
     a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
 ) -> Any:
-    """The stabilising solution in continuous time, as ``scipy.linalg.solve_continuous_are``.
+    """The stabilizing solution in continuous time, as ``scipy.linalg.solve_continuous_are``.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def solve_continuous_are(
 def solve_discrete_are(
     a: Any, b: Any, q: Any, r: Any, e: Any = None, s: Any = None, balanced: bool = True
 ) -> Any:
-    """The stabilising solution in discrete time, as ``scipy.linalg.solve_discrete_are``.
+    """The stabilizing solution in discrete time, as ``scipy.linalg.solve_discrete_are``.
 
     Parameters and errors are those of `solve_continuous_are`.
 

@@ -90,7 +90,7 @@ def _(rng):
 
 @counterpart(scipy.linalg.schur)
 def schur(a: Any, output: str = "real", **kwargs: Any) -> tuple[Any, Any]:
-    """Unitary triangularisation, as ``scipy.linalg.schur``.
+    """Unitary triangularization, as ``scipy.linalg.schur``.
 
     Parameters
     ----------

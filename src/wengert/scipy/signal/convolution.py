@@ -169,7 +169,7 @@ def _larger_first(x: Any, v: Any, name: str, axes: Any) -> bool:
     )
 
 
-def _centre(y: Any, shape: Any) -> Any:
+def _center(y: Any, shape: Any) -> Any:
     """The part of that shape in the middle."""
     if y.shape == tuple(shape):
         return y
@@ -184,7 +184,7 @@ def _direct(x: Any, v: Any, mode: str, name: str) -> Any:
             x, v = v, x
         return sorting.slide(x, v[::-1]) if one else slide(x, np.flip(v))
     y = sorting.convolve(x, v) if one else full(x, v)
-    return y if mode == "full" else _centre(y, x.shape)
+    return y if mode == "full" else _center(y, x.shape)
 
 
 @counterpart(scipy.signal.convolve)
@@ -297,7 +297,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
         y.shape[k] if short and k not in along else x.shape[k] - (v.shape[k] - 1 if short else 0)
         for k in range(x.ndim)
     ]
-    return _centre(y, shape)
+    return _center(y, shape)
 
 
 def _by_transforms(x: Any, v: Any, along: list[int]) -> Any:
@@ -346,7 +346,7 @@ def convolve2d(
 
     Notes
     -----
-    *Cost.* The product of the sizes, as SciPy's; differentiable by both, and by `fillvalue`.
+    *Cost.* The product of the sizes, as SciPy's; differentiable in both and in `fillvalue`.
     """
     x, v = _pair(in1, in2, "convolve2d", 2)
     _checked(mode, "convolve2d")
@@ -364,7 +364,7 @@ def convolve2d(
     options = {"constant_values": fillvalue} if boundary == "fill" else {}
     wide = pad(as_tensor(x), edges, BEYOND[boundary], **options)
     y = slide(wide, np.flip(v))
-    return y if mode == "full" else _centre(y, x.shape)
+    return y if mode == "full" else _center(y, x.shape)
 
 
 def _is_zero(x: Any) -> bool:

@@ -1,7 +1,7 @@
 """Responses of filters at frequencies: freqz, and sosfreqz of sections.
 
 A response is a quotient of polynomials of exp(-i w), by Horner's rule in SciPy and by one product
-with a matrix here, so that it differentiates in the coefficients and by the frequencies alike.
+with a matrix here, so that it differentiates in the coefficients and the frequencies.
 """
 
 from __future__ import annotations

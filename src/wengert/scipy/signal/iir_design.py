@@ -50,7 +50,7 @@ def _line(x: Any) -> Any:
 
 
 def _lines(z: Any, p: Any) -> tuple[Any, Any]:
-    """Zeros and poles of one dtype: as in SciPy, so that signs of zero order the roots alike."""
+    """Zeros and poles of one dtype: as in SciPy, so that signs of zero order the roots."""
     z, p = _line(z), _line(p)
     dtype = np.result_type(dtype_of(z), dtype_of(p))
     return tuple(x if dtype_of(x) == dtype else x.astype(dtype) for x in (z, p))
@@ -140,9 +140,9 @@ def _designed(
     z, p, k = prototype
     if pair:
         first, second = warped[0], warped[1]
-        centre, width = np.sqrt(first * second), second - first
+        center, width = np.sqrt(first * second), second - first
         change = lp2bp_zpk if kind in _BAND else lp2bs_zpk
-        z, p, k = change(z, p, k, centre, width)
+        z, p, k = change(z, p, k, center, width)
     else:
         edge = np.reshape(warped, ())
         z, p, k = (lp2lp_zpk if kind in _LOW else lp2hp_zpk)(z, p, k, edge)

@@ -34,7 +34,8 @@ class Parameters:
     height : ndarray
         The density at its top, in w; for a < 1 divided by a, for b < 1 by b.
     near_a, near_b : ndarray
-        The slope by a (b) of the logarithm of the density, without log(t / top) (log of 1 - t).
+        The derivative with respect to a (b) of the logarithm of the density, without log(t / top)
+        (log of 1 - t).
     logs : dict
         The other coefficients of its series, by the powers of the steps.
     """

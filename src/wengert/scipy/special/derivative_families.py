@@ -8,7 +8,7 @@ that.  Together with a number n of derivatives they are a family that is closed:
               names another member of the same family: n + 1, or the neighbors of the order
 
 so every order of derivative exists.  Native code computes them by the same functions: it calls
-`run` with numbers that NumPy takes for arrays of one element, and writes down what is done with
+`run` with numbers that NumPy takes for arrays of one element, and records what is done with
 them (backends/llvm/families).  So a function `values` says what it does by NumPy's ufuncs, masks
 (`x[mask]`, `out[mask] = y`), `np.where`, the loops of loops.py and quadrature.py, and looks at no
 number: `mask.any()` only to leave out what nobody needs.
@@ -40,7 +40,7 @@ Rule = Callable[..., Any]
 
 
 class Family(Opaque):
-    """Elementwise functions that integers tell apart; made by the decorator `family`."""
+    """Elementwise functions of an integer parameter; made by the decorator `family`."""
 
     differentiation = Differentiation(singular=True)
 

@@ -5,7 +5,7 @@
     two_sum     the rounded sum of two floats, and what rounding took off
     two_product    so of a product
 
-They have about 31 digits, in arrays and in native code alike (decimals.py has more, and is not
+They have about 31 digits, in arrays and in native code (decimals.py has more, and is not
 native).  T. J. Dekker, "A floating-point technique for extending the available precision",
 Numerische Mathematik 18 (1971) 224-242; D. H. Bailey's double-double arithmetic.
 """

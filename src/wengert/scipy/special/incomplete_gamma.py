@@ -6,7 +6,7 @@
     gamma_density               x^(a-1) exp(-x) / gamma(a), the slope of P, and its derivatives
 
 The derivative with respect to a of a gamma variable's distribution is what makes a gamma variable
-differentiable by its shape (implicit reparameterisation: Figurnov, Mohamed, Mnih, 2018).  Accuracy:
+differentiable in its shape (implicit reparameterization: Figurnov, Mohamed, Mnih, 2018).  Accuracy:
 1e-12 relative also in the far tails, for a from 1e-8 to 1e6, any order.
 """
 

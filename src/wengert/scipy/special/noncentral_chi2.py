@@ -5,10 +5,10 @@
     noncentral_gamma               Poisson's weights of c times P(a + j, x), summed over j, and its
                                    derivatives with respect to a, a family; chndtr is that of halves
     noncentral_gammac              the complement, with the digits of its tail
-    noncentral_density             the slope by x, a family
+    noncentral_density             the derivative with respect to x, a family
 
 A change of c moves weight from each j to the next, and P(a, x) - P(a + 1, x) is the gamma
-distribution's density of a + 1 (DLMF 8.8.5): so the slope by c is minus the density of a + 1, and
+distribution's density of a + 1 (DLMF 8.8.5): the derivative in c is minus the density of a + 1, and
 nothing cancels.  M. Figurnov, S. Mohamed, A. Mnih (2018) for the derivative with respect to a of P.
 """
 

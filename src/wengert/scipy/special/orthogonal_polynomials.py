@@ -64,7 +64,7 @@ def _by_n(n: Any, p: Any, c: Any, x: Any) -> Any:
 
 
 def _flat(n: Any, x: Any, slope: Any) -> Any:
-    """The slope by x; 0 where a polynomial of order 0 is asked for beyond the interval."""
+    """The derivative with respect to x; 0 for order 0 outside of the interval."""
     return np.where((n == 0) & (x <= -1.0), 0.0, slope)
 
 
@@ -89,7 +89,7 @@ eval_gegenbauer = _entry(
 def _scaled(n: Any, a: Any, value: Any, slope: Any) -> Any:
     """The derivative with respect to n of gamma(n + a) / (gamma(a) gamma(n + 1)) times a function.
 
-    Where n is -1, as in the slope by x of a polynomial of order 0, that quotient is 0, and its
+    Where n is -1, as in the derivative in x of a polynomial of order 0, that quotient is 0, and its
     derivative is not.
     """
     inverse = rgamma(n + 1.0)

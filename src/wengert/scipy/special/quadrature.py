@@ -60,9 +60,9 @@ def _piece(f: Any, low: Any, high: Any, count: int, which: Any, dtype: Any) -> A
     total = np.zeros(len(low), dtype)
     at_once = max(1, _PIECE // 24)
     for first in range(0, count, at_once):
-        centres = np.arange(first, min(first + at_once, count)) * 2.0 + 1.0
-        steps = (centres[:, None] + NODES).ravel()
-        weights = np.tile(WEIGHTS, len(centres))
+        centers = np.arange(first, min(first + at_once, count)) * 2.0 + 1.0
+        steps = (centers[:, None] + NODES).ravel()
+        weights = np.tile(WEIGHTS, len(centers))
         total += (f(low[:, None] + half * steps, which) * weights).sum(-1)
     return total * half[:, 0]
 

@@ -148,7 +148,7 @@ def test_saved_states_go_on_the_same_way(make):
 def test_refusals(make, message):
     with pytest.raises(errors.ArgumentError, match=message) as caught:
         make(nn.Parameter(P0))
-    assert "test_adaptive_optimisers.py" in str(caught.value)
+    assert "test_adaptive_optimizers.py" in str(caught.value)
 
 
 def test_complex_parameters_go_downhill():

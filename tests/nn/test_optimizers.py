@@ -125,7 +125,7 @@ def go_on_with(optimizer, p):
 
 
 @pytest.mark.parametrize("make", [lambda p: optim.SGD(p, 0.1, 0.9), lambda p: optim.Adam(p, 0.1)])
-def test_saved_and_copied_optimisers_go_on_the_same_way(make):
+def test_saved_and_copied_optimizers_go_on_the_same_way(make):
     p = nn.Parameter(P0)
     optimizer = make([p])
     p.grad = G[0]
@@ -165,7 +165,7 @@ def test_a_state_of_another_model_is_refused():
 def test_refusals(make, message):
     with pytest.raises(errors.ArgumentError, match=message) as caught:
         make(nn.Parameter(P0))
-    assert "test_optimisers.py" in str(caught.value)
+    assert "test_optimizers.py" in str(caught.value)
 
 
 def test_states_of_others_are_refused_and_change_nothing():
@@ -196,7 +196,7 @@ def test_states_of_others_are_refused_and_change_nothing():
             optim.Adam([p], **options)
 
 
-def test_an_optimiser_of_ones_own_states_one_formula():
+def test_an_optimizer_of_ones_own_states_one_formula():
     class Sign(optim.Optimizer):
         def update(self, p, g, state, options):
             return -options["lr"] * np.sign(g)
