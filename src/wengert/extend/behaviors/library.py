@@ -1,12 +1,11 @@
 """Behaviors ready to use, registered by name.
 
     add sub mul div neg      with T's own operators
-    exp log tanh sigmoid     with NumPy's functions
+    exp log tanh sigmoid     the registered operations; Python floats for Python floats
     mse matmul               on arrays
 
-The arithmetic ones ask of T nothing but its own operators, so they serve floats, fractions,
-arrays, tensors and classes of the user's.  Those that need a function (exp, log, ...) take it
-from NumPy, and return Python floats for Python floats.
+Values and derivatives are those of the registered operations.  The arithmetic ones ask of T nothing
+but its own operators, so they serve floats, fractions, arrays, tensors and classes of users.
 """
 
 from __future__ import annotations
@@ -69,11 +68,6 @@ def _like(x: Any, value: Any) -> Any:
     return float(value) if type(x) is float else value
 
 
-def _sigmoid(x: Any) -> Any:
-    # One formula for both signs, without overflow: (1 + tanh(x / 2)) / 2.
-    return _like(x, 0.5 + 0.5 * np.tanh(0.5 * x))
-
-
 def _mse(x: Any, y: Any) -> Any:
     return np.mean((x - y) ** 2)
 
@@ -89,16 +83,25 @@ def _registered(operation: str) -> Callable[..., tuple[Any, ...]]:
     return lambda t, out, *operands: tuple([rule(t, out, *operands) for rule in rules])
 
 
+def _function(operation: str) -> tuple[Callable[..., Any], Callable[..., tuple[Any, ...]]]:
+    """Value and contribution of a registered function of one operand."""
+    op: Any = lookup(operation)
+    (rule,) = op.rules
+
+    def contribution(t: Any, out: Any, x: Any) -> tuple[Any]:
+        t, out = (np.float64(v) if type(v) is float else v for v in (t, out))
+        return (_like(x, rule(t, out, x)),)
+
+    return lambda x: _like(x, op(x)), contribution
+
+
 LIBRARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "add": (operator.add, _registered("add")),
     "sub": (operator.sub, _registered("subtract")),
     "mul": (operator.mul, lambda t, out, x, y: (t * y, x * t)),  # T need not commute
     "div": (operator.truediv, _registered("divide")),
     "neg": (operator.neg, _registered("negative")),
-    "exp": (lambda x: _like(x, np.exp(x)), _registered("exp")),
-    "log": (lambda x: _like(x, np.log(x)), _registered("log")),
-    "tanh": (lambda x: _like(x, np.tanh(x)), lambda t, out, x: (t * (1.0 - out * out),)),
-    "sigmoid": (_sigmoid, lambda t, out, x: (t * (out * (1.0 - out)),)),
+    **{name: _function(name) for name in ("exp", "log", "tanh", "sigmoid")},
     "mse": (_mse, _mse_back),
 }
 
