@@ -47,6 +47,22 @@ def test_an_operator_of_the_library_is_numpy_in_a_graph(cls):
         np.testing.assert_allclose(ours, eager, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.parametrize("cls", [op_library.Tanh, differentiable_operators.Tanh])
+def test_derivatives_of_tanh_keep_their_digits_where_it_saturates(cls):
+    slope = wg.grad(extend.as_operation(cls))
+    np.testing.assert_allclose(slope(-30.0), 3.502604305078608e-26, rtol=1e-14)  # by mpmath
+    np.testing.assert_allclose(wg.grad(slope)(-30.0), 7.005208610157217e-26, rtol=1e-14)
+    assert wg.grad(wg.grad(slope))(0.0) == -2.0
+
+
+@pytest.mark.parametrize("transformer", extend.transformer_choices())
+def test_the_derivative_of_tanh_runs_on_every_transformer(transformer):
+    x = extend.placeholder()
+    slope = extend.deriv(op_library.Tanh(x), x)
+    found = extend.make_transformer(transformer).computation(slope, x)(-30.0)
+    np.testing.assert_allclose(found, 3.502604305078608e-26, rtol=1e-14)
+
+
 def _operator():
     class Squared(extend.UnaryOperator):
         """The square."""

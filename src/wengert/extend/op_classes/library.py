@@ -1,7 +1,7 @@
 """Ops ready to use, and Python's operators on ops.
 
     Add Subtract Multiply Divide Negative Power MatMul      + - * / - ** @
-    Exp Log Sin Cos Tanh Sum Maximum Where
+    Exp Log Sin Cos Tanh SechSquared Sum Maximum Where
     Greater Less                                            discrete: nothing is passed back
     Apply                  any differentiable function: an operation of another style, or of NumPy
 
@@ -66,7 +66,13 @@ Exp = _op("Exp", "exp", _registered("exp"), "e to the x.")
 Log = _op("Log", "log", _registered("log"), "The natural logarithm.")
 Sin = _op("Sin", "sin", lambda op, t, x: (t * Cos(x),), "sin x.")
 Cos: type[Op] = _op("Cos", "cos", lambda op, t, x: (-(t * Sin(x)),), "cos x.")
-Tanh = _op("Tanh", "tanh", lambda op, t, x: (t * (1.0 - op * op),), "tanh x.")
+SechSquared = _op(
+    "SechSquared",
+    "sech_squared",
+    lambda op, t, x: (-2.0 * (t * (op * Tanh(x))),),
+    "1 / cosh(x)**2, accurate where tanh(x) is close to 1.",
+)
+Tanh: type[Op] = _op("Tanh", "tanh", lambda op, t, x: (t * SechSquared(x),), "tanh x.")
 Sum = _op("Sum", "sum", lambda op, t, x: (Expand(t, x),), "The sum of all elements.")
 Transpose: type[Op] = _op(
     "Transpose", "transpose", lambda op, t, x: (Transpose(t),), "Axes reversed."
@@ -157,6 +163,7 @@ __all__ = [
     "Multiply",
     "Negative",
     "Power",
+    "SechSquared",
     "Sin",
     "Subtract",
     "Sum",

@@ -74,6 +74,11 @@ class Transformer:
         """One of a value's type."""
         return one_like(value, what)
 
+    def sech_squared(self, x: Any) -> Any:
+        """1 / cosh(x)**2, the derivative of tanh; a transformer may have a more accurate one."""
+        out = self.tanh(x)  # type: ignore[attr-defined]
+        return self.subtract(1.0, self.multiply(out, out))  # type: ignore[attr-defined]
+
     # ---- running -------------------------------------------------------------------------------
 
     def run(self, op: Op, values: Sequence[Any]) -> Any:
@@ -212,6 +217,7 @@ class NumPyTransformer(Transformer):
 for _name in """add subtract multiply divide negative power exp log log1p sqrt sin cos tanh absolute
     maximum minimum matmul sum where less greater equal argmax reshape transpose""".split():
     setattr(NumPyTransformer, _name, staticmethod(getattr(np, _name)))
+NumPyTransformer.sech_squared = staticmethod(lookup("sech_squared"))  # type: ignore[assignment]
 
 
 class PythonTransformer(Transformer):
@@ -229,6 +235,7 @@ class PythonTransformer(Transformer):
     sin = staticmethod(math.sin)
     cos = staticmethod(math.cos)
     tanh = staticmethod(math.tanh)
+    sech_squared = staticmethod(lambda x: float(lookup("sech_squared")(x)))  # type: ignore
     maximum = staticmethod(max)
     minimum = staticmethod(min)
     less = staticmethod(operator.lt)

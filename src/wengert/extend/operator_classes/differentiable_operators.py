@@ -2,7 +2,7 @@
 
     any number of parents    Add Mul
     two parents              Sub Div Power MatMul
-    one parent               Neg Exp Log Log1p Tanh Sin Cos Abs
+    one parent               Neg Exp Log Log1p Tanh SechSquared Sin Cos Abs
 
 Values, dtypes and, where they are arithmetic, derivatives are those of the registered operation.  A
 gradient need not undo broadcasting: `send_grad_message` does it for all.  Conventions at kinks and
@@ -60,15 +60,16 @@ def _operator(
         The name of the maker; by default the name of the class in lower case.
     """
     op: Any = lookup(operation)
+    function = op.ufunc or op
     gradients = rules or op.rules
 
     def get_data_type(self: Any) -> np.dtype[Any]:
         if operation in ("add", "subtract", "multiply", "power"):
             return np.result_type(*[p.data_type for p in self.parents])
-        return op.ufunc(*[np.ones((), p.data_type) for p in self.parents]).dtype
+        return function(*[np.ones((), p.data_type) for p in self.parents]).dtype
 
     def compute(self: Any, *values: Any) -> Any:
-        return reduce(op.ufunc, values) if base is _Nary else op.ufunc(*values)
+        return reduce(function, values) if base is _Nary else function(*values)
 
     def get_parent_grad(self: Any, my_grad: GraphNode, index: int) -> GraphNode:
         if base is _Nary:
@@ -124,7 +125,16 @@ Neg = _operator("Neg", UnaryOperator, "negative", "-x.")
 Exp = _operator("Exp", UnaryOperator, "exp", "e to the x.")
 Log = _operator("Log", UnaryOperator, "log", "The natural logarithm.")
 Log1p = _operator("Log1p", UnaryOperator, "log1p", "log(1 + x).")
-Tanh = _operator("Tanh", UnaryOperator, "tanh", "tanh x.", lambda t, out, x: t * (1.0 - out * out))
+SechSquared = _operator(
+    "SechSquared",
+    UnaryOperator,
+    "sech_squared",
+    "1 / cosh(x)**2, accurate where tanh(x) is close to 1.",
+    lambda t, out, x: -2.0 * (t * (out * t.graph.tanh(x))),
+)
+Tanh = _operator(
+    "Tanh", UnaryOperator, "tanh", "tanh x.", lambda t, out, x: t * t.graph.sech_squared(x)
+)
 Sin = _operator("Sin", UnaryOperator, "sin", "sin x.", lambda t, out, x: t * t.graph.cos(x))
 Cos = _operator("Cos", UnaryOperator, "cos", "cos x.", lambda t, out, x: -(t * t.graph.sin(x)))
 Abs = _operator("Abs", UnaryOperator, "absolute", "|x|; derivative 0 at 0.", _abs_by_x)
@@ -158,4 +168,4 @@ class MatMul(BinaryOperator):
         return my_grad @ graph.transpose(y) if index == 0 else graph.transpose(x) @ my_grad
 
 
-__all__ = "Abs Add Cos Div Exp Log Log1p MatMul Mul Neg Power Sin Sub Tanh".split()
+__all__ = "Abs Add Cos Div Exp Log Log1p MatMul Mul Neg Power SechSquared Sin Sub Tanh".split()
