@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
 from wengert._engine.backends.llvm.ir.llvm_types import in_memory, of_width, part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.backends.llvm.vector_math import call_leaf
 
 
@@ -54,7 +54,7 @@ def _read(s: Language, section: Section, name: str, i: str, dtype: Any, width: i
                 text = f"insertelement {kind} {whole}, {places[0][1]} {values[2 * j + k]}, i64 {j}"
                 whole = section.value(text)
         parts.append(Lane(s, section, whole, part, width))
-    return Pair(s, *parts, dtype)
+    return ComplexLane(s, *parts, dtype)
 
 
 def _write(s: Language, section: Section, i: str, x: Any, width: int) -> None:

@@ -28,9 +28,9 @@ def folder(monkeypatch, tmp_path):
     path = tmp_path / "cache"
     monkeypatch.setenv("WENGERT_CACHE", str(path))
     for name, value in (("enabled", None), ("limit", 512 << 20), ("unswept", 0)):
-        monkeypatch.setattr(disk_cache._State, name, value)
+        monkeypatch.setattr(disk_cache._CacheState, name, value)
     for name, value in (("hits", 0), ("misses", 0), ("problem", "")):
-        monkeypatch.setattr(disk_cache._State, name, value)
+        monkeypatch.setattr(disk_cache._CacheState, name, value)
     return path
 
 
@@ -149,7 +149,7 @@ def test_off(folder, monkeypatch):
     wg.cache.enabled(True)
     object_files.cached_object(text_of(1))
     assert wg.cache.info().files == 1
-    monkeypatch.setattr(disk_cache._State, "enabled", None)
+    monkeypatch.setattr(disk_cache._CacheState, "enabled", None)
     for word, on in (("0", False), ("off", False), ("1", True), ("", True), ("/x", True)):
         monkeypatch.setenv("WENGERT_CACHE", word)
         assert wg.cache.enabled() is on

@@ -23,7 +23,7 @@ from wengert._engine.core.op import REGISTRY
 def folder(monkeypatch, tmp_path):
     """An empty cache of the test's own."""
     monkeypatch.setenv("WENGERT_CACHE", str(tmp_path))
-    monkeypatch.setattr(disk_cache._State, "enabled", None)
+    monkeypatch.setattr(disk_cache._CacheState, "enabled", None)
     monkeypatch.setattr(program_cache, "STARTED", 1 << 62)  # sources may have been changed just now
     program_cache._sources.cache_clear()
     yield tmp_path

@@ -19,7 +19,7 @@ from wengert.backends import backend
 import wengert as wg
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.special_functions.scipy_symbols import (
-    Unserved,
+    UnsupportedFunction,
     target_of,
     work_of,
 )
@@ -386,9 +386,9 @@ def test_a_leaf_of_ours_goes_first():
 
 def test_what_has_no_kernel_is_a_host_callback():
     """A longdouble has no lanes; neither has SciPy such a loop of what is no ufunc."""
-    with pytest.raises(Unserved):
+    with pytest.raises(UnsupportedFunction):
         target_of("multigammaln", (F64, F64))
-    with pytest.raises(Unserved):
+    with pytest.raises(UnsupportedFunction):
         target_of("jv", (np.dtype("c16"), np.dtype("c16")))
     assert work_of(lambda s, x: s.special("softmax", x), (F64,)) is None
     assert work_of(lambda s, x: x + s.special("psi", x), (F64,)) > 0

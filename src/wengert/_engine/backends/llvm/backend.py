@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from wengert._engine.backends.llvm.abi import is_available
-from wengert._engine.backends.llvm.abi.array_layouts import ByLayout, layout_of
+from wengert._engine.backends.llvm.abi.array_layouts import LayoutDispatch, layout_of
 from wengert._engine.backends.llvm.compiled import Compiled, entry_of, has_entry
 from wengert._engine.backends.llvm.program_cache import CachedProgram, program_of
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
@@ -193,7 +193,7 @@ class Native(Backend):
         if "F" in layouts or "S" in layouts:
             special: Callable[..., Any] = make(layouts)
             return special
-        made: Callable[..., Any] = make(miss=ByLayout(specs, make, otherwise))
+        made: Callable[..., Any] = make(miss=LayoutDispatch(specs, make, otherwise))
         return made
 
     def timed(

@@ -18,17 +18,17 @@ import numpy as np
 from wengert._engine.backends.llvm.abi import entry_text
 from wengert._engine.backends.llvm.abi.ports import Port
 from wengert._engine.backends.llvm.abi.result_structure import is_single, nesting_of
-from wengert._engine.backends.llvm.codegen.function import Routine
+from wengert._engine.backends.llvm.codegen.function import FunctionCodegen
 from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
 from wengert._engine.backends.llvm.codegen.loop_nests import named
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.loops.checkpointed_reverse import Replay
+from wengert._engine.backends.llvm.loops.checkpointed_reverse import CheckpointedReverse
 from wengert._engine.backends.llvm.loops.control_flow import (
-    Choice,
-    Scan,
-    While,
+    BranchCodegen,
+    ScanCodegen,
+    WhileCodegen,
     checkpointed_forward,
 )
 from wengert._engine.backends.llvm.loops.interrupts import LISTENED
@@ -49,15 +49,15 @@ from .lowering.registry import specs_of
 _LONG = 400  # lines of a kernel, or of cold functions
 _ENDLESS = 1000  # lines of an entry: it has dozens of arguments
 _LOOPS: dict[str, Any] = {
-    "scan": Scan,
-    "while": While,
+    "scan": ScanCodegen,
+    "while": WhileCodegen,
     "checkpointed": checkpointed_forward,
-    "replay": Replay,
+    "replay": CheckpointedReverse,
 }
-_CHOICES: dict[str, Any] = {"cond": Choice, "switch": Choice}
+_CHOICES: dict[str, Any] = {"cond": BranchCodegen, "switch": BranchCodegen}
 
 
-class Program(Routine):
+class Program(FunctionCodegen):
     """One graph, written for this machine.
 
     Parameters
@@ -123,7 +123,7 @@ class Program(Routine):
                 zip((*graph.inputs, *graph.variables), self.layouts, strict=True)
             )
         )
-        lengths = [n for item in self.plan.reachable for n in item.shape]
+        lengths = [n for expr in self.plan.reachable for n in expr.shape]
         lengths += [n for p in self.inputs for n in p.spec.shape]
         self.sizes = tuple(sorted({n for n in names_in(lengths) if not n.startswith(OPEN)}))
         self.size_slots = tuple(self._slot() for _ in self.sizes)
@@ -252,7 +252,7 @@ class Program(Routine):
         both = [*zip(self.plan.inputs, self.inputs, strict=True)]
         both += zip(self.plan.outputs, self.outputs, strict=True)
         both += [(self.plan.outputs[k], self.inputs[i]) for k, i in self.overwritten.items()]
-        return {item: self.framed(self._head, port.slot) for item, port in both}
+        return {expr: self.framed(self._head, port.slot) for expr, port in both}
 
     def named_size(self, name: str) -> str:
         """The i64 of a named size, or of a stride."""

@@ -8,9 +8,9 @@ outside, and the keys of the object files.  Whatever else is asked of it, the pr
 The key is made of everything that a program depends on: the graph, the options, the processor, the
 versions of Python, NumPy, SciPy and LLVM, and when which source file of wengert was changed.
 
-    program_of    the program of a graph, from the disk if it was written before
-    object_files_of     its object files, and the program that they belong to
-    CachedProgram          what was kept of one
+    program_of         the program of a graph, from the disk if it was written before
+    object_files_of    its object files, and the program that they belong to
+    CachedProgram      what was kept of one
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Elli
 _ours: dict[int, Any] = {}  # operations that are known to be wengert's own, by their id
 
 
-class _UnknownError(Exception):
+class _NotEncodableError(Exception):
     """The graph holds something that cannot be encoded."""
 
 
@@ -42,13 +42,13 @@ def fingerprint_of(graph: Graph) -> bytes | None:
     """What a graph says, as far as its program depends on it."""
     if graph.requirements:
         return None
-    writer = _Writer()
+    writer = _GraphEncoder()
     try:
         results = _places(graph, (*graph.updates.keys(), *graph.updates.values(), *graph.effects))
         leaves = _places(graph, graph.variables)
         said = writer.graph(graph), leaves, results, len(graph.updates), _containers(graph)
         return marshal.dumps(said, _VERSION)
-    except (_UnknownError, ValueError):  # ValueError: marshal has met something else
+    except (_NotEncodableError, ValueError):  # ValueError: marshal has met something else
         return None
 
 
@@ -62,7 +62,7 @@ def _containers(graph: Graph) -> tuple[str, ...]:
     return str(getattr(results, "structure", results)), repr(getattr(results, "live", None))
 
 
-class _Writer:
+class _GraphEncoder:
     """Writes one graph, and the bodies in it."""
 
     def __init__(self) -> None:
@@ -88,16 +88,16 @@ class _Writer:
             if op is CONSTANT:
                 return *head, op.name, self._plain(node.value)
             if op is not INPUT:
-                raise _UnknownError(op.name)
+                raise _NotEncodableError(op.name)
             return *head, op.name
         if op is not PART and not _is_ours(op):
-            raise _UnknownError(op.name)
+            raise _NotEncodableError(op.name)
         params = [(name, self._plain(x)) for name, x in sorted(node.params.items())]
         return *head, op.name, tuple(params)
 
     def _spec(self, spec: Any) -> tuple[Any, ...]:
         if type(spec) is not Spec or not all(type(n) is int for n in spec.shape):
-            raise _UnknownError(spec)
+            raise _NotEncodableError(spec)
         return spec.shape, self._plain(spec.dtype), spec.weak
 
     def _plain(self, x: Any) -> Any:
@@ -118,7 +118,7 @@ class _Writer:
         if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc":
             self._bytes += x.nbytes
             if self._bytes > _LARGEST:
-                raise _UnknownError("large")
+                raise _NotEncodableError("large")
             own = hashlib.sha256(np.ascontiguousarray(x).tobytes()).digest()
             return f"{kind.__module__}.{kind.__qualname__}", x.dtype.str, x.shape, own
         if isinstance(x, Body):
@@ -127,7 +127,7 @@ class _Writer:
                 found = self._bodies[x] = len(self._bodies), self.graph(x)
                 return "Body", *found
             return "Body", found[0]
-        raise _UnknownError(kind)
+        raise _NotEncodableError(kind)
 
 
 def _is_ours(op: Any) -> bool:

@@ -4,9 +4,9 @@ The text of an entry, and so its object file, holds no address; it can be kept o
 another process.  What differs is in a table of 8-byte words that hangs at the function object:
 functions of CPython and NumPy, types and dtypes, what to call when a check fails, constants.
 
-    Layout      which word is where, the same for whoever writes the text and who fills the table
-    WORDS       the words that stand in front in every table
-    canonical   a dtype as the object that arrays share
+    TableLayout    which word is where, the same for whoever writes the text and who fills the table
+    WORDS          the words that stand in front in every table
+    canonical      a dtype as the object that arrays share
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import cpython_layout
-from .ports import Framed
+from .ports import CallInterface
 
 OWN = ("miss", "failed", "callback_error", "handler", "gate")  # what each entry is given
 SHARED = (
@@ -34,12 +34,12 @@ def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(dtype.str)
 
 
-class Layout:
+class TableLayout:
     """Which word is where.
 
     Parameters
     ----------
-    program : Framed
+    program : CallInterface
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Layout:
         Those of inputs and outputs.
     """
 
-    def __init__(self, program: Framed) -> None:
+    def __init__(self, program: CallInterface) -> None:
         ports = (*program.inputs, *program.outputs)
         self.dtypes = list(dict.fromkeys(canonical(port.spec.dtype) for port in ports))
         names = list(WORDS)
@@ -58,14 +58,14 @@ class Layout:
         names += [f"constant.{slot}" for slot, _ in program.constants]
         self.words = {name: k for k, name in enumerate(names)}
 
-    def filled(self, given: Mapping[str, int], program: Framed) -> tuple[Any, list[Any]]:
+    def filled(self, given: Mapping[str, int], program: CallInterface) -> tuple[Any, list[Any]]:
         """The table as an array, and the objects that its addresses are good for.
 
         Parameters
         ----------
         given : mapping from str to int
             The words of `OWN` and `SHARED`.
-        program : Framed
+        program : CallInterface
         """
         found = {**cpython_layout.addresses(), **given}
         kept: list[Any] = []

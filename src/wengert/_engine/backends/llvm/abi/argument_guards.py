@@ -39,7 +39,7 @@ from .cpython_layout import (
     TYPE,
     VALUE,
 )
-from .entry_builder import Way, Writer
+from .entry_builder import EntryBuilder, FunctionBuilder
 from .number_conversion import CELL, accepted, converted
 from .ports import Port
 
@@ -51,7 +51,7 @@ def is_servable(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biufc" and dtype.isnative
 
 
-def kinds(writer: Writer, ports: Sequence[Port], arguments: Sequence[Name]) -> list[Name]:
+def kinds(writer: EntryBuilder, ports: Sequence[Port], arguments: Sequence[Name]) -> list[Name]:
     """Check that arguments that need be arrays are; the types of all arguments."""
     found = [writer.load("ptr", argument, TYPE) for argument in arguments]
     for port, kind in zip(ports, found, strict=True):
@@ -61,7 +61,7 @@ def kinds(writer: Writer, ports: Sequence[Port], arguments: Sequence[Name]) -> l
     return found
 
 
-def header(writer: Writer, port: Port, array: Name) -> None:
+def header(writer: EntryBuilder, port: Port, array: Name) -> None:
     """Check dtype, number of axes, and flags of what is known to be an ndarray.
 
     The dtype is looked at and not compared with the object that most arrays share: arrays that
@@ -79,7 +79,7 @@ def header(writer: Writer, port: Port, array: Name) -> None:
     writer.check(writer.same(flags, str(wanted), "i32"))
 
 
-def read(writer: Writer, port: Port, array: Name) -> tuple[Filled, list[Any]]:
+def read(writer: EntryBuilder, port: Port, array: Name) -> tuple[Filled, list[Any]]:
     """What the slots of an array get, whose header is right; its lengths beside the port's."""
     dimensions = writer.load("ptr", array, DIMENSIONS)
     found = [
@@ -99,12 +99,12 @@ def read(writer: Writer, port: Port, array: Name) -> tuple[Filled, list[Any]]:
 # ---- values without axes ------------------------------------------------------------------------
 
 
-def number(writer: Writer, port: Port, given: Name, kind: Name, lenient: bool) -> Name:
+def number(writer: EntryBuilder, port: Port, given: Name, kind: Name, lenient: bool) -> Name:
     """The address of a value without axes, of whatever type it is.
 
     Parameters
     ----------
-    writer : Writer
+    writer : EntryBuilder
     port : Port
     given, kind : Name
         The argument and its type.
@@ -138,7 +138,7 @@ def number(writer: Writer, port: Port, given: Name, kind: Name, lenient: bool) -
     return writer.load("ptr", where)
 
 
-def _chosen(writer: Writer, condition: Name) -> str:
+def _chosen(writer: EntryBuilder, condition: Name) -> str:
     """Go on where an i1 holds; the label for where it does not, to be set later."""
     yes, no = writer.fresh("yes"), writer.fresh("no")
     writer.branch(condition, yes, no)
@@ -146,7 +146,7 @@ def _chosen(writer: Writer, condition: Name) -> str:
     return no
 
 
-def _is_a(writer: Writer, name: str, given: Name, kind: Name) -> Name:
+def _is_a(writer: EntryBuilder, name: str, given: Name, kind: Name) -> Name:
     if name != "bool":
         return writer.same(kind, writer.word(name))
     true, false = (writer.same(given, writer.word(x)) for x in ("True", "False"))
@@ -156,7 +156,9 @@ def _is_a(writer: Writer, name: str, given: Name, kind: Name) -> Name:
 # ---- lengths ------------------------------------------------------------------------------------
 
 
-def lengths(writer: Way, found: Iterable[tuple[Any, Name]], sizes: Iterable[str]) -> bool:
+def lengths(
+    writer: FunctionBuilder, found: Iterable[tuple[Any, Name]], sizes: Iterable[str]
+) -> bool:
     """Check lengths of all arguments; False if a size is in none that it can be read off.
 
     A number is compared; a size that is a length by itself is bound where it is first met, and

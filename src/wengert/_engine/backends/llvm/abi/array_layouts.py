@@ -4,8 +4,8 @@ A program is written for arrays in C order.  One that comes in Fortran's order, 
 another array, is copied the first times; if calls like that come again, a program for just that
 layout is made.
 
-    layout_of    how an array lies
-    ByLayout     what an entry for C order hands on to
+    layout_of         how an array lies
+    LayoutDispatch    what an entry for C order hands on to
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def layout_of(array: Any, spec: Spec) -> str:
     return "S" if whole else "-"
 
 
-class ByLayout:
+class LayoutDispatch:
     """Hands calls on to programs for the layouts that come again and again.
 
     Parameters

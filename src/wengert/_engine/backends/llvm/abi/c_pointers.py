@@ -33,8 +33,8 @@ from wengert._engine.backends.llvm.ir.llvm_types import in_memory, is_supported,
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
 from .argument_guards import lengths as check_lengths
-from .entry_builder import Way
-from .ports import Framed, Port
+from .entry_builder import FunctionBuilder
+from .ports import CallInterface, Port
 
 _DOUBLES = {
     "double(double,void*)": [("double", "x"), ("ptr", "data")],
@@ -69,12 +69,12 @@ class Pointer:
     signature: str
 
 
-def pointer(program: Framed, code: Code, signature: str = "numbers") -> Pointer:
+def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> Pointer:
     """A C function pointer.
 
     Parameters
     ----------
-    program : Framed
+    program : CallInterface
     code : Code
         The module that has the function ``kernel`` of the program, in memory.
     signature : str
@@ -135,7 +135,7 @@ def pointer(program: Framed, code: Code, signature: str = "numbers") -> Pointer:
         if form != "numbers" and (form != written or {*types, answer} != {ctypes.c_double}):
             raise _unknown(signature)
     module = Module()
-    way = _Way(module, program, code.address("kernel"), arguments, result)
+    way = _PointerBuilder(module, program, code.address("kernel"), arguments, result)
     way.finish(form)
     own = Code(execution_engine.object_of(module.text(execution_engine.heading())), {})
     address = own.address("pointer")
@@ -144,7 +144,7 @@ def pointer(program: Framed, code: Code, signature: str = "numbers") -> Pointer:
     return Pointer(address, function, signature)
 
 
-def _are_floats(program: Framed, has_data: bool) -> bool:
+def _are_floats(program: CallInterface, has_data: bool) -> bool:
     ports = (*program.inputs, *program.outputs)
     floats = all(p.spec.dtype.str[1:] in ("f4", "f8") and p.spec.dtype.isnative for p in ports)
     rows = [p for p in program.inputs if p.spec.shape]
@@ -155,7 +155,7 @@ def _are_floats(program: Framed, has_data: bool) -> bool:
     return floats and in_row and of_doubles and single
 
 
-def _are_numbers(program: Framed) -> bool:
+def _are_numbers(program: CallInterface) -> bool:
     ports = (*program.inputs, *program.outputs)
     simple = all(
         is_supported(p.spec.dtype) and p.spec.dtype.kind != "c" and p.spec.dtype.str[1:] != "f2"
@@ -164,7 +164,7 @@ def _are_numbers(program: Framed) -> bool:
     return simple and len(program.outputs) == 1 and not any(p.spec.shape for p in ports)
 
 
-def _refuse_unless(fits: bool, program: Framed, signature: str, what: str) -> None:
+def _refuse_unless(fits: bool, program: CallInterface, signature: str, what: str) -> None:
     if not fits:
         given = ", ".join(str(p.spec) for p in program.inputs) or "nothing"
         made = ", ".join(str(p.spec) for p in program.outputs) or "nothing"
@@ -182,11 +182,11 @@ def _unknown(signature: str) -> ArgumentError:
     )
 
 
-class _Way(Way):
+class _PointerBuilder(FunctionBuilder):
     """The text of one C function."""
 
     def __init__(
-        self, module: Module, program: Framed, kernel: int, arguments: Any, result: str
+        self, module: Module, program: CallInterface, kernel: int, arguments: Any, result: str
     ) -> None:
         super().__init__(module, "pointer", arguments, result)
         self._program, self._kernel, self._result = program, kernel, result

@@ -4,9 +4,9 @@ A function is one way through, from the checks to the result, with branches that
 not as expected goes to the block ``miss``.  So a value computed on the way is known in all that
 follows, and nothing needs a phi.
 
-    Way      a function in the making
-    Writer   the same with a table of addresses (backends/llvm/abi/address_table.py) to call and
-             look at: an entry, or support
+    FunctionBuilder    a function in the making
+    EntryBuilder       the same with a table of addresses (backends/llvm/abi/address_table.py) to
+                       call and look at: an entry, or support
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name
 
-from .size_arguments import Lengths
+from .size_arguments import SizeArguments
 
 _USUAL = "nounwind #1"
 
 
-class Way:
+class FunctionBuilder:
     """A function in the making.
 
     Parameters
@@ -35,7 +35,7 @@ class Way:
 
     Attributes
     ----------
-    lengths : Lengths
+    lengths : SizeArguments
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Way:
         self.section = self.function.body
         self.write, self.value = self.section.write, self.section.value
         self._noted: list[Name] = []
-        self.lengths = Lengths(module, self.section, self.check, self.settle)
+        self.lengths = SizeArguments(module, self.section, self.check, self.settle)
 
     # ---- memory --------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class Way:
         return self.value(f"icmp eq {kind} {a}, {b}")
 
 
-class Writer(Way):
+class EntryBuilder(FunctionBuilder):
     """A function in the making that has a table.
 
     Parameters

@@ -20,10 +20,10 @@ from wengert._engine.backends.llvm.ir.ir_builder import Module, Name
 from wengert._engine.core.symbolic.dim import names_in
 
 from . import argument_guards
-from .address_table import Layout
+from .address_table import TableLayout
 from .cpython_layout import DATA, ITEMS
-from .entry_builder import Writer
-from .ports import Framed
+from .entry_builder import EntryBuilder
+from .ports import CallInterface
 from .result_objects import Results, bytes_of
 
 LONG = 64 * 1024  # bytes of arrays from which the lock is let go
@@ -36,7 +36,7 @@ _STACK = 512  # slots: a frame of more is allocated
 
 def entry_text(
     module: Module,
-    program: Framed,
+    program: CallInterface,
     *,
     single: bool = False,
     nesting: Any = None,
@@ -51,7 +51,7 @@ def entry_text(
     ----------
     module : Module
         The entry is added as an external function.
-    program : Framed
+    program : CallInterface
         May also have `long`, a Length: bytes that the run moves beside inputs and outputs, or
         arithmetic counted in such bytes; it tells whether the lock is worth letting go.
     single : bool
@@ -77,11 +77,11 @@ class _Entry:
     """The text of one entry while it is written."""
 
     def __init__(
-        self, module: Module, program: Framed, different: tuple[Any, ...], name: str
+        self, module: Module, program: CallInterface, different: tuple[Any, ...], name: str
     ) -> None:
         self.module, self.program, self.different = module, program, different
-        words = Layout(program).words
-        self.writer = Writer(module, name, _FASTCALL, "ptr", words, _ATTRIBUTES)
+        words = TableLayout(program).words
+        self.writer = EntryBuilder(module, name, _FASTCALL, "ptr", words, _ATTRIBUTES)
         first = self.writer.load("ptr", "%self", ITEMS)
         self.writer.table = self.writer.load("ptr", first, DATA)
         self.on_heap = program.slots > _STACK

@@ -25,7 +25,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 from wengert._engine.core.spec import Spec
 
 from .cpython_layout import VALUE
-from .entry_builder import Writer
+from .entry_builder import EntryBuilder
 
 CELL = "[16 x i8]"
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "c": "complex"}
@@ -48,7 +48,9 @@ def accepted(spec: Spec, lenient: bool) -> tuple[str, ...]:
     return (kind,) if spec.weak else ()
 
 
-def converted(writer: Writer, number: str, given: Name, dtype: np.dtype[Any], cell: Name) -> None:
+def converted(
+    writer: EntryBuilder, number: str, given: Name, dtype: np.dtype[Any], cell: Name
+) -> None:
     """Write the value of a Python number into a cell, in a dtype."""
     part = part_of(dtype)
     if number == "complex":
@@ -66,11 +68,11 @@ def converted(writer: Writer, number: str, given: Name, dtype: np.dtype[Any], ce
         writer.store(in_memory(part), "0.0", cell, part.itemsize)
 
 
-def _rounded(writer: Writer, value: Name, part: np.dtype[Any]) -> Name:
+def _rounded(writer: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
     return writer.value(f"fptrunc double {value} to float") if part.itemsize == 4 else value
 
 
-def _whole(writer: Writer, number: str, given: Name) -> Name:
+def _whole(writer: EntryBuilder, number: str, given: Name) -> Name:
     """The i64 value of an int or a bool; those beyond 64 bits take the slow path."""
     if number == "bool":
         true = writer.same(given, writer.word("True"))
@@ -81,7 +83,7 @@ def _whole(writer: Writer, number: str, given: Name) -> Name:
     return value
 
 
-def _of_whole(writer: Writer, value: Name, part: np.dtype[Any]) -> Name:
+def _of_whole(writer: EntryBuilder, value: Name, part: np.dtype[Any]) -> Name:
     if part.kind == "f":
         return writer.value(f"sitofp i64 {value} to {in_register(part)}")
     kind = in_memory(part)

@@ -2,7 +2,7 @@
 
 The frame is the array of 8-byte slots that the function is called with; see
 docs/design/0009-native.md.  What writes the function and what calls it agree on nothing but these
-and the numbers in `Framed`.
+and the numbers in `CallInterface`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Port:
     fortran: bool = False
 
 
-class Framed(Protocol):
+class CallInterface(Protocol):
     """What is to be known of a native function in order to call it: `Program` is one.
 
     Attributes

@@ -18,8 +18,8 @@ from wengert._engine.backends.llvm.ir.execution_engine import Code
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
 from . import cpython_layout
-from .address_table import Layout
-from .ports import Framed
+from .address_table import TableLayout
+from .ports import CallInterface
 from .shared_routines import shared
 
 FASTCALL = 0x80 | 0x02  # METHFASTCALL, METH_KEYWORDS: methodobject.h
@@ -45,7 +45,7 @@ def is_available() -> bool:
 
 
 def make_entry(
-    program: Framed,
+    program: CallInterface,
     code: Code,
     miss: Callable[..., Any],
     failed: Callable[..., Any],
@@ -61,7 +61,7 @@ def make_entry(
 
     Parameters
     ----------
-    program : Framed
+    program : CallInterface
         The one that `entry_text` was given, or one with the same text.
     code : Code
         The module that has the entry, in memory.
@@ -125,7 +125,7 @@ def make_entry(
             f"given. Use np.zeros(1, np.int64){at(user_line())}."
         )
     own["gate"] = gate.ctypes.data
-    table, kept = Layout(program).filled({**own, **shared()}, program)
+    table, kept = TableLayout(program).filled({**own, **shared()}, program)
     definition = Definition(
         name.encode(), code.address(symbol), FASTCALL, doc.encode() if doc is not None else None
     )

@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name
 
 from .address_table import canonical
 from .cpython_layout import DATA, VALUE
-from .entry_builder import Writer
+from .entry_builder import EntryBuilder
 from .number_conversion import CELL
 from .ports import Port
 
@@ -31,7 +31,7 @@ class Results:
 
     Parameters
     ----------
-    writer : Writer
+    writer : EntryBuilder
     ports : sequence of Port
     numbers : bool
         Weak results are Python numbers.
@@ -41,7 +41,7 @@ class Results:
 
     def __init__(
         self,
-        writer: Writer,
+        writer: EntryBuilder,
         ports: Sequence[Port],
         numbers: bool,
         given: Mapping[int, Name],

@@ -17,7 +17,7 @@ from wengert._engine.backends.llvm.runtime.runtime_library import loaded
 
 from .address_table import SHARED, WORDS
 from .cpython_layout import ITEMS
-from .entry_builder import Writer
+from .entry_builder import EntryBuilder
 
 LARGE = 256 * 1024  # bytes from which memory comes from the handler
 _NAMES = {name: f"wengert_entry_{name}" for name in SHARED}
@@ -43,7 +43,7 @@ def text() -> str:
 def _new(module: Module) -> None:
     """ptr new(ptr table, ptr dtype, i32 ndim, ptr lengths, i64 bytes); null, with an exception."""
     arguments = [("ptr", "dtype"), ("i32", "ndim"), ("ptr", "lengths"), ("i64", "bytes")]
-    writer = Writer(module, _NAMES["new"], [("ptr", "table"), *arguments], "ptr", WORDS)
+    writer = EntryBuilder(module, _NAMES["new"], [("ptr", "table"), *arguments], "ptr", WORDS)
     handler = writer.word("handler")
     large = writer.value(f"icmp sge i64 %bytes, {LARGE}")
     given = writer.value(f"icmp ne ptr {handler}, null")
@@ -69,7 +69,7 @@ def _new(module: Module) -> None:
     module.add(writer.function)
 
 
-def _empty(writer: Writer) -> str:
+def _empty(writer: EntryBuilder) -> str:
     """A new array whose memory is not set; null, with an exception, if there is none."""
     writer.call("Py_IncRef", "void", "ptr %dtype")  # the call takes a reference
     given = (f"ptr {writer.word('ndarray')}", "ptr %dtype", "i32 %ndim", "ptr %lengths")
@@ -80,7 +80,7 @@ def _empty(writer: Writer) -> str:
 def _drop(module: Module) -> None:
     """Let go of as many objects; null is none: void drop(ptr table, ptr objects, i64 count)."""
     arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
-    writer = Writer(module, _NAMES["drop"], arguments, "void", WORDS)
+    writer = EntryBuilder(module, _NAMES["drop"], arguments, "void", WORDS)
     release = writer.word("Py_DecRef")
     with writer.section.loop("0", "%count") as (body, k):
         place = body.value(f"getelementptr ptr, ptr %objects, i64 {k}")
@@ -92,7 +92,7 @@ def _drop(module: Module) -> None:
 def _several(module: Module) -> None:
     """A tuple that takes the objects: ptr several(ptr table, ptr objects, i64 count)."""
     arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
-    writer = Writer(module, _NAMES["several"], arguments, "ptr", WORDS)
+    writer = EntryBuilder(module, _NAMES["several"], arguments, "ptr", WORDS)
     made = writer.made("PyTuple_New", "none", "i64 %count")
     items = writer.at(made, ITEMS)
     with writer.section.loop("0", "%count") as (body, k):

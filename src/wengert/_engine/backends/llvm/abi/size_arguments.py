@@ -18,7 +18,7 @@ Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
 Settle = Callable[[], None]  # leaves now, if a check before did not hold
 
 
-class Lengths:
+class SizeArguments:
     """Writes the values of lengths.
 
     Parameters

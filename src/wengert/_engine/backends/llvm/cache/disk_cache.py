@@ -76,7 +76,7 @@ class Info:
     problem: str
 
 
-class _State:
+class _CacheState:
     """What this process has set and counted."""
 
     enabled: bool | None = None  # as the environment says
@@ -149,9 +149,9 @@ def enabled(on: bool | None = None) -> bool:
                 f"enabled({on!r}) is no decision: give True to keep object files on disk, "
                 f"or False{at(user_line())}."
             )
-        _State.enabled = on
-    if _State.enabled is not None:
-        return _State.enabled
+        _CacheState.enabled = on
+    if _CacheState.enabled is not None:
+        return _CacheState.enabled
     return os.environ.get("WENGERT_CACHE", "").strip().lower() not in _OFF
 
 
@@ -184,7 +184,7 @@ def limit(bytes: SupportsIndex) -> None:
             f"limit({bytes!r}) is not a number of bytes: give an integer that is at least 0"
             f"{at(user_line())}."
         )
-    _State.limit, _State.unswept = number, number + 1  # measured at the next write
+    _CacheState.limit, _CacheState.unswept = number, number + 1  # measured at the next write
 
 
 def info() -> Info:
@@ -203,14 +203,14 @@ def info() -> Info:
     try:
         with Folder(directory(), make=False) as folder:
             found = [file for file in folder.files() if file.name.endswith(_ENDING)]
-        problem = _State.problem
+        problem = _CacheState.problem
     except FileNotFoundError:
-        problem = _State.problem
+        problem = _CacheState.problem
     except OSError as error:
         problem = _described(error)
     size = sum(file.bytes for file in found)
-    hits, misses = _State.hits, _State.misses
-    return Info(directory(), enabled(), len(found), size, _State.limit, hits, misses, problem)
+    hits, misses = _CacheState.hits, _CacheState.misses
+    return Info(directory(), enabled(), len(found), size, _CacheState.limit, hits, misses, problem)
 
 
 def clear() -> int:
@@ -256,26 +256,26 @@ def read(key: bytes) -> bytes | None:
         _note(error)
         found = None
     if found is None:
-        _State.misses += 1
+        _CacheState.misses += 1
     else:
-        _State.hits += 1
+        _CacheState.hits += 1
     return found
 
 
 def write(key: bytes, payload: bytes) -> None:
     """Keep an object file, if the disk lets us."""
-    if _HEADER.size + len(payload) > min(_State.limit, _LARGEST):
+    if _HEADER.size + len(payload) > min(_CacheState.limit, _LARGEST):
         return
     header = _HEADER.pack(_MARK, key, len(payload), hashlib.sha256(payload).digest())
     try:
         with Folder(directory(), make=True) as folder:
             folder.write(key.hex() + _ENDING, header + payload)
-            _State.problem = ""
+            _CacheState.problem = ""
             written = len(header) + len(payload)
-            _State.unswept += written
-            if key[0] % _SELDOM == 0 or _State.unswept > _State.limit // 32:
+            _CacheState.unswept += written
+            if key[0] % _SELDOM == 0 or _CacheState.unswept > _CacheState.limit // 32:
                 _sweep(folder)
-                _State.unswept = 0
+                _CacheState.unswept = 0
     except OSError as error:
         _note(error)
 
@@ -300,10 +300,10 @@ def _sweep(folder: Folder) -> None:
         elif folder.is_unfinished(file.name) and file.used < time.time() - _LEFT_OVER:
             folder.delete(file.name)
     size, count = sum(file.bytes for file in found), len(found)
-    if size <= _State.limit and count <= _FILES:
+    if size <= _CacheState.limit and count <= _FILES:
         return
     for file in sorted(found, key=lambda file: (file.used, file.name)):
-        if size <= _State.limit - _State.limit // 16 and count <= _FILES - _FILES // 16:
+        if size <= _CacheState.limit - _CacheState.limit // 16 and count <= _FILES - _FILES // 16:
             break
         size, count = size - file.bytes, count - 1
         folder.delete(file.name)
@@ -311,7 +311,7 @@ def _sweep(folder: Folder) -> None:
 
 def _note(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
-        _State.problem = _described(error)
+        _CacheState.problem = _described(error)
 
 
 def _described(error: OSError) -> str:

@@ -1,9 +1,9 @@
 """Objects: the object file of a module, from the disk if it was compiled before.
 
-    read_object       the object file that is kept under a key
+    read_object      the object file that is kept under a key
     cached_object    text -> the bytes of an object file, as `engine.object_of` makes them
-    key_of            what it is kept under
-    circumstances     all that it depends on beside its text
+    key_of           what it is kept under
+    circumstances    all that it depends on beside its text
 
 The key is made of everything that the object depends on: the text, the processor and what it can
 do, the versions of LLVM and llvmlite, and the file that says how LLVM is asked (engine.py).

@@ -1,9 +1,9 @@
 """Elements of an expression (lowering/loop_ir.py) at an index, as SIMD values.
 
-    Elements    what the rules of expressions are given to read their operands with
+    Elements    how the rules of expressions read their operands
 
 A value is computed in the outermost loop in which all its operands are known, and reused until that
-loop ends.  Addresses and sizes are read before the first loop.
+loop ends.  Addresses and sizes are loaded before the first loop.
 """
 
 from __future__ import annotations
@@ -76,18 +76,18 @@ class Elements:
 
     # ---- what rules ask for ----------------------------------------------------------------------
 
-    def read(self, item: Expr, index: Index, mask: Lane | None) -> Any:
-        """The element of an item at an index, where the mask holds."""
-        found = self._memo.get((item, index, None))  # what is there for all is there for some
+    def read(self, expr: Expr, index: Index, mask: Lane | None) -> Any:
+        """The element of an expression at an index, where the mask holds."""
+        found = self._memo.get((expr, index, None))  # what is there for all is there for some
         if found is not None:
             return found
-        key = item, index, None if mask is None else mask.name
+        key = expr, index, None if mask is None else mask.name
         found = self._memo.get(key)
         if found is None:
-            if item.is_root:
-                found = self._load(item, index, mask)
+            if expr.is_root:
+                found = self._load(expr, index, mask)
             else:
-                found = item.rule.value(self, item, index, mask)
+                found = expr.rule.value(self, expr, index, mask)
             self._memo[key] = found
         return found
 
@@ -206,41 +206,41 @@ class Elements:
 
     # ---- memory ----------------------------------------------------------------------------------
 
-    def _strides(self, item: Expr) -> tuple[Length, ...]:
-        """Of an item in memory; what is kept for one row only has no distance between rows."""
-        strides = memory_strides(item)
-        if item in self._stored or item not in self.fused.local:
+    def _strides(self, expr: Expr) -> tuple[Length, ...]:
+        """Strides of an expression in memory; a buffer of one row has none between rows."""
+        strides = memory_strides(expr)
+        if expr in self._stored or expr not in self.fused.local:
             return strides
         return tuple(0 if k < self.fused.rows else n for k, n in enumerate(strides))
 
-    def _load(self, item: Expr, index: Index, mask: Lane | None) -> Any:
-        return self._load_from(item, *self._split(offset_of(index, self._strides(item))), mask)
+    def _load(self, expr: Expr, index: Index, mask: Lane | None) -> Any:
+        return self._load_from(expr, *self._split(offset_of(index, self._strides(expr))), mask)
 
-    def read_from(self, item: Expr, form: Affine, moved: Any, mask: Lane | None) -> Any:
-        """The element of an item in memory so far from its first one; `moved` is added as it is."""
+    def read_from(self, expr: Expr, form: Affine, moved: Any, mask: Lane | None) -> Any:
+        """The element at an offset in memory; `moved` is added to the address."""
         offset, factor = self._split(form)
         if moved is None:
-            return self._load_from(item, offset, factor, mask)
+            return self._load_from(expr, offset, factor, mask)
         offset = moved + offset
         if offset.width <= 1:
-            return self._load_from(item, offset, factor, mask)
+            return self._load_from(expr, offset, factor, mask)
         if not (type(factor) is int and factor == 0):
             offset = offset + self._iota() * self._number(factor)
-        pointer, exists = self._entry(item), self.both(mask, self._mask)
+        pointer, exists = self._entry(expr), self.both(mask, self._mask)
         section = self._latest(pointer, offset, exists)
-        kind, width = self._element(item.dtype), offset.width
+        kind, width = self._element(expr.dtype), offset.width
         places = section.value(
             f"getelementptr {kind}, ptr {pointer.name}, <{width} x i64> {offset.name}"
         )
         places = self._safe_places(section, places, exists if mask is not None else None, width)
-        return gather(self.language, section, places, item.dtype, width, exists)
+        return gather(self.language, section, places, expr.dtype, width, exists)
 
-    def _load_from(self, item: Expr, offset: Any, factor: Length, mask: Lane | None) -> Any:
-        pointer = self._entry(item)
+    def _load_from(self, expr: Expr, offset: Any, factor: Length, mask: Lane | None) -> Any:
+        pointer = self._entry(expr)
         width = self.space.width
-        dtype = item.dtype
+        dtype = expr.dtype
         if type(factor) is int and factor == 0:
-            return self._load_one(item, pointer, offset, mask)
+            return self._load_one(expr, pointer, offset, mask)
         exists = self.both(mask, self._mask)
         section = self._latest(pointer, offset, exists, self._counters[self._vector_axis().counter])  # type: ignore[union-attr]
         address = self._address(section, pointer, offset, dtype)
@@ -256,10 +256,10 @@ class Elements:
         places = self._safe_places(section, places, exists if mask is not None else None, width)
         return gather(self.language, section, places, dtype, width, exists)
 
-    def _load_one(self, item: Expr, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
+    def _load_one(self, expr: Expr, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
         """The same element for all lanes; under a mask only if some lane wants it."""
         section = self._latest(pointer, offset, mask)
-        address = self._address(section, pointer, offset, item.dtype)
+        address = self._address(section, pointer, offset, expr.dtype)
         if mask is not None:
             some = mask.name
             if mask.width > 1:
@@ -268,7 +268,7 @@ class Elements:
                 some = self._any(section, exists)
             safe = self._safe(16)
             address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")
-        return load(self.language, section, address, item.dtype, 1, None)
+        return load(self.language, section, address, expr.dtype, 1, None)
 
     # A lane that a mask excludes is not read, but an address of it that is not mapped costs a fault
     # which the processor suppresses in microcode: hundreds of cycles for a vector.
@@ -365,11 +365,11 @@ class Elements:
             return Lane(self.language, self._floor, found.name, I64, 1)
         return found
 
-    def _of_part(self, item: Expr, name: str) -> str:
+    def _of_part(self, expr: Expr, name: str) -> str:
         """Where a part writes what all parts combine."""
-        size = self._name(self._number(size_of(item.shape)))
+        size = self._name(self._number(size_of(expr.shape)))
         skipped = self._head.value(f"mul i64 %part, {size}")
-        kind = self._element(item.dtype)
+        kind = self._element(expr.dtype)
         return self._head.value(f"getelementptr {kind}, ptr {name}, i64 {skipped}")
 
     def refuse(self, lanes: Lane, mask: Lane | None) -> None:
@@ -385,9 +385,9 @@ class Elements:
         self.may_fail = True
         section.write(f"store i64 {status}, ptr %table")
 
-    def _scratched(self, item: Expr) -> Lane:
+    def _scratched(self, expr: Expr) -> Lane:
         """Memory for one row of what only this fused loop needs."""
-        size = size_of(item.shape[self.fused.rows :]) * item.dtype.itemsize
+        size = size_of(expr.shape[self.fused.rows :]) * expr.dtype.itemsize
         if type(size) is int and size <= _ON_STACK:
             name = self.function.slot(f"[{size} x i8]", 64)
         else:

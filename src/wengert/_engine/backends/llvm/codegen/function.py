@@ -1,10 +1,10 @@
-"""Routine: a list as one function: the stages of its plan, one after the other.
+"""A graph as one LLVM function: the stages of its plan, one after the other.
 
-Nests and kernels are functions of the module, and equal ones are one.  What is kept between stages
-lies in one piece of memory, in which a place is used again when what it held is no longer needed.
+Loop nests and kernels are functions of the module, and identical ones are emitted once.
+Intermediate arrays are in one block of memory, whose places are reused by lifetime.
 
-    Routine    what the kernel of a graph (program.py) and the bodies of its loops
-               (loops/loop_body.py) share
+    FunctionCodegen    what the kernel of a graph (program.py) and loop bodies
+                       (loops/loop_body.py) share
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import I64
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.kernels import KERNELS, Array, contiguous, is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Part
+from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Stored
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
@@ -38,14 +38,14 @@ ON_STACK = 32768  # bytes kept between stages, up to which they are part of the 
 LINE = 64
 
 
-class Tabled(Protocol):
+class HasTable(Protocol):
     """A function that is given a table: a nest, or a stretch without loops."""
 
     table: list[Any]
     may_fail: bool
 
 
-class Routine:
+class FunctionCodegen:
     """A list as one function that returns a status.
 
     Parameters
@@ -153,16 +153,16 @@ class Routine:
             self._run_nested(body, stage)
             return
         made = roots_of(stage) if isinstance(stage, FusedLoops) else self._parts[stage]
-        for item in made:
-            if item in self._stored and any(map(is_open, item.shape)):
-                self.ask(body, item)
+        for expr in made:
+            if expr in self._stored and any(map(is_open, expr.shape)):
+                self.ask(body, expr)
         if isinstance(stage, FusedLoops):
             self._run_fused_loops(body, stage)
         else:
             self._run_step(body, stage)
 
     def _place_all(self) -> None:
-        """Where every stored item is."""
+        """Where every stored expression is."""
         self._pointers.update(self.incoming())
         inner = [x for x in self.plan.stored if x not in self._pointers]
         inner += [p for p in self._unused_parts() if p not in self._pointers]
@@ -176,8 +176,8 @@ class Routine:
             base = self.function.slot(f"[{max(total, 1)} x i8]", LINE)
         else:
             base = self.memory(total)
-        for item, offset in zip(inner, offsets, strict=True):
-            self._pointers[item] = self.inside(base, offset)
+        for expr, offset in zip(inner, offsets, strict=True):
+            self._pointers[expr] = self.inside(base, offset)
         for nested in self._nested.values():
             nested.settle(self, base)
 
@@ -201,9 +201,9 @@ class Routine:
     def _unused_parts(self) -> list[Expr]:
         """Results of steps that nobody reads, but that the step writes."""
         found: list[Expr] = []
-        for item in self.plan.reachable:
-            if isinstance(item.rule, Part):
-                self._parts.setdefault(item.operands[0], []).append(item)
+        for expr in self.plan.reachable:
+            if isinstance(expr.rule, CallResult):
+                self._parts.setdefault(expr.operands[0], []).append(expr)
         for stage in self.plan.stages:
             if isinstance(stage, FusedLoops):
                 continue
@@ -215,14 +215,14 @@ class Routine:
                 self._spared[stage] = unused
             for k, spec in enumerate(specs):
                 if k in unused:
-                    mine[k] = Expr(Part(k), (stage,), spec.shape, spec.dtype, node)
+                    mine[k] = Expr(CallResult(k), (stage,), spec.shape, spec.dtype, node)
                     found.append(mine[k])
             self._parts[stage] = [mine[k] for k in range(len(specs))]
         return found
 
-    def ask(self, section: Section, item: Expr) -> None:
+    def ask(self, section: Section, expr: Expr) -> None:
         """Memory for something whose size is known only now."""
-        self._pointers[item] = self.asked_now(section, self.number(bytes_of(item)))
+        self._pointers[expr] = self.asked_now(section, self.number(bytes_of(expr)))
 
     def asked_now(self, section: Section, size: str) -> str:
         """So many bytes, an i64 computed by now, until the end."""
@@ -289,12 +289,12 @@ class Routine:
                 return
             self._lanes[name] = Lane(self.language, section, value, I64, 1)
 
-    def pointer(self, item: Expr) -> str:
-        """The address of a stored item."""
-        found = self._pointers.get(item)
+    def pointer(self, expr: Expr) -> str:
+        """The address of a stored expression."""
+        found = self._pointers.get(expr)
         if found is None:
-            assert isinstance(item.rule, Held) and item.rule.array is not None, item
-            found = self._pointers[item] = self.constant(_kept(item.rule.array))
+            assert isinstance(expr.rule, Stored) and expr.rule.array is not None, expr
+            found = self._pointers[expr] = self.constant(_kept(expr.rule.array))
         return found
 
     # ---- stages ----------------------------------------------------------------------------------
@@ -310,8 +310,8 @@ class Routine:
         self.language.home = self._head
         return nest, self.context.nest_name(nest.text("nest"))
 
-    def table(self, body: Section, nest: Tabled, instead: Mapping[Any, str]) -> str:
-        """What a nest is given: addresses and sizes; `instead` has others for some items."""
+    def table(self, body: Section, nest: HasTable, instead: Mapping[Any, str]) -> str:
+        """What a nest is given: addresses and sizes; `instead` has others for some expressions."""
         table = self.function.slot(f"[{len(nest.table) + 1} x i64]", 8)
         body.write(f"store i64 0, ptr {table}")
         for k, entry in enumerate(nest.table, 1):
@@ -322,7 +322,7 @@ class Routine:
                 body.write(f"store ptr {instead.get(entry) or self.pointer(entry)}, ptr {place}")
         return table
 
-    def check(self, body: Section, nest: Tabled, table: str) -> None:
+    def check(self, body: Section, nest: HasTable, table: str) -> None:
         """Leave if a nest has failed."""
         if nest.may_fail:
             self.leave_if_not_zero(body, body.value(f"load i64, ptr {table}"))
@@ -397,9 +397,9 @@ class Routine:
         return body.value(f"call i64 {function}(i64 {k}, ptr {table}, ptr {self.frame})")
 
 
-def bytes_of(item: Expr) -> Length:
-    """The memory of an item."""
-    size: Length = size_of(item.shape) * item.dtype.itemsize
+def bytes_of(expr: Expr) -> Length:
+    """The memory of an expression."""
+    size: Length = size_of(expr.shape) * expr.dtype.itemsize
     return size
 
 

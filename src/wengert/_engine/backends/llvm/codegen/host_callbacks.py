@@ -1,10 +1,10 @@
-"""HostCallbacks: operations that native code calls back in Python.
+"""Host callbacks: operations that native code calls back in Python.
 
-What nothing lowers - operations of users, and those of the library that have no native form yet -
-runs as the interpreter would run it, in the middle of native code: it takes the GIL, gets copies of
-its operands (so that it may keep them), and what it returns is copied to where it belongs.
+An operation that nothing lowers (most operations of users) runs as in the interpreter, within
+native code: it takes the GIL, gets copies of its operands (so that it may keep them), and its
+results are copied to where they belong.
 
-An exception is set aside, the native function returns a status, and whoever called it raises it.
+An exception is stored, the native function returns a status, and its caller raises the exception.
 """
 
 from __future__ import annotations

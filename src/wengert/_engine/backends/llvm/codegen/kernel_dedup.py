@@ -1,16 +1,15 @@
 """Fused loops whose LLVM code would be identical are found by a key, and emitted once.
 
-A loop that Python unrolls gives the same fused loop a thousand times, over other arrays.  To
-write a nest takes a millisecond, to see that it has been emitted takes a tenth of that.
+A loop that Python unrolls gives the same fused loop a thousand times, over other arrays.  Emitting
+a nest takes a millisecond, computing its key a tenth of that.
 
-    EmittedNest    the nest of a fused loop, or of another one that is like it
-    KernelDedup      the nests of one program, by what their fused loops are
+    EmittedNest    the nest of a fused loop, or of an identical one
+    KernelDedup    the nests of one program, by key
 
-What a fused loop is: its items in the order in which they are met, each with its rule, shape,
-dtype and the numbers of its operands.  Rules hold functions; two functions are the same if they
-have the same code and what they have closed over is the same.  What is not known to be compared by
-its value is compared by its identity, so two fused loops may be taken for different that are
-not, and never the other way round (tests/backends/llvm/test_kernel_dedup.py writes them all again).
+The key has the expressions in the order in which they are met, each with its rule, shape, dtype and
+the numbers of its operands.  Rules hold functions; two functions are equal if their code and their
+closures are.  What cannot be compared by value is compared by identity, so two equal fused loops
+may have different keys, but never the other way round (a test emits them all again).
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.lowering.loop_ir import (
+    ElementRule,
     Expr,
-    Held,
-    Number,
-    Position,
+    IndexValue,
     Reduce,
-    Rule,
+    ScalarConstant,
+    Stored,
     View,
 )
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, LoopGroup
@@ -41,7 +40,12 @@ from wengert._engine.core.symbolic.dim import Dim
 from .loop_nests import LoopNest
 
 _SMALL = 512  # bytes of an array that are looked at
-_THROUGH = (View, Held, Number, Position)  # what others may look through or into, if it is stored
+_THROUGH = (
+    View,
+    Stored,
+    ScalarConstant,
+    IndexValue,
+)  # what others may look through or into, if it is stored
 _OURS = __package__
 _PLAIN = frozenset({str, bytes, type(None), type(Ellipsis), type, Dim, np.ufunc, CodeType})
 
@@ -93,18 +97,18 @@ class KernelDedup:
     ) -> None:
         self._stored, self._write = stored, write
         self._known: dict[Any, tuple[EmittedNest, list[Expr]]] = {}
-        self._rules: dict[Rule, Any] = {}  # of those that hold no items
+        self._rules: dict[ElementRule, Any] = {}  # of those that hold no expressions
 
     def written(self, fused: FusedLoops) -> EmittedNest:
         """The nest of a fused loop, written if there is none yet that would be the same."""
         looked = StructuralKey(fused, self._stored, self._rules)
         known = self._known.get(looked.key)
         if known is not None:
-            nest, items = known
-            return EmittedNest(nest.name, nest, fused, dict(zip(items, looked.items, strict=True)))
+            nest, exprs = known
+            return EmittedNest(nest.name, nest, fused, dict(zip(exprs, looked.exprs, strict=True)))
         made, name = self._write(fused)
         found = EmittedNest(name, made, fused)
-        self._known[looked.key] = found, looked.items
+        self._known[looked.key] = found, looked.exprs
         return found
 
 
@@ -115,12 +119,12 @@ class StructuralKey:
     ----------
     key : tuple
         Equal for fused loops whose nests are the same text.
-    items : list of Expr
+    exprs : list of Expr
         All that were met; those of fused loops with equal keys stand for each other.
     """
 
-    def __init__(self, fused: FusedLoops, stored: set[Expr], rules: dict[Rule, Any]) -> None:
-        self.items: list[Expr] = []
+    def __init__(self, fused: FusedLoops, stored: set[Expr], rules: dict[ElementRule, Any]) -> None:
+        self.exprs: list[Expr] = []
         self._rules = rules
         self._met = 0
         self._numbers: dict[Expr, int] = {}
@@ -128,36 +132,36 @@ class StructuralKey:
         roots = {r for s in fused.groups for r in s.roots}
         parts: list[Any] = [fused.rows, *[self._loop_group(s) for s in fused.groups]]
         done = 0
-        while done < len(self.items):
-            item = self.items[done]
+        while done < len(self.exprs):
+            expr = self.exprs[done]
             done += 1
-            flags = item.is_root, item.is_flat, item in stored, item in fused.local, item.weight
-            parts += (flags, item.shape, item.dtype)
-            rule = item.rule
-            if item.is_root and item not in roots and not isinstance(rule, _THROUGH):
+            flags = expr.is_root, expr.is_flat, expr in stored, expr in fused.local, expr.weight
+            parts += (flags, expr.shape, expr.dtype)
+            rule = expr.rule
+            if expr.is_root and expr not in roots and not isinstance(rule, _THROUGH):
                 # It is read from memory: how it came there is nobody's business.
                 parts.append((type(rule), rule.monoid if isinstance(rule, Reduce) else None))
                 continue
             parts.append(self._rules.get(rule) or self._rule(rule))
-            parts.append(tuple(map(self._number, item.operands)))
+            parts.append(tuple(map(self._number, expr.operands)))
         self.key = tuple(parts)
 
     def _loop_group(self, group: LoopGroup) -> tuple[Any, ...]:
         return group.space, group.reduced, group.weight, tuple(map(self._number, group.roots))
 
-    def _rule(self, rule: Rule) -> Any:
+    def _rule(self, rule: ElementRule) -> Any:
         before = self._met
         found = type(rule), *map(self._frozen, vars(rule).values())
         if self._met == before:
             self._rules[rule] = found
         return found
 
-    def _number(self, item: Expr) -> int:
+    def _number(self, expr: Expr) -> int:
         self._met += 1
-        found = self._numbers.get(item)
+        found = self._numbers.get(expr)
         if found is None:
-            found = self._numbers[item] = len(self.items)
-            self.items.append(item)
+            found = self._numbers[expr] = len(self.exprs)
+            self.exprs.append(expr)
         return found
 
     def _frozen(self, x: Any) -> Any:

@@ -1,13 +1,12 @@
-"""Nests: the loops of a fused loop, as text.
+"""Loop nests: the LLVM function of a fused loop.
 
 A nest is one function, `void @nest(ptr %table, i64 %lo, i64 %hi, i64 %part)`: the table has the
-addresses of the arrays and the sizes it needs, the outermost loop goes from lo to hi.  What that
-loop combines is written `part` times its size further on, so several parts can run side by side
+addresses of the arrays and the sizes it needs, the outermost loop runs from lo to hi.  A reduction
+over that loop is written `part` times its size further on, so several parts can run in parallel
 (codegen/parallel_loops.py).  Nests with the same text are one function, so an unrolled loop is
 compiled once.
 
-    LoopNest     writes it: the loops; what is computed inside them is asked of the rules
-             (codegen/elements.py)
+    LoopNest    the loops; what is computed inside them is asked of the rules (codegen/elements.py)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Parallel: the calls of a nest: at once, or in parts on several threads.
+"""Parallel loops: a nest is called once, or split among threads.
 
-The outermost loop is split.  What that loop combines each part leaves in memory of its own, and
-the caller combines the parts, in their order; so results depend on the number of threads, and not
-on who came first.  Little work is done by the caller alone, without asking anybody.
+The outermost loop is split.  Each part of a reduction over that loop has memory of its own, and the
+caller combines the parts in their order; so results depend on the number of threads, and not on
+their timing.  Little work is done by the calling thread alone.
 """
 
 from __future__ import annotations
@@ -106,34 +106,34 @@ class LoopCalls:
             for place in places.values():
                 many.write(f"call void {free}(ptr {place})")
 
-    def _room(self, section: Section, item: Expr, parts: str) -> str:
+    def _room(self, section: Section, expr: Expr, parts: str) -> str:
         """Memory for what each part gives."""
         alloc = self.program.runtime("wengert_alloc", "ptr", ["i64"])
-        size = self.program.number(size_of(item.shape) * item.dtype.itemsize)
+        size = self.program.number(size_of(expr.shape) * expr.dtype.itemsize)
         total = section.value(f"mul i64 {size}, {parts}")
         return section.value(f"call ptr {alloc}(i64 {total})")
 
-    def _combine(self, section: Section, item: Expr, place: str, parts: str) -> None:
+    def _combine(self, section: Section, expr: Expr, place: str, parts: str) -> None:
         """What all parts give together."""
-        language, kind = self.program.language, kind_of(item.dtype)
-        count = self.program.number(size_of(item.shape))
-        monoid = item.rule.monoid  # type: ignore[attr-defined]
+        language, kind = self.program.language, kind_of(expr.dtype)
+        count = self.program.number(size_of(expr.shape))
+        monoid = expr.rule.monoid  # type: ignore[attr-defined]
         with section.loop("0", count) as (outer, k):
-            total = accumulator(language, outer, monoid, item.dtype, 1, False)
+            total = accumulator(language, outer, monoid, expr.dtype, 1, False)
             with outer.loop("0", parts) as (inner, p):
                 skipped = inner.value(f"mul i64 {p}, {count}")
                 there = inner.value(f"add i64 {skipped}, {k}")
                 address = inner.value(f"getelementptr {kind}, ptr {place}, i64 {there}")
-                total.step(inner, read(language, inner, address, item.dtype), None)
+                total.step(inner, read(language, inner, address, expr.dtype), None)
             result = total.result(outer, False)
             address = outer.value(
-                f"getelementptr {kind}, ptr {self.program.pointer(item)}, i64 {k}"
+                f"getelementptr {kind}, ptr {self.program.pointer(expr)}, i64 {k}"
             )
-            write(outer, address, language.cast(result, item.dtype))
+            write(outer, address, language.cast(result, expr.dtype))
 
 
-def _is_place(item: Expr) -> bool:
-    return item.rule.monoid.startswith("arg")  # type: ignore[attr-defined,no-any-return]
+def _is_place(expr: Expr) -> bool:
+    return expr.rule.monoid.startswith("arg")  # type: ignore[attr-defined,no-any-return]
 
 
 def work_of(nest: EmittedNest) -> Length:

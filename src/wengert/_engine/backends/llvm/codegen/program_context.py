@@ -67,8 +67,8 @@ class FunctionContext(Protocol):
     def number(self, length: Length) -> str:
         """A length as an LLVM operand."""
 
-    def pointer(self, item: Expr) -> str:
-        """The address of a stored item."""
+    def pointer(self, expr: Expr) -> str:
+        """The address of a stored expression."""
 
     def table(self, body: Section, nest: Any, instead: Mapping[Any, str]) -> str:
         """The argument table of a loop nest."""

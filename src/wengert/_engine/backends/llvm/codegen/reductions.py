@@ -1,14 +1,13 @@
-"""Accumulators: what a reduction keeps while its loop runs.
+"""Accumulators: the state of a reduction while its loop runs.
 
-    Sum       floating point: blocks are summed lane by lane, and block sums are added with the
-              rounding error carried along (T. J. Dekker, 1971; D. E. Knuth, TAOCP 4.2.2), so the
-              error does not grow with the length: at most that of a block of 8
-    Monoid    everything that is combined by one instruction: sums of integers, products,
-              extremes
-    Place     where the first largest or smallest element is
-    Parts     a complex sum: one of the real parts, one of the imaginary
+    SumAccumulator       floating point: blocks are summed lane by lane, and block sums are added
+                         with compensation (T. J. Dekker, 1971; D. E. Knuth, TAOCP 4.2.2), so the
+                         error does not grow with the length: at most that of a block of 8
+    MonoidAccumulator    combined by one instruction: sums of integers, products, extremes
+    ArgExtremum          the position of the first largest or smallest element
+    ComplexSum           a complex sum: one of the real parts, one of the imaginary parts
 
-All keep what they know in stack slots, which LLVM turns into registers.
+Their state is in stack slots, which LLVM turns into registers.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
     suffix,
 )
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 BLOCK = 8  # steps of a loop whose terms are simply added
 
 
-class Slot:
+class MutableValue:
     """One value that changes."""
 
     def __init__(self, language: Language, section: Section, dtype: Dtype, width: int) -> None:
@@ -52,7 +51,7 @@ class Slot:
         section.write(f"store {self.kind} {lane.name}, ptr {self._name}")
 
 
-class Sum:
+class SumAccumulator:
     """A sum of floating-point numbers.
 
     Parameters
@@ -70,11 +69,11 @@ class Sum:
         self, language: Language, section: Section, dtype: Dtype, width: int, blocked: bool
     ) -> None:
         self.language, self.dtype, self.width, self.blocked = language, dtype, width, blocked
-        self._block = Slot(language, section, dtype, width)
+        self._block = MutableValue(language, section, dtype, width)
         self._block.put(section, 0.0)
         if blocked:
-            self._total = Slot(language, section, dtype, width)
-            self._error = Slot(language, section, dtype, width)
+            self._total = MutableValue(language, section, dtype, width)
+            self._error = MutableValue(language, section, dtype, width)
             self._total.put(section, 0.0)
             self._error.put(section, 0.0)
 
@@ -117,7 +116,7 @@ def _wide(language: Language, mask: Lane, new: Lane, now: Lane) -> tuple[Lane, L
     return language.widened(mask, now.width), new, now
 
 
-class Parts:
+class ComplexSum:
     """A sum of complex numbers."""
 
     def __init__(
@@ -125,7 +124,7 @@ class Parts:
     ) -> None:
         part = part_of(dtype)
         self.language, self.dtype = language, dtype
-        self._both = [Sum(language, section, part, width, blocked) for _ in range(2)]
+        self._both = [SumAccumulator(language, section, part, width, blocked) for _ in range(2)]
 
     def step(self, section: Section, value: Any, mask: Lane | None) -> None:
         """Add a term."""
@@ -140,13 +139,13 @@ class Parts:
     def result(self, section: Section, across: bool) -> Any:
         """The sum."""
         real, imag = [one.result(section, across) for one in self._both]
-        return Pair(self.language, real, imag, self.dtype)
+        return ComplexLane(self.language, real, imag, self.dtype)
 
 
 UFUNC = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
 
 
-class Monoid:
+class MonoidAccumulator:
     """Elements combined by one operation."""
 
     def __init__(
@@ -155,23 +154,23 @@ class Monoid:
         self.language, self.monoid, self.dtype, self.width = language, monoid, dtype, width
         start = identity(monoid, dtype)
         part = part_of(dtype)
-        self._slots = [Slot(language, section, part, width)]
+        self._slots = [MutableValue(language, section, part, width)]
         self._slots[0].put(section, start)
         if dtype.kind == "c":
-            self._slots.append(Slot(language, section, part, width))
+            self._slots.append(MutableValue(language, section, part, width))
             self._slots[1].put(section, 0.0)
 
     def _get(self, section: Section) -> Any:
         lanes = [slot.get(section) for slot in self._slots]
         if len(lanes) == 1:
             return lanes[0]
-        return Pair(self.language, lanes[0], lanes[1], self.dtype)
+        return ComplexLane(self.language, lanes[0], lanes[1], self.dtype)
 
     def step(self, section: Section, value: Any, mask: Lane | None) -> None:
         """Combine with one element more."""
         now = self._get(section)
         new = self.language.binary(UFUNC[self.monoid], value, now)
-        if type(new) is Pair:
+        if type(new) is ComplexLane:
             pairs = [(new.real, now.real), (new.imag, now.imag)]
         else:
             pairs = [(self.language.cast(new, self.dtype), now)]
@@ -191,7 +190,7 @@ class Monoid:
         found = self._get(section)
         if not across or self.width == 1:
             return found
-        if type(found) is Pair:
+        if type(found) is ComplexLane:
             total = _lane(found, 0)
             for k in range(1, self.width):
                 total = total * _lane(found, k)
@@ -241,22 +240,22 @@ def horizontal(language: Language, word: str, x: Lane) -> Lane:
 
 def _lane(x: Any, k: int) -> Any:
     """One of the lanes."""
-    if type(x) is Pair:
-        return Pair(x.language, _lane(x.real, k), _lane(x.imag, k), x.dtype)
+    if type(x) is ComplexLane:
+        return ComplexLane(x.language, _lane(x.real, k), _lane(x.imag, k), x.dtype)
     if x.width <= 1:
         return x
     return x.language.lane(x.section, f"extractelement {x.kind} {x.name}, i64 {k}", x.dtype, 1)
 
 
-class Place:
+class ArgExtremum:
     """Where the first largest (smallest) element is, or the first that is not a number."""
 
     def __init__(
         self, language: Language, section: Section, monoid: str, dtype: Dtype, width: int
     ) -> None:
         self.language, self.monoid, self.dtype, self.width = language, monoid, dtype, width
-        self._best = Slot(language, section, dtype, width)
-        self._place = Slot(language, section, I64, width)
+        self._best = MutableValue(language, section, dtype, width)
+        self._place = MutableValue(language, section, I64, width)
         self._place.put(section, -1)
         self._best.put(section, 0)
 
@@ -304,22 +303,22 @@ def accumulator(
 ) -> Any:
     """What a reduction of that monoid keeps; `dtype` is that of the elements."""
     if monoid in ("argmax", "argmin"):
-        return Place(language, section, monoid, dtype, width)
+        return ArgExtremum(language, section, monoid, dtype, width)
     if monoid == "sum" and dtype.kind == "f":
-        return Sum(language, section, dtype, width, blocked)
+        return SumAccumulator(language, section, dtype, width, blocked)
     if monoid == "sum" and dtype.kind == "c":
-        return Parts(language, section, dtype, width, blocked)
-    return Monoid(language, section, monoid, dtype, width)
+        return ComplexSum(language, section, dtype, width, blocked)
+    return MonoidAccumulator(language, section, monoid, dtype, width)
 
 
 __all__ = [
     "BLOCK",
     "UFUNC",
-    "Monoid",
-    "Parts",
-    "Place",
-    "Slot",
-    "Sum",
+    "MonoidAccumulator",
+    "ComplexSum",
+    "ArgExtremum",
+    "MutableValue",
+    "SumAccumulator",
     "accumulator",
     "horizontal",
     "identity",

@@ -1,13 +1,12 @@
 """Small arrays in registers: the elements of fused loops are computed without loops.
 
-What a step of a loop does with three numbers is no matter of vectors: packing them into memory and
-reading them back takes longer than the arithmetic.  So loops over a few elements are written out,
-element by element; what one gives and the next one reads stays in a register, also where it was
-chosen by a branch.
+For three numbers, storing and reloading them takes longer than the arithmetic.  So loops over a few
+elements are unrolled completely; what one of them gives and the next one reads stays in a register,
+also across branches.
 
-    StraightlineCode       the function
-    is_straight    whether a fused loop may be part of one
-    Branches       those of a choice that may be
+    StraightlineCode    the function
+    is_straight         whether a fused loop may be part of one
+    BranchBlocks        the bodies of a branch that may be
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import numpy as np
 from wengert._engine.backends.llvm.ir.affine import (
     ZERO,
     Affine,
-    Flat,
+    FlatIndex,
     Index,
     is_one,
     offset_of,
@@ -31,31 +30,42 @@ from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.lowering.gathers import Gather
 from wengert._engine.backends.llvm.lowering.loop_ir import (
+    CallResult,
     Condition,
     Expr,
-    Held,
+    IndexValue,
     Map,
-    Number,
-    Part,
-    Position,
     Reduce,
+    ScalarConstant,
     Select,
+    Stored,
     View,
 )
-from wengert._engine.backends.llvm.lowering.one_hot import OneHot
+from wengert._engine.backends.llvm.lowering.one_hot import OneHotRule
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.iteration_space import Space
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 
 from .elements import Elements
-from .reductions import Slot, accumulator
+from .reductions import MutableValue, accumulator
 
 _ELEMENTS = 64  # of what is written out
 _TERMS = 512  # of what is combined
 _WORK = 3000  # of one fused loop
 _DEAR, _SEVERAL = 30, 8  # so much work on so many elements is better done in vectors
-_RULES = (Map, View, Select, Position, Number, Held, Reduce, Part, Gather, OneHot)
+_RULES = (
+    Map,
+    View,
+    Select,
+    IndexValue,
+    ScalarConstant,
+    Stored,
+    Reduce,
+    CallResult,
+    Gather,
+    OneHotRule,
+)
 
 
 def is_straight(fused: FusedLoops) -> bool:
@@ -76,13 +86,13 @@ def is_straight(fused: FusedLoops) -> bool:
     return work <= _WORK
 
 
-class Branches:
+class BranchBlocks:
     """The branches of a choice, if all of them can be written out.
 
     Attributes
     ----------
     plans : list of Plan
-    inner : dict from Expr to Branches
+    inner : dict from Expr to BranchBlocks
         Of the choices in them.
     read : set of int
         The operands that are read at places not known before, so that they have to be in memory.
@@ -91,7 +101,7 @@ class Branches:
 
     def __init__(self, step: Expr) -> None:
         self.plans = [Plan(b) for b in step.node.params["branches"]]
-        self.inner: dict[Expr, Branches] = {}
+        self.inner: dict[Expr, BranchBlocks] = {}
         self.read: set[int] = set()
         results = specs_of(step.node)
         small = all(s.dtype.kind != "c" and is_small(s.shape) for s in results)
@@ -106,7 +116,7 @@ class Branches:
                 if not is_straight(stage):
                     return False
             elif is_choice(stage):
-                inner = self.inner[stage] = Branches(stage)
+                inner = self.inner[stage] = BranchBlocks(stage)
                 found = inner.read_of(stage)
                 if not inner.are_straight:
                     return False
@@ -130,7 +140,7 @@ def is_small(shape: Sequence[Any]) -> bool:
 def read_anywhere(plan: Plan, fused: FusedLoops) -> set[Expr]:
     """What is read at places not known before, but for constants."""
     accesses = [a for root in roots_of(fused) for a in plan.accesses(root) if a.index is None]
-    return {a.item for a in accesses if getattr(a.item.rule, "array", None) is None}
+    return {a.expr for a in accesses if getattr(a.expr.rule, "array", None) is None}
 
 
 def is_choice(stage: Expr) -> bool:
@@ -162,7 +172,7 @@ class StraightlineCode(Elements):
     language : Language
     stages : sequence of FusedLoops, or of Expr
         Walks, and choices.
-    choices : mapping from Expr to Branches
+    choices : mapping from Expr to BranchBlocks
     parts : mapping from Expr to list of Expr
         The results of each choice.
     stored : container of Expr
@@ -175,7 +185,7 @@ class StraightlineCode(Elements):
         self,
         language: Language,
         stages: Sequence[FusedLoops | Expr],
-        choices: Mapping[Expr, Branches],
+        choices: Mapping[Expr, BranchBlocks],
         parts: Mapping[Expr, Sequence[Expr]],
         stored: Any,
         last: Collection[Expr],
@@ -201,7 +211,7 @@ class StraightlineCode(Elements):
     def _run(
         self,
         stages: Sequence[FusedLoops | Expr],
-        choices: Mapping[Expr, Branches],
+        choices: Mapping[Expr, BranchBlocks],
         parts: Mapping[Expr, Sequence[Expr]],
     ) -> None:
         for stage in stages:
@@ -215,13 +225,14 @@ class StraightlineCode(Elements):
                     for index in _indices(root.shape):
                         self._keep(root, root.rule.value(self, root, index, None), index)
 
-    def _choose(self, step: Expr, branches: Branches, parts: Sequence[Expr]) -> None:
+    def _choose(self, step: Expr, branches: BranchBlocks, parts: Sequence[Expr]) -> None:
         """The results of the branch that is wanted."""
         which, *operands = step.operands
         number = self.read(which, (), None)
         section, function = self._code, self.function
         slots = [
-            [Slot(self.language, section, p.dtype, 1) for _ in _indices(p.shape)] for p in parts
+            [MutableValue(self.language, section, p.dtype, 1) for _ in _indices(p.shape)]
+            for p in parts
         ]
         n = function.number()
         self._branch(section, number, n, len(branches.plans))
@@ -254,22 +265,24 @@ class StraightlineCode(Elements):
             if k < count - 2:
                 section.label(after)
 
-    def _inlined(self, plan: Plan, branches: Branches, operands: Sequence[Expr]) -> list[list[Any]]:
+    def _inlined(
+        self, plan: Plan, branches: BranchBlocks, operands: Sequence[Expr]
+    ) -> list[list[Any]]:
         """The elements of each result of a branch."""
-        for item, x in zip(plan.inputs, operands, strict=True):
-            self._aliases[item] = owner_of(x)
-            if is_small(item.shape):
-                for index in _indices(item.shape):
-                    self._memo[item, index, None] = self._here(self.read(x, index, None))
+        for expr, x in zip(plan.inputs, operands, strict=True):
+            self._aliases[expr] = owner_of(x)
+            if is_small(expr.shape):
+                for index in _indices(expr.shape):
+                    self._memo[expr, index, None] = self._here(self.read(x, index, None))
         parts: dict[Expr, list[Expr]] = {s: [] for s in branches.inner}
-        for item in plan.reachable:
-            if isinstance(item.rule, Part) and item.operands[0] in parts:
-                parts[item.operands[0]].append(item)
+        for expr in plan.reachable:
+            if isinstance(expr.rule, CallResult) and expr.operands[0] in parts:
+                parts[expr.operands[0]].append(expr)
         for step, made in parts.items():
             given = {p.rule.position: p for p in made}  # type: ignore[attr-defined]
             specs = specs_of(step.node)
             parts[step] = [
-                given.get(k) or Expr(Part(k), (step,), s.shape, s.dtype, step.node)
+                given.get(k) or Expr(CallResult(k), (step,), s.shape, s.dtype, step.node)
                 for k, s in enumerate(specs)
             ]
         self._run(plan.stages, branches.inner, parts)
@@ -318,12 +331,12 @@ class StraightlineCode(Elements):
             one.flush(self._code)
             self._keep(root, one.result(self._code, False), index)
 
-    def read(self, item: Expr, index: Index, mask: Any) -> Any:
-        """The element of an item at an index of numbers."""
-        if isinstance(index, Flat):
-            place = np.unravel_index(int(index.form.offset), item.shape)
+    def read(self, expr: Expr, index: Index, mask: Any) -> Any:
+        """The element of an expression at an index of numbers."""
+        if isinstance(index, FlatIndex):
+            place = np.unravel_index(int(index.form.offset), expr.shape)
             index = tuple([Affine(int(k), ()) for k in place])
-        return super().read(item, index, mask)
+        return super().read(expr, index, mask)
 
     def all_of(self, conditions: Sequence[Condition]) -> Any:
         """Whether all conditions hold: None if they do, and else False."""

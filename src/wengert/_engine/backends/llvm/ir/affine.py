@@ -1,7 +1,7 @@
 """Forms: where in an array something is read, as sums over the counters of loops.
 
-    Affine    offset + sum of factor * counter; offset and factors are numbers or named sizes
-    Flat      a position in C order of all elements, in place of one form for each axis
+    Affine       offset + sum of factor * counter; offset and factors are numbers or named sizes
+    FlatIndex    a position in C order of all elements, in place of one form for each axis
 
 Views only change forms: a transposed array is read with its forms in another order, a slice with
 `start + step * form`.  So a view costs nothing, however many stand one behind the other.
@@ -63,13 +63,13 @@ class Affine(NamedTuple):
         return 0
 
 
-class Flat(NamedTuple):
+class FlatIndex(NamedTuple):
     """A position in C order of all elements."""
 
     form: Affine
 
 
-Index = tuple[Affine, ...] | Flat
+Index = tuple[Affine, ...] | FlatIndex
 
 ZERO = Affine(0, ())
 
@@ -132,7 +132,7 @@ def size_of(shape: Sequence[Length]) -> Length:
 
 def offset_of(index: Index, strides: Sequence[Length]) -> Affine:
     """The distance from the first element, in elements."""
-    if isinstance(index, Flat):
+    if isinstance(index, FlatIndex):
         return index.form
     return _offset(index, tuple(strides))
 

@@ -4,10 +4,10 @@ An index is a template, in which a `Hole` stands where an operand that is an arr
 (ops/indexing/template.py).  Loops and kernels ask of it, for each axis of the array, which of its
 elements are chosen, and by what:
 
-    Part      a slice, one position, or an index array, for one axis
-    Chosen    all of them, and the shape of the result
-    chosen    an index taken apart
-    moves_of  along which axes `roll` moves, and how far
+    AxisIndex    a slice, one position, or an index array, for one axis
+    IndexPlan    all of them, and the shape of the result
+    chosen       an index taken apart
+    moves_of     along which axes `roll` moves, and how far
 
 NumPy's rule for the axes of index arrays: they stand where the first array stood, or first of all
 if something stands between arrays; integers count as arrays where there are some.
@@ -27,7 +27,7 @@ from .affine import Length, is_one
 _KNOWN = (int, Dim, slice, type(None), type(Ellipsis), Hole)
 
 
-class Part(NamedTuple):
+class AxisIndex(NamedTuple):
     """What an index says of one axis of the array.
 
     axis : of the result, that a slice becomes; None for a position and an index array.
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     operand: int | None = None
 
 
-class Chosen(NamedTuple):
+class IndexPlan(NamedTuple):
     """What an index chooses.
 
     parts : for each axis of the array.
@@ -51,7 +51,7 @@ class Chosen(NamedTuple):
     depth : how many do.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[AxisIndex, ...]
     shape: tuple[Length, ...]
     place: int
     depth: int
@@ -59,7 +59,7 @@ class Chosen(NamedTuple):
 
 def chosen(
     index: Any, shape: Sequence[Length], arrays: Sequence[tuple[Length, ...]] = ()
-) -> Chosen | None:
+) -> IndexPlan | None:
     """What an index chooses of an array of some shape.
 
     Parameters
@@ -83,7 +83,7 @@ def chosen(
         entries.append(Ellipsis)
     at = next(k for k, e in enumerate(entries) if e is Ellipsis)
     entries[at + 1 : at + 1] = [slice(None)] * (len(shape) - used)
-    parts: list[Part] = []
+    parts: list[AxisIndex] = []
     out: list[Length] = []
     place, gap, apart, seen = 0, False, False, False
     for e in entries:
@@ -95,12 +95,12 @@ def chosen(
         if isinstance(e, slice):
             length = slice_length(e, n)
             step = 1 if e.step is None else e.step
-            parts.append(Part(len(out), slice_start(e, n), step, length))
+            parts.append(AxisIndex(len(out), slice_start(e, n), step, length))
             out.append(length)
             gap = seen
             continue
         hole = isinstance(e, Hole)
-        parts.append(Part(None, 0 if hole else position_of(e, n), 1, 1, e.k if hole else None))
+        parts.append(AxisIndex(None, 0 if hole else position_of(e, n), 1, 1, e.k if hole else None))
         if arrays:
             apart |= gap
             place = place if seen else len(out)
@@ -112,7 +112,7 @@ def chosen(
         p if p.axis is None or p.axis < place else p._replace(axis=p.axis + len(both))
         for p in parts
     ]
-    return Chosen(tuple(moved), tuple(out), place, len(both))
+    return IndexPlan(tuple(moved), tuple(out), place, len(both))
 
 
 def together(shapes: Sequence[tuple[Length, ...]]) -> tuple[Length, ...]:

@@ -15,7 +15,7 @@ from . import masked_memory
 from .ir_builder import Section
 from .llvm_types import BOOL, Dtype, in_memory, of_width, part_of
 from .scalar_language import Language
-from .simd_value import Lane, Pair
+from .simd_value import ComplexLane, Lane
 
 
 def load(
@@ -51,7 +51,9 @@ def gather(
             f"getelementptr {in_memory(part)}, <{width} x ptr> {addresses}, i64 1"
         )
         real = gather(language, section, addresses, part, width, mask)
-        return Pair(language, real, gather(language, section, other, part, width, mask), dtype)
+        return ComplexLane(
+            language, real, gather(language, section, other, part, width, mask), dtype
+        )
     which = "splat (i1 true)" if mask is None else language.widened(mask, width).name
     name = masked_memory.gather(
         language.module, section, in_memory(dtype), width, addresses, dtype.itemsize, which
@@ -63,7 +65,7 @@ def store(
     language: Language, section: Section, address: str, value: Any, width: int, mask: Lane | None
 ) -> None:
     """Write neighboring elements."""
-    if type(value) is Pair:
+    if type(value) is ComplexLane:
         _store_pair(language, section, address, value, width, mask)
         return
     dtype = value.dtype
@@ -87,7 +89,7 @@ def scatter(
     language: Language, section: Section, addresses: str, value: Any, width: int, mask: Lane | None
 ) -> None:
     """Write elements to the addresses of a vector, in the order of the lanes."""
-    if type(value) is Pair:
+    if type(value) is ComplexLane:
         part = in_memory(value.real.dtype)
         other = section.value(f"getelementptr {part}, <{width} x ptr> {addresses}, i64 1")
         scatter(language, section, addresses, value.real, width, mask)
@@ -148,12 +150,12 @@ def _both(language: Language, section: Section, mask: Lane | None, width: int) -
 
 def _load_pair(
     language: Language, section: Section, address: str, dtype: Dtype, width: int, mask: Lane | None
-) -> Pair:
+) -> ComplexLane:
     part = part_of(dtype)
     if width == 1:
         other = section.value(f"getelementptr {in_memory(part)}, ptr {address}, i64 1")
         real = load(language, section, address, part, 1, None)
-        return Pair(language, real, load(language, section, other, part, 1, None), dtype)
+        return ComplexLane(language, real, load(language, section, other, part, 1, None), dtype)
     wide = load(language, section, address, part, 2 * width, _both(language, section, mask, width))
     kind = of_width(in_memory(part), 2 * width)
     names = [
@@ -161,11 +163,16 @@ def _load_pair(
         for k in (0, 1)
     ]
     real, imag = [Lane(language, section, n, part, width) for n in names]
-    return Pair(language, real, imag, dtype)
+    return ComplexLane(language, real, imag, dtype)
 
 
 def _store_pair(
-    language: Language, section: Section, address: str, value: Pair, width: int, mask: Lane | None
+    language: Language,
+    section: Section,
+    address: str,
+    value: ComplexLane,
+    width: int,
+    mask: Lane | None,
 ) -> None:
     part = value.real.dtype
     if width == 1:

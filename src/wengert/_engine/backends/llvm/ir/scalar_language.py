@@ -26,7 +26,7 @@ from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LE
 from . import execution_engine, masked_memory
 from .ir_builder import Module, Section
 from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
-from .simd_value import Lane, Pair
+from .simd_value import ComplexLane, Lane
 
 RuleKind = Literal["float", "integer", "complex", "to_half", "to_integer", "mixed_sign", "special"]
 # What is written in this language, by the operands it takes: vector_math and special_functions
@@ -112,7 +112,9 @@ class Language:
         if dtype.kind == "c":
             part = part_of(dtype)
             z = complex(value)
-            return Pair(self, self.constant(z.real, part), self.constant(z.imag, part), dtype)
+            return ComplexLane(
+                self, self.constant(z.real, part), self.constant(z.imag, part), dtype
+            )
         return Lane(self, None, literal(value, dtype), dtype, 0)
 
     def lane(self, section: Section, instruction: str, dtype: Dtype, width: int) -> Lane:
@@ -172,10 +174,10 @@ class Language:
             return x
         if dtype.kind == "c":
             part = part_of(dtype)
-            if type(x) is Pair:
-                return Pair(self, self.cast(x.real, part), self.cast(x.imag, part), dtype)
-            return Pair(self, self.cast(x, part), self.constant(0.0, part), dtype)
-        if type(x) is Pair:
+            if type(x) is ComplexLane:
+                return ComplexLane(self, self.cast(x.real, part), self.cast(x.imag, part), dtype)
+            return ComplexLane(self, self.cast(x, part), self.constant(0.0, part), dtype)
+        if type(x) is ComplexLane:
             if dtype.kind == "b":
                 return self.binary("logical_or", self.cast(x.real, BOOL), self.cast(x.imag, BOOL))
             return self.cast(x.real, dtype)
@@ -319,12 +321,12 @@ class Language:
         if type(condition) in _PYTHON or isinstance(condition, np.generic):
             kept = x if condition else y
             both = loop_of("maximum", tuple(map(_operand, (x, y))))[-1]
-            return self.cast(kept, both) if isinstance(kept, Lane | Pair) else kept
+            return self.cast(kept, both) if isinstance(kept, Lane | ComplexLane) else kept
         dtype = _common(x, y)
         condition, x, y = self.cast(condition, BOOL), self.cast(x, dtype), self.cast(y, dtype)
-        if type(x) is Pair:
+        if type(x) is ComplexLane:
             real = self.select(condition, x.real, y.real)
-            return Pair(self, real, self.select(condition, x.imag, y.imag), dtype)
+            return ComplexLane(self, real, self.select(condition, x.imag, y.imag), dtype)
         return self.select(condition, x, y)
 
     def select(self, condition: Lane, x: Lane, y: Lane) -> Lane:
@@ -337,14 +339,14 @@ class Language:
 
     def unary(self, ufunc: str, x: Any) -> Any:
         """A leaf of one operand."""
-        if not isinstance(x, Lane | Pair):
+        if not isinstance(x, Lane | ComplexLane):
             return getattr(ARRAYS, {"absolute": "abs"}.get(ufunc, ufunc))(x)
         inner, *_, outer = loop_of(ufunc, (x.dtype,))
         return self.computed(ufunc, outer, self.cast(x, inner))
 
     def binary(self, ufunc: str, x: Any, y: Any) -> Any:
         """A leaf of two operands."""
-        if not isinstance(x, Lane | Pair) and not isinstance(y, Lane | Pair):
+        if not isinstance(x, Lane | ComplexLane) and not isinstance(y, Lane | ComplexLane):
             return getattr(np, ufunc)(x, y)
         one, two, *_, outer = loop_of(ufunc, (_operand(x), _operand(y)))
         return self.computed(ufunc, outer, self.cast(x, one), self.cast(y, two))
@@ -353,7 +355,7 @@ class Language:
         """A leaf of operands that have the dtypes of its loop."""
         if all(x.width == 0 for x in operands):
             return self.folded(ufunc, outer, operands)
-        if any(type(x) is Pair for x in operands):
+        if any(type(x) is ComplexLane for x in operands):
             return _RULES["complex"](self, ufunc, outer, operands)
         dtype = operands[0].dtype
         if dtype == F16 and ufunc not in _OF_FORMAT:  # computed in float32, rounded once
@@ -372,11 +374,11 @@ class Language:
         with np.errstate(all="ignore"):
             return self.constant(getattr(np, ufunc)(*values)[()], outer)
 
-    def rectangular(self, x: Any, y: Any) -> Pair:
+    def rectangular(self, x: Any, y: Any) -> ComplexLane:
         """A complex number of its parts."""
         part = part_of(np.result_type(_operand(x), _operand(y), np.complex64))
         dtype = np.result_type(part, np.complex64)
-        return Pair(self, self.cast(x, part), self.cast(y, part), dtype)
+        return ComplexLane(self, self.cast(x, part), self.cast(y, part), dtype)
 
     def compare(self, ufunc: str, x: Lane, y: Lane) -> Lane:
         """Booleans of pairs of one dtype."""
@@ -422,7 +424,7 @@ class Language:
 
 def constant_value(x: Any) -> Any:
     """The number that a constant is."""
-    if type(x) is Pair:
+    if type(x) is ComplexLane:
         return x.dtype.type(complex(constant_value(x.real), constant_value(x.imag)))
     text = x.name
     if text.startswith("0xH"):

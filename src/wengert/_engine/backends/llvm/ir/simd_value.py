@@ -4,8 +4,8 @@ A lane knows the section of text it was computed in, its dtype and how many valu
 Python's operators write instructions, by the rules of NumPy: dtypes are promoted, integers
 wrap around, a Python number takes the dtype of its partner (ir/scalar_language.py).
 
-    Lane    one real value, or `width` of them
-    Pair    a complex one: its parts are lanes
+    Lane           one real value, or `width` of them
+    ComplexLane    a complex one: its parts are lanes
 
 A constant is a lane of width 0: it fits beside any other.
 """
@@ -18,7 +18,7 @@ from .ir_builder import Section
 from .llvm_types import Dtype, in_register, of_width
 
 
-class Writer(Protocol):
+class OperatorBuilder(Protocol):
     """What writes the instructions of Python's operators (ir/scalar_language.py)."""
 
     def unary(self, ufunc: str, x: Any) -> Any:
@@ -35,7 +35,7 @@ class Operators:
     """Python's operators, as the language writes them."""
 
     __slots__ = ()
-    language: Writer
+    language: OperatorBuilder
 
     def __add__(self, other: Any) -> Any:
         return self.language.binary("add", self, other)
@@ -93,7 +93,7 @@ class Lane(Operators):
 
     Attributes
     ----------
-    language : Writer
+    language : OperatorBuilder
     section : Section or None
         Where it was computed; None for a constant.
     name : str
@@ -106,7 +106,12 @@ class Lane(Operators):
     __slots__ = ("dtype", "language", "name", "section", "width")
 
     def __init__(
-        self, language: Writer, section: Section | None, name: str, dtype: Dtype, width: int
+        self,
+        language: OperatorBuilder,
+        section: Section | None,
+        name: str,
+        dtype: Dtype,
+        width: int,
     ) -> None:
         self.language, self.section, self.name = language, section, name
         self.dtype, self.width = dtype, width
@@ -120,12 +125,12 @@ class Lane(Operators):
         return f"<lane {self.name} of {self.width} {self.dtype}>"
 
 
-class Pair(Operators):
+class ComplexLane(Operators):
     """A complex value: its real and its imaginary part.
 
     Attributes
     ----------
-    language : Writer
+    language : OperatorBuilder
     real, imag : Lane
     dtype : numpy.dtype
         complex64 or complex128.
@@ -133,7 +138,7 @@ class Pair(Operators):
 
     __slots__ = ("dtype", "imag", "language", "real")
 
-    def __init__(self, language: Writer, real: Lane, imag: Lane, dtype: Dtype) -> None:
+    def __init__(self, language: OperatorBuilder, real: Lane, imag: Lane, dtype: Dtype) -> None:
         self.language, self.real, self.imag, self.dtype = language, real, imag, dtype
 
     @property

@@ -33,7 +33,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
     in_memory,
     part_of,
 )
-from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.symbolic.dim import Length
 
 from .kernel_call import Array, Call, kernel
@@ -242,7 +242,7 @@ class _Transform:
             value = read(language, t, at, dtype)
             factor = language.constant(self.weight, part_of(dtype))
             parts = [language.binary("multiply", p, factor) for p in (value.real, value.imag)]
-            write(t, at, Pair(language, parts[0], parts[1], dtype))
+            write(t, at, ComplexLane(language, parts[0], parts[1], dtype))
 
     def _resized(self, s: Section, target: Name) -> None:
         """The result of the loop cropped, or with zeros behind it."""

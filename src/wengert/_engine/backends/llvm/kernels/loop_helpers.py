@@ -18,7 +18,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
 
 from .kernel_call import Array, Call
@@ -104,7 +104,7 @@ def read(language: Language, s: Section, pointer: Name, dtype: Dtype) -> Any:
         part = part_of(dtype)
         other = s.value(f"getelementptr {in_memory(part)}, ptr {pointer}, i64 1")
         real = read(language, s, pointer, part)
-        return Pair(language, real, read(language, s, other, part), dtype)
+        return ComplexLane(language, real, read(language, s, other, part), dtype)
     name = s.value(f"load {in_memory(dtype)}, ptr {pointer}")
     if dtype.kind == "b":
         name = s.value(f"trunc i8 {name} to i1")
@@ -113,7 +113,7 @@ def read(language: Language, s: Section, pointer: Name, dtype: Dtype) -> Any:
 
 def write(s: Section, pointer: Name, value: Any) -> None:
     """Store a lane at an address."""
-    if type(value) is Pair:
+    if type(value) is ComplexLane:
         part = in_memory(value.real.dtype)
         other = s.value(f"getelementptr {part}, ptr {pointer}, i64 1")
         write(s, pointer, value.real)
@@ -127,9 +127,9 @@ def write(s: Section, pointer: Name, value: Any) -> None:
 
 def moved(s: Section, value: Any) -> Any:
     """A lane as one of a section inside: what is computed from it is written there."""
-    if type(value) is Pair:
+    if type(value) is ComplexLane:
         real, imag = moved(s, value.real), moved(s, value.imag)
-        return Pair(value.language, real, imag, value.dtype)
+        return ComplexLane(value.language, real, imag, value.dtype)
     section = None if value.width == 0 else s
     return Lane(value.language, section, value.name, value.dtype, value.width)
 
@@ -266,6 +266,6 @@ def _in_squares(
                     distance = plus(d, down[k], times(d, j, f"%across{k}"))
                     places.append(offset(d, pointer, distance, dtype))
                 value = read(language, d, places[1], of)
-                if conjugate and type(value) is Pair:
-                    value = Pair(language, value.real, -value.imag, value.dtype)
+                if conjugate and type(value) is ComplexLane:
+                    value = ComplexLane(language, value.real, -value.imag, value.dtype)
                 write(d, places[0], language.cast(value, to))

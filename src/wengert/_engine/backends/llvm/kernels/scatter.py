@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir.index_analysis import Chosen, chosen
+from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan, chosen
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I64, Dtype, part_of
 from wengert._engine.backends.llvm.ir.memory_access import load, store
@@ -58,11 +58,11 @@ def _is_whole(node: Any) -> bool:
     )
 
 
-def _chosen_by(node: Any, whole: Any, arrays: Sequence[Any]) -> Chosen | None:
+def _chosen_by(node: Any, whole: Any, arrays: Sequence[Any]) -> IndexPlan | None:
     return chosen(node.params["index"], whole.shape, [a.shape for a in arrays])
 
 
-def _lengths(found: Chosen) -> list[Length]:
+def _lengths(found: IndexPlan) -> list[Length]:
     return [*found.shape, *[p.start for p in found.parts]]
 
 

@@ -1,12 +1,12 @@
 """Snapshots: states of a loop, kept in rows of bytes for the backward pass.
 
-A loop forwards leaves some of its states (`SnapshotWriter`), and a replay
+A loop forwards leaves some of its states (`CheckpointWriter`), and a replay
 (loops/checkpointed_reverse.py) begins there.  Which ones is decided as it runs, by the rules of
 control_flow/checkpoint_schedule.py, which are written out here once more: a row of the snapshots is
 a state whose step has the number that these say.
 
-    Snapshots    where the parts of a state lie
-    SnapshotWriter      of one loop forwards
+    CheckpointLayout    where the parts of a state lie
+    CheckpointWriter    of one loop forwards
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.codegen.function import Routine, bytes_of
+from wengert._engine.backends.llvm.codegen.function import FunctionCodegen, bytes_of
 from wengert._engine.backends.llvm.ir.ir_builder import Module, Section
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.control_flow.checkpoint_budget import offsets_of
@@ -154,19 +154,19 @@ def with_rules(module: Module) -> None:
         module.parts["schedule"] = _RULES
 
 
-class Snapshots:
+class CheckpointLayout:
     """Where the parts of a state lie, in rows of bytes.
 
     Parameters
     ----------
-    routine : Routine
+    routine : FunctionCodegen
     base : str
         The address of the first row.
     parts : sequence of Expr
         What is carried.
     """
 
-    def __init__(self, routine: Routine, base: str, parts: Sequence[Expr]) -> None:
+    def __init__(self, routine: FunctionCodegen, base: str, parts: Sequence[Expr]) -> None:
         self.routine, self.base = routine, base
         offsets = offsets_of([Spec(x.shape, x.dtype) for x in parts])
         self.size = routine.number(offsets[-1])
@@ -193,7 +193,7 @@ def _copying(module: Module) -> str:
     return module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
 
 
-class SnapshotWriter:
+class CheckpointWriter:
     """The snapshots that a loop leaves, which begins here.
 
     Parameters
@@ -202,7 +202,7 @@ class SnapshotWriter:
         Of the loop: its slots and the length of a block.
     state : sequence of Expr
         What the loop carries.
-    routine : Routine
+    routine : FunctionCodegen
     section : Section
         Before the loop.
     base : str
@@ -215,13 +215,13 @@ class SnapshotWriter:
         self,
         params: Mapping[str, Any],
         state: Sequence[Expr],
-        routine: Routine,
+        routine: FunctionCodegen,
         section: Section,
         base: str,
         count: str | None,
     ) -> None:
         self.slots, self.block, self.count = params["slots"], params["block"], count
-        self.snapshots = Snapshots(routine, base, state)
+        self.snapshots = CheckpointLayout(routine, base, state)
         self._held, self._next, self._distance = (routine.function.slot("i64") for _ in range(3))
         for slot, value in ((self._held, 0), (self._next, 0), (self._distance, self.block)):
             section.write(f"store i64 {value}, ptr {slot}")

@@ -6,14 +6,14 @@ done, by the same rule as in control_flow/checkpoint_schedule.py: a stack of str
 each with the number of its first step and of the one behind its last; the state before a stretch
 lies in the row of its own number.
 
-    Replay    how it is run
+    CheckpointedReverse    how it is run
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert._engine.backends.llvm.codegen.function import LINE, Routine, bytes_of
+from wengert._engine.backends.llvm.codegen.function import LINE, FunctionCodegen, bytes_of
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import Length
 from wengert._engine.backends.llvm.ir.ir_builder import Section
@@ -22,15 +22,15 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.schedule.scheduling import owner_of
 from wengert._engine.backends.llvm.schedule.workspace import ends_with
 
-from .checkpoint_storage import Snapshots, with_rules
-from .control_flow import Carried, Loop, moved, row
+from .checkpoint_storage import CheckpointLayout, with_rules
+from .control_flow import CarriedBuffers, LoopCodegen, moved, row
 from .interrupts import InterruptChecks
 from .loop_body import LoopBody
 
 _IN_REGISTERS = 1024  # bytes of a state
 
 
-class Replay:
+class CheckpointedReverse:
     """The backward pass of a loop that stores a few states.
 
     Parameters
@@ -49,7 +49,7 @@ class Replay:
         self.keep = context.body(params["keep"])
         self.kept = self.keep.plan.outputs[params["carried"] :]
         rows = len(back.inputs) - self.fixed - params["more"] - pulled
-        self.back = Loop(context, {"body": back, "carried": pulled, "stacked": rows})
+        self.back = LoopCodegen(context, {"body": back, "carried": pulled, "stacked": rows})
         inputs = self.step.plan.inputs
         self.state = inputs[self.fixed : self.fixed + params["carried"]]
         self.sizes = [bytes_of(x) for x in self.state]
@@ -68,7 +68,7 @@ class Replay:
                 total = total + needs + LINE
         return total
 
-    def settle(self, routine: Routine, base: str) -> None:
+    def settle(self, routine: FunctionCodegen, base: str) -> None:
         """Learn where that memory is."""
         self.back.settle(routine, base)
         self._work = {b: routine.inside(base, offset) for b, offset in self._offsets.items()}
@@ -78,20 +78,24 @@ class Replay:
         return self._work.get(body, "null")
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
+        self,
+        routine: FunctionCodegen,
+        section: Section,
+        operands: Sequence[Array],
+        parts: Sequence[Expr],
     ) -> None:
         """Write it."""
-        _Running(self, routine, section, operands, parts).write()
+        _ReverseLoop(self, routine, section, operands, parts).write()
         routine.long = routine.long + (1 << 30)
 
 
-class _Running:
+class _ReverseLoop:
     """One replay, as text."""
 
     def __init__(
         self,
-        of: Replay,
-        routine: Routine,
+        of: CheckpointedReverse,
+        routine: FunctionCodegen,
         section: Section,
         operands: Sequence[Array],
         parts: Sequence[Expr],
@@ -119,7 +123,7 @@ class _Running:
         self.rows = given
         results = [routine.result(p).pointer for p in parts]
         pulled = params["pulled"]
-        self.carried = Carried(
+        self.carried = CarriedBuffers(
             *(of.back, routine, section, [x.pointer for x in starts], results[:pulled], "true")
         )
         self.gives = list(zip(results[pulled:], parts[pulled:], strict=True))
@@ -139,7 +143,7 @@ class _Running:
     def _room(self, base: str) -> None:
         """Memory for the states, for the stretches, and for what is kept of a block."""
         routine, section, slots, state = self.routine, self.section, self.slots, self.of.state
-        self.states = Snapshots(routine, base, state)
+        self.states = CheckpointLayout(routine, base, state)
         if not ends_with(routine.plan, self.of.line, self.of.snapshots):
             size = section.value(f"mul i64 {self.states.size}, {slots}")
             copy = routine.module.declare(
@@ -147,16 +151,16 @@ class _Running:
             )
             mine = routine.asked_now(section, size)
             section.write(f"call void {copy}(ptr {mine}, ptr {base}, i64 {size}, i1 false)")
-            self.states = Snapshots(routine, mine, state)
-        self.between: Snapshots | None = None
+            self.states = CheckpointLayout(routine, mine, state)
+        self.between: CheckpointLayout | None = None
         if not self.registers:
             size = section.value(f"mul i64 {self.states.size}, 2")
-            self.between = Snapshots(routine, routine.asked_now(section, size), state)
-        kept = Snapshots(routine, "", self.of.kept)
+            self.between = CheckpointLayout(routine, routine.asked_now(section, size), state)
+        kept = CheckpointLayout(routine, "", self.of.kept)
         smaller = routine.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
         rows = section.value(f"call i64 {smaller}(i64 {self.count}, i64 {self.block})")
         size = section.value(f"mul i64 {kept.size}, {rows}")
-        self.kept = Snapshots(routine, routine.asked_now(section, size), self.of.kept)
+        self.kept = CheckpointLayout(routine, routine.asked_now(section, size), self.of.kept)
         self.begins = routine.asked_now(section, str(16 * slots))
         self.ends = section.value(f"getelementptr i64, ptr {self.begins}, i64 {slots}")
         with_rules(routine.module)

@@ -4,10 +4,10 @@ A loop calls the function of its body (loops/loop_body.py) with the addresses of
 and writes.  What is carried goes from one place to another and back, without being copied; where a
 step writes what it has read, it stays in one place; a few numbers stay in registers.
 
-    Scan, While, Choice     how each is run
-    checkpointed_forward            a loop that leaves snapshots for the backward pass
-                            (loops/checkpoint_storage.py)
-    Carried                 where what is carried lies, from step to step
+    ScanCodegen, WhileCodegen, BranchCodegen    the code of each
+    checkpointed_forward          a loop that leaves snapshots for the backward pass
+                                  (loops/checkpoint_storage.py)
+    CarriedBuffers                where what is carried lies, from step to step
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.codegen.function import LINE, ON_STACK, Routine, bytes_of
+from wengert._engine.backends.llvm.codegen.function import LINE, ON_STACK, FunctionCodegen, bytes_of
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
@@ -24,14 +24,14 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length
 
-from .checkpoint_storage import SnapshotWriter
+from .checkpoint_storage import CheckpointWriter
 from .interrupts import InterruptChecks
 
 _IN_REGISTERS = 1024  # bytes of what is carried
 _FIRST = 16384  # bytes of what grows, to begin with; one row at least
 
 
-class Loop:
+class LoopCodegen:
     """What scans and while loops share.
 
     Parameters
@@ -66,7 +66,7 @@ class Loop:
                 total = total + (-(-size // LINE) * LINE if type(size) is int else size + LINE)
         return total
 
-    def settle(self, routine: Routine, base: str) -> None:
+    def settle(self, routine: FunctionCodegen, base: str) -> None:
         """Learn where that memory is."""
         self.memory = {key: routine.inside(base, offset) for key, offset in self._places}
 
@@ -79,22 +79,22 @@ class Loop:
         return parts[:-1] if "loop" in self.params else parts
 
     def leaving(
-        self, routine: Routine, section: Section, parts: Sequence[Expr], count: str | None
-    ) -> SnapshotWriter | None:
+        self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str | None
+    ) -> CheckpointWriter | None:
         """What writes the snapshots, if it leaves any."""
         if "loop" not in self.params:
             return None
         base = routine.result(parts[-1]).pointer
-        return SnapshotWriter(self.params, self.state, routine, section, base, count)
+        return CheckpointWriter(self.params, self.state, routine, section, base, count)
 
 
-class Carried:
+class CarriedBuffers:
     """Where what is carried lies, from step to step."""
 
     def __init__(
         self,
-        loop: Loop,
-        routine: Routine,
+        loop: LoopCodegen,
+        routine: FunctionCodegen,
         section: Section,
         init: Sequence[str],
         out: Sequence[str],
@@ -166,14 +166,18 @@ class Carried:
                 self._copy(inner, self.out[k], last, k)
 
 
-class Scan(Loop):
+class ScanCodegen(LoopCodegen):
     """A loop whose length is known before it begins."""
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
         super().__init__(context, step.node.params)
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
+        self,
+        routine: FunctionCodegen,
+        section: Section,
+        operands: Sequence[Array],
+        parts: Sequence[Expr],
     ) -> None:
         """Write the loop."""
         params, operands = self.params, list(operands)
@@ -190,7 +194,7 @@ class Scan(Loop):
         results = [routine.result(p).pointer for p in parts]
         consts = [x.pointer for x in first[: self.fixed]]
         odd = section.value(f"trunc i64 {count} to i1")
-        carry = Carried(
+        carry = CarriedBuffers(
             *(self, routine, section, [x.pointer for x in first[self.fixed :]]),
             *(results[: self.carried], odd),
         )
@@ -220,7 +224,7 @@ class Scan(Loop):
             routine.long = routine.long + (1 << 30)
 
     def _make_room(
-        self, routine: Routine, section: Section, parts: Sequence[Expr], count: str
+        self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str
     ) -> None:
         """Memory for what is stacked, now that it is known how much."""
         ys = parts[self.carried :]
@@ -231,7 +235,7 @@ class Scan(Loop):
             routine.ask(section, part)
 
 
-class While(Loop):
+class WhileCodegen(LoopCodegen):
     """A loop that ends when its condition does not hold."""
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
@@ -248,7 +252,11 @@ class While(Loop):
         return total
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
+        self,
+        routine: FunctionCodegen,
+        section: Section,
+        operands: Sequence[Array],
+        parts: Sequence[Expr],
     ) -> None:
         """Write the loop."""
         leaving = self.leaving(routine, section, parts, None)
@@ -257,11 +265,11 @@ class While(Loop):
         results = [routine.result(p).pointer for p in parts[: self.carried + 1]]
         out = results[: self.carried]
         init = [x.pointer for x in operands[self.fixed :]]
-        carry = Carried(self, routine, section, init, out, "true")
+        carry = CarriedBuffers(self, routine, section, init, out, "true")
         steps = routine.function.slot("i64")
         section.write(f"store i64 0, ptr {steps}")
         flag = routine.function.slot("i8")
-        stacks = _Stacks(routine, section, parts[self.carried + 1 :])
+        stacks = _GrowingStacks(routine, section, parts[self.carried + 1 :])
         listening = InterruptChecks(routine.module, section, self.body.is_straight)
         n = routine.function.number()
         section.write(f"br label %while{n}")
@@ -298,10 +306,10 @@ class While(Loop):
         routine.long = routine.long + (1 << 30)
 
 
-class _Stacks:
+class _GrowingStacks:
     """Memory that grows with the steps of a loop."""
 
-    def __init__(self, routine: Routine, section: Section, parts: Sequence[Expr]) -> None:
+    def __init__(self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr]) -> None:
         self.routine, self.parts = routine, parts
         self.sizes = [row(routine, p.shape, p.dtype) for p in parts]
         self.slots = [routine.late_slot() for _ in parts]
@@ -349,12 +357,12 @@ class _Stacks:
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
 
 
-def checkpointed_forward(context: ProgramContext, step: Expr) -> Loop:
+def checkpointed_forward(context: ProgramContext, step: Expr) -> LoopCodegen:
     """A loop that leaves snapshots."""
-    return (Scan if step.node.params["loop"] == "scan" else While)(context, step)
+    return (ScanCodegen if step.node.params["loop"] == "scan" else WhileCodegen)(context, step)
 
 
-class Choice:
+class BranchCodegen:
     """One of several bodies."""
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
@@ -371,7 +379,7 @@ class Choice:
             total = total + size + LINE
         return total
 
-    def settle(self, routine: Routine, base: str) -> None:
+    def settle(self, routine: FunctionCodegen, base: str) -> None:
         """Learn where that memory is."""
         self._memory = []
         offset = self._offset
@@ -383,7 +391,11 @@ class Choice:
             offset = offset + body.needs + LINE
 
     def run(
-        self, routine: Routine, section: Section, operands: Sequence[Array], parts: Sequence[Expr]
+        self,
+        routine: FunctionCodegen,
+        section: Section,
+        operands: Sequence[Array],
+        parts: Sequence[Expr],
     ) -> None:
         """Write the choice."""
         which, *given = operands
@@ -404,7 +416,7 @@ class Choice:
             [b.long for b in self.branches if type(b.long) is int], default=0
         )
 
-    def _number(self, routine: Routine, section: Section, which: Array) -> str:
+    def _number(self, routine: FunctionCodegen, section: Section, which: Array) -> str:
         """The number of the branch, the nearest that there is."""
         bits = 8 * which.dtype.itemsize
         value = section.value(f"load i{bits}, ptr {which.pointer}")
@@ -418,12 +430,12 @@ class Choice:
         return value
 
 
-def _known_bytes(item: Expr) -> int:
-    size = bytes_of(item)
+def _known_bytes(expr: Expr) -> int:
+    size = bytes_of(expr)
     return size if type(size) is int else ON_STACK
 
 
-def row(routine: Routine, shape: Sequence[Length], dtype: Any) -> str:
+def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: Any) -> str:
     """The bytes of one row."""
     return routine.number(size_of(shape[1:]) * dtype.itemsize)
 

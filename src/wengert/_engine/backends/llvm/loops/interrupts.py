@@ -6,7 +6,7 @@ takes the interpreter's lock, for which a loop that runs without it may have to 
 asked ten times a second, by the clock, and the clock is looked at after some steps.
 
     InterruptChecks    of one loop
-    LISTENED     what it needs from outside; address_of says where each of it begins
+    LISTENED           what it needs from outside; address_of says where each of it begins
 """
 
 from __future__ import annotations

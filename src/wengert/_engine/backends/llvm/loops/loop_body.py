@@ -1,7 +1,7 @@
 """LoopBody: the body of a loop as a function, which the loop calls in each step.
 
-    LoopBody       `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
-    in_place     whether a result may be written where an input lies
+    LoopBody    `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
+    in_place    whether a result may be written where an input lies
 
 A body that does nothing but arithmetic on a few numbers is written out without a loop or a table
 (codegen/straightline.py), and inlined: what it is given and gives then lives in registers.
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.codegen.function import ON_STACK, Routine
+from wengert._engine.backends.llvm.codegen.function import ON_STACK, FunctionCodegen
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.codegen.straightline import (
-    Branches,
+    BranchBlocks,
     StraightlineCode,
     is_choice,
     is_straight,
@@ -26,7 +26,7 @@ from wengert._engine.backends.llvm.codegen.straightline import (
 from wengert._engine.backends.llvm.ir.affine import counters
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
 from wengert._engine.backends.llvm.lowering.gathers import Gather
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Part, Reduce
+from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
@@ -36,7 +36,7 @@ from wengert._engine.core.symbolic.dim import Length, is_open, names_in
 _INLINED = 600  # lines of a body that is written into its loop
 
 
-class LoopBody(Routine):
+class LoopBody(FunctionCodegen):
     """A body as a function.
 
     Parameters
@@ -72,10 +72,10 @@ class LoopBody(Routine):
         self._between = {
             x: f"%out{k}" for k, chain in enumerate(chains) if chain is not None for x in chain
         }
-        lengths = [n for item in self.plan.reachable for n in item.shape]
-        lengths += [n for item in self.plan.inputs for n in item.shape]
+        lengths = [n for expr in self.plan.reachable for n in expr.shape]
+        lengths += [n for expr in self.plan.inputs for n in expr.shape]
         self.sizes = sorted(names_in(lengths) - _learned(self.plan))
-        self._choices: dict[Expr, Branches] = {}
+        self._choices: dict[Expr, BranchBlocks] = {}
         self._groups = self._grouped()
         outputs = set(self.plan.outputs)
         self._last = outputs - self._read_from_memory()
@@ -102,8 +102,8 @@ class LoopBody(Routine):
 
     def incoming(self) -> Mapping[Expr, str]:
         """The addresses of inputs and results."""
-        found = {item: f"%in{k}" for k, item in enumerate(self.plan.inputs)}
-        found.update({item: f"%out{k}" for k, item in enumerate(self.plan.outputs)})
+        found = {expr: f"%in{k}" for k, expr in enumerate(self.plan.inputs)}
+        found.update({expr: f"%out{k}" for k, expr in enumerate(self.plan.outputs)})
         return {**found, **self._between}
 
     def named_size(self, name: str) -> str:
@@ -120,7 +120,7 @@ class LoopBody(Routine):
 
     def call(
         self,
-        caller: Routine,
+        caller: FunctionCodegen,
         section: Section,
         inputs: Sequence[str],
         outputs: Sequence[str],
@@ -151,8 +151,8 @@ class LoopBody(Routine):
         if isinstance(stage, FusedLoops):
             return is_straight(stage)
         if is_choice(stage):
-            branches = Branches(stage)
-            held = all(isinstance(x.rule, Held) for x in branches.read_of(stage))
+            branches = BranchBlocks(stage)
+            held = all(isinstance(x.rule, Stored) for x in branches.read_of(stage))
             if branches.are_straight and held:
                 self._choices[stage] = branches
         return stage in self._choices
@@ -164,7 +164,7 @@ class LoopBody(Routine):
             return True
         fused = [x for x in both if isinstance(x, FusedLoops)]
         found = [x for fused in fused for x in read_anywhere(self.plan, fused)]
-        return all(isinstance(x.rule, Held) for x in found)
+        return all(isinstance(x.rule, Stored) for x in found)
 
     def is_written_out(self, stage: Expr) -> bool:
         """Whether a choice is part of a stretch without loops."""
@@ -176,7 +176,7 @@ class LoopBody(Routine):
         for stage in self.plan.stages:
             for root in roots_of(stage):
                 if isinstance(stage, FusedLoops):
-                    found.update(a.item for a in self.plan.accesses(root) if a.index is None)
+                    found.update(a.expr for a in self.plan.accesses(root) if a.index is None)
         return found
 
     def run_stages(self, body: Section) -> None:
@@ -221,7 +221,7 @@ def _learned(plan: Plan) -> frozenset[str]:
 
 def _read_by(plan: Plan, stage: FusedLoops | Expr) -> set[Expr]:
     if isinstance(stage, FusedLoops):
-        return {a.item for root in roots_of(stage) for a in plan.accesses(root)}
+        return {a.expr for root in roots_of(stage) for a in plan.accesses(root)}
     return {owner for x in stage.operands for owner in _owners(x)}
 
 
@@ -243,7 +243,7 @@ def in_place(plan: Plan, given: Expr, result: Expr) -> list[Expr] | None:
         if (
             source is None
             or source is given
-            or not isinstance(source.rule, Part)
+            or not isinstance(source.rule, CallResult)
             or source in plan.outputs
             or (source.shape, source.dtype) != (result.shape, result.dtype)
             or not _is_read_before(plan, source, found[-1])
@@ -256,7 +256,7 @@ def in_place(plan: Plan, given: Expr, result: Expr) -> list[Expr] | None:
 
 
 def _is_read_before(plan: Plan, source: Expr, result: Expr) -> bool:
-    """Whether all that is read of one item is read before it is written over."""
+    """Whether all that is read of one expression is read before it is written over."""
     last = plan.position_of(result)
     for k, stage in enumerate(plan.stages):
         if source not in _read_by(plan, stage):
@@ -278,12 +278,12 @@ def _written_over(stage: Expr) -> Expr | None:
 
 def _reads_as_it_writes(plan: Plan, stage: FusedLoops | Expr, given: Expr, result: Expr) -> bool:
     if isinstance(stage, FusedLoops):
-        if stage.rows or isinstance(result.rule, Reduce | Held):
+        if stage.rows or isinstance(result.rule, Reduce | Stored):
             return False
         here = counters(result.shape)
         for root in roots_of(stage):
             for access in plan.accesses(root):
-                if access.item is given and (root is not result or access.index != here):
+                if access.expr is given and (root is not result or access.index != here):
                     return False
         return not isinstance(result.rule, Gather)
     rule: Any = stage.rule

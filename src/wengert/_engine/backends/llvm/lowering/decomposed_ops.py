@@ -1,10 +1,10 @@
-"""Composed: a line as lines of other operations, where its own says how it is made of them.
+"""Operations that are defined by other operations.
 
-    composed    the list of them
+    composed    the graph of these operations
 
 What LAPACK has no routine for is often one or two of its routines and arithmetic around them: the
-polar factor is a singular value decomposition and a product.  Such an operation states that once,
-in operations (`Op.compose`), and here it is traced for the line's shapes.
+polar factor is a singular value decomposition and a product.  Such an operation defines itself by
+others (`Op.compose`), which are traced here for the shapes of the node.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert._engine.core.subgraph import Body
 from wengert.errors import DtypeError, TracedBranchError
 
 
-class _Unserved(Exception):
+class _NotDecomposable(Exception):
     """The operation is not made of others at these operands."""
 
 
@@ -41,12 +41,12 @@ def composed(node: Node) -> Graph | None:
     def fun(*operands: Any) -> Any:
         found = made(*operands, **node.params)
         if found is NotImplemented:
-            raise _Unserved
+            raise _NotDecomposable
         return found
 
     try:
         inside = closed(fun, [a.spec for a in node.inputs], node.op.name, hoist=False)
-    except (_Unserved, TracedBranchError, DtypeError):  # or a size is a name, or float16
+    except (_NotDecomposable, TracedBranchError, DtypeError):  # or a size is a name, or float16
         return None
     body = _with_constants(inside.body, inside.captured)
     specs = node.spec if isinstance(node.spec, tuple) else (node.spec,)

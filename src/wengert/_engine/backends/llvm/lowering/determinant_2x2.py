@@ -1,11 +1,11 @@
-"""Determinants of two rows as loops over elements, which share them with what is computed of these.
+"""Determinants of 2x2 matrices as expressions, fused with their neighbors.
 
-    det               also of three rows in single precision
-    det_derivative    the cofactors of two rows
+    det               also of 3x3 matrices in single precision
+    det_derivative    the cofactors of 2x2 matrices
 
-Many such determinants take as long as their matrices are read from memory.  Results of a step, and
-the cofactors of a gradient, are written and read again; as items they are computed where they are
-used.  Others are steps (kernels/determinants.py).
+For small matrices reading memory takes all the time.  The results of a kernel call, and the
+cofactors in a gradient, are stored and read again; expressions are computed where they are used.
+Larger determinants are kernels (kernels/linalg/determinants.py).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.affine import Affine
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
 from wengert._engine.core.node import Node
 
-from .loop_ir import Expr, Held, Map, View
+from .loop_ir import Expr, Map, Stored, View
 from .registry import Lowering, lowers
 from .shared_factorization import joined
 
@@ -87,6 +87,6 @@ def _cofactors(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
         return (*lead, i.times(-1).plus(1), j.times(-1).plus(1))
 
     turned = Expr(View("across", across), (x,), x.shape, x.dtype, node)
-    held = Expr(Held("constant", _SIGNS.astype(x.dtype)), (), (2, 2), x.dtype, node)
+    held = Expr(Stored("constant", _SIGNS.astype(x.dtype)), (), (2, 2), x.dtype, node)
     signs = Expr(View("signs", lambda index: index[-2:]), (held,), x.shape, x.dtype, node)
     return Expr(Map("cofactors", lambda s, v, w: v * w), (turned, signs), x.shape, x.dtype, node)

@@ -1,8 +1,9 @@
-"""Elementwise operations: their bodies, read by the language of lanes.
+"""Elementwise operations, by their bodies in the scalar language.
 
-The loop that NumPy's ufunc would choose says in which dtype is computed.  For floating-point
-numbers the body is what runs; for integers and complex ones the language knows NumPy's ufuncs
-directly (integers.py, complexes.py), because a body may go by way of floating point.
+The loop that NumPy's ufunc would choose determines the dtype of the computation.  For
+floating-point numbers the body of the operation is compiled; for integers and complex numbers the
+language has NumPy's ufuncs themselves (vector_math/integer_ops.py, vector_math/complex/), because
+a body may take a detour through floating point.
 """
 
 from __future__ import annotations

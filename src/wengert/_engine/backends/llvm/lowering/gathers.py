@@ -1,13 +1,13 @@
 """Gathers: elements whose position in an array is given by other arrays.
 
-    Along     one axis of the array: its position is an element of an index array
-    Gather    the element at a place of which some axes are known, and some are `Along`
-    known     an index array whose positions are an affine form known when compiling
+    RowGather    one axis of the array: its position is an element of an index array
+    Gather       an element, with some axes indexed by `RowGather` and the others known
+    known        an index array whose positions are an affine form known when compiling
 
-The array has to be in memory, or be a view of what is.  Positions are looked at before anything is
-read: a negative one counts from the end, and one that is out of range ends the run, after which the
-interpreter raises NumPy's error.  Where the place along the axis of the vectors is known (rows of a
-table, say), neighboring elements are loaded together.
+The array has to be in memory, or be a view of an array in memory.  Positions are checked before
+anything is read: negative ones count from the end, and one out of range ends the run, after which
+the interpreter raises NumPy's error.  Where the position along the vectorized axis is known (rows
+of a table, say), neighboring elements are loaded together.
 """
 
 from __future__ import annotations
@@ -17,15 +17,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import Affine, Flat, Index, Length, is_one, strides_of
+from wengert._engine.backends.llvm.ir.affine import (
+    Affine,
+    FlatIndex,
+    Index,
+    Length,
+    is_one,
+    strides_of,
+)
 
-from .loop_ir import Expr, Held, Number, Position, Read, Rule, View
+from .loop_ir import ElementRule, Expr, IndexValue, Read, ScalarConstant, Stored, View
 from .strided_views import strided_view
 
 _MOST = 1 << 16  # elements of a constant index array that are looked at
 
 
-class Along(NamedTuple):
+class RowGather(NamedTuple):
     """The position along an axis: an element of an index array.
 
     array : the index array.
@@ -38,10 +45,10 @@ class Along(NamedTuple):
     length: Length
 
 
-Place = Affine | Along
+Place = Affine | RowGather
 
 
-class Gather(Rule):
+class Gather(ElementRule):
     """The first operand's element at a place; the other operands are index arrays.
 
     Parameters
@@ -56,30 +63,32 @@ class Gather(Rule):
     def __init__(self, name: str, places: Callable[[Any], Sequence[Place]]) -> None:
         self.name, self.places = name, places
 
-    def reads(self, item: Expr, index: Index) -> list[Read]:
+    def reads(self, expr: Expr, index: Index) -> list[Read]:
         """The array, somewhere; the index arrays."""
-        base, form, alongs = self._where(item, index)
+        base, form, alongs = self._where(expr, index)
         return [
             Read(base, None, (), form),
             *[Read(place.array, place.where) for place, _ in alongs],
         ]
 
-    def _where(self, item: Expr, index: Index) -> tuple[Expr, Affine, list[tuple[Along, Length]]]:
+    def _where(
+        self, expr: Expr, index: Index
+    ) -> tuple[Expr, Affine, list[tuple[RowGather, Length]]]:
         """What is in memory, what is known of the distance, and what is not, with its stride."""
-        x = item.operands[0]
+        x = expr.operands[0]
         base, start, strides = strided_view(x) or (x, 0, strides_of(x.shape))
         form = Affine(start, ())
-        alongs: list[tuple[Along, Length]] = []
+        alongs: list[tuple[RowGather, Length]] = []
         for place, stride in zip(self.places(index), strides, strict=True):
-            if isinstance(place, Along):
+            if isinstance(place, RowGather):
                 alongs.append((place, stride))
             else:
                 form = form.plus(place.times(stride))
         return base, form, alongs
 
-    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """The element, once its place has been found to be inside."""
-        base, form, alongs = self._where(item, index)
+        base, form, alongs = self._where(expr, index)
         moved: Any = None
         for place, stride in alongs:
             lane = at.read(place.array, place.where, mask)
@@ -95,23 +104,23 @@ class Gather(Rule):
 
 def known(place: Place) -> Place:
     """A place as a form, where positions are known to go in equal steps, inside the axis."""
-    if not isinstance(place, Along):
+    if not isinstance(place, RowGather):
         return place
-    item, index = place.array, place.where
-    while isinstance(item.rule, View) and not isinstance(index, Flat):
-        index = item.rule.placed(item, index)
-        (item,) = item.operands
-    if isinstance(index, Flat):
+    expr, index = place.array, place.where
+    while isinstance(expr.rule, View) and not isinstance(index, FlatIndex):
+        index = expr.rule.placed(expr, index)
+        (expr,) = expr.operands
+    if isinstance(index, FlatIndex):
         return place
     form: Affine | None = None
-    if isinstance(item.rule, Number):
-        form = Affine(int(item.rule.number), ())
-    elif isinstance(item.rule, Position):
-        made = item.rule.make(index)
+    if isinstance(expr.rule, ScalarConstant):
+        form = Affine(int(expr.rule.number), ())
+    elif isinstance(expr.rule, IndexValue):
+        made = expr.rule.make(index)
         form = made if isinstance(made, Affine) else None
-    elif isinstance(item.rule, Held) and item.rule.array is not None:
-        form = _steps(item.rule.array, index)
-    lengths = {c: n for f, n in zip(index, item.shape, strict=True) for c, _ in f.terms}
+    elif isinstance(expr.rule, Stored) and expr.rule.array is not None:
+        form = _steps(expr.rule.array, index)
+    lengths = {c: n for f, n in zip(index, expr.shape, strict=True) for c, _ in f.terms}
     return place if form is None or not _is_inside(form, lengths, place.length) else form
 
 

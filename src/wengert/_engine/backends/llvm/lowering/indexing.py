@@ -1,8 +1,8 @@
 """Indexing: x[index], x[index] = v, and zeros with t added at an index.
 
-A slice is read as a view; to write one is a choice between what was there and what is written, by
-the index.  What index arrays choose is gathered (gathers.py).  To write through index arrays, or in
-steps, is a loop over what is written, and no choice: that is a kernel (kernels/indexing.py).
+Reading a slice is a view; writing one is a selection, by the index, between the old and the new
+elements.  Index arrays are gathers (gathers.py).  Writes through index arrays, or with steps other
+than 1, loop over the values that are written: those are kernels (kernels/scatter.py).
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
-from wengert._engine.backends.llvm.ir.index_analysis import Chosen, Part, chosen
+from wengert._engine.backends.llvm.ir.index_analysis import AxisIndex, IndexPlan, chosen
 from wengert._engine.core.node import Node
 
 from .elementwise import elementwise
-from .gathers import Along, Gather, Place, known
-from .loop_ir import Condition, Expr, Select, View, aligned, number
+from .gathers import Gather, Place, RowGather, known
+from .loop_ir import Condition, Expr, Select, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
-from .registry import WAITING, lowers, settled, step
-from .scatter_chains import Writes, position_of, read_back
+from .registry import ACCEPT_DEFERRED, lowers, settled, step
+from .scatter_chains import ScatterChain, position_of, read_back
 
 
-def _fits(found: Chosen | None, shape: Sequence[Length]) -> bool:
+def _fits(found: IndexPlan | None, shape: Sequence[Length]) -> bool:
     """Whether the lengths are those that the shape rule found."""
     if found is None or len(found.shape) != len(shape):
         return False
@@ -36,7 +36,7 @@ def _is_empty(shape: Sequence[Length]) -> bool:
 
 @lowers("getitem")
 def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
-    if isinstance(operands[0], Writes):
+    if isinstance(operands[0], ScatterChain):
         element = _read_back(node, *operands)
         if element is not None:
             return element
@@ -59,14 +59,16 @@ def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
         return [
             _sliced(p, index)
             if p.operand is None
-            else known(Along(arrays[p.operand], aligned(own, arrays[p.operand].shape, inside), n))
+            else known(
+                RowGather(arrays[p.operand], aligned(own, arrays[p.operand].shape, inside), n)
+            )
             for p, n in zip(found.parts, x.shape, strict=True)
         ]
 
     return gathered("getitem", x, arrays, places, shape, node)
 
 
-def _sliced(part: Part, index: Any) -> Affine:
+def _sliced(part: AxisIndex, index: Any) -> Affine:
     if part.axis is None or is_one(part.length):
         return Affine(part.start, ())
     form: Affine = index[part.axis].times(part.step).plus(part.start)
@@ -84,7 +86,7 @@ def _gather_along(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
     def places(index: Any) -> list[Place]:
         found: list[Place] = list(aligned(index, around, shape))
-        found[axis] = known(Along(array, aligned(index, array.shape, shape), x.shape[axis]))
+        found[axis] = known(RowGather(array, aligned(index, array.shape, shape), x.shape[axis]))
         return found
 
     return Expr(Gather("gather_along", places), operands, shape, x.dtype, node)
@@ -93,10 +95,10 @@ def _gather_along(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 # ---- writing -------------------------------------------------------------------------------------
 
 
-WAITING.update(("getitem", "setitem", "add"))
+ACCEPT_DEFERRED.update(("getitem", "setitem", "add"))
 
 
-def _read_back(node: Node, x: Writes, *arrays: Any) -> Expr | None:
+def _read_back(node: Node, x: ScatterChain, *arrays: Any) -> Expr | None:
     """The element at a position of an array that has not been made."""
     found = chosen(node.params["index"], node.inputs[0].spec.shape) if not arrays else None
     position = None if found is None else position_of(found)
@@ -117,10 +119,10 @@ def _scatter(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
         return one_hot(settled(t), arrays, found, shape, node)
 
     def alone(_: Expr | None, t: Expr) -> Expr:
-        return _written(node, number(0, node.spec.dtype), t, found, (t,))
+        return _written(node, scalar_constant(0, node.spec.dtype), t, found, (t,))
 
     if _is_known(shape):
-        return Writes(node, None, t, node.params["index"], found, True, alone)
+        return ScatterChain(node, None, t, node.params["index"], found, True, alone)
     return alone(None, t)
 
 
@@ -137,7 +139,7 @@ def _setitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
         return _written(node, x, v, found, (x, v))
 
     if _is_known(node.spec.shape):
-        return Writes(node, x, v, node.params["index"], found, False, alone)
+        return ScatterChain(node, x, v, node.params["index"], found, False, alone)
     return alone(settled(x), v)
 
 
@@ -147,29 +149,29 @@ def _add(lowering: Any, node: Node, operands: Sequence[Any]) -> Any:
     for x, t in (operands, operands[::-1]):
         if _is_scatter(t) and all(a.spec == node.spec for a in node.inputs):
             adding = functools.partial(_added, node, t)
-            return Writes(node, x, t.value, t.index, t.found, True, adding)
+            return ScatterChain(node, x, t.value, t.index, t.found, True, adding)
     return elementwise(lowering, node, [settled(x) for x in operands])
 
 
-def _added(node: Node, t: Writes, x: Expr | None, _: Expr) -> Expr:
-    item: Expr = elementwise(None, node, [x, settled(t)])
-    return item
+def _added(node: Node, t: ScatterChain, x: Expr | None, _: Expr) -> Expr:
+    expr: Expr = elementwise(None, node, [x, settled(t)])
+    return expr
 
 
 def _is_scatter(x: Any) -> bool:
     """Whether it is one scatter, not made yet."""
-    return isinstance(x, Writes) and x.before is None and x.item is None
+    return isinstance(x, ScatterChain) and x.before is None and x.expr is None
 
 
 def _is_known(shape: Sequence[Length]) -> bool:
     return all(type(n) is int for n in shape)
 
 
-def _written(node: Node, x: Expr, v: Expr, found: Chosen, operands: Sequence[Expr]) -> Expr:
+def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[Expr]) -> Expr:
     """x with v where the index points to; a step of the operands where that is not a selection."""
     if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
-        item: Expr = step(node, operands)
-        return item
+        expr: Expr = step(node, operands)
+        return expr
     while len(v.shape) > len(found.shape):  # NumPy drops leading axes of one
         v = Expr(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)
 
@@ -181,7 +183,7 @@ def _written(node: Node, x: Expr, v: Expr, found: Chosen, operands: Sequence[Exp
     return Expr(Select(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
 
 
-def _inverse(found: Chosen, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
+def _inverse(found: IndexPlan, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
     """Where in what was chosen an element of the whole is, and when it is there."""
     place: list[Affine] = [ZERO] * len(found.shape)
     conditions = []

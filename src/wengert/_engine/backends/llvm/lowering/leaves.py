@@ -1,10 +1,10 @@
-"""Leaves: inputs, constants, sizes, and arrays that are made from nothing.
+"""Leaves: inputs, constants, sizes, and arrays such as `full`, `arange` and `eye`.
 
-An input lies in memory in one of three ways, of which a letter tells:
+The layout of an input is given by a letter:
 
-    C    in C order
-    F    in Fortran's order: it is the transpose of an array in C order
-    S    anyhow: its strides are symbolic sizes of their own
+    C    C order
+    F    Fortran order: the transpose of an array in C order
+    S    strided: its strides are symbolic sizes of their own
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import is_supported
 from wengert._engine.core.node import Node, is_variable
 from wengert._engine.core.symbolic.dim import Dim
 
-from .loop_ir import Condition, Expr, Held, Number, Position, View, aligned
+from .loop_ir import Condition, Expr, IndexValue, ScalarConstant, Stored, View, aligned
 from .registry import Lowering, lowers
 
 
@@ -29,7 +29,7 @@ def _leaf(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
         return _input(lowering, node)
     value = np.asarray(node.value)
     if value.ndim == 0 and is_supported(value.dtype):
-        return Expr(Number(value[()]), (), (), value.dtype, node)
+        return Expr(ScalarConstant(value[()]), (), (), value.dtype, node)
     return _array(value, node)
 
 
@@ -37,19 +37,23 @@ def _input(lowering: Lowering, node: Node) -> Expr:
     shape, dtype = node.spec.shape, node.spec.dtype
     layout = lowering.layouts.get(node, "C")
     if layout == "F":
-        held = Expr(Held("input"), (), shape[::-1], dtype, node)
-        item = Expr(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
+        held = Expr(Stored("input"), (), shape[::-1], dtype, node)
+        expr = Expr(View("transpose", lambda index: index[::-1]), (held,), shape, dtype, node)
     elif layout == "S":
         number = list(lowering.layouts).index(node)  # as in Program, whatever is lowered first
         names = stride_names(number, len(shape))
         held = Expr(
-            Held("input", strides=tuple(Dim({((n, 1),): 1}) for n in names)), (), shape, dtype, node
+            Stored("input", strides=tuple(Dim({((n, 1),): 1}) for n in names)),
+            (),
+            shape,
+            dtype,
+            node,
         )
-        item = Expr(View("strided", lambda index: index), (held,), shape, dtype, node)
+        expr = Expr(View("strided", lambda index: index), (held,), shape, dtype, node)
     else:
-        item = held = Expr(Held("input"), (), shape, dtype, node)
+        expr = held = Expr(Stored("input"), (), shape, dtype, node)
     lowering.held[node] = held
-    return item
+    return expr
 
 
 def stride_names(number: int, ndim: int) -> list[str]:
@@ -62,8 +66,8 @@ def _array(value: np.ndarray[Any, Any], node: Node) -> Expr:
     repeated = [k for k, n in enumerate(value.shape) if n > 1 and _is_repeated(value, k)]
     few = value[tuple(slice(0, 1) if k in repeated else slice(None) for k in range(value.ndim))]
     if few.size == 1 and is_supported(value.dtype):
-        return Expr(Number(few.reshape(())[()]), (), value.shape, value.dtype, node)
-    held = Expr(Held("constant", few), (), few.shape, value.dtype, node)
+        return Expr(ScalarConstant(few.reshape(())[()]), (), value.shape, value.dtype, node)
+    held = Expr(Stored("constant", few), (), few.shape, value.dtype, node)
     if not repeated:
         return held
     place = lambda index: aligned(index, few.shape, value.shape)  # noqa: E731
@@ -87,7 +91,7 @@ def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
 def _size(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     length = node.params["size"]
     return Expr(
-        Position(str(length), lambda index: Affine(length, ())), (), (), node.spec.dtype, node
+        IndexValue(str(length), lambda index: Affine(length, ())), (), (), node.spec.dtype, node
     )
 
 
@@ -95,7 +99,7 @@ def _size(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 def _full(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     spec = node.spec
     value = np.asarray(node.params["value"]).astype(spec.dtype)[()]
-    return Expr(Number(value), (), spec.shape, spec.dtype, node)
+    return Expr(ScalarConstant(value), (), spec.shape, spec.dtype, node)
 
 
 @lowers("arange")
@@ -103,7 +107,7 @@ def _arange(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     start, step = node.params["start"], node.params["step"]
     if node.spec.dtype.kind not in "iu" or not isinstance(step, int):
         return NotImplemented
-    rule = Position("arange", lambda index: index[0].times(step).plus(start))
+    rule = IndexValue("arange", lambda index: index[0].times(step).plus(start))
     return Expr(rule, (), node.spec.shape, node.spec.dtype, node)
 
 
@@ -115,4 +119,4 @@ def _eye(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
         distance = index[1].plus(index[0].times(-1)).plus(-offset)
         return Condition(distance, 0, 1)
 
-    return Expr(Position("eye", diagonal), (), node.spec.shape, node.spec.dtype, node)
+    return Expr(IndexValue("eye", diagonal), (), node.spec.shape, node.spec.dtype, node)

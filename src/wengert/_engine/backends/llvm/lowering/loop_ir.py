@@ -1,20 +1,20 @@
-"""Items: what a graph computes, taken apart into what loops can do.
+"""The loop IR: lazy arrays ("expressions"), each with a rule for its elements.
 
-An item is an array that is not there yet: shape, dtype, operands, and a rule that says what its
-element at some index is.  Lowering (lowering/) makes items of lines; a line may become several (a
-variance is two sums), or none of its own (a view of a constant).
+An expression has a shape, a dtype, operands, and a rule that gives its element at an index.
+Lowering (lowering/) turns the nodes of a graph into expressions: some nodes into several (a
+variance is two sums), some into none (a view of a constant).
 
-    Map         an element of the operands' elements
-    View        the operand's element at another index
-    Select      of several operands the one whose conditions the index fulfils
-    Position    a number made from the index itself
-    Held        in memory from the beginning: an input, a constant array
-    Number      a constant
-    Reduce      elements along some axes combined into one
-    Step        computed as a whole, by something other than a fused loop
+    Map               a function of the operands' elements
+    View              the operand's element at another index
+    Select            the operand whose conditions the index satisfies
+    IndexValue        a number computed from the index
+    Stored            in memory from the start: an input, a constant array
+    ScalarConstant    a constant
+    Reduce            elements along some axes combined into one
+    OpaqueCall        computed as a whole, by something other than a fused loop
 
-Map, View, Select, Position and Number are *pointwise*: they are computed where they are used, or
-stored, as the plan finds better.  Held, Reduce and Step are always in memory.
+Map, View, Select, IndexValue and ScalarConstant are *pointwise*: the plan inlines them where they
+are used, or stores them.  Stored, Reduce and OpaqueCall are always in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from wengert._engine.backends.llvm.ir.affine import (
     ZERO,
     Affine,
-    Flat,
+    FlatIndex,
     Index,
     Length,
     is_one,
@@ -65,7 +65,7 @@ class Expr:
 
     Attributes
     ----------
-    rule : Rule
+    rule : ElementRule
     operands : tuple of Expr
     shape : tuple of Length
     dtype : numpy.dtype
@@ -94,7 +94,7 @@ class Expr:
 
     def __init__(
         self,
-        rule: Rule,
+        rule: ElementRule,
         operands: Sequence[Expr],
         shape: Sequence[Length],
         dtype: Dtype,
@@ -112,11 +112,11 @@ class Expr:
         return self.rule.reads(self, index)
 
     def __repr__(self) -> str:
-        return f"<item {self.number} {self.rule} {self.dtype}{list(self.shape)}>"
+        return f"<expr {self.number} {self.rule} {self.dtype}{list(self.shape)}>"
 
 
-class Rule:
-    """What the element of an item is.
+class ElementRule:
+    """What the element of an expression is.
 
     Attributes
     ----------
@@ -132,15 +132,15 @@ class Rule:
     is_stored = False
     asks_index = False
 
-    def reads(self, item: Expr, index: Index) -> list[Read]:
+    def reads(self, expr: Expr, index: Index) -> list[Read]:
         """What the element at an index is computed from."""
         return []
 
-    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """The element, as a lane; `at` writes it (codegen/loop_nests.py)."""
         raise NotImplementedError(type(self).__name__)
 
-    def takes_flat(self, item: Expr) -> bool:
+    def takes_flat(self, expr: Expr) -> bool:
         """Whether its elements are determined by their position in C order."""
         return False
 
@@ -148,7 +148,7 @@ class Rule:
         return type(self).__name__.lower()
 
 
-class Map(Rule):
+class Map(ElementRule):
     """An element of the operands' elements; operands are broadcast as NumPy does.
 
     Parameters
@@ -162,28 +162,28 @@ class Map(Rule):
     def __init__(self, name: str, combine: Callable[..., Any], weight: int = 1) -> None:
         self.name, self.combine, self.weight = name, combine, weight
 
-    def reads(self, item: Expr, index: Index) -> list[Read]:
+    def reads(self, expr: Expr, index: Index) -> list[Read]:
         """The operands' elements at the same place."""
-        return [Read(x, aligned(index, x.shape, item.shape)) for x in item.operands]
+        return [Read(x, aligned(index, x.shape, expr.shape)) for x in expr.operands]
 
-    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """The combination of what is read."""
-        lanes = [at.read(r.operand, r.index, mask) for r in self.reads(item, index)]
+        lanes = [at.read(r.operand, r.index, mask) for r in self.reads(expr, index)]
         at.language.reader = at, mask
-        return at.language.cast(self.combine(at.language, *lanes), item.dtype)
+        return at.language.cast(self.combine(at.language, *lanes), expr.dtype)
 
-    def takes_flat(self, item: Expr) -> bool:
+    def takes_flat(self, expr: Expr) -> bool:
         """Where nothing is broadcast, but single numbers."""
         return all(
-            all(map(is_one, x.shape)) or (x.shape == item.shape and x.is_flat)
-            for x in item.operands
+            all(map(is_one, x.shape)) or (x.shape == expr.shape and x.is_flat)
+            for x in expr.operands
         )
 
     def __repr__(self) -> str:
         return self.name
 
 
-class View(Rule):
+class View(ElementRule):
     """The operand's element at another index.
 
     Parameters
@@ -199,30 +199,30 @@ class View(Rule):
         self.name, self.place, self.keeps_order = name, place, keeps_order
         self.joins = False  # whether it reads the operand by its position in C order
 
-    def reads(self, item: Expr, index: Index) -> list[Read]:
+    def reads(self, expr: Expr, index: Index) -> list[Read]:
         """The one element."""
-        return [Read(item.operands[0], self.placed(item, index))]
+        return [Read(expr.operands[0], self.placed(expr, index))]
 
-    def placed(self, item: Expr, index: Index) -> Index:
+    def placed(self, expr: Expr, index: Index) -> Index:
         """The operand's index."""
-        if isinstance(index, Flat):
-            (x,) = item.operands
+        if isinstance(index, FlatIndex):
+            (x,) = expr.operands
             return (index.form,) if len(x.shape) == 1 else index
         return self.place(index)
 
-    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """The element itself."""
-        return at.read(item.operands[0], self.placed(item, index), mask)
+        return at.read(expr.operands[0], self.placed(expr, index), mask)
 
-    def takes_flat(self, item: Expr) -> bool:
+    def takes_flat(self, expr: Expr) -> bool:
         """Where the order stays, as the operand does."""
-        return self.keeps_order and item.operands[0].is_flat
+        return self.keeps_order and expr.operands[0].is_flat
 
     def __repr__(self) -> str:
         return self.name
 
 
-class Select(Rule):
+class Select(ElementRule):
     """Of several operands the first whose conditions the index fulfils; the last has none.
 
     Parameters
@@ -239,20 +239,20 @@ class Select(Rule):
     ) -> None:
         self.name, self.choices = name, choices
 
-    def reads(self, item: Expr, index: Index) -> list[Read]:
+    def reads(self, expr: Expr, index: Index) -> list[Read]:
         """All that may be chosen."""
-        pairs = zip(item.operands, self.choices(index), strict=True)
+        pairs = zip(expr.operands, self.choices(index), strict=True)
         return [Read(x, place, conditions) for x, (place, conditions) in pairs]
 
-    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """A choice among what is read under the conditions."""
         found: Any = None
-        for read in reversed(self.reads(item, index)):
+        for read in reversed(self.reads(expr, index)):
             condition = at.all_of(read.conditions)
             if condition is False:
                 continue
             both = at.both(mask, condition)
-            value = at.language.cast(at.read(read.operand, read.index, both), item.dtype)
+            value = at.language.cast(at.read(read.operand, read.index, both), expr.dtype)
             if found is None or condition is None:
                 found = value
             else:
@@ -263,7 +263,7 @@ class Select(Rule):
         return self.name
 
 
-class Position(Rule):
+class IndexValue(ElementRule):
     """A number made from the index: ``make(index)`` is a form, or a condition."""
 
     asks_index = True
@@ -271,29 +271,29 @@ class Position(Rule):
     def __init__(self, name: str, make: Callable[[Any], Affine | Condition]) -> None:
         self.name, self.make = name, make
 
-    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """The number."""
         made = self.make(index)
         if isinstance(made, Condition):
             flag = at.all_of((made,))
-            return at.language.cast(True if flag is None else flag, item.dtype)
-        return at.language.cast(at.lane_of(made), item.dtype)
+            return at.language.cast(True if flag is None else flag, expr.dtype)
+        return at.language.cast(at.lane_of(made), expr.dtype)
 
     def __repr__(self) -> str:
         return self.name
 
 
-class Number(Rule):
+class ScalarConstant(ElementRule):
     """A constant."""
 
     def __init__(self, number: Any, weak: bool = False) -> None:
         self.number, self.weak = number, weak
 
-    def value(self, at: Any, item: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
         """The constant."""
-        return at.language.constant(self.number, item.dtype)
+        return at.language.constant(self.number, expr.dtype)
 
-    def takes_flat(self, item: Expr) -> bool:
+    def takes_flat(self, expr: Expr) -> bool:
         """It is the same everywhere."""
         return True
 
@@ -301,7 +301,7 @@ class Number(Rule):
         return str(self.number)
 
 
-class Held(Rule):
+class Stored(ElementRule):
     """In memory from the beginning.
 
     Parameters
@@ -321,7 +321,7 @@ class Held(Rule):
     ) -> None:
         self.what, self.array, self.strides = what, array, strides
 
-    def takes_flat(self, item: Expr) -> bool:
+    def takes_flat(self, expr: Expr) -> bool:
         """Where it is in C order."""
         return self.strides is None
 
@@ -329,7 +329,7 @@ class Held(Rule):
         return self.what
 
 
-class Reduce(Rule):
+class Reduce(ElementRule):
     """Elements along some axes combined into one.
 
     Parameters
@@ -346,15 +346,15 @@ class Reduce(Rule):
     def __init__(self, monoid: str, axes: Sequence[int]) -> None:
         self.monoid, self.axes = monoid, tuple(axes)
 
-    def reads(self, item: Expr, index: Index) -> list[Read]:
+    def reads(self, expr: Expr, index: Index) -> list[Read]:
         """The operand at an index of *its* space."""
-        return [Read(item.operands[0], index)]
+        return [Read(expr.operands[0], index)]
 
     def __repr__(self) -> str:
         return self.monoid
 
 
-class Step(Rule):
+class OpaqueCall(ElementRule):
     """Computed as a whole.
 
     Parameters
@@ -364,7 +364,7 @@ class Step(Rule):
     options : dict, optional
         What its kernel is given beside the parameters (schedule/fma_fusion.py).
 
-    An item `Part` stands for each of the arrays that it gives.
+    An expression `CallResult` stands for each of the arrays that it gives.
     """
 
     is_stored = True
@@ -383,7 +383,7 @@ class Step(Rule):
         return self.name
 
 
-class Part(Rule):
+class CallResult(ElementRule):
     """One of the arrays that a step gives."""
 
     is_stored = True
@@ -392,16 +392,16 @@ class Part(Rule):
         self.position = position
 
 
-def memory_strides(item: Expr) -> tuple[Length, ...]:
-    """How far apart the elements of an item in memory are, along each axis, in elements."""
-    if isinstance(item.rule, Held) and item.rule.strides is not None:
-        return item.rule.strides
-    return strides_of(item.shape)
+def memory_strides(expr: Expr) -> tuple[Length, ...]:
+    """How far apart the elements of an expression in memory are, along each axis, in elements."""
+    if isinstance(expr.rule, Stored) and expr.rule.strides is not None:
+        return expr.rule.strides
+    return strides_of(expr.shape)
 
 
 def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Index:
     """Where an operand of some shape is read, for an index of the broadcast shape."""
-    if isinstance(index, Flat):
+    if isinstance(index, FlatIndex):
         return (ZERO,) * len(shape) if all(map(is_one, shape)) else index
     own = index[len(index) - len(shape) :]
     return tuple(
@@ -409,7 +409,7 @@ def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) 
     )
 
 
-def number(value: Any, dtype: Dtype | None = None) -> Expr:
-    """The item of a constant."""
+def scalar_constant(value: Any, dtype: Dtype | None = None) -> Expr:
+    """The expression of a constant."""
     array = np.asarray(value, dtype)
-    return Expr(Number(array[()]), (), (), array.dtype)
+    return Expr(ScalarConstant(array[()]), (), (), array.dtype)

@@ -1,11 +1,11 @@
-"""One-hot: what is picked from each row, and what is put into one place of each row.
+"""One element per row, read or written: the operations of a cross-entropy.
 
-`z[np.arange(n), labels]` and its transpose, zeros with one element of each row written, are what a
-cross-entropy is made of.  The one reads elements that need not be stored first if they are
-cheap to compute; the other is a comparison of the position with the label, and no array of zeros.
+`z[np.arange(n), labels]` reads one element of each row; the elements need not be stored first if
+they are cheap to compute.  Its transpose, zeros with one element of each row written, compares the
+position with the label, and needs no array of zeros.
 
-    gathered    elements of an item at places, by way of what it is computed from
-    one_hot     a scatter that writes one element of each row, as a choice by position
+    gathered    elements of an expression at given positions, recomputed from its operands
+    one_hot     a scatter that writes one element of each row, as a selection by position
 """
 
 from __future__ import annotations
@@ -14,10 +14,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Index, Length, counters, is_one
-from wengert._engine.backends.llvm.ir.index_analysis import Chosen
+from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
 
-from .gathers import Along, Gather, Place, known
-from .loop_ir import Expr, Held, Map, Number, Part, Read, Reduce, Rule, Step, View, aligned
+from .gathers import Gather, Place, RowGather, known
+from .loop_ir import (
+    CallResult,
+    ElementRule,
+    Expr,
+    Map,
+    OpaqueCall,
+    Read,
+    Reduce,
+    ScalarConstant,
+    Stored,
+    View,
+    aligned,
+)
 
 _CHEAP = 6  # this much work is done again rather than stored
 
@@ -27,7 +39,7 @@ Places = Callable[[Any], Sequence[Place]]
 def gathered(
     name: str, x: Expr, arrays: Sequence[Expr], places: Places, shape: Any, node: Any
 ) -> Expr:
-    """The elements of an item at places that index arrays tell.
+    """The elements of an expression at places that index arrays tell.
 
     Parameters
     ----------
@@ -48,7 +60,7 @@ def gathered(
             for y in x.operands
         ]
         return Expr(Map(x.rule.name, x.rule.combine, x.rule.weight), parts, shape, x.dtype, node)
-    if isinstance(x.rule, Number):
+    if isinstance(x.rule, ScalarConstant):
         return Expr(x.rule, (), shape if x.shape else (), x.dtype, node)
     where = places(counters(shape))
     forms = [place for place in where if isinstance(place, Affine)]
@@ -68,7 +80,7 @@ def _at(form: Affine, index: Any) -> Affine:
 
 def _work(x: Expr, depth: int) -> int:
     """The work of one element, as far down as what is stored; a lot where that is far."""
-    if isinstance(x.rule, Held | Reduce | Step | Part | Number):
+    if isinstance(x.rule, Stored | Reduce | OpaqueCall | CallResult | ScalarConstant):
         return 0
     if not isinstance(x.rule, Map) or depth == 0:
         return _CHEAP + 1
@@ -91,7 +103,7 @@ def _of_operand(places: Places, shape: tuple[Length, ...], whole: tuple[Length, 
     return own
 
 
-class OneHot(Rule):
+class OneHotRule(ElementRule):
     """An operand's element where the position is that of an index array; else zero.
 
     Parameters
@@ -112,23 +124,23 @@ class OneHot(Rule):
         self.axis, self.length = axis, length
         self.value_at, self.position_at = value_at, position_at
 
-    def reads(self, item: Expr, index: Index) -> list[Read]:
+    def reads(self, expr: Expr, index: Index) -> list[Read]:
         """The value and the position."""
-        t, labels = item.operands
+        t, labels = expr.operands
         return [Read(t, self.value_at(index)), Read(labels, self.position_at(index))]
 
-    def value(self, at: Any, item: Expr, index: Any, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Any, mask: Any) -> Any:
         """The choice."""
-        value, label = [at.read(r.operand, r.index, mask) for r in self.reads(item, index)]
+        value, label = [at.read(r.operand, r.index, mask) for r in self.reads(expr, index)]
         position = at.position(label, self.length, mask)
         here = at.language.binary("equal", at.lane_of(index[self.axis]), position)
-        return at.language.where(here, value, at.language.constant(0, item.dtype))
+        return at.language.where(here, value, at.language.constant(0, expr.dtype))
 
     def __repr__(self) -> str:
         return "one_hot"
 
 
-def one_hot(t: Expr, arrays: Sequence[Expr], found: Chosen, shape: Any, node: Any) -> Any:
+def one_hot(t: Expr, arrays: Sequence[Expr], found: IndexPlan, shape: Any, node: Any) -> Any:
     """Zeros of a shape with `t` added at an index, if that is one place of each row.
 
     All axes but one have to be slices of everything, or arrays that count from the start: then no
@@ -147,7 +159,7 @@ def one_hot(t: Expr, arrays: Sequence[Expr], found: Chosen, shape: Any, node: An
             continue
         array = arrays[part.operand]
         index = counters(inside)
-        place = known(Along(array, aligned(index, array.shape, inside), n))
+        place = known(RowGather(array, aligned(index, array.shape, inside), n))
         if isinstance(place, Affine) and place == index[0] and inside[0] == n:
             of_result[found.place] = k
         else:
@@ -165,5 +177,5 @@ def one_hot(t: Expr, arrays: Sequence[Expr], found: Chosen, shape: Any, node: An
     def position_at(index: Any) -> Index:
         return aligned((index[row],), labels.shape, inside)
 
-    rule = OneHot(axis, shape[axis], value_at, position_at)
+    rule = OneHotRule(axis, shape[axis], value_at, position_at)
     return Expr(rule, (t, labels), shape, t.dtype, node)

@@ -1,7 +1,7 @@
-"""Reductions: what NumPy combines along axes, taken apart into sums, products and extremes.
+"""Reductions: NumPy's reductions in terms of sums, products and extremes.
 
-A mean is a sum and a division, a variance two sums one after the other, log-sum-exp a maximum, two
-sums and a logarithm: each is an item of its own, so they share loops with what is around them.
+A mean is a sum and a division, a variance two sums, log-sum-exp a maximum, a sum and a logarithm.
+Each is an expression of its own, so that it can be fused with its neighbors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of, count_along
 
-from .loop_ir import Expr, Held, Map, Part, Position, Reduce, Step, number
+from .loop_ir import CallResult, Expr, IndexValue, Map, OpaqueCall, Reduce, Stored, scalar_constant
 from .registry import lowers
 from .views import reshaped
 
@@ -27,7 +27,7 @@ _LAST = int(np.iinfo(np.int64).max)
 
 
 class Combined:
-    """Items of one reduction: its axes, and the same helpers for all."""
+    """Expressions of one reduction: its axes, and the same helpers for all."""
 
     def __init__(self, node: Node, x: Expr) -> None:
         self.node, self.x = node, x
@@ -48,7 +48,7 @@ class Combined:
         weight: int = 1,
         dtype: Dtype | None = None,
     ) -> Expr:
-        """A new item of elements."""
+        """A new expression of elements."""
         shape = max((x.shape for x in xs), key=lambda s: sum(not is_one(n) for n in s))
         return Expr(Map(name, combine, weight), xs, shape, dtype or xs[0].dtype, self.node)
 
@@ -59,10 +59,10 @@ class Combined:
         return self.map("cast", lambda s, v: s.cast(v, dtype), x, dtype=dtype)
 
     def number_of(self, n: Length, dtype: Dtype) -> Expr:
-        """A length as an item."""
+        """A length as an expression."""
         if type(n) is int:
-            return number(n, dtype)
-        return Expr(Position(str(n), lambda index: Affine(n, ())), (), (), dtype, self.node)
+            return scalar_constant(n, dtype)
+        return Expr(IndexValue(str(n), lambda index: Affine(n, ())), (), (), dtype, self.node)
 
     def done(self, x: Expr) -> Expr:
         """In the shape and dtype of the line."""
@@ -132,7 +132,7 @@ def _extreme(c: Combined) -> Any:
 
 def _is_light(x: Expr, work: int = 0, depth: int = 0) -> bool:
     """Whether computing each element twice costs less than comparing places along."""
-    if isinstance(x.rule, Held | Part | Reduce | Step):
+    if isinstance(x.rule, Stored | CallResult | Reduce | OpaqueCall):
         return True  # read, not computed
     work += x.rule.weight
     if work > _LIGHT or depth > _LIGHT:
@@ -159,7 +159,7 @@ def _place(c: Combined) -> Any:
             found = s.logical_or(found, s.isnan(x))
         return s.where(found, place, _LAST)
 
-    places = Expr(Position("place", position), (), shape, I64, c.node)
+    places = Expr(IndexValue("place", position), (), shape, I64, c.node)
     found = c.map("where best", where_best, c.x, best, places, weight=2, dtype=I64)
     return c.done(c.reduce("min", found))
 
@@ -199,7 +199,7 @@ def _variance(c: Combined) -> Expr:
     total = c.reduce("sum", deviations, real)
     ddof = c.node.params.get("ddof", 0)
     if type(c.count) is int:  # as NumPy: nothing left gives infinity or NaN
-        left = number(max(c.count - ddof, 0), real)
+        left = scalar_constant(max(c.count - ddof, 0), real)
     else:
         left = c.map(
             "freedom", lambda s, k: s.max(k - ddof, 0.0), c.number_of(c.count, F64), dtype=F64

@@ -1,15 +1,14 @@
 """Registry: which function lowers which operation.
 
-A lowering is a function ``lower(lowering, node, operands) -> Expr`` (or a tuple of items, for an
-operation with several results), entered by the name of an operation, or for all of a kind.  It may
-return NotImplemented for what it does not serve.  What nothing lowers becomes a step: a kernel, if
-there is one for it (kernels/); else the lines of others that it is made of, if it says so
-(decomposed_ops.py); else a host callback.
+A lowering is a function ``lower(lowering, node, operands) -> Expr`` (or a tuple of expressions, for
+an operation with several results), registered for an operation by name, or for a kind.  It may
+return NotImplemented.  An operation that nothing lowers is an opaque call: of a kernel, if there is
+one (kernels/); else of the operations that define it (decomposed_ops.py); else a host callback.
 
     lowers, lowers_kind    decorators
-    Waiting, settled       an item that is made when somebody asks for it (scatter_chains.py)
-    Lowering               one graph on its way: the items of the lines so far
-    lowered                the items of all lines
+    Deferred, settled      an expression that is made on demand (scatter_chains.py)
+    Lowering               the lowering of one graph: the expressions of the nodes so far
+    lowered                the expressions of all nodes
 """
 
 from __future__ import annotations
@@ -25,27 +24,29 @@ from wengert._engine.core.op import lookup
 
 from ..kernels import is_served
 from .decomposed_ops import composed
-from .loop_ir import Expr, Part, Step
+from .loop_ir import CallResult, Expr, OpaqueCall
 
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}
 _BY_KIND: dict[str, Lower] = {}
-WAITING: set[str] = set()  # operations that take what has been written, and not been made, as it is
+ACCEPT_DEFERRED: set[str] = (
+    set()
+)  # operations that take what has been written, and not been made, as it is
 
 
-class Waiting:
-    """What stands for an item that is not made before somebody asks for it."""
+class Deferred:
+    """What stands for an expression that is not made before somebody asks for it."""
 
     __slots__ = ()
 
     def settled(self) -> Expr:
-        """The item."""
+        """The expression."""
         raise NotImplementedError
 
 
 def settled(x: Any) -> Any:
-    """An item that was waited with, made now; anything else as it is."""
-    return x.settled() if isinstance(x, Waiting) else x
+    """An expression that was waited with, made now; anything else as it is."""
+    return x.settled() if isinstance(x, Deferred) else x
 
 
 def lowers(*names: str) -> Callable[[Lower], Lower]:
@@ -69,7 +70,7 @@ def lowers_kind(kind: str) -> Callable[[Lower], Lower]:
 
 
 class Lowering:
-    """A graph on its way to items.
+    """A graph on its way to expressions.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class Lowering:
 
     Attributes
     ----------
-    items : dict from Node to Expr, or to a tuple of them
+    exprs : dict from Node to Expr, or to a tuple of them
     layouts : dict from Node to str
     held : dict from Node to Expr
         Of inputs and variables what is in memory.
@@ -91,17 +92,17 @@ class Lowering:
         self.graph = graph
         self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
         self.held: dict[Node, Expr] = {}
-        self.items: dict[Node, Any] = {}
+        self.exprs: dict[Node, Any] = {}
         self.rules: dict[Any, Any] = {}
         self._supported: dict[Node, bool] = {}
         for node in graph.nodes:
-            self.items[node] = self._lowered(node)
+            self.exprs[node] = self._lowered(node)
 
     def _lowered(self, node: Node) -> Any:
         if node.op is PART:
-            return self.items[node.inputs[0]][node.params["index"]]
-        operands = [self.items[a] for a in node.inputs]
-        if node.op.name not in WAITING:
+            return self.exprs[node.inputs[0]][node.params["index"]]
+        operands = [self.exprs[a] for a in node.inputs]
+        if node.op.name not in ACCEPT_DEFERRED:
             operands = [settled(x) for x in operands]
         if isinstance(node.op, Leaf):
             return _BY_NAME[f"leaf {node.op.name}"](self, node, operands)
@@ -122,12 +123,12 @@ class Lowering:
 
     def _made_of(self, inside: Graph, line: Node, operands: Sequence[Expr]) -> Any:
         """The results of a list whose inputs are operands, line by line."""
-        self.items.update(zip(inside.inputs, operands, strict=True))
+        self.exprs.update(zip(inside.inputs, operands, strict=True))
         for node in inside.nodes:
-            if node not in self.items:
+            if node not in self.exprs:
                 note_line(node, line)
-                self.items[node] = self._lowered(node)
-        results = tuple([settled(self.items[n]) for n in inside.outputs])
+                self.exprs[node] = self._lowered(node)
+        results = tuple([settled(self.exprs[n]) for n in inside.outputs])
         return results if isinstance(line.spec, tuple) else results[0]
 
     def _has_lanes(self, node: Node) -> bool:
@@ -161,9 +162,11 @@ def specs_of(node: Node) -> tuple[Any, ...]:
 def step(node: Node, operands: Sequence[Expr]) -> Any:
     """A line as a step: something that is computed as a whole."""
     several = isinstance(node.spec, tuple)
-    whole = Expr(Step(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node)
+    whole = Expr(
+        OpaqueCall(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node
+    )
     parts = tuple(
-        Expr(Part(k), (whole,), s.shape, s.dtype, node) for k, s in enumerate(specs_of(node))
+        Expr(CallResult(k), (whole,), s.shape, s.dtype, node) for k, s in enumerate(specs_of(node))
     )
     return parts if several else parts[0]
 
@@ -171,7 +174,7 @@ def step(node: Node, operands: Sequence[Expr]) -> Any:
 def lowered(graph: Graph, layouts: str = "") -> Lowering:
     """The expressions of all nodes of a graph."""
     lowering = Lowering(graph, layouts)
-    items = lowering.items
+    exprs = lowering.exprs
     for node in (*graph.outputs, *graph.updates.values(), *graph.effects):
-        items[node] = settled(items[node])
+        exprs[node] = settled(exprs[node])
     return lowering

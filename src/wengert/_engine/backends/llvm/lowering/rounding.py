@@ -1,8 +1,8 @@
-"""Rounding: to decimals, and a floating-point number taken apart into two.
+"""Rounding to decimals, and the parts of floating-point numbers.
 
 round           multiplied by a power of ten, rounded to an integer, divided: as NumPy does
-modf            the fraction and the whole part
-frexp           mantissa and exponent, read off the bits
+modf            the fractional and the integer part
+frexp           mantissa and exponent, from the bits
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import F64
-from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.node import Node
 
 from .loop_ir import Expr, Map
@@ -39,8 +39,8 @@ def _round(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
         return s.rint(v * power) / power if decimals > 0 else s.rint(v / power) * power
 
     def combine(s: Any, v: Any) -> Any:
-        if type(v) is Pair:
-            return Pair(s, one(s, v.real), one(s, v.imag), v.dtype)
+        if type(v) is ComplexLane:
+            return ComplexLane(s, one(s, v.real), one(s, v.imag), v.dtype)
         return one(s, s.cast(v, F64) if v.dtype.kind in "iu" else v)
 
     return Expr(Map("round", combine, 6), operands, x.shape, x.dtype, node)
@@ -53,11 +53,11 @@ def _two(node: Node, x: Expr, *combines: Callable[[Any, Any], Any]) -> Any:
         return NotImplemented
     dtype = specs[0].dtype
 
-    def item(spec: Any, combine: Callable[[Any, Any], Any]) -> Expr:
+    def expr(spec: Any, combine: Callable[[Any, Any], Any]) -> Expr:
         whole = lambda s, v: s.cast(combine(s, s.cast(v, dtype)), spec.dtype)  # noqa: E731
         return Expr(Map(node.op.name, whole, 6), (x,), spec.shape, spec.dtype, node)
 
-    return tuple(item(s, c) for s, c in zip(specs, combines, strict=True))
+    return tuple(expr(s, c) for s, c in zip(specs, combines, strict=True))
 
 
 @lowers("modf")

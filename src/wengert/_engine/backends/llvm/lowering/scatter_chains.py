@@ -1,15 +1,15 @@
-"""Writes: what an unrolled loop writes into an array, position after position.
+"""Scatter chains: the writes of an unrolled loop into one array.
 
 Each write is an array of its own in the graph: the one before, with something replaced, or with a
-scatter added (as gradients of x[0], x[1], ... are summed).  Made one by one, n writes would be n
-arrays of n elements.  So a write waits until somebody asks for its array: one that is only written
-to again, or read at a single position, is never made.
+scatter added (as gradients of x[0], x[1], ... are summed).  Materialized one by one, n writes would
+be n arrays of n elements.  So a write is deferred until its array is needed: one that is only
+written to again, or read at a single position, is never materialized.
 
-    Writes       an array with something written into it, not made yet
-    read_back    the element at a position, found among the writes
+    ScatterChain    an array with something written into it, not materialized yet
+    read_back       the element at a position, found among the writes
 
-A few writes are choices by the index (indexing.py), which share loops with what is around them;
-many are one step, which copies the array once (kernels/writes.py).
+A few writes are selections by the index (indexing.py), which are fused with their neighbors; many
+are one kernel call, which copies the array once (kernels/scatter.py).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import Affine
-from wengert._engine.backends.llvm.ir.index_analysis import Chosen
+from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
-from .loop_ir import Expr, Map, View, number
-from .registry import Waiting, settled, step
+from .loop_ir import Expr, Map, View, scalar_constant
+from .registry import Deferred, settled, step
 
 _FEW = 6  # writes that are made as choices
 
@@ -37,7 +37,7 @@ class Operand:
         self.spec = spec
 
 
-class Line:
+class FusedNode:
     """Many nodes of the graph as one, as a kernel sees it; `last` is the one that it ends with."""
 
     class op:
@@ -50,19 +50,19 @@ class Line:
         self.spec, self.where, self.name = last.spec, last.where, last.name
 
 
-class Writes(Waiting):
+class ScatterChain(Deferred):
     """An array with something written into it, not made yet.
 
     Parameters
     ----------
     node : Node
         The line that writes.
-    before : Expr, Writes or None
+    before : Expr, ScatterChain or None
         The array it writes into; None for zeros.
     value : Expr
     index : object
         Where, without index arrays.
-    found : Chosen
+    found : IndexPlan
         The same, taken apart.
     adds : bool
         Whether the value is added, and does not replace what was there.
@@ -70,64 +70,64 @@ class Writes(Waiting):
         ``alone(before, value)`` makes the array of this write alone.
     """
 
-    __slots__ = ("adds", "alone", "before", "found", "index", "item", "node", "position", "value")
+    __slots__ = ("adds", "alone", "before", "expr", "found", "index", "node", "position", "value")
 
     def __init__(
         self,
         node: Node,
-        before: Expr | Writes | None,
+        before: Expr | ScatterChain | None,
         value: Expr,
         index: Any,
-        found: Chosen,
+        found: IndexPlan,
         adds: bool,
         alone: Callable[[Expr | None, Expr], Expr],
     ) -> None:
         self.node, self.before, self.value = node, before, value
         self.index, self.found, self.adds, self.alone = index, found, adds, alone
         self.position = position_of(found)
-        self.item: Expr | None = None
+        self.expr: Expr | None = None
 
     def settled(self) -> Expr:
         """The array."""
-        if self.item is None:
+        if self.expr is None:
             chain = [self]
-            while isinstance(chain[-1].before, Writes) and chain[-1].before.item is None:
+            while isinstance(chain[-1].before, ScatterChain) and chain[-1].before.expr is None:
                 chain.append(chain[-1].before)
             chain.reverse()
             if len(chain) <= _FEW:
                 for one in chain:
                     before = None if one.before is None else settled(one.before)
-                    one.item = one.alone(before, one.value)
+                    one.expr = one.alone(before, one.value)
             else:
-                self.item = _made(self.node, chain)
-        assert self.item is not None
-        return self.item
+                self.expr = _made(self.node, chain)
+        assert self.expr is not None
+        return self.expr
 
 
-def position_of(found: Chosen) -> Position | None:
+def position_of(found: IndexPlan) -> Position | None:
     """The one element that an index chooses; None if it is not one."""
     if found.shape or any(type(p.start) is not int for p in found.parts):
         return None
     return tuple(p.start for p in found.parts)
 
 
-def _made(node: Node, chain: Sequence[Writes]) -> Expr:
+def _made(node: Node, chain: Sequence[ScatterChain]) -> Expr:
     """All writes as one step."""
     first = chain[0].before
     base = None if first is None else settled(first)
     operands = [*([] if base is None else [base]), *[w.value for w in chain]]
     params = {"from_zero": base is None, "writes": tuple((w.index, w.adds) for w in chain)}
-    line: Any = Line(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
-    item: Expr = step(line, operands)
-    item.node = node
-    return item
+    line: Any = FusedNode(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
+    expr: Expr = step(line, operands)
+    expr.node = node
+    return expr
 
 
-def read_back(x: Writes, position: Position, node: Node) -> Expr | None:
+def read_back(x: ScatterChain, position: Position, node: Node) -> Expr | None:
     """The element at a position; None where that is not known without the array."""
     added: list[Expr] = []
-    here: Expr | Writes | None = x
-    while isinstance(here, Writes) and here.item is None:
+    here: Expr | ScatterChain | None = x
+    while isinstance(here, ScatterChain) and here.expr is None:
         if here.position is None:
             return None
         if here.position != position:
@@ -158,7 +158,7 @@ def _one(value: Expr, node: Node) -> Expr:
 
 def _sum(first: Expr | None, added: Sequence[Expr], node: Node) -> Expr:
     """What was there, and what was added since, the latest first in the list."""
-    total = number(0, node.spec.dtype) if first is None and not added else first
+    total = scalar_constant(0, node.spec.dtype) if first is None and not added else first
     for x in reversed(added):
         one = _one(x, node)
         if total is None:

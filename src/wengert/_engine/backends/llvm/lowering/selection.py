@@ -1,7 +1,7 @@
 """Selection: the index of an element decides which operand it comes from.
 
-concatenate, stack, roll, shift.  Each element asks for every operand under a condition, so many
-operands are better copied, one after the other (kernels/joining.py).
+concatenate, stack, roll, shift.  Each element evaluates a condition for every operand, so many
+operands are copied one after the other instead (kernels/concatenate.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import moves_of
 from wengert._engine.core.node import Node
 
-from .loop_ir import Condition, Expr, Select, number
+from .loop_ir import Condition, Expr, Select, scalar_constant
 from .registry import lowers
 from .views import flattened, reshaped
 
@@ -110,4 +110,4 @@ def _shift(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
         place = (*index[:axis], ZERO if is_one(n) else form, *index[axis + 1 :])
         return [(place, (Condition(form, 0, n),)), ((), ())]
 
-    return Expr(Select("shift", choices), (x, number(0, x.dtype)), x.shape, x.dtype, node)
+    return Expr(Select("shift", choices), (x, scalar_constant(0, x.dtype)), x.shape, x.dtype, node)

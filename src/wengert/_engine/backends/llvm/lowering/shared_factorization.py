@@ -1,9 +1,9 @@
-"""Inverses and determinants of one matrix as one step, with one factorization.
+"""Inverses and determinants of one matrix from one factorization.
 
     slogdet and inv, det and det_derivative
 
-A determinant and its gradient need the same L and U.  Where a graph has both lines of a matrix that
-is not small, the first of them makes the step, and the other takes its result of it.
+A determinant and its gradient need the same LU factorization.  Where a graph has both nodes for one
+matrix that is not small, the first of them is lowered to a call that computes both.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Products that are loops: those without a summed letter, of vectors, and of small matrices.
+"""Products as expressions: outer products, products of vectors, and of small matrices.
 
-As items they share loops with what is computed of them; large ones are worth a call of BLAS
-(kernels/products.py).
+They are fused with their neighbors; larger products are calls of BLAS or of a blocked kernel
+(kernels/gemm).
 """
 
 from __future__ import annotations

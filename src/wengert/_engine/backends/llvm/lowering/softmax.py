@@ -1,7 +1,7 @@
-"""Softmax: the operations of neural networks that combine a row and give it back changed.
+"""Softmax and its logarithm, and their gradients.
 
 A maximum, a sum of exponentials, and an expression of both: three passes over a row, which the plan
-puts into one fused loop from row to row, so that a row is read from memory once.
+fuses along the rows, so that each row is read from memory once.
 """
 
 from __future__ import annotations

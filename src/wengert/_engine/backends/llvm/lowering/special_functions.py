@@ -1,8 +1,8 @@
-"""Families of special functions: their values are computed where they are used, as a map is.
+"""Families of special functions, computed elementwise where they are used.
 
-    family    a line as an item, whose work is that of the member's text
+    family    a node as an expression, whose work is that of the compiled function
 
-What a family is, and how a member of it becomes native, is said in backends/llvm/families.
+special_functions/ compiles them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Guards: strong zeros, which backward passes write where 0 * inf has to be 0.
+"""Strong zeros, which backward passes use where 0 * inf has to be 0.
 
-`strong_zero(t, g)` is g, and 0 where t is exactly 0 and g is not a number.  Where the lines show
-that g is a multiple of t, it is 0 wherever t is, so one comparison decides, and it does not wait
-for g: inside a loop whose steps depend on each other that is what a guard costs.
+`strong_zero(t, g)` is g, and 0 where t is exactly 0 and g is not finite.  Where the graph shows
+that g is a multiple of t, g is 0 or not finite wherever t is 0, so one comparison of t decides,
+and does not wait for g: that matters inside loops with a dependence from step to step.
 """
 
 from __future__ import annotations

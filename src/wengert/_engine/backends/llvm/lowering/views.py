@@ -1,7 +1,8 @@
-"""Views: the same elements at other indices; nothing is moved.
+"""Views: the same elements at other indices, without a copy.
 
 reshape, transpose, expand_dims, squeeze, flip, broadcast_to, diagonal, slices.  A reshape that
-splits axes is a form of the counters; one that joins axes reads by the position in C order.
+splits axes is an affine form of the loop counters; one that joins axes reads by the position in C
+order.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.affine import (
     ZERO,
     Affine,
-    Flat,
+    FlatIndex,
     Length,
     is_one,
     offset_of,
@@ -100,13 +101,13 @@ def _reshape(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 def reshaped(x: Expr, shape: Sequence[Length], node: Any = None) -> Expr:
-    """An item of another shape, with the same elements in C order."""
+    """An expression of another shape, with the same elements in C order."""
     groups = _groups(x.shape, tuple(shape))
     if groups is not None:
         place = _splitting(groups, len(x.shape))
     else:
         strides = strides_of(tuple(shape))
-        place = lambda index: Flat(offset_of(index, strides))  # noqa: E731
+        place = lambda index: FlatIndex(offset_of(index, strides))  # noqa: E731
     view = View("reshape", place, keeps_order=True)
     view.joins = groups is None
     return Expr(view, (x,), shape, x.dtype, node)

@@ -5,7 +5,7 @@ none of them, and nothing asks whether they should.
 
     InstrumentedProgram    the program; with a clock around the steps of loops, too, or only around
     its own
-    Place      a step of it: the cell that its time is added to, and what runs inside
+    TimedStep      a step of it: the cell that its time is added to, and what runs inside
 
 The body of a loop whose steps share registers is one step.  Bodies that are equal are written once
 for each loop here, because their times are to be separate.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.codegen.straightline import Branches
+from wengert._engine.backends.llvm.codegen.straightline import BranchBlocks
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.loops.loop_body import LoopBody
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
@@ -28,7 +28,7 @@ from wengert._engine.core.subgraph import Body
 from .timers import COUNTED, Clock
 
 
-class Place(NamedTuple):
+class TimedStep(NamedTuple):
     """A step.
 
     cell : where its time is added up; None where it is all of its body.
@@ -50,7 +50,7 @@ class InstrumentedBody(LoopBody):
     ----------
     times : int
         The cell that counts how often it runs.
-    places : list of Place
+    places : list of TimedStep
     """
 
     context: InstrumentedProgram
@@ -58,13 +58,13 @@ class InstrumentedBody(LoopBody):
     def __init__(
         self, context: InstrumentedProgram, body: Body, name: str, fixed: int, carried: int
     ) -> None:
-        self.places: list[Place] = []
+        self.places: list[TimedStep] = []
         self.times = context.clock.cell()
         self.label = body.name
         super().__init__(context, body, name, fixed, carried)
 
     @property
-    def choices(self) -> Mapping[Expr, Branches]:
+    def choices(self) -> Mapping[Expr, BranchBlocks]:
         """Those that are written out, with their branches."""
         return self._choices
 
@@ -83,12 +83,12 @@ class InstrumentedBody(LoopBody):
         """Stages without loops; with a clock around them if they are not all."""
         if len(self._groups) == 1:
             super()._run_straight(body, stages, needed)
-            self.places.append(Place(None, list(stages)))
+            self.places.append(TimedStep(None, list(stages)))
             return
         begun, cell = self.context.clock.read(body), self.context.clock.cell()
         super()._run_straight(body, stages, needed)
         self.context.clock.stop(body, cell, begun)
-        self.places.append(Place(cell, list(stages)))
+        self.places.append(TimedStep(cell, list(stages)))
 
 
 class InstrumentedProgram(Program):
@@ -104,7 +104,7 @@ class InstrumentedProgram(Program):
     Attributes
     ----------
     clock : Clock
-    places : list of Place
+    places : list of TimedStep
     has_bodies : bool
         Whether there are loops or branches that `inside` could look into.
     """
@@ -118,7 +118,7 @@ class InstrumentedProgram(Program):
         inside: bool = True,
     ) -> None:
         self._inside = inside
-        self.places: list[Place] = []
+        self.places: list[TimedStep] = []
         self.has_bodies = False
         self._bodies_of: dict[Expr, list[InstrumentedBody]] = {}
         self._met: list[list[InstrumentedBody]] = []
@@ -139,13 +139,15 @@ class InstrumentedProgram(Program):
         super().run_stage(body, stage)
         self.places.append(self.stopped(self, body, stage, begun))
 
-    def stopped(self, routine: Any, body: Section, stage: FusedLoops | Expr, begun: str) -> Place:
+    def stopped(
+        self, routine: Any, body: Section, stage: FusedLoops | Expr, begun: str
+    ) -> TimedStep:
         """What a stage is, when it has been written."""
         cell = self.clock.cell()
         self.clock.stop(body, cell, begun)
         function = routine.nests[-1][1] if isinstance(stage, FusedLoops) else ""
         bodies = () if isinstance(stage, FusedLoops) else self._bodies_of.get(stage, ())
-        return Place(cell, [stage], function, bodies)
+        return TimedStep(cell, [stage], function, bodies)
 
     def nested(self, step: Expr) -> Any:
         """A loop or a choice; whose bodies are its own."""

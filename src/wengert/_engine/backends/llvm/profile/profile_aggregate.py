@@ -1,7 +1,7 @@
 """ProfileAggregate: the readings of the timers in a program, summed for each of its steps.
 
-    Reading    what they said, of several runs
-    ProfileAggregate      the steps of a program, and of the bodies of its loops
+    TimerReading        what they said, of several runs
+    ProfileAggregate    the steps of a program, and of the bodies of its loops
 
 The time of a loop is that of a program without clocks in it; its steps share it in the proportions
 that clocks in its body tell.  A body in registers has what the others leave.
@@ -23,11 +23,11 @@ from wengert._engine.backends.llvm.schedule.workspace import last_uses
 from wengert._engine.core.spec import shown
 from wengert._engine.profiling.record import Part, Step
 
-from .instrumented import InstrumentedBody, InstrumentedProgram, Place
-from .profile_attribution import Made, made_of, number_of
+from .instrumented import InstrumentedBody, InstrumentedProgram, TimedStep
+from .profile_attribution import StepCost, number_of, step_cost_of
 
 
-class Reading(NamedTuple):
+class TimerReading(NamedTuple):
     """What the clocks of a program said, of several runs as `undisturbed` says.
 
     around : seconds of a run that are in no cell.
@@ -50,9 +50,9 @@ class ProfileAggregate:
     Parameters
     ----------
     sizes : mapping
-    flat : Reading
+    flat : TimerReading
         Of the program with clocks around its own steps.
-    deep : Reading or None
+    deep : TimerReading or None
         Of the one with clocks in the bodies of loops too.
     overwritten : collection of int
         The results that lie where variables did.
@@ -61,8 +61,8 @@ class ProfileAggregate:
     def __init__(
         self,
         sizes: Mapping[str, int],
-        flat: Reading,
-        deep: Reading | None,
+        flat: TimerReading,
+        deep: TimerReading | None,
         overwritten: Collection[int],
     ) -> None:
         self._sizes, self._flat, self._overwritten = sizes, flat, overwritten
@@ -83,13 +83,13 @@ class ProfileAggregate:
     def _step(
         self,
         plan: Plan,
-        place: Place,
+        place: TimedStep,
         seconds: float,
         calls: float,
         body: InstrumentedBody | None = None,
         base: int = 0,
     ) -> Step:
-        made = made_of(plan, place.stages, self._sizes, None if body is None else body.choices)
+        made = step_cost_of(plan, place.stages, self._sizes, None if body is None else body.choices)
         held = base + self._held(plan, place.stages)
         if len(place.stages) == 1:
             stage = place.stages[0]
@@ -115,7 +115,7 @@ class ProfileAggregate:
             body="" if body is None else body.label,
         )
 
-    def _inside(self, place: Place, seconds: float, base: int) -> tuple[Step, ...]:
+    def _inside(self, place: TimedStep, seconds: float, base: int) -> tuple[Step, ...]:
         """The steps of the bodies of a loop that took so long.
 
         What no clock was put around - bodies in registers - has what the others leave.
@@ -139,7 +139,7 @@ class ProfileAggregate:
             if calls
         )
 
-    def _steps(self, place: Place) -> float:
+    def _steps(self, place: TimedStep) -> float:
         """How often a loop has gone round."""
         if not place.bodies:
             return 0.0
@@ -148,10 +148,12 @@ class ProfileAggregate:
         is_replay = loop.node.op.name == "replay"
         return float(self._deep.cells[place.bodies[-1 if is_replay else 0].times][1])
 
-    def _work(self, body: InstrumentedBody, place: Place) -> float:
-        return 1.0 + sum(made_of(body.plan, place.stages, self._sizes, body.choices).work.values())
+    def _work(self, body: InstrumentedBody, place: TimedStep) -> float:
+        return 1.0 + sum(
+            step_cost_of(body.plan, place.stages, self._sizes, body.choices).work.values()
+        )
 
-    def _spent(self, place: Place) -> float:
+    def _spent(self, place: TimedStep) -> float:
         """The seconds of a place in the deep reading, without those of clocks."""
         if place.cell is None:
             return 0.0
@@ -177,13 +179,13 @@ class ProfileAggregate:
         return max((found[stage] for stage in stages), default=0)
 
 
-def _read_inside(place: Place, cells: Any) -> float:
+def _read_inside(place: TimedStep, cells: Any) -> float:
     """How often clocks were read in the bodies of a place."""
     inner = [p for body in place.bodies for p in body.places]
     return sum((cells[p.cell][1] if p.cell else 0.0) + _read_inside(p, cells) for p in inner)
 
 
-def _words(place: Place, steps: float) -> tuple[str, str]:
+def _words(place: TimedStep, steps: float) -> tuple[str, str]:
     """What kind of a step it is, and what it is called."""
     if len(place.stages) > 1 or place.cell is None:
         return "straight", "in registers"
@@ -205,7 +207,7 @@ def _words(place: Place, steps: float) -> tuple[str, str]:
     return "loop", f"{node.op.name} of {steps:,.6g} steps"
 
 
-def _flops(made: Made, calls: float, inside: Sequence[Step]) -> float | None:
+def _flops(made: StepCost, calls: float, inside: Sequence[Step]) -> float | None:
     """Of all runs; of a loop those of its steps."""
     if inside:
         known = [step.flops for step in inside]

@@ -5,8 +5,8 @@ no clock can tell them apart.  Its time is shared out by work: what an operation
 addition, as it was measured once, and what an element takes that is read or written, by how far
 away it lies.
 
-    Made       what a step does: operations, work by line, bytes, arrays that it leaves
-    made_of    of the stages of a plan that are one step
+    StepCost    what a step does: operations, work by line, bytes, arrays that it leaves
+    step_cost_of    of the stages of a plan that are one step
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.codegen.straightline import Branches
+from wengert._engine.backends.llvm.codegen.straightline import BranchBlocks
 from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Map, Reduce, View
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, Stored, View
 from wengert._engine.backends.llvm.lowering.registry import line_of, specs_of
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
@@ -40,7 +40,7 @@ def number_of(length: Any, sizes: Sizes) -> int:
     return int(valued(length, {**sizes, **unknown}))
 
 
-class Made:
+class StepCost:
     """What a step does.
 
     Attributes
@@ -74,7 +74,7 @@ class Made:
         whole = sum(self.work.values())
         if not whole:
             return tuple(Part(*key, 1.0 / len(self.work)) for key in self.work)
-        found = sorted(self.work.items(), key=lambda item: -item[1])
+        found = sorted(self.work.items(), key=lambda expr: -expr[1])
         return tuple(Part(*key, work / whole) for key, work in found if work)
 
     def add(self, stage: FusedLoops | Expr) -> None:
@@ -84,7 +84,7 @@ class Made:
         else:
             self._add_step(stage)
 
-    def add_branches(self, branches: Branches) -> None:
+    def add_branches(self, branches: BranchBlocks) -> None:
         """A choice that is written out: all of its branches, as if each ran as often."""
         for plan in branches.plans:
             for stage in plan.stages:
@@ -93,9 +93,9 @@ class Made:
                 else:
                     self.add_branches(branches.inner[stage])
 
-    def keep(self, items: Sequence[Expr]) -> None:
+    def keep(self, exprs: Sequence[Expr]) -> None:
         """Arrays that are left in memory."""
-        for x in items:
+        for x in exprs:
             node = None if x.node is None else _line(x.node)
             size = self._bytes(x)
             name = str(x.rule) if node is None else node.op.name
@@ -106,7 +106,7 @@ class Made:
 
     def _add_fused_loops(self, plan: Plan, fused: FusedLoops, often: float = 1.0) -> None:
         mine = set(roots_of(fused))
-        accessed = [a.item for root in roots_of(fused) for a in plan.accesses(root)]
+        accessed = [a.expr for root in roots_of(fused) for a in plan.accesses(root)]
         read = sum(self._bytes(x) for x in dict.fromkeys(accessed) if x not in mine)
         written = sum(self._bytes(x) for x in mine if x in self._stored and x not in fused.local)
         self.read, self.written = self.read + read, self.written + written
@@ -140,7 +140,7 @@ class Made:
         if x.node is None:
             return
         node = _line(x.node)
-        if not isinstance(x.rule, View | Held) and not node.is_leaf:
+        if not isinstance(x.rule, View | Stored) and not node.is_leaf:
             self._name(node)
         if work or not isinstance(x.rule, View):
             self._charge(node, work)
@@ -193,12 +193,12 @@ def _where(node: Any) -> str:
     return "" if node is None else node.where or ""
 
 
-def made_of(
+def step_cost_of(
     plan: Plan,
     stages: Sequence[FusedLoops | Expr],
     sizes: Sizes,
-    choices: Mapping[Expr, Branches] | None = None,
-) -> Made:
+    choices: Mapping[Expr, BranchBlocks] | None = None,
+) -> StepCost:
     """What some stages of a plan do, which are one step.
 
     Parameters
@@ -210,7 +210,7 @@ def made_of(
     choices : mapping, optional
         The branches of choices that are written out.
     """
-    made = Made(plan, sizes)
+    made = StepCost(plan, sizes)
     for stage in stages:
         branches = None if choices is None or isinstance(stage, FusedLoops) else choices.get(stage)
         if branches is None:

@@ -28,7 +28,7 @@ from wengert._engine.profiling.record import Timing, in_turn, undisturbed, whole
 from wengert.errors import BackendError, at, user_line
 
 from .instrumented import InstrumentedProgram
-from .profile_aggregate import ProfileAggregate, Reading
+from .profile_aggregate import ProfileAggregate, TimerReading
 from .profile_attribution import number_of
 from .timers import COST, FIRST, PEAK, READ, TABLE, is_available
 
@@ -39,11 +39,11 @@ _MISSED = object()
 _REAL = np.dtype(np.float64)
 
 
-class _Failed(Exception):
+class _RunFailed(Exception):
     """The run came to no end in native code."""
 
 
-class Measured:
+class TimedRunner:
     """A program with clocks, in memory; it measures one run at a time."""
 
     def __init__(self, program: InstrumentedProgram) -> None:
@@ -64,7 +64,7 @@ class Measured:
         repeats: int | None,
         begin: Callable[[], object],
         others: Sequence[Callable[[], object]] = (),
-    ) -> tuple[Reading, list[list[float]]]:
+    ) -> tuple[TimerReading, list[list[float]]]:
         """Run it in turn with others, and read the clocks; and the seconds that the others took."""
         with self._lock:
             began, ticks = time.perf_counter(), self._tick()
@@ -88,7 +88,7 @@ class Measured:
         cells = found[FIRST:].reshape(-1, 2) * [second, 1.0]
         own = [counts[FIRST::2].sum() * second for counts in counted]
         around = undisturbed([one[0] - s for one, s in zip(seconds, own, strict=True)])
-        reading = Reading(float(around), cells, found[PEAK], inner, outer, len(seconds))
+        reading = TimerReading(float(around), cells, found[PEAK], inner, outer, len(seconds))
         return reading, [one[1:] for one in seconds]
 
     def _clear(self) -> None:
@@ -105,16 +105,16 @@ class Measured:
         return min(around), float(min(within))
 
 
-_known: weakref.WeakKeyDictionary[Graph, dict[Any, Measured]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[Graph, dict[Any, TimedRunner]] = weakref.WeakKeyDictionary()
 _lock = lock()
 
 
-def _measured(graph: Graph, *options: Any) -> Measured:
+def _measured(graph: Graph, *options: Any) -> TimedRunner:
     """The program with clocks for the options of `InstrumentedProgram`, made once."""
     with _lock:
         found = _known.setdefault(graph, {})
         if options not in found:
-            found[options] = Measured(InstrumentedProgram(graph, *options))
+            found[options] = TimedRunner(InstrumentedProgram(graph, *options))
         return found[options]
 
 
@@ -168,7 +168,7 @@ def timed(
         if flat.program.has_bodies:
             within = _measured(graph, *options, True)
             deep, _ = within.read(values, sizes, repeats, begin)
-    except _Failed:
+    except _RunFailed:
         return None
     tally = ProfileAggregate(sizes, reading, deep, own.program.overwritten)
     steps = tally.of_kernel(flat.program, (within or flat).program)
@@ -209,7 +209,7 @@ def _runner(
     def slowly() -> object:
         found = compiled.run(values, sizes)
         if found is None:
-            raise _Failed
+            raise _RunFailed
         return found
 
     if entry is None or entry(*values) is _MISSED:

@@ -12,7 +12,7 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Map, Reduce
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, Stored
 from wengert._engine.backends.llvm.lowering.registry import line_of
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of, roots_of, space_of
@@ -147,24 +147,24 @@ def summary_of(program: Program) -> Summary:
 
 
 def _names(plan: Plan) -> dict[Expr, str]:
-    """What items are called: inputs by their names, all else by the line they belong to."""
+    """What expressions are called: inputs by their names, all else by the line they belong to."""
     names: dict[Expr, str] = {}
     lines = {node: k for k, node in enumerate(plan.graph.nodes)}
-    for item in plan.reachable:
-        node = None if item.node is None else line_of(item.node)
+    for expr in plan.reachable:
+        node = None if expr.node is None else line_of(expr.node)
         if node is not None and node in lines:
             line = f"%{lines[node]}"
-            names[item] = f"{node.name} {line}" if node.name else line
+            names[expr] = f"{node.name} {line}" if node.name else line
     return names
 
 
-def _shown(item: Expr, names: dict[Expr, str]) -> str:
-    spec = shown(Spec(item.shape, item.dtype))
-    return f"{names[item]} {spec}" if item in names else f"{item.rule} {spec}"
+def _shown(expr: Expr, names: dict[Expr, str]) -> str:
+    spec = shown(Spec(expr.shape, expr.dtype))
+    return f"{names[expr]} {spec}" if expr in names else f"{expr.rule} {spec}"
 
 
-def _bytes(items: Sequence[Expr]) -> Length:
-    return sum(size_of(x.shape) * x.dtype.itemsize for x in items)
+def _bytes(exprs: Sequence[Expr]) -> Length:
+    return sum(size_of(x.shape) * x.dtype.itemsize for x in exprs)
 
 
 def _nest(plan: Plan, fused: FusedLoops, names: dict[Expr, str], function: str) -> Stage:
@@ -172,8 +172,8 @@ def _nest(plan: Plan, fused: FusedLoops, names: dict[Expr, str], function: str) 
     read: dict[Expr, None] = {}
     for root in mine:
         for access in plan.accesses(root):
-            if access.item not in mine:
-                read[access.item] = None
+            if access.expr not in mine:
+                read[access.expr] = None
     stored = set(plan.stored)
     given = [r for r in roots_of(fused) if r in stored]
     first = fused.groups[0].space
@@ -246,5 +246,5 @@ def _step(program: Program, step: Expr, names: dict[Expr, str]) -> Stage:
     )
 
 
-def _is_constant(item: Expr) -> bool:
-    return isinstance(item.rule, Held) and item.rule.array is not None
+def _is_constant(expr: Expr) -> bool:
+    return isinstance(expr.rule, Stored) and expr.rule.array is not None

@@ -5,9 +5,10 @@ is the counter of the processor, which takes some 25 cycles to read and runs at 
 whatever the processor does; elsewhere it is that of the system.  What reading it costs the program
 measures itself (`COST`), and it is taken off.
 
-    Clock          the cells of one program
-    is_available   whether there is a clock for native code here
-    READ, COST, TABLE   functions of the module, for who reads the cells (profile/profile_runner.py)
+    Clock                the cells of one program
+    is_available         whether there is a clock for native code here
+    READ, COST, TABLE    functions of the module, for who reads the cells
+                         (profile/profile_runner.py)
 
 Cells lie in one array of the module: what is allocated now, the most that was, and then for each
 cell ticks and how often.  They are for one run at a time.

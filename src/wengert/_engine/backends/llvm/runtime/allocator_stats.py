@@ -55,7 +55,7 @@ class Info:
     peak: int
 
 
-class _State:
+class _AllocatorState:
     """The native functions, once there are any, and the limit until then."""
 
     functions: Mapping[str, Any] | None = None
@@ -75,10 +75,10 @@ def info() -> Info:
     >>> wg.memory.info().kept <= wg.memory.info().limit
     True
     """
-    if _State.functions is None:
-        return Info(0, 0, _State.limit, 0, 0, 0, 0)
+    if _AllocatorState.functions is None:
+        return Info(0, 0, _AllocatorState.limit, 0, 0, 0, 0)
     counters = (ctypes.c_int64 * 7)()
-    _State.functions["read"](counters)
+    _AllocatorState.functions["read"](counters)
     return Info(*counters)
 
 
@@ -118,9 +118,9 @@ def limit(bytes: SupportsIndex) -> None:
             f"limit({bytes!r}) is not a number of bytes: give an integer that is at least 0; "
             f"0 keeps no memory{at(user_line())}."
         )
-    _State.limit = number
-    if _State.functions is not None:
-        _State.functions["limit"](number)
+    _AllocatorState.limit = number
+    if _AllocatorState.functions is not None:
+        _AllocatorState.functions["limit"](number)
 
 
 def trim(bytes: SupportsIndex = 0) -> int:
@@ -157,10 +157,12 @@ def trim(bytes: SupportsIndex = 0) -> int:
             f"trim({bytes!r}) is not a number of bytes: give an integer that is at least 0; "
             f"trim() gives all back{at(user_line())}."
         )
-    return 0 if _State.functions is None else int(_State.functions["trim"](number))
+    return (
+        0 if _AllocatorState.functions is None else int(_AllocatorState.functions["trim"](number))
+    )
 
 
 def attach(functions: Mapping[str, Any]) -> None:
     """Take the native functions "read", "limit" and "trim", and tell them the limit."""
-    _State.functions = functions
-    functions["limit"](_State.limit)
+    _AllocatorState.functions = functions
+    functions["limit"](_AllocatorState.limit)

@@ -1,14 +1,14 @@
-"""Overwriting: updates of variables that are written where the variables lie.
+"""Buffer donation: updates of variables are written into the memory of the variables.
 
-A training step reads a parameter, its gradient and what the optimiser remembers, and writes all but
-the gradient.  Written to memory of its own, each array goes three times through the caches (a line
-has to be there before it is written to); in place, twice.
+A training step reads a parameter, its gradient and the state of the optimizer, and writes all but
+the gradient.  Written to memory of its own, each array passes the caches three times (a line is
+read before it is written); in place, twice.
 
-It may be done where no one can tell: whoever reads the old value has read it by then, and nothing
-that comes later in the run can fail, for then variables keep what they had.  That nobody outside
-holds the array is for the caller to see to (backends/variable_updates.py).
+That is valid where it cannot be observed: every reader of the old value has run, and nothing that
+comes later in the run can fail, for then variables keep their values.  That nobody else holds the
+array is checked by the caller (backends/variable_updates.py).
 
-    overwritten    which results of a plan may take the place of which inputs
+    overwritten    which results of a plan may use the memory of which inputs
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from typing import NamedTuple
 
 from wengert._engine.backends.llvm.ir.affine import counters, size_of
 from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Number, Part, Reduce, Step
+from wengert._engine.backends.llvm.lowering.loop_ir import (
+    CallResult,
+    Expr,
+    OpaqueCall,
+    Reduce,
+    ScalarConstant,
+    Stored,
+)
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.symbolic.dim import is_open
@@ -29,8 +36,8 @@ from .scheduling import Plan
 LEAST = 16384  # bytes: what is smaller stays in the nearest cache anyway
 
 
-class _Seen(NamedTuple):
-    """That an item is read: by which stage, as which of its roots, and whether just there."""
+class _OperandUse(NamedTuple):
+    """That an expression is read: by which stage, as which of its roots, and whether just there."""
 
     stage: int
     order: int
@@ -81,8 +88,8 @@ def _fits(x: Expr, variable: Expr) -> bool:
     size = size_of(x.shape)
     return (
         x.is_root
-        and not isinstance(x.rule, Held | Number | Part | Reduce | Step)
-        and isinstance(variable.rule, Held)
+        and not isinstance(x.rule, Stored | ScalarConstant | CallResult | Reduce | OpaqueCall)
+        and isinstance(variable.rule, Stored)
         and variable.rule.strides is None
         and x.shape == variable.shape
         and x.dtype == variable.dtype
@@ -91,36 +98,36 @@ def _fits(x: Expr, variable: Expr) -> bool:
     )
 
 
-def _place(plan: Plan, x: Expr) -> _Seen:
+def _place(plan: Plan, x: Expr) -> _OperandUse:
     stage = plan.position_of(x)
     fused = plan.stages[stage]
     assert isinstance(fused, FusedLoops)
     roots = [root for group in fused.groups for root in group.roots]
-    return _Seen(stage, roots.index(x), True)
+    return _OperandUse(stage, roots.index(x), True)
 
 
-def _is_before(read: _Seen, written: _Seen) -> bool:
+def _is_before(read: _OperandUse, written: _OperandUse) -> bool:
     """Whether what is read is still there: an element is written after its own is read."""
     if read.stage != written.stage:
         return read.stage < written.stage
     return read.is_here and read.order <= written.order
 
 
-def _readers(plan: Plan, items: set[Expr]) -> dict[Expr, list[_Seen]]:
-    found: dict[Expr, list[_Seen]] = {x: [] for x in items}
+def _readers(plan: Plan, exprs: set[Expr]) -> dict[Expr, list[_OperandUse]]:
+    found: dict[Expr, list[_OperandUse]] = {x: [] for x in exprs}
     for k, stage in enumerate(plan.stages):
         if not isinstance(stage, FusedLoops):
             for x in _behind(stage):
                 if x in found:
-                    found[x].append(_Seen(k, 0, False))
+                    found[x].append(_OperandUse(k, 0, False))
             continue
         order = 0
         for group in stage.groups:
             here = counters(group.space)
             for root in group.roots:
                 for access in plan.accesses(root):
-                    if access.item in found:
-                        found[access.item].append(_Seen(k, order, access.index == here))
+                    if access.expr in found:
+                        found[access.expr].append(_OperandUse(k, order, access.index == here))
                 order += 1
     return found
 

@@ -1,12 +1,12 @@
-"""Fused loops: loop groups that share their outer loops.
+"""Fusion: loop groups that share their outer loops.
 
-A sum along rows and what is done with it, softmax, a variance, are several loop groups over the
-same rows: each waits for the one before.  Taken row by row they find the row where they left it,
-in the nearest cache or in registers; what only they need is never as large as the whole array.
+A sum along rows and its uses, softmax, a variance, are several loop groups over the same rows, each
+of which depends on the one before.  Fused along the rows, each finds its row in the nearest cache
+or in registers, and intermediate results have the size of one row.
 
-    LoopGroup      items computed together, in one pass over one space
-    FusedLoops       loop groups one after the other, for each row
-    fused_loops_of   loop groups put together
+    LoopGroup         expressions computed together, in one pass over one iteration space
+    FusedLoops        loop groups that run one after the other for each row
+    fused_loops_of    the fused loops of a list of loop groups
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir.affine import Flat, Index, Length, counters, is_one
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held, Reduce
+from wengert._engine.backends.llvm.ir.affine import FlatIndex, Index, Length, counters, is_one
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Reduce, Stored
 
 # Code size of all roots of a loop group; beyond it a group is split, with memory between the parts.
 _FULL = 4000
@@ -27,14 +27,14 @@ _SHORT = 8  # rows of fewer elements are better taken side by side
 
 
 class Access(NamedTuple):
-    """A stored item, and where a loop group reads it."""
+    """A stored expression, and where a loop group reads it."""
 
-    item: Expr
+    expr: Expr
     index: Index | None  # type: ignore[assignment]  # it hides a method of tuples
 
 
 class LoopGroup:
-    """Items computed together, in one fused loop over one space.
+    """Expressions computed together, in one fused loop over one space.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class LoopGroup:
         self._known: set[Expr] = set()
 
     def add(self, root: Expr, accesses: Sequence[Access]) -> None:
-        """Put an item in, which reads these."""
+        """Put an expression in, which reads these."""
         self.roots.append(root)
         before = len(self._known)
-        self._known.update(access.item for access in accesses)
+        self._known.update(access.expr for access in accesses)
         self.code += _ARRAY * (len(self._known) - before)
         self._known.add(root)
         self.weight += 2 + root.weight
@@ -67,7 +67,7 @@ class LoopGroup:
             self.reduced = root.rule.axes
 
     def takes(self, root: Expr) -> bool:
-        """Whether an item over its space can join."""
+        """Whether an expression over its space can join."""
         if self.code + root.weight > _FULL:
             return False
         if not isinstance(root.rule, Reduce) or self.reduced is None:
@@ -102,9 +102,9 @@ def _leaves(root: Expr) -> int:
     """How many leaves the expression of a root has."""
     count, pending, seen = 0, [root], {root}
     while pending:
-        item = pending.pop()
-        count += item.rule.weight >= _LEAF
-        for x in item.operands:
+        expr = pending.pop()
+        count += expr.rule.weight >= _LEAF
+        for x in expr.operands:
             if not x.is_root and x not in seen:
                 seen.add(x)
                 pending.append(x)
@@ -228,12 +228,12 @@ def _waits_for_rows_only(
     here = counters(group.space)[:rows]
     for root in group.roots:
         for access in accesses(root):
-            x = access.item
-            if isinstance(x.rule, Held) or x in group.roots:
+            x = access.expr
+            if isinstance(x.rule, Stored) or x in group.roots:
                 continue
             if position[x] in members:
                 index = access.index
-                if index is None or isinstance(index, Flat) or index[:rows] != here:
+                if index is None or isinstance(index, FlatIndex) or index[:rows] != here:
                     return False
                 if not isinstance(x.rule, Reduce) and x.shape[:rows] != group.space[:rows]:
                     return False

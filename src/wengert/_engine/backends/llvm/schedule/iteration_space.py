@@ -1,8 +1,7 @@
-"""Iteration spaces: which axes of a loop group are merged, the inner loop, the vector width.
+"""Iteration spaces: which axes of a loop group are collapsed, the inner loop, the vector width.
 
-Axes that lie in memory as one axis would, in everything that is read and written, are walked as
-one.  The axis along which most of what is read lies side by side becomes the inner one, of which
-several elements are taken at a time.
+Axes that are contiguous with each other in every array that is read or written are collapsed into
+one.  The axis along which most arrays are contiguous becomes the inner loop, which is vectorized.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 from wengert._engine.backends.llvm.ir.affine import (
     ZERO,
     Affine,
-    Flat,
+    FlatIndex,
     Index,
     Length,
     counter,
@@ -24,7 +23,12 @@ from wengert._engine.backends.llvm.ir.affine import (
     strides_of,
 )
 from wengert._engine.backends.llvm.ir.llvm_types import part_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Number, Reduce, memory_strides
+from wengert._engine.backends.llvm.lowering.loop_ir import (
+    Expr,
+    Reduce,
+    ScalarConstant,
+    memory_strides,
+)
 
 from .fusion import LoopGroup, role_of, space_of
 
@@ -64,7 +68,7 @@ class Space:
         return self.vector is not None and self.axes[self.vector].is_reduced
 
 
-class _Facts:
+class _SpaceFacts:
     """What roots read and write, and what they ask of the index itself."""
 
     def __init__(self, group: LoopGroup, rows: int) -> None:
@@ -87,13 +91,13 @@ class _Facts:
         seen: set[Any] = set()
         pending: list[tuple[Expr, Index]] = [(first, here)]
         while pending:
-            item, index = pending.pop()
-            if not isinstance(item.rule, Number):  # which takes the dtype of what it meets
-                self._count(item, index)
-            if item.rule.asks_index and not isinstance(index, Flat):
+            expr, index = pending.pop()
+            if not isinstance(expr.rule, ScalarConstant):  # which takes the dtype of what it meets
+                self._count(expr, index)
+            if expr.rule.asks_index and not isinstance(index, FlatIndex):
                 for form in index:
                     self._pin(form)
-            for read in item.reads(index):
+            for read in expr.reads(index):
                 for condition in read.conditions:
                     self._pin(condition.form)
                 if read.form is not None:
@@ -101,7 +105,7 @@ class _Facts:
                     self.itemsizes.add(part_of(read.operand.dtype).itemsize)
                     continue
                 if read.index is None:
-                    for form in (index.form,) if isinstance(index, Flat) else index:
+                    for form in (index.form,) if isinstance(index, FlatIndex) else index:
                         self._pin(form)
                     continue
                 if read.operand.is_root:
@@ -110,15 +114,15 @@ class _Facts:
                     seen.add((read.operand, read.index))
                     pending.append((read.operand, read.index))
 
-    def _read(self, item: Expr, index: Index) -> None:
-        self.offsets.append(offset_of(index, memory_strides(item)))
-        self._count(item, index)
+    def _read(self, expr: Expr, index: Index) -> None:
+        self.offsets.append(offset_of(index, memory_strides(expr)))
+        self._count(expr, index)
 
-    def _count(self, item: Expr, index: Index) -> None:
+    def _count(self, expr: Expr, index: Index) -> None:
         """Note the size of an element; one for each row is no matter of vectors."""
-        forms = (index.form,) if isinstance(index, Flat) else index
+        forms = (index.form,) if isinstance(index, FlatIndex) else index
         if any(c >= self._rows for form in forms for c, _ in form.terms):
-            self.itemsizes.add(part_of(item.dtype).itemsize)
+            self.itemsizes.add(part_of(expr.dtype).itemsize)
 
     def _pin(self, form: Affine) -> None:
         self.pinned.update(c for c, _ in form.terms)
@@ -135,7 +139,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     rows : int
         So many leading axes are iterated over by somebody else.
     """
-    facts = _Facts(group, rows)
+    facts = _SpaceFacts(group, rows)
     places = any(
         isinstance(r.rule, Reduce) and r.rule.monoid.startswith("arg") for r in group.roots
     )
@@ -154,7 +158,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     return Space(tuple(order), index, order.index(vector), width, strips)
 
 
-def _crosses(axes: Sequence[Axis], vector: Axis, facts: _Facts) -> bool:
+def _crosses(axes: Sequence[Axis], vector: Axis, facts: _SpaceFacts) -> bool:
     """Whether something lies side by side along another axis than that of the vectors."""
     return any(
         form.factor(vector.counter) not in (0, 1)
@@ -179,7 +183,9 @@ def column_rows(group: LoopGroup) -> int:
     return 0 if space.vector is None or space.across else rows
 
 
-def _collapsed(group: LoopGroup, facts: _Facts, rows: int) -> tuple[list[Axis], tuple[Affine, ...]]:
+def _collapsed(
+    group: LoopGroup, facts: _SpaceFacts, rows: int
+) -> tuple[list[Axis], tuple[Affine, ...]]:
     reduced = group.reduced or ()
     space = group.space
     axes: list[Axis] = []
@@ -200,7 +206,7 @@ def _collapsed(group: LoopGroup, facts: _Facts, rows: int) -> tuple[list[Axis], 
     return axes, tuple(forms)
 
 
-def _may_join(before: Axis, axis: Axis, facts: _Facts) -> bool:
+def _may_join(before: Axis, axis: Axis, facts: _SpaceFacts) -> bool:
     if before.is_reduced != axis.is_reduced or {before.counter, axis.counter} & facts.pinned:
         return False
     return all(

@@ -1,11 +1,10 @@
-"""Loop fission: loop groups over one space whose parts share no operands are split.
+"""Loop fission: loop groups whose parts share no operands are split.
 
-Whatever can be computed in one pass over a space joins one loop group.  So an optimiser's updates
-of all the parameters of one length are one loop, whose text is as long as they are many, though
-they read no array together.  As loop groups of their own they are identical, and LLVM compiles
-one of them.
+All roots over one space join one loop group.  So an optimizer's updates of all parameters of one
+size would be one long loop, though they read no array together.  As loop groups of their own they
+are identical, and LLVM compiles one of them.
 
-    split_loops    stages, such loop groups split
+    split_loops    the stages, with such loop groups split
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Held
+from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Stored
 
 from .fusion import Access, LoopGroup
 
@@ -71,15 +70,15 @@ def _components(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> l
     """The roots that need each other, or read an array that others read, in their order."""
     head: dict[Expr, Expr] = {}
 
-    def first(item: Expr) -> Expr:
-        while head.setdefault(item, item) is not item:
-            head[item] = head[head[item]]
-            item = head[item]
-        return item
+    def first(expr: Expr) -> Expr:
+        while head.setdefault(expr, expr) is not expr:
+            head[expr] = head[head[expr]]
+            expr = head[expr]
+        return expr
 
     for root in group.roots:
         for access in accesses(root):
-            x = access.item
+            x = access.expr
             size = size_of(x.shape)
             if type(size) is not int or size > 1:
                 head[first(x)] = first(root)
@@ -92,10 +91,10 @@ def _components(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> l
 def _kind(roots: Sequence[Expr], accesses: Callable[[Expr], list[Access]]) -> Any:
     """A key that identical parts share."""
     return tuple(
-        (type(x.rule), x.weight, x.dtype, tuple([_read(a.item) for a in accesses(x)]))
+        (type(x.rule), x.weight, x.dtype, tuple([_read(a.expr) for a in accesses(x)]))
         for x in roots
     )
 
 
 def _read(x: Expr) -> Any:
-    return isinstance(x.rule, Held), x.shape, x.dtype
+    return isinstance(x.rule, Stored), x.shape, x.dtype

@@ -1,14 +1,14 @@
-"""Plan: which items share a loop, which are stored, and in which order all of it runs.
+"""Scheduling: which expressions share a loop, which are stored, and in which order all of it runs.
 
-    LoopGroup    items computed together, in one pass over one space
-    FusedLoops     loop groups that share their outer loops: row after row (schedule/fusion.py)
-    Stage    a step, or a fused loop: what runs one after the other
-    Plan     the stages of a graph, and what is where
+    LoopGroup     expressions computed together, in one pass over one iteration space
+    FusedLoops    loop groups that share their outer loops (schedule/fusion.py)
+    Stage         an opaque call, or a fused loop
+    Plan          the stages of a graph in order, and what is stored
 
-A pointwise item is computed where it is used, unless it is worth computing once: it is used twice
-and not cheap, or something needs it in memory.  Then it is a *root*, as reductions are.  Roots over
-the same space join one loop group, if each needs of the others only the element at the same place;
-what only its own loop group needs is never written to memory.
+A pointwise expression is inlined, unless it is worth storing: it is used twice and expensive, or
+something needs it in memory.  Then it is a *root*, as reductions are.  Roots over the same space
+join one loop group if each needs the elements of the others at its own index only; what is used
+within its loop group only is never written to memory.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import Flat, Index, counters, is_one
+from wengert._engine.backends.llvm.ir.affine import FlatIndex, Index, counters, is_one
 from wengert._engine.backends.llvm.kernels import KERNELS, is_served
 from wengert._engine.backends.llvm.lowering import lowered
 from wengert._engine.backends.llvm.lowering.loop_ir import (
+    CallResult,
     Expr,
-    Held,
     Map,
-    Number,
-    Part,
+    OpaqueCall,
     Read,
     Reduce,
+    ScalarConstant,
     Select,
-    Step,
+    Stored,
     View,
 )
 from wengert._engine.backends.llvm.lowering.registry import specs_of
@@ -45,7 +45,7 @@ from .loop_fission import split_loops
 
 _CHEAP = 6  # this much work is done again rather than written to memory
 _COSTLY = 12  # so of what is computed for every element that is chosen from several
-_BACK = 64  # so many loop groups of a space are asked whether they take another item
+_BACK = 64  # so many loop groups of a space are asked whether they take another expression
 _LARGEST = 120  # the work that is put into one expression
 
 
@@ -57,27 +57,27 @@ class Plan:
     inputs : list of Expr
         Of the graph's inputs and variables, in order.
     outputs : list of Expr
-        For each output and update the item whose memory is that of the result.
+        For each output and update the expression whose memory is that of the result.
     stages : list of FusedLoops or Expr
-        An item is a step.
+        An expression is a step.
     stored : list of Expr
         What is kept in memory between stages, outputs among it, in order of the stages.
-    items : dict from Node to Expr or tuple of Expr
+    exprs : dict from Node to Expr or tuple of Expr
     """
 
     def __init__(self, graph: Graph, layouts: str = "") -> None:
         self._graph = weakref.ref(graph)  # programs are kept as long as graphs, and not longer
         lowering = lowered(graph, layouts)
-        self.items = lowering.items
+        self.exprs = lowering.exprs
         self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
         self.outputs: list[Expr] = []
         taken: set[Expr] = set()
         for node in (*graph.outputs, *graph.updates.values()):
-            items = self.items[node]
-            several = isinstance(items, tuple)
-            for x, spec in zip(items if several else [items], specs_of(node), strict=True):
+            exprs = self.exprs[node]
+            several = isinstance(exprs, tuple)
+            for x, spec in zip(exprs if several else [exprs], specs_of(node), strict=True):
                 self.outputs.append(_result(x, spec, taken))
-        results = [*self.outputs, *_flat_items([self.items[n] for n in graph.effects])]
+        results = [*self.outputs, *_flat_items([self.exprs[n] for n in graph.effects])]
         self.reachable = _reachable(results)
         if fold(self.reachable, _consumers(self.reachable, results)):
             self.reachable = _reachable(results)
@@ -87,9 +87,9 @@ class Plan:
         self._position: dict[Expr, int] = {}
         self._by_space: dict[Any, list[int]] = {}
         self._accesses: dict[Expr, list[Access]] = {}
-        for item in self.reachable:
-            if item.is_root and not isinstance(item.rule, Held):
-                self._place(item)
+        for expr in self.reachable:
+            if expr.is_root and not isinstance(expr.rule, Stored):
+                self._place(expr)
         self._stages = split_loops(self._stages, self.accesses)
         self._number([x.roots if isinstance(x, LoopGroup) else [x] for x in self._stages])
         self.stages = fused_loops_of(self._stages, self.accesses, self._position)
@@ -110,48 +110,48 @@ class Plan:
 
     def _choose_roots(self) -> None:
         outputs = set(self.outputs)
-        for item in self.reachable:
-            rule = item.rule
-            if isinstance(rule, Step):
-                strided = is_strided(item)
-                for x in item.operands:
+        for expr in self.reachable:
+            rule = expr.rule
+            if isinstance(rule, OpaqueCall):
+                strided = is_strided(expr)
+                for x in expr.operands:
                     if not is_in_memory(x) and not (strided and strided_view(x)):
                         x.is_root = x.is_flat = True
             if isinstance(rule, Map):
-                for x in item.operands:
-                    if x.weight > _CHEAP and _repeats(x, item):
+                for x in expr.operands:
+                    if x.weight > _CHEAP and _repeats(x, expr):
                         self._make_root(x)
             if isinstance(rule, Select):  # each element is computed of every operand
-                costly = [x for x in item.operands if x.weight > _COSTLY]
+                costly = [x for x in expr.operands if x.weight > _COSTLY]
                 for x in costly if len(costly) > 1 else ():
                     self._make_root(x)
             weight = rule.weight
-            for x in item.operands:
+            for x in expr.operands:
                 if not x.is_root:
                     weight += x.weight
-            item.weight = weight
-            many = self._consumers.get(item, 0) > 1
-            if item in outputs or (many and weight > _CHEAP) or weight > _LARGEST:
-                self._make_root(item)
-            item.is_flat = item.is_root or rule.takes_flat(item)
-            for read in _places(item):
+            expr.weight = weight
+            many = self._consumers.get(expr, 0) > 1
+            if expr in outputs or (many and weight > _CHEAP) or weight > _LARGEST:
+                self._make_root(expr)
+            expr.is_flat = expr.is_root or rule.takes_flat(expr)
+            for read in _places(expr):
                 x = read.operand
-                if read.index is None or (isinstance(read.index, Flat) and not x.is_flat):
+                if read.index is None or (isinstance(read.index, FlatIndex) and not x.is_flat):
                     self._make_root(x)
 
-    def _make_root(self, item: Expr) -> None:
-        if isinstance(item.rule, Number) and not item.shape:
+    def _make_root(self, expr: Expr) -> None:
+        if isinstance(expr.rule, ScalarConstant) and not expr.shape:
             return
-        item.is_root = item.is_flat = True
+        expr.is_root = expr.is_flat = True
 
     # ---- stages --------------------------------------------------------------------------------
 
     def _place(self, root: Expr) -> None:
         """Give a root its place: in a loop group that is there, or a new stage at the end."""
-        if isinstance(root.rule, Part):
+        if isinstance(root.rule, CallResult):
             self._position[root] = self._position[root.operands[0]]
             return
-        if isinstance(root.rule, Step):
+        if isinstance(root.rule, OpaqueCall):
             self._position[root] = len(self._stages)
             self._stages.append(root)
             return
@@ -160,8 +160,8 @@ class Plan:
         here = counters(space)
         first = 0
         for access in accesses:
-            x = access.item
-            if isinstance(x.rule, Held):
+            x = access.expr
+            if isinstance(x.rule, Stored):
                 continue
             position = self._position[x]
             shared = isinstance(self._stages[position], LoopGroup) and not isinstance(
@@ -187,11 +187,11 @@ class Plan:
     def _number(self, stages: Sequence[Sequence[Expr]]) -> None:
         """Note of all roots in which stage they are now."""
         for k, roots in enumerate(stages):
-            for item in roots:
-                self._position[item] = k
-        for item in self.reachable:
-            if isinstance(item.rule, Part):
-                self._position[item] = self._position[item.operands[0]]
+            for expr in roots:
+                self._position[expr] = k
+        for expr in self.reachable:
+            if isinstance(expr.rule, CallResult):
+                self._position[expr] = self._position[expr.operands[0]]
 
     def accesses(self, root: Expr) -> list[Access]:
         """What a root reads from memory, or from other roots."""
@@ -200,15 +200,15 @@ class Plan:
             found = self._accesses[root] = accesses_of(root)
         return found
 
-    def position_of(self, item: Expr) -> int:
-        """The stage that writes an item."""
-        whole = item.operands[0] if isinstance(item.rule, Part) else item
+    def position_of(self, expr: Expr) -> int:
+        """The stage that writes an expression."""
+        whole = expr.operands[0] if isinstance(expr.rule, CallResult) else expr
         return self._position[whole]
 
     def _found_stored(self) -> list[Expr]:
         """The roots that somebody reads from memory."""
         needed: dict[Expr, None] = dict.fromkeys(
-            x for x in self.outputs if not isinstance(x.rule, Held)
+            x for x in self.outputs if not isinstance(x.rule, Stored)
         )
         for stage in self.stages:
             if isinstance(stage, FusedLoops):
@@ -218,11 +218,11 @@ class Plan:
             for x in stage.operands:
                 view = strided_view(x) if strided else None
                 needed[owner_of(x) if view is None else view[0]] = None
-        for item in self.reachable:
-            if isinstance(item.rule, Part):
-                needed[item] = None
+        for expr in self.reachable:
+            if isinstance(expr.rule, CallResult):
+                needed[expr] = None
         return sorted(
-            (x for x in needed if x.is_root and not isinstance(x.rule, Held)),
+            (x for x in needed if x.is_root and not isinstance(x.rule, Stored)),
             key=lambda x: (self._position[x], x.number),
         )
 
@@ -234,7 +234,7 @@ class Plan:
             here = counters(group.space)
             for root in group.roots:
                 for access in self.accesses(root):
-                    x = access.item
+                    x = access.expr
                     if x in made:
                         if not isinstance(x.rule, Reduce) or not is_one_place(
                             access.index, fused.rows
@@ -249,16 +249,16 @@ def is_one_place(index: Index | None, rows: int) -> bool:
     """Whether an index is one place of each row: such a number is kept in a register."""
     return (
         isinstance(index, tuple)
-        and not isinstance(index, Flat)
+        and not isinstance(index, FlatIndex)
         and all(c < rows for form in index for c, _ in form.terms)
     )
 
 
-def is_in_memory(item: Expr) -> bool:
-    """Whether a step can be given an item as it is: it lies in memory in C order."""
-    if isinstance(item.rule, View) and item.rule.keeps_order:
-        return is_in_memory(item.operands[0])
-    return item.is_root
+def is_in_memory(expr: Expr) -> bool:
+    """Whether a step can be given an expression as it is: it lies in memory in C order."""
+    if isinstance(expr.rule, View) and expr.rule.keeps_order:
+        return is_in_memory(expr.operands[0])
+    return expr.is_root
 
 
 def is_strided(step: Expr) -> bool:
@@ -266,15 +266,15 @@ def is_strided(step: Expr) -> bool:
     return is_served(step.node) and KERNELS[step.node.op.name].strided
 
 
-def owner_of(item: Expr) -> Expr:
-    """The item whose memory one is that is the same in another shape."""
-    while not item.is_root:
-        item = item.operands[0]
-    return item
+def owner_of(expr: Expr) -> Expr:
+    """The expression whose memory one is that is the same in another shape."""
+    while not expr.is_root:
+        expr = expr.operands[0]
+    return expr
 
 
 def accesses_of(root: Expr) -> list[Access]:
-    """What a root reads: stored items, and where, expressions taken apart."""
+    """What a root reads: stored expressions, and where, expressions taken apart."""
     found: dict[Access, None] = {}
     start = counters(space_of(root))
     first = root.operands[0] if isinstance(root.rule, Reduce) else root
@@ -283,8 +283,8 @@ def accesses_of(root: Expr) -> list[Access]:
     seen: set[Any] = set()
     pending: list[tuple[Expr, Index]] = [(first, start)]
     while pending:
-        item, index = pending.pop()
-        for read in item.reads(index):
+        expr, index = pending.pop()
+        for read in expr.reads(index):
             x = read.operand
             if x.is_root or read.index is None:
                 found[Access(x, read.index)] = None
@@ -294,31 +294,35 @@ def accesses_of(root: Expr) -> list[Access]:
     return list(found)
 
 
-def _places(item: Expr) -> Sequence[Read]:
-    if isinstance(item.rule, Reduce) or type(item.rule) is Map:  # all is known of where they read
+def _places(expr: Expr) -> Sequence[Read]:
+    if isinstance(expr.rule, Reduce) or type(expr.rule) is Map:  # all is known of where they read
         return ()
-    return item.reads(counters(item.shape))
+    return expr.reads(counters(expr.shape))
 
 
-def _repeats(x: Expr, item: Expr) -> bool:
-    """Whether elements of an operand are used for several elements of the item."""
-    return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in item.shape)
+def _repeats(x: Expr, expr: Expr) -> bool:
+    """Whether elements of an operand are used for several elements of the expression."""
+    return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in expr.shape)
 
 
 def _result(x: Expr, spec: Spec, taken: set[Expr]) -> Expr:
-    """The item that a result is stored by."""
+    """The expression that a result is stored by."""
     same = x
     while (
         isinstance(same.rule, View)
         and same.rule.keeps_order
-        and isinstance(same.operands[0].rule, Reduce | Part | View)
+        and isinstance(same.operands[0].rule, Reduce | CallResult | View)
     ):
         same = same.operands[0]
-    if isinstance(same.rule, Reduce | Part) and same not in taken and same.dtype == spec.dtype:
+    if (
+        isinstance(same.rule, Reduce | CallResult)
+        and same not in taken
+        and same.dtype == spec.dtype
+    ):
         taken.add(same)
         return same
     if (
-        isinstance(x.rule, Held | Reduce | Part | Number)
+        isinstance(x.rule, Stored | Reduce | CallResult | ScalarConstant)
         or x in taken
         or x.dtype != spec.dtype
         or (x.shape != spec.shape)
@@ -329,15 +333,15 @@ def _result(x: Expr, spec: Spec, taken: set[Expr]) -> Expr:
     return x
 
 
-def _flat_items(items: Sequence[Any]) -> list[Expr]:
+def _flat_items(exprs: Sequence[Any]) -> list[Expr]:
     found: list[Expr] = []
-    for x in items:
+    for x in exprs:
         found += x if isinstance(x, tuple) else [x]
     return found
 
 
 def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
-    """All items that some depend on, operands first."""
+    """All expressions that some depend on, operands first."""
     seen = set(outputs)
     pending = list(outputs)
     while pending:
@@ -348,10 +352,10 @@ def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
     return sorted(seen, key=lambda x: x.number)
 
 
-def _consumers(items: Sequence[Expr], results: Sequence[Expr] = ()) -> dict[Expr, int]:
-    """How many items use each, and results."""
+def _consumers(exprs: Sequence[Expr], results: Sequence[Expr] = ()) -> dict[Expr, int]:
+    """How many expressions use each, and results."""
     count: dict[Expr, int] = dict.fromkeys(results, 1)
-    for item in items:
-        for x in dict.fromkeys(item.operands):
+    for expr in exprs:
+        for x in dict.fromkeys(expr.operands):
             count[x] = count.get(x, 0) + 1
     return count

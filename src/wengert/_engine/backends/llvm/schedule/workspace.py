@@ -1,7 +1,7 @@
-"""Workspace: where what is kept between stages lies, in one piece of memory.
+"""Workspace: intermediate arrays in one block of memory, by lifetime.
 
-A place is used again as soon as what it held is no longer needed, by something of about the same
-size; places begin on lines of the cache.
+A place is reused once the array in it is no longer needed, by an array of about the same size;
+places begin at cache lines.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import heapq
 from collections.abc import Sequence
 
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Part
+from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 
 from .fusion import FusedLoops, roots_of
@@ -19,16 +19,16 @@ from .scheduling import Plan, owner_of
 _LINE = 64  # bytes of a line of the cache
 
 
-def arranged(plan: Plan, items: Sequence[Expr]) -> tuple[list[Length], Length]:
-    """For each item where it lies in the memory that is shared, and how much that is."""
+def arranged(plan: Plan, exprs: Sequence[Expr]) -> tuple[list[Length], Length]:
+    """For each expression where it lies in the memory that is shared, and how much that is."""
     last = last_uses(plan)
     free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
     dying: list[tuple[int, int, Length, Length]] = []
     offsets: dict[Expr, Length] = {}
     total: Length = 0
-    for item in sorted(items, key=plan.position_of):
-        now = plan.position_of(item)
-        size = _rounded(size_of(item.shape) * item.dtype.itemsize)
+    for expr in sorted(exprs, key=plan.position_of):
+        now = plan.position_of(expr)
+        size = _rounded(size_of(expr.shape) * expr.dtype.itemsize)
         while dying and dying[0][0] < now:
             free.append(heapq.heappop(dying)[2:])
         place = next((f for f in free if _serves(f[0], size)), None)
@@ -37,17 +37,17 @@ def arranged(plan: Plan, items: Sequence[Expr]) -> tuple[list[Length], Length]:
             total = total + size
         else:
             free.remove(place)
-        offsets[item] = place[1]
-        heapq.heappush(dying, (last.get(item, now), item.number, *place))
-    return [offsets[x] for x in items], total
+        offsets[expr] = place[1]
+        heapq.heappush(dying, (last.get(expr, now), expr.number, *place))
+    return [offsets[x] for x in exprs], total
 
 
-def ends_with(plan: Plan, step: Expr, item: Expr) -> bool:
+def ends_with(plan: Plan, step: Expr, expr: Expr) -> bool:
     """Whether nobody needs what a step made after another step has read it."""
-    if not isinstance(item.rule, Part) or item in plan.outputs:
+    if not isinstance(expr.rule, CallResult) or expr in plan.outputs:
         return False
-    readers = [x for x in step.operands if owner_of(x) is item]
-    return len(readers) == 1 and last_uses(plan).get(item) == plan.position_of(step)
+    readers = [x for x in step.operands if owner_of(x) is expr]
+    return len(readers) == 1 and last_uses(plan).get(expr) == plan.position_of(step)
 
 
 def _serves(place: Length, size: Length) -> bool:
@@ -62,13 +62,13 @@ def _rounded(size: Length) -> Length:
 
 
 def last_uses(plan: Plan) -> dict[Expr, int]:
-    """The stage after which an item is no longer needed."""
+    """The stage after which an expression is no longer needed."""
     last: dict[Expr, int] = {}
     for k, stage in enumerate(plan.stages):
         if isinstance(stage, FusedLoops):
             for root in roots_of(stage):
                 for access in plan.accesses(root):
-                    last[access.item] = k
+                    last[access.expr] = k
         else:
             for x in stage.operands:
                 last[owner_of(x)] = k

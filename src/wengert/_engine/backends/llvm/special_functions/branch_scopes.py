@@ -97,12 +97,12 @@ class Scope:
         self._branches.append(body)
         return body
 
-    def loop(self, stop: Name) -> Loop:
+    def loop(self, stop: Name) -> LoopScope:
         """A loop that counts from 0 to before an i64; it has to be finished."""
-        return Loop(self, stop)
+        return LoopScope(self, stop)
 
 
-class Loop:
+class LoopScope:
     """A loop that is being written.
 
     Attributes

@@ -26,19 +26,19 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
     part_of,
 )
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 from .branch_scopes import Scope
-from .scalar_builder import Writer
-from .scipy_symbols import Target, Unserved, of_target
-from .traced_scalar import Element
+from .scalar_builder import ScalarBuilder
+from .scipy_symbols import NativeFunction, UnsupportedFunction, of_target
+from .traced_scalar import TracedScalar
 
 _LINE, _LOOP = 1, 400  # the work of a line of text, and of what a loop repeats
 # The bits of the NaN that says that there is no native result.
 _REFUSED = 0x7FF8_5745_4E47_4552
 
 
-class Member(NamedTuple):
+class CompiledFunction(NamedTuple):
     """A member of a family, for operands of some dtypes.
 
     parts : the parts of a module that it needs.
@@ -48,7 +48,7 @@ class Member(NamedTuple):
     """
 
     parts: dict[str, str]
-    target: Target
+    target: NativeFunction
     work: int
     refuses: bool
 
@@ -74,7 +74,7 @@ def called(op: Any, params: dict[str, Any], dtype: Dtype, s: Language, *lanes: A
     return s.cast(value, dtype)
 
 
-def _member(op: Any, params: dict[str, Any], dtypes: Sequence[Dtype]) -> Member | None:
+def _member(op: Any, params: dict[str, Any], dtypes: Sequence[Dtype]) -> CompiledFunction | None:
     whole = tuple(C128 if d.kind == "c" else F64 for d in dtypes)
     if C128 in whole and not op.complex_ok:
         return None
@@ -84,15 +84,15 @@ def _member(op: Any, params: dict[str, Any], dtypes: Sequence[Dtype]) -> Member 
 @functools.lru_cache(maxsize=1024)
 def _written(
     op: Any, params: tuple[tuple[str, Any], ...], dtypes: tuple[Dtype, ...], _: str
-) -> Member | None:
+) -> CompiledFunction | None:
     """The text of a member; None if a function that it calls has no native one."""
     try:
         return _text(op, dict(params), dtypes)
-    except Unserved:
+    except UnsupportedFunction:
         return None
 
 
-def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Member:
+def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> CompiledFunction:
     module = Module()
     numbers = "".join(f".{n}{v}" for n, v in sorted(params.items()))
     kinds = "".join(d.char for d in dtypes)
@@ -111,10 +111,10 @@ def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Member:
 
         def argument(dtype: Dtype) -> Any:
             lanes = [Lane(s, scope.now, f"%x{next(names)}", p, 1) for p in _parts([dtype])]
-            return Pair(s, lanes[0], lanes[1], dtype) if dtype.kind == "c" else lanes[0]
+            return ComplexLane(s, lanes[0], lanes[1], dtype) if dtype.kind == "c" else lanes[0]
 
-        writer = Writer(s, scope)
-        operands = [Element(writer, argument(d), scope) for d in dtypes]
+        writer = ScalarBuilder(s, scope)
+        operands = [TracedScalar(writer, argument(d), scope) for d in dtypes]
         with np.errstate(all="ignore"):
             found = op.values(*operands, **params)
         known[:] = function, scope, writer
@@ -137,18 +137,18 @@ def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Member:
         scope.now.write(f"ret double {value.name}")
     work = _LINE * len(function.body.lines()) + _LOOP * writer.loops
     module.add(function)
-    target = Target(name, dict(module.symbols), "", dtypes, (outer,), (outer,))
-    return Member(module.parts, target, work, bool(writer.flag))
+    target = NativeFunction(name, dict(module.symbols), "", dtypes, (outer,), (outer,))
+    return CompiledFunction(module.parts, target, work, bool(writer.flag))
 
 
-def _or_refused(s: Language, writer: Writer, scope: Scope, value: Any) -> Any:
+def _or_refused(s: Language, writer: ScalarBuilder, scope: Scope, value: Any) -> Any:
     """The result, or what says that there is none."""
     if not writer.flag:
         return value
     flag = s.lane(scope.now, f"load i1, ptr {writer.flag}", BOOL, 1)
     text = f"select i1 {flag.name}, double bitcast (i64 {_REFUSED} to double), double "
     real = s.lane(scope.now, text + getattr(value, "real", value).name, F64, 1)
-    return Pair(s, real, value.imag, value.dtype) if type(value) is Pair else real
+    return ComplexLane(s, real, value.imag, value.dtype) if type(value) is ComplexLane else real
 
 
 def _parts(dtypes: Sequence[Dtype]) -> list[Dtype]:

@@ -23,18 +23,18 @@ import numpy as np
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F64, I64, in_register
 from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 from .branch_scopes import Scope, deepest
-from .scipy_symbols import Unserved
-from .traced_scalar import Element
+from .scipy_symbols import UnsupportedFunction
+from .traced_scalar import TracedScalar
 
 _POINTS = 8  # of an integral that are computed side by side
 _MOST = 1 << 18  # panels
 _WHOLE = 64  # exponents up to which a power is a product
 
 
-class Writer:
+class ScalarBuilder:
     """Writes the instructions of one function.
 
     Parameters
@@ -51,20 +51,20 @@ class Writer:
 
     # ---- elements ------------------------------------------------------------------------------
 
-    def wrapped(self, value: Any, scope: Scope) -> Element:
+    def wrapped(self, value: Any, scope: Scope) -> TracedScalar:
         """A value as an element; `scope` where it is a constant."""
         section = value.section
         home = self.scope.homes.get(section) if section is not None else None
-        return Element(self, value, scope if home is None else home[0])
+        return TracedScalar(self, value, scope if home is None else home[0])
 
-    def constant(self, x: Any, scope: Scope) -> Element:
+    def constant(self, x: Any, scope: Scope) -> TracedScalar:
         """A number of Python or NumPy."""
         dtype = np.asarray(x).dtype
-        return Element(self, self.language.constant(x, dtype), scope)
+        return TracedScalar(self, self.language.constant(x, dtype), scope)
 
     def called(self, ufunc: Any, inputs: Sequence[Any]) -> Any:
         """A ufunc of elements and numbers."""
-        scope = deepest(x.scope for x in inputs if isinstance(x, Element))
+        scope = deepest(x.scope for x in inputs if isinstance(x, TracedScalar))
         operands = [_seen(x, scope) for x in inputs]
         name, s = ufunc.__name__, self.language
         if getattr(np, name, None) is not ufunc:
@@ -80,7 +80,7 @@ class Writer:
         elif len(operands) == 2:
             found = s.binary(name, *operands)
         else:
-            raise Unserved(name)
+            raise UnsupportedFunction(name)
         if isinstance(found, tuple):
             return tuple(self.wrapped(x, scope) for x in found)
         return self.wrapped(found, scope)
@@ -101,32 +101,32 @@ class Writer:
             return s.constant(1.0, x.dtype)
         return found if y > 0 else 1.0 / found
 
-    def fused(self, x: Any, y: Any, z: Any) -> Element:
+    def fused(self, x: Any, y: Any, z: Any) -> TracedScalar:
         """x * y + z, rounded once."""
         given = x, y, z
-        scope = deepest(v.scope for v in given if isinstance(v, Element))
+        scope = deepest(v.scope for v in given if isinstance(v, TracedScalar))
         return self.wrapped(self.language.fma(*[_seen(v, scope) for v in given]), scope)
 
-    def chosen(self, condition: Any, x: Any, y: Any) -> Element:
+    def chosen(self, condition: Any, x: Any, y: Any) -> TracedScalar:
         """x where the condition holds, else y."""
         given = condition, x, y
-        scope = deepest(v.scope for v in given if isinstance(v, Element))
+        scope = deepest(v.scope for v in given if isinstance(v, TracedScalar))
         found = self.language.where(*[_seen(v, scope) for v in given])
-        if not isinstance(found, Lane | Pair):
+        if not isinstance(found, Lane | ComplexLane):
             return self.constant(found, scope)
         return self.wrapped(found, scope)
 
-    def branch(self, mask: Element, others: Sequence[Element]) -> Scope:
+    def branch(self, mask: TracedScalar, others: Sequence[TracedScalar]) -> Scope:
         """The scope of what happens only if the mask holds, from which all of these are seen."""
         seen = [mask, *others]
         scope = deepest(x.scope for x in seen)
         stage = max(x.stage for x in seen if x.scope is scope)
         condition = mask.seen_in(scope)
         if condition.width > 1:
-            raise Unserved("a branch for some points of an integral")
+            raise UnsupportedFunction("a branch for some points of an integral")
         return scope.branch(condition.name, stage)
 
-    def refuse(self, condition: Element) -> None:
+    def refuse(self, condition: TracedScalar) -> None:
         """Say that there is no native result if a condition holds: the interpreter has one."""
         if not self.flag:
             self.flag = self.scope.function.slot("i1", 8)
@@ -139,15 +139,15 @@ class Writer:
     # ---- loops ---------------------------------------------------------------------------------
 
     def _inner(self, values: Sequence[Any]) -> Scope:
-        return deepest(x.scope for x in values if isinstance(x, Element))
+        return deepest(x.scope for x in values if isinstance(x, TracedScalar))
 
     def repeat(
         self,
         step: Callable[..., Any],
-        state: Sequence[Element],
+        state: Sequence[TracedScalar],
         times: int,
         going: Callable[..., Any] | None,
-    ) -> tuple[Element, ...]:
+    ) -> tuple[TracedScalar, ...]:
         """What values become by so many steps, or while `going` of them holds."""
         self.loops += 1
         s, scope = self.language, self._inner(state)
@@ -158,18 +158,18 @@ class Writer:
             store(s, loop.ahead, slot, x.seen_in(scope), 1, None)
         body, first = loop.body, loop.body.now
 
-        def loaded(section: Any, home: Scope) -> list[Element]:
+        def loaded(section: Any, home: Scope) -> list[TracedScalar]:
             pieces = zip(slots, dtypes, strict=True)
-            return [Element(self, load(s, section, p, d, 1, None), home) for p, d in pieces]
+            return [TracedScalar(self, load(s, section, p, d, 1, None), home) for p, d in pieces]
 
         now = loaded(first, body)
         counter = s.cast(Lane(s, first, loop.counter, I64, 1), F64)
         if going is not None:
             loop.leave_unless(going(*now).seen_in(body).name)
-        following = step(Element(self, counter, body), *now)
+        following = step(TracedScalar(self, counter, body), *now)
         last = loop.finish()
         for x, d, slot in zip(following, dtypes, slots, strict=True):
-            value = x.seen_in(body) if isinstance(x, Element) else s.constant(x, d)
+            value = x.seen_in(body) if isinstance(x, TracedScalar) else s.constant(x, d)
             store(s, last, slot, s.cast(value, d), 1, None)
         return tuple(loaded(scope.now, scope))
 
@@ -186,7 +186,7 @@ class Writer:
         panels: Any,
         rule: tuple[Any, Any],
         dtype: Any,
-    ) -> Element:
+    ) -> TracedScalar:
         """The integral of f between bounds, by a rule of points and weights on panels.
 
         f takes points, and what picks the numbers that belong to them.
@@ -210,18 +210,18 @@ class Writer:
         start = (turn - panel * steps) * (8 * _POINTS)
         nodes, weights = [self._table(body, v, start) for v in rule]
         centre = s.cast(panel, F64) * 2.0 + 1.0
-        points = Element(self, centre + nodes, body) * half + low
+        points = TracedScalar(self, centre + nodes, body) * half + low
         found = f(points, slice(None))
-        value = found.seen_in(body) if isinstance(found, Element) else s.constant(found, dtype)
+        value = found.seen_in(body) if isinstance(found, TracedScalar) else s.constant(found, dtype)
         value = s.cast(value, dtype)
         last = loop.finish()
         sum_ = load(s, last, total, dtype, _POINTS, None) + value * s.cast(weights, dtype)
         store(s, last, total, sum_, _POINTS, None)
         whole = load(s, scope.now, total, dtype, _POINTS, None)
-        parts = [whole.real, whole.imag] if type(whole) is Pair else [whole]
+        parts = [whole.real, whole.imag] if type(whole) is ComplexLane else [whole]
         added = [self._added(scope.now, x) for x in parts]
-        sums = Pair(s, added[0], added[1], dtype) if len(added) == 2 else added[0]
-        result = Element(self, sums, scope) * half
+        sums = ComplexLane(s, added[0], added[1], dtype) if len(added) == 2 else added[0]
+        result = TracedScalar(self, sums, scope) * half
         self.refuse((high > low) & (number > _MOST))
         return np.where(high > low, result, 0.0)  # type: ignore[return-value]
 
@@ -246,7 +246,7 @@ class Writer:
 
 def _seen(x: Any, scope: Scope) -> Any:
     """What the language takes for an element, or a number."""
-    if isinstance(x, Element):
+    if isinstance(x, TracedScalar):
         return x.seen_in(scope)
     return x[()] if isinstance(x, np.ndarray) else x
 

@@ -40,7 +40,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 )
 from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value, rule
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.backends.llvm.runtime import library_symbols
 from wengert._engine.backends.llvm.vector_math import call_leaf, has_leaf
 from wengert._engine.core.scalar_language import ARRAYS
@@ -60,11 +60,11 @@ _BEHIND: dict[tuple[str, int], tuple[str, tuple[Any, ...], int]] = {
 }
 
 
-class Unserved(Exception):
+class UnsupportedFunction(Exception):
     """There is no native function for these operands; who lowers leaves the line to Python."""
 
 
-class Target(NamedTuple):
+class NativeFunction(NamedTuple):
     """A native function.
 
     symbol : its name in a module; of a leaf the leaf's name.
@@ -92,7 +92,7 @@ def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
     Unserved
         There is no native function of that name for these dtypes.
     """
-    if not any(isinstance(x, Lane | Pair) for x in operands):
+    if not any(isinstance(x, Lane | ComplexLane) for x in operands):
         return ARRAYS.special(name, *operands)
     target = target_of(name, tuple(map(_asked, operands)))
     more = _BEHIND.get((name, len(operands)), ("", (), -1))[1]
@@ -119,7 +119,7 @@ def _asked(x: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def target_of(name: str, operands: tuple[Any, ...]) -> Target:
+def target_of(name: str, operands: tuple[Any, ...]) -> NativeFunction:
     """The native function for operands of these dtypes, or classes of Python numbers.
 
     Raises
@@ -135,16 +135,16 @@ def target_of(name: str, operands: tuple[Any, ...]) -> Target:
         whole = [all(t[k] in "lq" for t in ufunc.types) for k in range(ufunc.nin)]
         again = tuple(I64 if w else d for w, d in zip(whole, asked, strict=True))
         if again == tuple(asked):
-            raise Unserved(name) from error
+            raise UnsupportedFunction(name) from error
         dtypes = ufunc.resolve_dtypes((*again, *[None] * ufunc.nout))
     if not all(map(is_supported, dtypes)):
-        raise Unserved(name)
+        raise UnsupportedFunction(name)
     inner, results = tuple(dtypes[: ufunc.nin]), tuple(dtypes[ufunc.nin :])
     if all(d.kind == "f" for d in dtypes) and len(results) == 1 and has_leaf(ufunc.__name__):
-        return Target(ufunc.__name__, {}, "", inner, results, results)
+        return NativeFunction(ufunc.__name__, {}, "", inner, results, results)
     found = _of_cython(ufunc, inner, results) or _of_ufunc(ufunc, inner, results)
     if found is None:
-        raise Unserved(name)
+        raise UnsupportedFunction(name)
     return found
 
 
@@ -157,11 +157,13 @@ def _ufunc(name: str, operands: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         operands = (*operands, *map(type, more))
         operands = tuple(I64 if k == whole else x for k, x in enumerate(operands))
     if not isinstance(found, np.ufunc) or found.nin != len(operands):
-        raise Unserved(name)
+        raise UnsupportedFunction(name)
     return found, operands
 
 
-def _of_cython(ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]) -> Target | None:
+def _of_cython(
+    ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
+) -> NativeFunction | None:
     """The C function of cython_special, in double precision where it has no other."""
     if len(results) != 1:
         return None
@@ -175,24 +177,26 @@ def _of_cython(ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...])
         found = library_symbols.special(ufunc.__name__, letters)
         if found is not None:
             symbol, address = found
-            return Target(symbol, {symbol: address}, "", own, outer, results)
+            return NativeFunction(symbol, {symbol: address}, "", own, outer, results)
     return None
 
 
-def _of_ufunc(ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]) -> Target | None:
+def _of_ufunc(
+    ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
+) -> NativeFunction | None:
     """The loop of a ufunc."""
     found = library_symbols.loop(ufunc, (*inner, *results))
     if found is None:
         return None
     symbol, function, data = found
     addresses = {symbol: function, f"{symbol}.data": data, **library_symbols.of_flags()}
-    return Target(symbol, addresses, f"{symbol}.data", inner, results, results)
+    return NativeFunction(symbol, addresses, f"{symbol}.data", inner, results, results)
 
 
 # ---- its call ----------------------------------------------------------------------------------
 
 
-def of_target(s: Language, target: Target, lanes: Sequence[Any]) -> list[Any]:
+def of_target(s: Language, target: NativeFunction, lanes: Sequence[Any]) -> list[Any]:
     """The results for lanes, of which only those are computed that exist."""
     flat = [p for x in lanes for p in _parts(x)]
     width = max(1, *[x.width for x in flat])
@@ -221,7 +225,7 @@ def of_target(s: Language, target: Target, lanes: Sequence[Any]) -> list[Any]:
 
 
 def _parts(x: Any) -> list[Lane]:
-    return [x.real, x.imag] if type(x) is Pair else [x]
+    return [x.real, x.imag] if type(x) is ComplexLane else [x]
 
 
 def _dtypes(dtype: Dtype) -> list[Dtype]:
@@ -229,10 +233,10 @@ def _dtypes(dtype: Dtype) -> list[Dtype]:
 
 
 def _joined(s: Language, parts: Sequence[Lane], dtype: Dtype) -> Any:
-    return Pair(s, parts[0], parts[1], dtype) if len(parts) == 2 else parts[0]
+    return ComplexLane(s, parts[0], parts[1], dtype) if len(parts) == 2 else parts[0]
 
 
-def _write(s: Language, target: Target, full: str, width: int, masked: bool) -> None:
+def _write(s: Language, target: NativeFunction, full: str, width: int, masked: bool) -> None:
     """The function of lanes: they are put into memory, and one after the other is computed."""
     dtypes = [p for d in target.inner for p in _dtypes(d)]
     arguments = [(of_width(in_register(p), width), f"x{k}") for k, p in enumerate(dtypes)]
@@ -267,7 +271,7 @@ def _slot(function: Function, dtype: Dtype, width: int) -> Name:
     return function.slot(f"[{count} x {in_register(dtype)}]", 64)
 
 
-def _places(s: Section, target: Target, slots: Sequence[Name], k: Name) -> list[Name]:
+def _places(s: Section, target: NativeFunction, slots: Sequence[Name], k: Name) -> list[Name]:
     """Where a lane's operands and results are."""
     sizes = [d.itemsize for d in (*target.inner, *target.outer)]
     found = []
@@ -307,7 +311,12 @@ def _bits(s: Section, width: int, masked: bool) -> Name:
 
 
 def _by_lanes(
-    language: Language, s: Section, target: Target, slots: Sequence[Name], width: int, masked: bool
+    language: Language,
+    s: Section,
+    target: NativeFunction,
+    slots: Sequence[Name],
+    width: int,
+    masked: bool,
 ) -> None:
     """Calls of a C function of numbers; a complex one is passed, and returned, as two."""
     (outer,) = target.outer
@@ -332,7 +341,9 @@ def _by_lanes(
     _each(s, width, _bits(s, width, masked), one)
 
 
-def _by_loop(s: Section, target: Target, slots: Sequence[Name], width: int, masked: bool) -> None:
+def _by_loop(
+    s: Section, target: NativeFunction, slots: Sequence[Name], width: int, masked: bool
+) -> None:
     """Calls of a ufunc's loop: ``void loop(char **args, intp *dims, intp *steps, void *data)``."""
     function, module = s.function, s.function.module
     callee = module.declare(target.symbol, "void", ["ptr"] * 4, "nounwind")
@@ -376,18 +387,18 @@ def work_of(body: Callable[..., Any], dtypes: tuple[Dtype, ...]) -> int | None:
     None if one of them cannot be served.  The body is read once, into a module that nobody needs.
     """
     module = Module()
-    s = Counting(module)
+    s = CountingLanguage(module)
     function = Function(module, "reading", [])
     s.home = function.body
     lanes = [_joined(s, [Lane(s, s.home, "%x", p, 1) for p in _dtypes(d)], d) for d in dtypes]
     try:
         body(s, *lanes)
-    except Unserved:
+    except UnsupportedFunction:
         return None
     return s.work
 
 
-class Counting(Language):
+class CountingLanguage(Language):
     """A language that counts special functions."""
 
     work = 0

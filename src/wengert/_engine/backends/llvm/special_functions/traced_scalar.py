@@ -24,20 +24,20 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, in_register
 from wengert._engine.backends.llvm.ir.memory_access import load, store
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 from .branch_scopes import Scope, deepest, sees
-from .scipy_symbols import Unserved
+from .scipy_symbols import UnsupportedFunction
 
 
-class Element(np.lib.mixins.NDArrayOperatorsMixin):
+class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
     """One number, or one for each point of an integral.
 
     Parameters
     ----------
     writer : Writer
         What knows the language, and writes loops.
-    value : Lane or Pair
+    value : Lane or ComplexLane
     scope : Scope
         Where it belongs.
     """
@@ -122,7 +122,7 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
         language = self.writer.language
         self.scope = deepest([self.scope, real.scope, imag.scope])
         parts = [language.cast(x.seen_in(self.scope), F64) for x in (real, imag)]
-        self._value = Pair(language, parts[0], parts[1], C128)
+        self._value = ComplexLane(language, parts[0], parts[1], C128)
 
     def __len__(self) -> int:
         return 1
@@ -131,7 +131,7 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
         raise TypeError("a traced scalar has no boolean value while code is generated")
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise Unserved("an array of what is computed natively")
+        raise UnsupportedFunction("an array of what is computed natively")
 
     def __repr__(self) -> str:
         return f"<element {self._value}>"
@@ -142,18 +142,18 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
         """True: it may be."""
         return True
 
-    def astype(self, dtype: Any) -> Element:
+    def astype(self, dtype: Any) -> TracedScalar:
         """The value in another dtype."""
         cast = self.writer.language.cast(self.value, np.dtype(dtype))
         return self.writer.wrapped(cast, self.scope)  # type: ignore[no-any-return]
 
-    def copy(self) -> Element:
+    def copy(self) -> TracedScalar:
         """The same, which is changed by itself."""
         return self.writer.wrapped(self.value, self.scope)  # type: ignore[no-any-return]
 
     def __getitem__(self, index: Any) -> Any:
         mask = index[0] if isinstance(index, tuple) else index
-        if not isinstance(mask, Element) or mask.dtype.kind != "b":
+        if not isinstance(mask, TracedScalar) or mask.dtype.kind != "b":
             return self.copy()  # a column, a row, the points of some elements
         if mask.value.width == 0:
             return self.copy()
@@ -162,7 +162,7 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
         return self.writer.wrapped(_moved(kept.seen_in(scope), scope), scope)
 
     def __setitem__(self, mask: Any, x: Any) -> None:
-        x = x.copy() if isinstance(x, Element) else self.writer.constant(x, mask.scope)
+        x = x.copy() if isinstance(x, TracedScalar) else self.writer.constant(x, mask.scope)
         inside = mask.value.name in [s.condition for s in x.scope.chain()]
         self.in_memory()
         scope = x.scope if inside else self.writer.branch(mask, [self, x])
@@ -190,7 +190,7 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
         self._written = home.rank
 
     def _place(self, value: Any) -> str:
-        number = max(1, value.width) * (2 if type(value) is Pair else 1)
+        number = max(1, value.width) * (2 if type(value) is ComplexLane else 1)
         kind = in_register(_part_of(value))
         return self.scope.function.slot(f"[{number} x {kind}]", 64)
 
@@ -199,12 +199,14 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         out = options.pop("out", None)
         if out is not None and out[0] is not None and out[0] is not inputs[0]:
-            raise Unserved(f"{ufunc.__name__} into another array")
+            raise UnsupportedFunction(f"{ufunc.__name__} into another array")
         if method != "__call__" or any(v is not None for v in options.values()):
-            raise Unserved(f"{ufunc.__name__}.{method}")
+            raise UnsupportedFunction(f"{ufunc.__name__}.{method}")
         arrays = [x for x in inputs if isinstance(x, np.ndarray) and x.ndim]
         if any(x.dtype != object for x in arrays):
-            raise Unserved(f"{ufunc.__name__} of an array beside what is computed natively")
+            raise UnsupportedFunction(
+                f"{ufunc.__name__} of an array beside what is computed natively"
+            )
         if arrays:
             return over_objects(ufunc, *inputs)
         return self.writer.called(ufunc, inputs)
@@ -212,19 +214,19 @@ class Element(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:
         known = FUNCTIONS.get(function)
         if known is None:
-            raise Unserved(function.__name__)
+            raise UnsupportedFunction(function.__name__)
         return known(*inputs, **options)
 
 
 def _part_of(value: Any) -> Any:
-    return value.real.dtype if type(value) is Pair else value.dtype
+    return value.real.dtype if type(value) is ComplexLane else value.dtype
 
 
 def _moved(value: Any, scope: Scope) -> Any:
     """The same value, as belonging to a scope that can see it."""
-    if type(value) is Pair:
+    if type(value) is ComplexLane:
         real, imag = _moved(value.real, scope), _moved(value.imag, scope)
-        return Pair(value.language, real, imag, value.dtype)
+        return ComplexLane(value.language, real, imag, value.dtype)
     if value.width == 0:
         return value
     return Lane(value.language, scope.stages[0], value.name, value.dtype, value.width)
@@ -256,8 +258,8 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return _some((condition, x, y)).writer.chosen(condition, x, y)
 
 
-def _some(values: Any) -> Element:
-    return next(v for v in values if isinstance(v, Element))
+def _some(values: Any) -> TracedScalar:
+    return next(v for v in values if isinstance(v, TracedScalar))
 
 
 def _clip(x: Any, low: Any, high: Any) -> Any:
@@ -265,7 +267,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 
 def _like(value: Any) -> Callable[..., Any]:
-    def made(x: Element, dtype: Any = None) -> Element:
+    def made(x: TracedScalar, dtype: Any = None) -> TracedScalar:
         made = x.writer.constant(np.dtype(dtype or x.dtype).type(value), x.scope)
         return made  # type: ignore[no-any-return]
 
@@ -273,7 +275,7 @@ def _like(value: Any) -> Callable[..., Any]:
 
 
 def _full_like(x: Any, value: Any, dtype: Any = None) -> Any:
-    if isinstance(value, Element):
+    if isinstance(value, TracedScalar):
         return value.copy()
     return x.writer.constant(np.dtype(dtype or x.dtype).type(value), x.scope)
 

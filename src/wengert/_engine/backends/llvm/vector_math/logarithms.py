@@ -24,7 +24,7 @@ from .polynomial_evaluation import polynomial
 from .registry import leaf
 
 
-class Format(NamedTuple):
+class FloatFormat(NamedTuple):
     """What the logarithm has to know of a dtype."""
 
     mantissa: int
@@ -34,8 +34,8 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    8: Format(52, 1023, int(np.float64(math.sqrt(0.5)).view(np.int64)), 2.0**-1022),
-    4: Format(23, 127, int(np.float32(math.sqrt(0.5)).view(np.int32)), 2.0**-126),
+    8: FloatFormat(52, 1023, int(np.float64(math.sqrt(0.5)).view(np.int64)), 2.0**-1022),
+    4: FloatFormat(23, 127, int(np.float32(math.sqrt(0.5)).view(np.int32)), 2.0**-126),
 }
 # (log(1 + f) - f + f**2 / 2) / f**3 for sqrt(1/2) <= 1 + f <= sqrt(2); relative to log(1 + f)
 # within 2**-56.2 and 2**-30.1.
@@ -75,7 +75,7 @@ _LOG = {
 }
 
 
-class Base(NamedTuple):
+class LogBase(NamedTuple):
     """The base of a logarithm: numbers in two parts, of which k times the first is exact."""
 
     two: tuple[float, float]  # the logarithm of 2
@@ -83,18 +83,20 @@ class Base(NamedTuple):
 
 
 _E = {
-    8: Base((0.6931471803691238, 1.9082149292705877e-10), (1.0, 0.0)),
-    4: Base((0.693145751953125, 1.428606765330187e-06), (1.0, 0.0)),
+    8: LogBase((0.6931471803691238, 1.9082149292705877e-10), (1.0, 0.0)),
+    4: LogBase((0.693145751953125, 1.428606765330187e-06), (1.0, 0.0)),
 }
 _TWO = {
-    8: Base((1.0, 0.0), (1.4426950408889634, 2.0355273740931033e-17)),
-    4: Base((1.0, 0.0), (1.4426950216293335, 1.925963033500011e-08)),
+    8: LogBase((1.0, 0.0), (1.4426950408889634, 2.0355273740931033e-17)),
+    4: LogBase((1.0, 0.0), (1.4426950216293335, 1.925963033500011e-08)),
 }
 _TEN = {
-    8: Base(
+    8: LogBase(
         (0.3010299955494702, 1.1451100898021838e-10), (0.4342944819032518, 1.098319650216765e-17)
     ),
-    4: Base((0.301025390625, 4.605039066518657e-06), (0.4342944920063019, -1.0103049952192578e-08)),
+    4: LogBase(
+        (0.301025390625, 4.605039066518657e-06), (0.4342944920063019, -1.0103049952192578e-08)
+    ),
 }
 
 
@@ -110,7 +112,7 @@ def split(s: Any, bits: Any) -> tuple[Any, Any, Any]:
     return k - (carrier + form.bias), m, moved
 
 
-def _sum(s: Any, k: Any, f: Any, base: Base) -> Any:
+def _sum(s: Any, k: Any, f: Any, base: LogBase) -> Any:
     """k log 2 + log(1 + f)."""
     high, low = base.two
     half, tail = f * -0.5, f * polynomial(s, f, _LOG)
@@ -127,7 +129,7 @@ def _sum(s: Any, k: Any, f: Any, base: Base) -> Any:
     return total + s.fma(s.fma(half, f, square * tail), first, rest)
 
 
-def _logarithm(s: Any, x: Any, bases: dict[int, Base]) -> Any:
+def _logarithm(s: Any, x: Any, bases: dict[int, LogBase]) -> Any:
     size = x.dtype.itemsize
     form = FORMATS[size]
     below = s.less(x, form.tiny)

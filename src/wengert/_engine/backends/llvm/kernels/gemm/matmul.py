@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL
-from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Length, names_in, valued
 
@@ -208,7 +208,7 @@ def _element(call: Call, s: Section, w: Subscripts, letters: str, where: Sequenc
 
 
 def _parts(x: Any) -> list[Any]:
-    return [x.real, x.imag] if type(x) is Pair else [x]
+    return [x.real, x.imag] if type(x) is ComplexLane else [x]
 
 
 def _joined(word: str, flags: list[Any]) -> Any:

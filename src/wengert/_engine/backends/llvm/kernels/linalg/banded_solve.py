@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import F16
-from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 
 from .. import fortran_calls
 from ..kernel_call import Call, kernel
@@ -50,8 +50,8 @@ def banded(call: Call) -> None:
                 read(language, t, place(call, t, ab, [str(r), j]), ab.dtype), dtype
             )
             row, column = (j, i) if transposed else (i, j)
-            if transposed and type(value) is Pair:
-                value = Pair(language, value.real, -value.imag, dtype)
+            if transposed and type(value) is ComplexLane:
+                value = ComplexLane(language, value.real, -value.imag, dtype)
             down = plus(t, minus(t, row, column), str(below + above))
             at = plus(t, times(t, column, str(high)), down)
             write(t, offset(t, bands, at, dtype), value)

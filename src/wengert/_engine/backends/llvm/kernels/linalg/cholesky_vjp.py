@@ -17,7 +17,7 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
-from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 
 from .. import fortran_calls
 from ..batched_matrices import Block, blocks
@@ -227,17 +227,17 @@ class _Blocks:
 
 
 def _halved(language: Any, x: Any) -> Any:
-    if type(x) is Pair:
-        return Pair(language, x.real * 0.5, x.imag * 0.5, x.dtype)
+    if type(x) is ComplexLane:
+        return ComplexLane(language, x.real * 0.5, x.imag * 0.5, x.dtype)
     return x * 0.5
 
 
 def _conjugate(language: Any, x: Any) -> Any:
-    return Pair(language, x.real, -x.imag, x.dtype) if type(x) is Pair else x
+    return ComplexLane(language, x.real, -x.imag, x.dtype) if type(x) is ComplexLane else x
 
 
 def _real(language: Any, x: Any) -> Any:
     """A number without its imaginary part."""
-    if type(x) is Pair:
-        return Pair(language, x.real, language.constant(0, x.imag.dtype), x.dtype)
+    if type(x) is ComplexLane:
+        return ComplexLane(language, x.real, language.constant(0, x.imag.dtype), x.dtype)
     return x

@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, Dtype, in_register, part_of
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Dim, Length
 
 from .. import fortran_calls
@@ -123,7 +123,7 @@ def eig(call: Call) -> None:
                     read(language, t, place(call, t, own, [j]), C128),
                     read(language, t, unit, F64),
                 )
-                z = Pair(language, z.real * by, z.imag * by, C128)
+                z = ComplexLane(language, z.real * by, z.imag * by, C128)
                 write(t, place(call, t, target[0], [j]), language.cast(z, w.dtype))
             copy(call, s, target[1], vectors)
         else:
@@ -145,7 +145,9 @@ def _pairs(
     with s.loop("0", n) as (t, j):
         by = read(language, t, unit, real)
         re, im = (read(language, t, offset(t, p, j, real), real) * by for p in values)
-        write(t, place(call, t, w, [j]), language.cast(Pair(language, re, im, C128), w.dtype))
+        write(
+            t, place(call, t, w, [j]), language.cast(ComplexLane(language, re, im, C128), w.dtype)
+        )
         first = t.value(f"fcmp ogt {kind} {im.name}, 0.0")
         second = t.value(f"fcmp olt {kind} {im.name}, 0.0")
         after, before = smaller(t, plus(t, j, "1"), last), larger(t, minus(t, j, "1"), "0")
@@ -159,7 +161,7 @@ def _pairs(
                 f"select i1 {second}, {kind} {u.value(f'fneg {kind} {y.name}')}, {kind} {y.name}"
             )
             name = u.value(f"select i1 {single}, {kind} 0.0, {kind} {name}")
-            pair = Pair(language, x, Lane(language, u, name, real, 1), C128)
+            pair = ComplexLane(language, x, Lane(language, u, name, real, 1), C128)
             write(u, place(call, u, v, [i, j]), language.cast(pair, v.dtype))
 
 
@@ -329,8 +331,8 @@ def _inverted(
             factor = Lane(language, v, name, real, 1)
             pointer = place(call, v, found.u, [i, j])
             x = read(language, v, pointer, found.dtype)
-            if type(x) is Pair:
-                x = Pair(language, x.real * factor, x.imag * factor, found.dtype)
+            if type(x) is ComplexLane:
+                x = ComplexLane(language, x.real * factor, x.imag * factor, found.dtype)
             else:
                 x = x * factor
             write(v, pointer, x)

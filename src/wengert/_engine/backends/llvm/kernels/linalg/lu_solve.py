@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, Dtype, in_register, part_of
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.ops.linalg.factorizations import TRANS
 
@@ -241,15 +241,15 @@ class _Determinant:
         language = self.call.language
         size = language.unary("exp", read(language, s, self.log, part_of(self.dtype)))
         sign = read(language, s, self.sign, self.dtype)
-        if type(sign) is Pair:
-            return Pair(language, sign.real * size, sign.imag * size, self.dtype)
+        if type(sign) is ComplexLane:
+            return ComplexLane(language, sign.real * size, sign.imag * size, self.dtype)
         return sign * size
 
 
 def absolute(x: Any) -> Any:
     """The size of a number, without overflow between."""
     language = x.language
-    if type(x) is not Pair:
+    if type(x) is not ComplexLane:
         return language.unary("absolute", x)
     one, two = language.unary("absolute", x.real), language.unary("absolute", x.imag)
     big, small = language.binary("maximum", one, two), language.binary("minimum", one, two)
@@ -259,22 +259,22 @@ def absolute(x: Any) -> Any:
 
 
 def _divided(x: Any, size: Any) -> Any:
-    if type(x) is Pair:
-        return Pair(x.language, x.real / size, x.imag / size, x.dtype)
+    if type(x) is ComplexLane:
+        return ComplexLane(x.language, x.real / size, x.imag / size, x.dtype)
     return x.language.binary("copysign", x / size, x)
 
 
 def _product(x: Any, y: Any) -> Any:
-    if type(x) is not Pair:
+    if type(x) is not ComplexLane:
         return x * y
     real = x.real * y.real - x.imag * y.imag
-    return Pair(x.language, real, x.real * y.imag + x.imag * y.real, x.dtype)
+    return ComplexLane(x.language, real, x.real * y.imag + x.imag * y.real, x.dtype)
 
 
 def _negative_if(flag: Any, x: Any) -> Any:
-    if type(x) is Pair:
+    if type(x) is ComplexLane:
         parts = [_negative_if(flag, p) for p in (x.real, x.imag)]
-        return Pair(x.language, parts[0], parts[1], x.dtype)
+        return ComplexLane(x.language, parts[0], parts[1], x.dtype)
     return x.language.select(flag, -x, x)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import C128, F64
-from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
@@ -211,7 +211,7 @@ def _set_diagonal(
         x = read(language, t, place(call, t, logs, [i]), C128)
         if near_one:
             by = read(language, t, scale, F64)
-            x = language.unary("expm1", Pair(language, x.real * by, x.imag * by, C128))
+            x = language.unary("expm1", ComplexLane(language, x.real * by, x.imag * by, C128))
         to = triangle.other if near_one else triangle.root
         write(t, place(call, t, to, [i, i]), x)
 
@@ -255,7 +255,7 @@ def _multiply(triangle: _Triangle, s: Section, scale: Name) -> None:
     with nest(s, [call.number(triangle.n)] * 2) as (t, (j, i)):
         cell, by = place(call, t, triangle.root, [i, j]), read(language, t, scale, F64)
         x = read(language, t, cell, C128)
-        write(t, cell, Pair(language, x.real * by, x.imag * by, C128))
+        write(t, cell, ComplexLane(language, x.real * by, x.imag * by, C128))
 
 
 # ---- signs -------------------------------------------------------------------------------------

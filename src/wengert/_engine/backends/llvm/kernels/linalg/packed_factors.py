@@ -11,7 +11,7 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I32, I64, in_register
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from .. import fortran_calls
@@ -103,7 +103,7 @@ def fail_at_zero(call: Call, s: Section, a: Array) -> None:
     """Fail if an element of the diagonal is zero."""
     with s.loop("0", call.number(a.shape[0])) as (t, i):
         x = element(call, t, a, i, i)
-        parts = [x.real, x.imag] if type(x) is Pair else [x]
+        parts = [x.real, x.imag] if type(x) is ComplexLane else [x]
         flags = [t.value(f"fcmp oeq {in_register(p.dtype)} {p.name}, 0.0") for p in parts]
         name = flags[0] if len(flags) == 1 else t.value(f"and i1 {flags[0]}, {flags[1]}")
         call.fail_if(name, 1, t)

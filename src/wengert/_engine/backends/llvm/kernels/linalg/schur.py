@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I32, Dtype, in_register, part_of
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
@@ -55,7 +55,9 @@ from .lapack import (
 def absolute(x: Any) -> Any:
     """The size of a real number, the larger part of a complex one."""
     language = x.language
-    parts = [language.unary("absolute", p) for p in ([x.real, x.imag] if type(x) is Pair else [x])]
+    parts = [
+        language.unary("absolute", p) for p in ([x.real, x.imag] if type(x) is ComplexLane else [x])
+    ]
     return parts[0] if len(parts) == 1 else language.binary("maximum", *parts)
 
 
@@ -116,7 +118,11 @@ def divide(call: Call, s: Section, x: Array, scale: Name) -> None:
 
 def divided(x: Any, by: Any) -> Any:
     """A number divided by a real one."""
-    return Pair(x.language, x.real / by, x.imag / by, x.dtype) if type(x) is Pair else x / by
+    return (
+        ComplexLane(x.language, x.real / by, x.imag / by, x.dtype)
+        if type(x) is ComplexLane
+        else x / by
+    )
 
 
 # ---- the form ----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, C128, Dtype, part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 from . import arithmetic, comparisons, exponential, trigonometric
 
@@ -40,7 +40,7 @@ def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Any]) -> 
         raise NotImplementedError(f"{ufunc} of {part_of(outer)} pairs")
     parts = [part for x in operands for part in _parts(s, x)]
     real, imag = _FUNCTIONS[ufunc](s, *parts)
-    return s.cast(Pair(s, real, imag, C128), outer)
+    return s.cast(ComplexLane(s, real, imag, C128), outer)
 
 
 def has_rule(ufunc: str) -> bool:

@@ -11,26 +11,26 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 _LARGEST = 100  # NumPy multiplies for whole exponents below it
 
 
-def _add(s: Language, x: Pair, y: Pair) -> Pair:
-    return Pair(s, x.real + y.real, x.imag + y.imag, x.dtype)
+def _add(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
+    return ComplexLane(s, x.real + y.real, x.imag + y.imag, x.dtype)
 
 
-def _subtract(s: Language, x: Pair, y: Pair) -> Pair:
-    return Pair(s, x.real - y.real, x.imag - y.imag, x.dtype)
+def _subtract(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
+    return ComplexLane(s, x.real - y.real, x.imag - y.imag, x.dtype)
 
 
-def multiply(s: Language, x: Pair, y: Pair) -> Pair:
+def multiply(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
     """The product, each part of two products."""
     real = x.real * y.real - x.imag * y.imag
-    return Pair(s, real, x.real * y.imag + x.imag * y.real, x.dtype)
+    return ComplexLane(s, real, x.real * y.imag + x.imag * y.real, x.dtype)
 
 
-def divide(s: Language, x: Pair, y: Pair) -> Pair:
+def divide(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
     """The quotient, by the ratio of the smaller to the larger part of the divisor."""
     a, b = s.abs(y.real), s.abs(y.imag)
     flat = s.less_equal(b, a)
@@ -44,32 +44,32 @@ def divide(s: Language, x: Pair, y: Pair) -> Pair:
     imag = s.where(flat, two - cross, cross - two) * scale
     empty = s.logical_and(s.equal(a, 0.0), s.equal(b, 0.0))
     real = s.where(empty, x.real / a, real)
-    return Pair(s, real, s.where(empty, x.imag / a, imag), x.dtype)
+    return ComplexLane(s, real, s.where(empty, x.imag / a, imag), x.dtype)
 
 
-def _reciprocal(s: Language, x: Pair) -> Pair:
+def _reciprocal(s: Language, x: ComplexLane) -> ComplexLane:
     flat = s.less_equal(s.abs(x.imag), s.abs(x.real))
     large, small = s.where(flat, x.real, x.imag), s.where(flat, x.imag, x.real)
     ratio = small / large
     size = large + small * ratio
     whole, part = 1.0 / size, ratio / size
-    return Pair(s, s.where(flat, whole, part), s.where(flat, -part, -whole), x.dtype)
+    return ComplexLane(s, s.where(flat, whole, part), s.where(flat, -part, -whole), x.dtype)
 
 
-def _negative(s: Language, x: Pair) -> Pair:
-    return Pair(s, -x.real, -x.imag, x.dtype)
+def _negative(s: Language, x: ComplexLane) -> ComplexLane:
+    return ComplexLane(s, -x.real, -x.imag, x.dtype)
 
 
-def _conjugate(s: Language, x: Pair) -> Pair:
-    return Pair(s, x.real, -x.imag, x.dtype)
+def _conjugate(s: Language, x: ComplexLane) -> ComplexLane:
+    return ComplexLane(s, x.real, -x.imag, x.dtype)
 
 
-def _absolute(s: Language, x: Pair) -> Lane:
+def _absolute(s: Language, x: ComplexLane) -> Lane:
     found: Lane = s.binary("hypot", x.real, x.imag)
     return found
 
 
-def _sign(s: Language, x: Pair) -> Pair:
+def _sign(s: Language, x: ComplexLane) -> ComplexLane:
     """z / |z|; along an axis if one part is infinite, NaN if both are, 0 of 0."""
     size = _absolute(s, x)
     real, imag = s.isinf(x.real), s.isinf(x.imag)
@@ -80,14 +80,14 @@ def _sign(s: Language, x: Pair) -> Pair:
         endless = s.where(this, s.where(other, float("nan"), one), s.cast(0.0, part.dtype))
         ratio = s.where(s.isinf(size), endless, ratio)
         parts.append(s.where(s.equal(size, 0.0), 0.0, ratio))
-    return Pair(s, parts[0], parts[1], x.dtype)
+    return ComplexLane(s, parts[0], parts[1], x.dtype)
 
 
-def _rint(s: Language, x: Pair) -> Pair:
-    return Pair(s, s.rint(x.real), s.rint(x.imag), x.dtype)
+def _rint(s: Language, x: ComplexLane) -> ComplexLane:
+    return ComplexLane(s, s.rint(x.real), s.rint(x.imag), x.dtype)
 
 
-def whole_exponent(y: Pair) -> int | None:
+def whole_exponent(y: ComplexLane) -> int | None:
     """The exponent, if it is a constant, whole, and small enough for products."""
     if y.width:
         return None
@@ -97,11 +97,11 @@ def whole_exponent(y: Pair) -> int | None:
     return int(value.real)
 
 
-def whole_power(s: Language, x: Pair, n: int) -> Any:
+def whole_power(s: Language, x: ComplexLane, n: int) -> Any:
     """x**n by squaring, in the order of NumPy's products."""
     if n == 0:
         one = s.cast(1.0, part_of(x.dtype))
-        return Pair(s, one, s.cast(0.0, part_of(x.dtype)), x.dtype)
+        return ComplexLane(s, one, s.cast(0.0, part_of(x.dtype)), x.dtype)
     # NumPy starts from 1, which makes NaN of an infinite part, except for n = 1, 2, 3.
     out = None if 1 <= n <= 3 else s.constant(1.0, x.dtype)
     power, left = x, abs(n)

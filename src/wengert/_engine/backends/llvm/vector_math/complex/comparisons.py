@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane, Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 Rule = Callable[..., Any]
 
@@ -18,7 +18,7 @@ Rule = Callable[..., Any]
 def _before(word: str, swapped: bool = False) -> Rule:
     """x < y or x <= y (`word` compares imaginary parts); of (y, x) if swapped."""
 
-    def rule(s: Language, x: Pair, y: Pair) -> Lane:
+    def rule(s: Language, x: ComplexLane, y: ComplexLane) -> Lane:
         if swapped:
             x, y = y, x
         known = s.logical_not(s.logical_or(s.isnan(x.imag), s.isnan(y.imag)))
@@ -33,29 +33,29 @@ def _before(word: str, swapped: bool = False) -> Rule:
 def _extreme(word: str) -> Rule:
     wins = _before("less_equal", swapped=word == "greater")
 
-    def rule(s: Language, x: Pair, y: Pair) -> Any:
+    def rule(s: Language, x: ComplexLane, y: ComplexLane) -> Any:
         return s.where(s.logical_or(_isnan(s, x), wins(s, x, y)), x, y)
 
     return rule
 
 
-def _equal(s: Language, x: Pair, y: Pair) -> Any:
+def _equal(s: Language, x: ComplexLane, y: ComplexLane) -> Any:
     return s.logical_and(s.equal(x.real, y.real), s.equal(x.imag, y.imag))
 
 
-def _not_equal(s: Language, x: Pair, y: Pair) -> Any:
+def _not_equal(s: Language, x: ComplexLane, y: ComplexLane) -> Any:
     return s.logical_or(s.not_equal(x.real, y.real), s.not_equal(x.imag, y.imag))
 
 
-def _isnan(s: Language, x: Pair) -> Any:
+def _isnan(s: Language, x: ComplexLane) -> Any:
     return s.logical_or(s.isnan(x.real), s.isnan(x.imag))
 
 
-def _isinf(s: Language, x: Pair) -> Any:
+def _isinf(s: Language, x: ComplexLane) -> Any:
     return s.logical_or(s.isinf(x.real), s.isinf(x.imag))
 
 
-def _isfinite(s: Language, x: Pair) -> Any:
+def _isfinite(s: Language, x: ComplexLane) -> Any:
     return s.logical_and(s.isfinite(x.real), s.isfinite(x.imag))
 
 

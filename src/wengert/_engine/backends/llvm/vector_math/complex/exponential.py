@@ -14,7 +14,7 @@ from math import inf, log, nan
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import C128
-from wengert._engine.backends.llvm.ir.simd_value import Pair
+from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 
 from .arithmetic import divide
 
@@ -186,7 +186,7 @@ def _power(s: Any, x: Any, y: Any, u: Any, v: Any) -> Parts:
         a, b = s.where(odd, c, a), s.where(odd, d, b)
         p, q = p * p - q * q, p * q + q * p
     down = s.less(u, 0.0)
-    inverse = divide(s, s.constant(1.0, C128), Pair(s, a, b, C128))
+    inverse = divide(s, s.constant(1.0, C128), ComplexLane(s, a, b, C128))
     c, d = inverse.real, inverse.imag
     a, b = s.where(down, c, a), s.where(down, d, b)
     real, imag = s.where(straight, a, real), s.where(straight, b, imag)
