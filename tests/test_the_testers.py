@@ -14,7 +14,7 @@ from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, Elementwise
-from wengert._engine.kinds.linear_map import Linear
+from wengert._engine.kinds.linear_map import LinearMap
 from wengert._engine.kinds.opaque import Opaque
 from wengert._engine.ops.elementwise.exponential import sigmoid
 from wengert._engine.ops.elementwise.selection import where
@@ -267,7 +267,7 @@ def linear_map(back=lambda t, x: np.flip(t, 0)):
         """Rows in reverse order."""
         return x[::-1].copy()
 
-    op = Linear(reverse_rows, oracle=lambda x: np.flip(x, 0))
+    op = LinearMap(reverse_rows, oracle=lambda x: np.flip(x, 0))
     op.transpose(back)
     op.examples(lambda rng: iter([((rng.normal(size=(3, 2)),), {})]))
     return op

@@ -9,12 +9,12 @@ from wengert.backends import Interpreter
 
 import wengert as wg
 from wengert._engine.backends.interpreter import buffer_reuse, interpreter
-from wengert._engine.backends.interpreter.interpreter import Program
+from wengert._engine.backends.interpreter.interpreter import InterpretedProgram
 from wengert.errors import MatrixError, ShapeError
 
 
 def program(graph, sizes=()):
-    return Program(Interpreter(), graph, dict(sizes))
+    return InterpretedProgram(Interpreter(), graph, dict(sizes))
 
 
 def mixed(x):

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.core.node import Discrete, Node
+from wengert._engine.core.node import DiscreteLeaf, Node
 from wengert.errors import (
     ArgumentError,
     DtypeError,
@@ -433,7 +433,7 @@ def test_kinds_of_lines():
     assert kinds["where"] == "INPUT_DERIVED" and kinds["constant"] == "CONSTANT"
     del table
     number = wg.trace(lambda n: n + 1)(wg.spec((), "int64"))
-    assert number.inputs[0].kind == "INPUT" and isinstance(number.inputs[0], Discrete)
+    assert number.inputs[0].kind == "INPUT" and isinstance(number.inputs[0], DiscreteLeaf)
     assert number.outputs[0].kind == "INPUT_DERIVED_NON_DIFF"
     i = graph.index(graph.select(op="where")[0])
     assert [graph[k].op.name for k in graph.parents(i)] == ["input"]

@@ -16,7 +16,7 @@ from wengert.backends import Interpreter
 import wengert as wg
 from wengert import compiling
 from wengert._engine.backends.llvm.profile import timers
-from wengert._engine.profiling.record import Part, Step, in_turn, undisturbed, whole
+from wengert._engine.profiling.record import LineShare, StepRecord, in_turn, undisturbed, whole
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError
 
 FEW = {"repeats": 3}
@@ -385,7 +385,7 @@ def test_calls_have_no_clocks():
 
 
 def step_of(seconds):
-    return Step("call", "", (), 1.0, seconds, None, 0, 0, 0, (Part("", 0, "", 1.0),))
+    return StepRecord("call", "", (), 1.0, seconds, None, 0, 0, 0, (LineShare("", 0, "", 1.0),))
 
 
 def test_what_others_do_is_left_out():

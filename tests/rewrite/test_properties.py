@@ -7,7 +7,7 @@ from wengert.rewrite import simplify
 import wengert as wg
 from wengert._engine.rewrite import assume
 from wengert._engine.rewrite.driver import Driver
-from wengert._engine.rewrite.rule_index import Index
+from wengert._engine.rewrite.rule_index import RuleIndex
 from wengert._engine.rewrite.value_properties import FACTS, closed, facts_of_value
 from wengert.errors import ArgumentError
 
@@ -18,7 +18,7 @@ PAIRS = np.stack(np.meshgrid(SPECIAL, SPECIAL)).reshape(2, -1)
 def known(f, *specs):
     """What is known of the result of a function."""
     graph = wg.trace(f)(*specs)
-    walk = Driver(graph, Index(()), False)
+    walk = Driver(graph, RuleIndex(()), False)
     return walk.facts.of(graph.outputs[0])
 
 

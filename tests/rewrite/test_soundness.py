@@ -184,7 +184,7 @@ def test_weak_numbers_stay_weak():
 
 def test_effects_are_neither_merged_nor_dropped():
     from wengert._engine.core.dispatch import Operation
-    from wengert._engine.core.node import Discrete
+    from wengert._engine.core.node import DiscreteLeaf
     from wengert._engine.core.op import REGISTRY, register
     from wengert._engine.core.tracing import record
 
@@ -206,7 +206,7 @@ def test_effects_are_neither_merged_nor_dropped():
         after = simplify(graph)
         heard.clear()  # what asking for the spec made it say
         assert names(after).count(op.name) == 3
-        assert [type(n) for n in after if n.op is op] == [Discrete] * 3
+        assert [type(n) for n in after if n.op is op] == [DiscreteLeaf] * 3
         assert float(after(3.0)) == 6.0
         assert sorted(heard) == [3.0, 3.0, 4.0]
     finally:

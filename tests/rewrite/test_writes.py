@@ -7,7 +7,7 @@ import pytest
 from wengert.rewrite import simplify
 
 import wengert as wg
-from wengert._engine.ops.indexing.getitem import Hole, scatter
+from wengert._engine.ops.indexing.getitem import IndexSlot, scatter
 
 
 def _one(x, v):
@@ -23,13 +23,13 @@ ARRAYS = {
     "read back": lambda x, v, i: x[::-1],
     "written": lambda x, v, i: _one(x, v),
     "written there": lambda x, v, i: np.put_along_axis(y := x.copy(), i, v, 0) or y,
-    "put there": lambda x, v, i: scatter(v, i, index=Hole(0), shape=(3,)),
+    "put there": lambda x, v, i: scatter(v, i, index=IndexSlot(0), shape=(3,)),
 }
 PLACES = {
     "input": lambda i: i * 1,
     "read": lambda i: i[i],
     "written": lambda i: np.put_along_axis(j := i.copy(), i, i, 0) or j,
-    "put there": lambda i: scatter(i, i, index=Hole(0), shape=(3,)) % 3,
+    "put there": lambda i: scatter(i, i, index=IndexSlot(0), shape=(3,)) % 3,
 }
 X, V, AT = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0]), np.array([0, 0, 1])
 

@@ -5,7 +5,7 @@ field, as deeply as they are nested.  What cannot be stacked (words, lists, obje
 
     stack_items     the default of a loader
     pad_items       the same for sequences of unlike lengths
-    Plan            which items are in which batch of a pass
+    CollatePlan     which items are in which batch of a pass
     collated        a batch of a plan, by one index or item by item
 """
 
@@ -123,7 +123,7 @@ def _field_by_field(items: Sequence[Any], stack: Callable[[list[Any]], Any]) -> 
     return list(items)
 
 
-class Plan(NamedTuple):
+class CollatePlan(NamedTuple):
     """What a pass does.
 
     Attributes
@@ -145,7 +145,7 @@ class Plan(NamedTuple):
 
 
 def collated(
-    dataset: Any, plan: Plan, number: int, collate: Callable[[list[Any]], Any] | None
+    dataset: Any, plan: CollatePlan, number: int, collate: Callable[[list[Any]], Any] | None
 ) -> Any:
     """The batch of that number of a plan.
 

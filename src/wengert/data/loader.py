@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import ArgumentError, StructureError, at, user_line
 from .array_dataset import as_dataset
-from .collate import Plan, collated
+from .collate import CollatePlan, collated
 from .dataset import Seed, is_random
 from .prefetch import ahead
 from .rng_state import as_generator, digest, put_state, state_of
@@ -138,7 +138,7 @@ class DataLoader:
         mine = self._begun()
         seed: Seed = (digest(mine.before), mine.number) if is_random(self.dataset) else ()
         count = self._count(len(mine.order))
-        batches = self._batches(Plan(mine.order, self.batch_size, count, seed), mine.done)
+        batches = self._batches(CollatePlan(mine.order, self.batch_size, count, seed), mine.done)
         try:
             for batch in batches:
                 mine.done += 1
@@ -172,7 +172,7 @@ class DataLoader:
         full, rest = divmod(items, self.batch_size)
         return full + (1 if rest and not self.drop_last else 0)
 
-    def _batches(self, plan: Plan, first: int) -> Generator[Any, None, None]:
+    def _batches(self, plan: CollatePlan, first: int) -> Generator[Any, None, None]:
         here = (
             collated(self.dataset, plan, number, self.collate)
             for number in range(first, plan.total)

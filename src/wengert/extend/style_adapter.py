@@ -197,7 +197,7 @@ def forgotten(name: str, operand: int, where: str | None) -> RuleError:
 # ---- values of any type, and the engine's pass over them ----------------------------------------
 
 
-class Carried:
+class OpaqueValue:
     """A value of any type, as the engine carries it: opaque but for `+`."""
 
     __slots__ = ("value",)
@@ -207,9 +207,9 @@ class Carried:
     def __init__(self, value: Any) -> None:
         self.value = value
 
-    def __add__(self, other: Carried) -> Carried:
+    def __add__(self, other: OpaqueValue) -> OpaqueValue:
         try:
-            return Carried(self.value + other.value)
+            return OpaqueValue(self.value + other.value)
         except WengertError:
             raise
         except Exception as error:
@@ -222,7 +222,7 @@ class Carried:
 
 
 Contribution = tuple[Hashable, Any]  # key of an operand, what is added to its gradient
-_SPACE = Carried(None)
+_SPACE = OpaqueValue(None)
 
 
 class _Step(Op):
@@ -238,7 +238,7 @@ class _Step(Op):
         wanted = [k for k, a in zip(keys, node.args, strict=True) if sweep.wants(a)]
         given: dict[Any, Any] = {}
         for key, contribution in self.contributions(node.params["key"], t.value, wanted):
-            carried = Carried(contribution)
+            carried = OpaqueValue(contribution)
             given[key] = given[key] + carried if key in given else carried
         return [given.get(k) for k in keys]
 
@@ -281,14 +281,14 @@ def accumulate(
     chosen = [k for k in targets if k in nodes]
     if output not in nodes or not chosen:
         return {}
-    seeds = {nodes[output]: Carried(seed)}
+    seeds = {nodes[output]: OpaqueValue(seed)}
     bars = pullback(seeds, [nodes[k] for k in chosen], record=False)
     return {k: bar.value for k, bar in zip(chosen, bars, strict=True) if bar is not None}
 
 
 def total(values: Iterable[Any]) -> Any:
     """The sum of contributions of any type; None if there are none."""
-    carried = [Carried(v) for v in values if v is not None]
+    carried = [OpaqueValue(v) for v in values if v is not None]
     return functools.reduce(operator.add, carried).value if carried else None
 
 

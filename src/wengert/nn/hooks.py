@@ -1,7 +1,7 @@
 """Hooks: functions that a module calls before and after `forward`, to look or to change.
 
     Hooks           those of one module
-    RemovableHook   what registering one returns
+    ModuleHook      what registering one returns
 
 While a graph is built they are called with traced tensors, and not when it runs.
 """
@@ -17,8 +17,8 @@ from wengert._engine.core.recording import Changes
 _number = itertools.count(1).__next__
 
 
-class RemovableHook:
-    """A hook that was registered; `remove()` takes it away."""
+class ModuleHook:
+    """A registered hook of a module; `remove()` removes it."""
 
     def __init__(self, hooks: dict[int, Any], number: int) -> None:
         self._hooks, self._number = hooks, number
@@ -35,11 +35,11 @@ class Hooks:
     def __init__(self) -> None:
         self._places: dict[str, dict[int, Callable[..., Any]]] = {"pre": {}, "post": {}}
 
-    def add(self, place: str, hook: Callable[..., Any]) -> RemovableHook:
+    def add(self, place: str, hook: Callable[..., Any]) -> ModuleHook:
         """Register one."""
         number = _number()
         self._places[place][number] = hook
-        return RemovableHook(self._places[place], number)
+        return ModuleHook(self._places[place], number)
 
     def key(self) -> tuple[Any, ...]:
         """What a graph is built for."""

@@ -1,8 +1,8 @@
 """Summaries: a model as a table of its layers, with shapes, parameters and work.
 
-summary   traces the model for an input, and counts; nothing is computed
-Summary   the table: ``print`` it, or read its rows
-Row       one module
+summary       traces the model for an input, and counts; nothing is computed
+ModelSummary  the table: ``print`` it, or read its rows
+ModuleRow     one module
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .module import Module
 from .parameter import Parameter
 
 
-class Row(NamedTuple):
+class ModuleRow(NamedTuple):
     """One module of a model.
 
     path : its dotted name; "" for the model itself.
@@ -44,12 +44,12 @@ class Row(NamedTuple):
     flops: Any
 
 
-class Summary:
+class ModelSummary:
     """A model as a table; ``print`` it.
 
     Attributes
     ----------
-    rows : tuple of Row
+    rows : tuple of ModuleRow
         One for each module, outer ones first.
     parameters, trained : int
         How many numbers the model has, and how many of them are trained; shared ones once.
@@ -59,7 +59,7 @@ class Summary:
         Floating-point operations of one call.
     """
 
-    def __init__(self, model: Module, rows: Sequence[Row]) -> None:
+    def __init__(self, model: Module, rows: Sequence[ModuleRow]) -> None:
         self.rows = tuple(rows)
         self.parameters = sum(p.size for p in model.parameters())
         self.trained = sum(p.size for p in model.parameters() if p.requires_grad)
@@ -104,7 +104,7 @@ def _bytes(tensor: Any) -> int:
     return int(tensor.size * tensor.dtype.itemsize)
 
 
-def summary(model: Module, *inputs: Any) -> Summary:
+def summary(model: Module, *inputs: Any) -> ModelSummary:
     """A table of a model's layers for given inputs: shapes, parameters, bytes, FLOPs.
 
     Parameters
@@ -117,7 +117,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
 
     Returns
     -------
-    Summary
+    ModelSummary
 
     Raises
     ------
@@ -176,7 +176,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
         own = [item for _, item in module.named_items() if not isinstance(item, Module)]
         learned = [x for x in own if isinstance(x, Parameter)]
         rows.append(
-            Row(
+            ModuleRow(
                 path,
                 type(module).__name__,
                 seen.get(id(module)),
@@ -186,7 +186,7 @@ def summary(model: Module, *inputs: Any) -> Summary:
                 sum(n for scope, n in costs if f"{scope}/".startswith(f"{place}/")),
             )
         )
-    return Summary(model, rows)
+    return ModelSummary(model, rows)
 
 
 def _costs(graph: Any) -> list[tuple[str, Any]]:

@@ -24,7 +24,7 @@ import numpy as np
 from wengert._engine.core.recording import Changes
 
 from ..errors import DtypeError, StructureError, at, user_line
-from .hooks import Hooks, RemovableHook
+from .hooks import Hooks, ModuleHook
 from .module_tracing import is_traced_call, traced_call
 from .parameter import Buffer, Parameter, recast, write
 from .state_dict import Loaded, load, state_of
@@ -260,21 +260,21 @@ class Module(Belonging):
 
     # ---- hooks -----------------------------------------------------------------------------------
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> ModuleHook:
         """Call ``hook(module, args)`` before each call; what it returns, if anything, are the args.
 
         In a compiled function it is called while that is traced.
         """
         return self._hooked("pre", hook)
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+    def register_forward_hook(self, hook: Callable[..., Any]) -> ModuleHook:
         """Call ``hook(module, args, result)`` after each call; it may return another result.
 
         In a compiled function it is called while that is traced.
         """
         return self._hooked("post", hook)
 
-    def _hooked(self, place: str, hook: Callable[..., Any]) -> RemovableHook:
+    def _hooked(self, place: str, hook: Callable[..., Any]) -> ModuleHook:
         if self.forward_hooks is None:
             self.forward_hooks = Hooks()
         Changes.note()

@@ -15,21 +15,21 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from wengert._engine.core.dynamic_scope import Block, Blocks
+from wengert._engine.core.dynamic_scope import Blocks, ScopedValue
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.node import Constant, is_variable
+from wengert._engine.core.node import ConstantLeaf, is_variable
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.tracing import scope
 
 
-class Frame(NamedTuple):
+class ModuleTrace(NamedTuple):
     """The model that is being called: the paths of its modules by identity, and where we are."""
 
     paths: dict[int, str]
     path: str
 
 
-_frame: Blocks[Frame | None] = Blocks("wengert_module", None)
+_frame: Blocks[ModuleTrace | None] = Blocks("wengert_module", None)
 
 
 def is_traced_call(args: tuple[Any, ...]) -> bool:
@@ -46,12 +46,12 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
     if frame is None or path is None:
         _guard(module)
         paths = {id(m): name for name, m in module.named_modules()}
-        with _entered(Frame(paths, ""), type(module).__name__), _as_variables(module):
+        with _entered(ModuleTrace(paths, ""), type(module).__name__), _as_variables(module):
             return module.forward(*args, **kwargs)
     word = path.removeprefix(f"{frame.path}.") if frame.path else path
     if path == frame.path:
         word = type(module).__name__
-    with _entered(Frame(frame.paths, path), word):
+    with _entered(ModuleTrace(frame.paths, path), word):
         return module.forward(*args, **kwargs)
 
 
@@ -86,8 +86,8 @@ def _modes(module: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _entered(frame: Frame, word: str) -> Iterator[None]:
-    block: Block[Frame | None] = Block(frame)
+def _entered(frame: ModuleTrace, word: str) -> Iterator[None]:
+    block: ScopedValue[ModuleTrace | None] = ScopedValue(frame)
     try:
         _frame.open(block)
         with scope(word):
@@ -103,7 +103,7 @@ def _as_variables(module: Any) -> Iterator[None]:
     frozen = []
     for name, p in (*module.named_parameters(), *module.named_buffers()):
         node = p.node
-        if type(node) is Constant and not node.args:
+        if type(node) is ConstantLeaf and not node.args:
             p.node = p.frozen_leaf()
             frozen.append((p, node, p.node))
         if is_variable(p.node) and p.node.name is None:

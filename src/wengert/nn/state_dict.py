@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.core.handle import Handle, value_of, wrap
-from wengert._engine.core.node import Constant, constant
+from wengert._engine.core.node import ConstantLeaf, constant
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.validation import spelled
 from wengert._engine.tensor import Tensor
@@ -206,4 +206,4 @@ def _in_place_of(module: Any, state: Mapping[str, Any], what: str) -> Iterator[d
 def _node_of(value: Any) -> Any:
     node = value.node if isinstance(value, Handle) else Tensor(value).node
     # A constant made anew belongs to the trace that is going on, and may be written to in it.
-    return constant(node.value) if type(node) is Constant and node.value is not None else node
+    return constant(node.value) if type(node) is ConstantLeaf and node.value is not None else node

@@ -22,7 +22,7 @@ from wengert._engine.core.symbolic.dim import Dim, spelled
 from wengert._engine.ops import shapes
 from wengert._engine.ops.creation import positions
 from wengert._engine.ops.indexing import getitem
-from wengert._engine.ops.indexing.template import Hole
+from wengert._engine.ops.indexing.template import IndexSlot
 from wengert.errors import ShapeError, at, user_line
 
 _LETTERS = ascii_uppercase + ascii_lowercase  # in the order of the alphabet, as sublists sort
@@ -150,7 +150,7 @@ def _with_diagonal(base: Any, view: Any, axis1: int, axis2: int) -> Any:
     turned = base if axes == tuple(range(ndim)) else shapes.transpose(base, axes=axes)
     if isinstance(n, Dim):
         places = positions(n), positions(n)
-        new = getitem.replaced(turned, view, (Ellipsis, Hole(0), Hole(1)), places)
+        new = getitem.replaced(turned, view, (Ellipsis, IndexSlot(0), IndexSlot(1)), places)
     else:  # every so many elements of the rows, one after the other
         flat = shapes.reshape(turned, shape=(*turned.shape[:-2], n * n))
         flat = getitem.replaced(flat, view, (Ellipsis, slice(None, None, n + 1)), ())

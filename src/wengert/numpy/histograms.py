@@ -1,8 +1,8 @@
 """Histograms: how many elements, or how much weight, lies in each bin.
 
-    histogram             of a line
-    histogram2d, histogramdd    of points in the plane, and in space of any dimension
-    histogram_bin_edges   the bins alone
+    histogram                 of a line
+    histogram2d, histogramdd  of points in the plane, and in space of any dimension
+    histogram_bin_edges       the bins alone
 
 Numbers of elements have no derivative.  Weights have, and so have edges that are found from the
 data, which lie at equal distances between the smallest and the largest element, and a density by
@@ -91,10 +91,10 @@ def _weighted_counts(a: Any, edges: Any, weights: Any) -> Any:
         bins = e.shape[0] - 1
         which = np.clip(np.searchsorted(e, x, side="right") - 1, 0, bins - 1)
         chosen = np.where(inside, weights, 0)
-        return getitem.scatter(chosen, which, index=getitem.Hole(0), shape=(bins,))
+        return getitem.scatter(chosen, which, index=getitem.IndexSlot(0), shape=(bins,))
     which = np.minimum(np.searchsorted(e, x[inside], side="right") - 1, len(e) - 2)
     chosen = weights[np.flatnonzero(inside)]
-    return getitem.scatter(chosen, which, index=getitem.Hole(0), shape=(len(e) - 1,))
+    return getitem.scatter(chosen, which, index=getitem.IndexSlot(0), shape=(len(e) - 1,))
 
 
 @counterpart(np.histogram_bin_edges)
@@ -159,7 +159,7 @@ def histogramdd(
     weights = np.ones_like(columns[0], float) if weights is None else as_array(weights)
     chosen = np.where(inside, casts.astype(weights, float), 0.0)
     counts = reshape(
-        getitem.scatter(as_tensor(chosen), place, index=getitem.Hole(0), shape=(total,)),
+        getitem.scatter(as_tensor(chosen), place, index=getitem.IndexSlot(0), shape=(total,)),
         shape=shape,
     )
     return (_per_volume(counts, edges) if density else counts), edges

@@ -60,7 +60,7 @@ def _in_lines(a: Any, axis: Axis) -> Any:
     return reshape(a, shape=(*a.shape[: len(rest)], n))
 
 
-class Lines:
+class SortedSamples:
     """A sample in lines, and the positions that sort each: elements are read in order of size.
 
     Attributes
@@ -114,7 +114,7 @@ def _median(a: Any, axis: Axis, keepdims: Any, ignore_nan: bool) -> Any:
     if not a.size:
         empty = reductions.mean(a, axis=axis, keepdims=True) + np.nan
         return unkept(empty, axis, keepdims)
-    lines = Lines(a, axis, _middle)
+    lines = SortedSamples(a, axis, _middle)
     n, undefined = lines.total, lines.undefined
     if ignore_nan:
         n, undefined = lines.n, lines.n == 0
@@ -178,7 +178,7 @@ def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
     return low, high, np.full_like(v, {"lower": 0.0, "higher": 1.0, "midpoint": 0.5}[method])
 
 
-def _read(lines: Lines, q: Any, n: Any, method: str, dtype: Any) -> Any:
+def _read(lines: SortedSamples, q: Any, n: Any, method: str, dtype: Any) -> Any:
     """The quantile q, one number, of each line; `dtype` is that of the shares of neighbors."""
     if method in PLOTTING:
         alpha, beta = PLOTTING[method]
@@ -204,7 +204,7 @@ def _read(lines: Lines, q: Any, n: Any, method: str, dtype: Any) -> Any:
 
 def _weighted(a: Any, q: Any, axis: Axis, weights: Any) -> tuple[list[Any], Any]:
     """The inverted distribution function of a weighted sample, one row for each q."""
-    lines = Lines(a, axis)
+    lines = SortedSamples(a, axis)
     w = values(weights)
     w = _in_lines(w if w.ndim == a.ndim else _along(w, a, axis), axis)
     share = np.cumsum(np.take_along_axis(w, lines.order, -1), axis=-1)
@@ -243,7 +243,7 @@ def _quantile(
             raise ValueError("Only method 'inverted_cdf' supports weights.")
         rows, undefined = _weighted(a, q, axis, weights)
     else:
-        lines = Lines(a, axis)
+        lines = SortedSamples(a, axis)
         n, undefined = lines.total, lines.undefined
         if ignore_nan:
             n, undefined = lines.n, lines.n == 0

@@ -315,7 +315,7 @@ def diag(v: Any, k: int = 0) -> Any:
     n = v.size + abs(k)
     if isinstance(n, Dim):
         rows, columns = numbers(v.size) + max(-k, 0), numbers(v.size) + max(k, 0)
-        at_ = (getitem.Hole(0), getitem.Hole(1))
+        at_ = (getitem.IndexSlot(0), getitem.IndexSlot(1))
         added: Any = getitem.scatter
         return added(v, rows, columns, index=at_, shape=(n, n))
     start = k if k >= 0 else -k * n

@@ -199,4 +199,4 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
         )
     length = int(max(positions.max(initial=-1) + 1, minlength))
     weights = casts.astype(weights, float)
-    return getitem.scatter(weights, positions, index=getitem.Hole(0), shape=(length,))
+    return getitem.scatter(weights, positions, index=getitem.IndexSlot(0), shape=(length,))

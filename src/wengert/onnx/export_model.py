@@ -21,7 +21,7 @@ from wengert._engine.serialization.atomic_files import write
 from wengert.errors import ArgumentError, BackendError, GraphError, at, user_line
 from wengert.nn import Module
 
-from .exporter import Outside, Writer, described, exported
+from .exporter import GraphWriter, Outside, described, exported
 from .onnx_library import code_of, onnx
 
 __all__ = ["export", "exported"]
@@ -143,7 +143,7 @@ def _evaluating(module: Module) -> Iterator[None]:
 def _model(graph: Lines, opset: int, inputs: Any, outputs: Any) -> Any:
     helper = onnx().helper
     outside = Outside(opset)
-    writer = Writer(outside)
+    writer = GraphWriter(outside)
     given = _names(inputs, [n.name for n in graph.inputs], "input", outside)
     results = _names(outputs, [None] * len(graph.outputs), "output", outside)
     heads = []

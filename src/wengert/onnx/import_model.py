@@ -32,7 +32,7 @@ from wengert.errors import (
     user_line,
 )
 
-from .importer import Reading, Room, imported, reader_of, settled
+from .importer import NodeView, Room, imported, reader_of, settled
 from .onnx_library import dtype_of, onnx
 
 __all__ = ["imported", "load", "parameters"]
@@ -134,7 +134,7 @@ def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: 
 
     def run(*inputs: Any) -> Any:
         found = {**values, **held, **dict(zip([i.name for i in heads], inputs, strict=True))}
-        Reader(opset, {**known, **held}, room).run(model.graph, found)
+        ModelReader(opset, {**known, **held}, room).run(model.graph, found)
         results = [_result(found[name]) for name in names]
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -158,7 +158,7 @@ def parameters(graph: Graph) -> dict[str, Any]:
     }
 
 
-class Reader:
+class ModelReader:
     """Nodes read in order.
 
     Parameters
@@ -187,7 +187,7 @@ class Reader:
 
     def _read(self, proto: Any, values: dict[str, Any]) -> tuple[Any, ...]:
         inside = lambda body, given: self._inside(body, given, values)  # noqa: E731
-        n = Reading(proto, self.opset, self.room, inside)
+        n = NodeView(proto, self.opset, self.room, inside)
         entry = reader_of(n.kind) if proto.domain in ("", "ai.onnx") else None
         if entry is None:
             kind = n.kind if proto.domain in ("", "ai.onnx") else f"{proto.domain}.{n.kind}"
@@ -227,10 +227,10 @@ class Reader:
         own = {t.name: _array(t) for t in body.initializer}
         heads = [i.name for i in body.input]
         found = {**values, **own, **dict(zip(heads, given, strict=True))}
-        Reader(self.opset, {**self.known, **own}, self.room).run(body, found)
+        ModelReader(self.opset, {**self.known, **own}, self.room).run(body, found)
         return [settled(found[o.name]) for o in body.output]
 
-    def _check_version(self, n: Reading) -> None:
+    def _check_version(self, n: NodeView) -> None:
         """Refuse an operator that means something else in this version than in those read."""
         if self.opset >= min(_OLDEST, _SAME_FROM.get(n.kind, _OLDEST)):
             return

@@ -150,7 +150,7 @@ class LBFGS(Optimizer):
                 f"closure may be compiled{at(user_line())}."
             )
         group = self.param_groups[0]
-        walk = _Walk(self, closure, group)
+        walk = _FlatParameters(self, closure, group)
         first = walk.loss
         for _ in range(group["max_iter"]):
             if not self._iterate(walk, group):
@@ -158,7 +158,7 @@ class LBFGS(Optimizer):
         group.advance()
         return first
 
-    def _iterate(self, walk: _Walk, group: Options) -> bool:
+    def _iterate(self, walk: _FlatParameters, group: Options) -> bool:
         """One iteration; whether another one makes sense."""
         x, value, slope = walk.x, walk.value, walk.slope
         if not math.isfinite(value) or np.max(np.abs(slope)) <= group["tolerance_grad"]:
@@ -179,7 +179,7 @@ class LBFGS(Optimizer):
         small = group["tolerance_change"]
         return walk.left > 0 and moved > small and abs(walk.value - value) > small
 
-    def _search(self, walk: _Walk, direction: Vector, length: float) -> bool:
+    def _search(self, walk: _FlatParameters, direction: Vector, length: float) -> bool:
         """Go along the direction; False, and no step, if no point is better."""
         x, value, slope = walk.x, walk.value, walk.slope
         if self._memory.pairs:
@@ -245,7 +245,7 @@ class Memory:
         return q
 
 
-class _Walk:
+class _FlatParameters:
     """Where the parameters are, in one vector of float64, and what the closure says there."""
 
     def __init__(self, optimizer: Optimizer, closure: Callable[[], Any], group: Options) -> None:

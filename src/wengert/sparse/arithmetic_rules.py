@@ -23,13 +23,13 @@ from wengert._engine.kinds.reduction import kept_shape
 
 from .dependency_sets import Sets, chosen, gathered, nothing, relation, through, united
 from .indexing_rules import choosing
-from .rule_context import Line, everything, size_of
+from .rule_context import NodeContext, everything, size_of
 
 PRODUCTS = 1 << 22  # single products of a contraction that are looked at one by one
 UNITS = 1 << 12, 1 << 22  # unit vectors that are tried, and numbers that come out of them
 
 
-def elementwise(line: Line) -> Sets:
+def elementwise(line: NodeContext) -> Sets:
     """The union over the operands, broadcast."""
     name = line.op.name
     if name == "where" and line.known(0) is not None:
@@ -51,7 +51,7 @@ def _has_partial(op: Op, k: int) -> bool:
     return op.rules[k] is not None
 
 
-def broadcast(line: Line, k: int) -> Sets:
+def broadcast(line: NodeContext, k: int) -> Sets:
     """The sets of an operand for each element of the result."""
     shape = line.specs[k].shape
     if shape == line.shape:
@@ -59,7 +59,7 @@ def broadcast(line: Line, k: int) -> Sets:
     return chosen(line.sets[k], np.broadcast_to(line.numbers(k), line.shape))
 
 
-def _times(line: Line, sets: Sets, factor: Any) -> Sets:
+def _times(line: NodeContext, sets: Sets, factor: Any) -> Sets:
     """Without the elements whose factor is zero in every run."""
     if factor is None:
         return sets
@@ -67,7 +67,7 @@ def _times(line: Line, sets: Sets, factor: Any) -> Sets:
     return sets if kept.all() else chosen(sets, np.where(kept, np.arange(1, line.size + 1), 0))
 
 
-def reduction(line: Line) -> Sets:
+def reduction(line: NodeContext) -> Sets:
     """The union of what is combined."""
     (k,) = line.moving
     shape = line.specs[k].shape
@@ -76,7 +76,7 @@ def reduction(line: Line) -> Sets:
     return gathered(line.sets[k], groups, line.size)
 
 
-def contraction(line: Line) -> Sets:
+def contraction(line: NodeContext) -> Sets:
     """For each operand the elements that are multiplied into an element of the result."""
     op: Any = line.op
     words = op.letters(*[len(s.shape) for s in line.specs], **line.params)
@@ -91,7 +91,7 @@ def contraction(line: Line) -> Sets:
     return united(found)
 
 
-def _by_letters(line: Line, k: int, words: Sequence[str], lengths: dict[str, int]) -> Sets:
+def _by_letters(line: NodeContext, k: int, words: Sequence[str], lengths: dict[str, int]) -> Sets:
     """The union over the letters that the result lacks, repeated along those the operand lacks."""
     shape, word, result = line.specs[k].shape, words[k], words[-1]
     common = [c for c in result if c in word]
@@ -104,7 +104,9 @@ def _by_letters(line: Line, k: int, words: Sequence[str], lengths: dict[str, int
     return chosen(sets, np.broadcast_to(wide + 1, tuple([lengths[c] for c in result])))
 
 
-def _by_entries(line: Line, k: int, words: Sequence[str], lengths: dict[str, int]) -> Sets | None:
+def _by_entries(
+    line: NodeContext, k: int, words: Sequence[str], lengths: dict[str, int]
+) -> Sets | None:
     """Only where no factor is zero in every run; None if none is, or too many are to be seen."""
     others = [j for j in range(len(line.sets)) if j != k and line.known(j) is not None]
     factors = {j: np.asarray(line.known(j)) != 0 for j in others}
@@ -137,7 +139,7 @@ def placed_axes(x: Any, axes: Sequence[int | None]) -> Any:
     return x
 
 
-def sliding(line: Line) -> Sets:
+def sliding(line: NodeContext) -> Sets:
     """A kernel that moves along a sequence: both ways to sum over it, full and valid."""
     if any(len(s.shape) != 1 for s in line.specs):
         return everything(line)
@@ -155,18 +157,18 @@ def sliding(line: Line) -> Sets:
     return united(found)
 
 
-def _taps(line: Line, k: int) -> Any:
+def _taps(line: NodeContext, k: int) -> Any:
     """Where an operand is not zero in every run."""
     value = line.known(k)
     return np.arange(size_of(line.specs[k])) if value is None else np.flatnonzero(value)
 
 
-def multilinear(line: Line) -> Sets:
+def multilinear(line: NodeContext) -> Sets:
     """What comes out of each unit vector in one operand, the others having no zeros but known."""
     return _by_units(line, [_ones(line, k) for k in range(len(line.sets))])
 
 
-def linear(line: Line) -> Sets:
+def linear(line: NodeContext) -> Sets:
     """What comes out of each unit vector, for a linear map of the first operand."""
     if line.moving != [0]:
         return everything(line)
@@ -174,7 +176,7 @@ def linear(line: Line) -> Sets:
     return _by_units(line, [ones, *[line.known(k) for k in range(1, len(line.sets))]])
 
 
-def _by_units(line: Line, operands: list[Any]) -> Sets:
+def _by_units(line: NodeContext, operands: list[Any]) -> Sets:
     counts = [size_of(line.specs[k]) for k in line.moving]
     few = max(counts) <= UNITS[0] and max(counts) * line.size <= UNITS[1]
     if not few or any(x is None for x in operands):
@@ -200,7 +202,7 @@ def _by_units(line: Line, operands: list[Any]) -> Sets:
     return united(found)
 
 
-def _ones(line: Line, k: int) -> Any:
+def _ones(line: NodeContext, k: int) -> Any:
     """An operand that says which products there are; None for an index that is not known."""
     value, spec = line.known(k), line.specs[k]
     if value is None:
@@ -208,7 +210,7 @@ def _ones(line: Line, k: int) -> Any:
     return np.not_equal(value, 0).astype(spec.dtype)
 
 
-def pointwise(line: Line) -> Any:
+def pointwise(line: NodeContext) -> Any:
     """The union over the operands, broadcast, for every result that has the shape for it."""
     spec = line.node.spec
     if isinstance(spec, tuple) or any(_too_wide(line, k) for k in line.moving):
@@ -216,7 +218,7 @@ def pointwise(line: Line) -> Any:
     return united([broadcast(line, k) for k in line.moving])
 
 
-def _too_wide(line: Line, k: int) -> bool:
+def _too_wide(line: NodeContext, k: int) -> bool:
     shape = line.specs[k].shape
     try:
         return np.broadcast_shapes(shape, line.shape) != line.shape

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from wengert._engine.autodiff.arguments import Argnums, Call
+from wengert._engine.autodiff.arguments import Argnums, DifferentiatedCall
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import describe
 from wengert._engine.core.recording import Changes
@@ -47,12 +47,12 @@ class Given(NamedTuple):
     symmetric: bool
     what: str
 
-    def call(self, args: Any, kwargs: Any) -> Call:
+    def call(self, args: Any, kwargs: Any) -> DifferentiatedCall:
         """A call with variables in the place of what it is differentiated by."""
-        return Call(self.fun, args, kwargs, self.argnums, self.argnames, self.what)
+        return DifferentiatedCall(self.fun, args, kwargs, self.argnums, self.argnames, self.what)
 
 
-class Traced(NamedTuple):
+class TracedFunction(NamedTuple):
     """The graph of a function, and what is known of it before its pattern.
 
     pattern : which numbers of the outputs depend on which of the inputs.
@@ -95,7 +95,7 @@ class Plan:
         graph its lines become nodes of that graph, so it can be differentiated.
     """
 
-    def __init__(self, given: Given, found: Traced, coloring: Coloring, mode: str) -> None:
+    def __init__(self, given: Given, found: TracedFunction, coloring: Coloring, mode: str) -> None:
         pattern = found.pattern
         self.shape: tuple[int, int] = pattern.shape
         few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers take short numbers
@@ -175,9 +175,9 @@ class Plan:
         )
 
 
-def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TracedFunction:
     """The graph of the function for specs, and the pattern of its derivative."""
-    calls: list[Call] = []
+    calls: list[DifferentiatedCall] = []
 
     def probed(*args: Any, **kwargs: Any) -> Any:
         call = given.call(args, kwargs)
@@ -211,7 +211,7 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
 
     pattern = dependence(graph, inputs)
     ins = [n.spec for n in inputs]
-    return Traced(pattern, ins, specs, restore, structure, guards, captured, graph)
+    return TracedFunction(pattern, ins, specs, restore, structure, guards, captured, graph)
 
 
 def _objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -242,7 +242,7 @@ def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan
     return Plan(given, found, columns, "fwd")
 
 
-def _mode(given: Given, found: Traced) -> str:
+def _mode(given: Given, found: TracedFunction) -> str:
     """The mode that is asked for, or that complex numbers leave."""
     from_complex = [s.dtype.kind == "c" for s in found.ins]
     to_complex = [s.dtype.kind == "c" for s in found.outs]

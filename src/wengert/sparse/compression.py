@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.arguments import Call
+from wengert._engine.autodiff.arguments import DifferentiatedCall
 from wengert._engine.autodiff.batch_graph import over_rows
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import gathered
@@ -49,7 +49,7 @@ class Passes(NamedTuple):
     limit: int
 
 
-def entries(call: Call, passes: Passes, in_specs: Sequence[Spec], out_specs: Sequence[Spec]) -> Any:
+def entries(call: DifferentiatedCall, passes: Passes, in_specs: Sequence[Spec], out_specs: Sequence[Spec]) -> Any:
     """The values of the entries, for one call of the function."""
     outs, _ = pytree.flatten(call())
     dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)

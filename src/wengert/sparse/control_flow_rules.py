@@ -1,6 +1,6 @@
 """Loops: the rules of operations whose parameters are bodies.
 
-What one run of a body makes of its inputs' sets is found once (`Inside`), and put together step by
+What one run of a body makes of its inputs' sets is found once (`BodyDependencies`), and put together step by
 step while there are few steps.  Where there are many, or their number is not known, the carry
 gathers what it may depend on in any step until nothing new comes; rows still have their own.
 
@@ -33,13 +33,13 @@ from .dependency_sets import (
     through,
     united,
 )
-from .rule_context import Line, everything, size_of
+from .rule_context import NodeContext, everything, size_of
 
 STEPS = 256  # that are followed one by one
 Propagate = Callable[..., list[Sets | None]]
 
 
-class Inside:
+class BodyDependencies:
     """What the outputs of a body depend on.
 
     Parameters
@@ -74,7 +74,7 @@ class Inside:
         return [through(local, sets) for local in self._outputs]
 
 
-def scan(line: Line, propagate: Propagate) -> list[Sets | None]:
+def scan(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """A known number of steps, or one that is an operand."""
     params = line.params
     body, carried, rows_in = params["body"], params["carried"], params["stacked"]
@@ -82,7 +82,7 @@ def scan(line: Line, propagate: Propagate) -> list[Sets | None]:
     given = _filled(line, range(counted, len(line.specs)))
     fixed = len(given) - carried - rows_in
     consts, carry, xs = given[:fixed], given[fixed : fixed + carried], given[fixed + carried :]
-    inside = Inside(body, propagate)
+    inside = BodyDependencies(body, propagate)
     length = params["length"]
     if counted or not isinstance(length, int) or length > STEPS:
         return _closed(line, inside, consts, carry, xs)
@@ -98,23 +98,23 @@ def scan(line: Line, propagate: Propagate) -> list[Sets | None]:
     return _of_numbers(line, [*carry, *[stacked(y, line.columns) for y in ys]])
 
 
-def repeated_while(line: Line, propagate: Propagate) -> list[Sets | None]:
+def repeated_while(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """Steps until a condition ends them; their number depends on nothing."""
     body, carried = line.params["body"], line.params["carried"]
     given = _filled(line, range(len(line.specs)))
     fixed = len(given) - carried
-    found = _closed(line, Inside(body, propagate), given[:fixed], given[fixed:], [])
+    found = _closed(line, BodyDependencies(body, propagate), given[:fixed], given[fixed:], [])
     return [*found[:carried], None, *found[carried:]]
 
 
-def choice(line: Line, propagate: Propagate) -> list[Sets | None]:
+def choice(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """Whatever one of the bodies depends on."""
     given = stacked(_filled(line, range(1, len(line.specs))), line.columns)
-    each = [Inside(b, propagate).outputs(given) for b in line.params["branches"]]
+    each = [BodyDependencies(b, propagate).outputs(given) for b in line.params["branches"]]
     return _of_numbers(line, [united(of_one) for of_one in zip(*each, strict=True)])
 
 
-def custom(line: Line, propagate: Propagate) -> list[Sets | None]:
+def custom(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
     """What the rule says of tangents, whatever the function itself depends on."""
     if line.params["body"] is None:
         return everything(line)  # type: ignore[no-any-return]
@@ -128,21 +128,21 @@ def custom(line: Line, propagate: Propagate) -> list[Sets | None]:
     return [next(found) if s.dtype.kind in "fc" else None for s in line.node.spec]
 
 
-def _filled(line: Line, operands: Sequence[int]) -> list[Sets]:
+def _filled(line: NodeContext, operands: Sequence[int]) -> list[Sets]:
     return [
         nothing(size_of(line.specs[k]), line.columns) if line.sets[k] is None else line.sets[k]
         for k in operands
     ]
 
 
-def _of_numbers(line: Line, found: Sequence[Sets]) -> list[Sets | None]:
+def _of_numbers(line: NodeContext, found: Sequence[Sets]) -> list[Sets | None]:
     """None for results that are integers."""
     pairs = zip(found, line.node.spec, strict=False)
     return [s if spec.dtype.kind in "fc" else None for s, spec in pairs]
 
 
 def _closed(
-    line: Line, inside: Inside, consts: list[Sets], carry: list[Sets], xs: list[Sets]
+    line: NodeContext, inside: BodyDependencies, consts: list[Sets], carry: list[Sets], xs: list[Sets]
 ) -> list[Sets | None]:
     """The carry with all that it may depend on after any step; each row with its own elements."""
     carried = len(carry)

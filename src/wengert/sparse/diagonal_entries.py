@@ -28,15 +28,15 @@ from wengert._engine.autodiff.cotangent_space import uniform
 from wengert._engine.autodiff.forward import settle
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import handles_of
-from wengert._engine.autodiff.strong_zeros import Traced
-from wengert._engine.core.node import Leaf, Node
+from wengert._engine.autodiff.strong_zeros import TracedGuards
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import Sweep, lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import derivation
 
 from . import arithmetic_rules, indexing_rules
 from .propagation import rule_of
-from .rule_context import Line, size_of
+from .rule_context import NodeContext, size_of
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 TIMES = 4  # how often an entry may be a sum over diagonals
@@ -91,7 +91,7 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
         known[node] = [Diagonal(by, uniform(Spec(spec.shape, spec.dtype), 1))]
         first += spec.size
     live = [n for n in result.out_nodes if type(n) is Node]
-    plan = Traced(tape, Sweep(tape.wanted, True), {})
+    plan = TracedGuards(tape, Sweep(tape.wanted, True), {})
     level = 1 + max((n.level for n in live), default=0)
     with derivation(level) as stem, np.errstate(all="ignore"):
         for node in tape.lines:
@@ -121,7 +121,7 @@ def _cast(node: Node, found: list[Diagonal], dtype: Any) -> Piece:
 
 def _pieces(node: Node) -> list[Node]:
     """The lines whose elements follow on each other in a line's own."""
-    is_joined = not isinstance(node.op, Leaf) and node.op.name == "concatenate"
+    is_joined = not isinstance(node.op, LeafOp) and node.op.name == "concatenate"
     axis = node.params.get("axis") if is_joined else None
     if axis is None or axis % len(node.spec.shape) != 0:
         return [node]
@@ -131,9 +131,9 @@ def _pieces(node: Node) -> list[Node]:
 class _Push:
     """One line, and the diagonals of its operands."""
 
-    def __init__(self, node: Node, sides: list[Side], plan: Traced, stem: Any) -> None:
+    def __init__(self, node: Node, sides: list[Side], plan: TracedGuards, stem: Any) -> None:
         self._node, self._sides, self._plan, self._stem = node, sides, plan, stem
-        self._line = Line(node, [side or None for side in sides], 0)
+        self._line = NodeContext(node, [side or None for side in sides], 0)
 
     def diagonals(self, limit: int) -> list[Diagonal] | None:
         """Those of the result, by the rule that fits."""

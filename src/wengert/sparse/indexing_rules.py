@@ -25,13 +25,13 @@ from wengert._engine.core.op import Sweep
 from wengert._engine.kinds.reduction import axes_of
 
 from .dependency_sets import Numbers, Sets, chosen, gathered, relation, stacked, through, united
-from .rule_context import Line, everything, one_of, size_of, spread
+from .rule_context import NodeContext, everything, one_of, size_of, spread
 
-Rule = Callable[[Line], Any]
+Rule = Callable[[NodeContext], Any]
 PREFIXES = 1 << 22  # entries of the relation of a running sum that are still recorded
 
 
-def choosing(line: Line) -> Sets:
+def choosing(line: NodeContext) -> Sets:
     """Run on the numbers of the elements; one that is written between them has number 0."""
     numbers = numbers_of(line)
     if numbers is None:
@@ -39,7 +39,7 @@ def choosing(line: Line) -> Sets:
     return chosen(stacked([line.sets[k] for k in line.moving], line.columns), numbers)
 
 
-def numbers_of(line: Line) -> Numbers | None:
+def numbers_of(line: NodeContext) -> Numbers | None:
     """Which element each element of the result is; None if that is not known before it runs.
 
     Elements of the operands that depend on something are counted from 1, one operand behind the
@@ -62,7 +62,7 @@ def numbers_of(line: Line) -> Numbers | None:
     return numbers if numbers.dtype.kind in "iu" and numbers.shape == line.shape else None
 
 
-def _data(line: Line) -> Sequence[int]:
+def _data(line: NodeContext) -> Sequence[int]:
     """The operands whose elements are moved; others say where to."""
     return {
         "concatenate": range(len(line.specs)),
@@ -72,13 +72,13 @@ def _data(line: Line) -> Sequence[int]:
     }.get(line.op.name, (0,))
 
 
-def adding(line: Line) -> Sets:
+def adding(line: NodeContext) -> Sets:
     """Run the transpose on the numbers of the results: where each element of the operand goes."""
     groups = groups_of(line)
     return everything(line) if groups is None else gathered(line.sets[0], groups, line.size)
 
 
-def groups_of(line: Line) -> Numbers | None:
+def groups_of(line: NodeContext) -> Numbers | None:
     """To which element of the result each of the operand is added; -1 for none, None if unknown."""
     if line.moving != [0] or not line.others_known():
         return None
@@ -92,7 +92,7 @@ def groups_of(line: Line) -> Numbers | None:
     return groups - 1 if fits else None
 
 
-def along(line: Line) -> Any:
+def along(line: NodeContext) -> Any:
     """Each element depends on all of its line along the axis, or axes; None is all of them.
 
     The result may be longer or shorter along the axis, or have length one, or not have it.
@@ -118,7 +118,7 @@ def along(line: Line) -> Any:
     return chosen(lines, wide + 1)
 
 
-def sums(line: Line) -> Sets:
+def sums(line: NodeContext) -> Sets:
     """Each element depends on those before it along the axis, and on itself."""
     axis = line.params.get("axis")
     shape = line.shape
@@ -135,7 +135,7 @@ def sums(line: Line) -> Sets:
     return through(local, united([line.sets[k] for k in line.moving]))
 
 
-def matrices(line: Line) -> Any:
+def matrices(line: NodeContext) -> Any:
     """Each matrix of a result depends on the matrices at the same place among many."""
     spec = line.node.spec
     outs = list(spec) if isinstance(spec, tuple) else [spec]
@@ -165,7 +165,7 @@ def matrices(line: Line) -> Any:
     return made if isinstance(spec, tuple) else made[0]
 
 
-def placed(line: Line) -> Sets:
+def placed(line: NodeContext) -> Sets:
     """x[index] = v; where the index is not known, each element may have stayed or be any of v."""
     if all(line.known(k) is not None for k in range(2, len(line.specs))):
         return choosing(line)
@@ -175,6 +175,6 @@ def placed(line: Line) -> Sets:
     return united(found)
 
 
-def identity(line: Line) -> Sets | None:
+def identity(line: NodeContext) -> Sets | None:
     """The first operand; what else there is has to be done before, and adds nothing."""
     return line.sets[0]

@@ -22,9 +22,9 @@ from wengert._engine.kinds.opaque import Opaque
 
 from . import arithmetic_rules, control_flow_rules, indexing_rules
 from .dependency_sets import Sets, nothing, places, stacked
-from .rule_context import Line, everything, size_of
+from .rule_context import NodeContext, everything, size_of
 
-Rule = Callable[[Line], Any]
+Rule = Callable[[NodeContext], Any]
 
 _CHOOSING = (
     "broadcast_to concatenate copy diagonal expand_dims flip gather_along getitem reshape"
@@ -112,7 +112,7 @@ def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
     if node.op is PART:
         whole = place[node.inputs[0]]
         return None if whole is None else whole[node.params["index"]]
-    line = Line(node, [place[a] for a in node.inputs], columns)
+    line = NodeContext(node, [place[a] for a in node.inputs], columns)
     if not line.moving:
         return None
     name = node.op.name

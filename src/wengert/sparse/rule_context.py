@@ -5,7 +5,7 @@ falls back on is here too: `everything`, by which each element of the result dep
 element of any operand depends on.  That is always true; other rules say less where they know less
 to be true.
 
-    Line         the line, with the sets of its operands (sets.py)
+    NodeContext  the line, with the sets of its operands (sets.py)
     everything   the rule for operations that nobody looks into
     size_of      of a spec, as a number
 """
@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node import CONSTANT, Constant, Node, is_variable
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, Node, is_variable
 from wengert._engine.core.spec import Spec
 from wengert.errors import ShapeError, at, user_line
 
 from .dependency_sets import Sets, chosen, gathered, nothing, united
 
 
-class Line:
+class NodeContext:
     """One line.
 
     Parameters
@@ -57,7 +57,7 @@ class Line:
     def known(self, k: int) -> Any:
         """The value of an operand, if it is the same in every run; else None."""
         a = self.node.inputs[k]
-        if a.op is CONSTANT and isinstance(a, Constant) and not is_variable(a):
+        if a.op is CONSTANT and isinstance(a, ConstantLeaf) and not is_variable(a):
             return a.value
         return None
 
@@ -89,7 +89,7 @@ def size_of(spec: Any) -> int:
     return size
 
 
-def everything(line: Line) -> Any:
+def everything(line: NodeContext) -> Any:
     """Each element of each result depends on all that any operand depends on."""
     all_of = united([one_of(line.sets[k]) for k in line.moving])
     spec = line.node.spec

@@ -12,7 +12,7 @@ import pytest
 
 import wengert as wg
 from wengert import errors, nn, optim
-from wengert._engine.backends.variable_updates import Writer
+from wengert._engine.backends.variable_updates import VariableWriter
 
 N = 96  # a square of numbers is too large to be left apart
 
@@ -121,7 +121,7 @@ def test_ctrl_c_after_the_run_finds_all_written(weight, batch, monkeypatch):
     step(*batch)
     twin, other = copy.deepcopy((weight, optimizer))
     step(*batch)
-    write = Writer.__call__
+    write = VariableWriter.__call__
     calls = []
 
     def interrupted(self, values):
@@ -130,7 +130,7 @@ def test_ctrl_c_after_the_run_finds_all_written(weight, batch, monkeypatch):
             raise KeyboardInterrupt
         write(self, values)
 
-    monkeypatch.setattr(Writer, "__call__", interrupted)
+    monkeypatch.setattr(VariableWriter, "__call__", interrupted)
     with pytest.raises(KeyboardInterrupt):
         step(*batch)
     monkeypatch.undo()

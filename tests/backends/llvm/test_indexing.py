@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.llvm.compiled import Compiled
+from wengert._engine.backends.llvm.compiled import LoadedProgram
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.registry import backend
 from wengert._engine.core.op import lookup
@@ -37,7 +37,7 @@ def draw(rng, shape, dtype):
 def native(function, *args):
     """The results of a traced function, in machine code without islands; None if it fails."""
     graph = wg.trace(function)(*args)
-    compiled = Compiled(Program(graph))
+    compiled = LoadedProgram(Program(graph))
     assert not compiled.program.host_callbacks, compiled.program.host_callbacks
     return compiled.run(list(args), {})
 
@@ -205,7 +205,7 @@ def test_labels_beside_a_range_are_read_and_written_where_they_are():
     graph = wg.trace(lambda x, k: x[np.arange(6), k])(x, labels)
     program = Program(graph)
     assert not program.host_callbacks and not program.constants
-    assert Compiled(program).run([x, labels], {})[0].tolist() == x[np.arange(6), labels].tolist()
+    assert LoadedProgram(program).run([x, labels], {})[0].tolist() == x[np.arange(6), labels].tolist()
     (found,) = native(lambda x, k: wnp.take_along_axis(x, k[:, None], 1), x, labels)
     np.testing.assert_array_equal(found[:, 0], x[np.arange(6), labels])
 
@@ -279,7 +279,7 @@ def test_one_program_for_all_sizes():
     graph = wg.trace(lambda x, i: (x[i], wg.grad(lambda x: (x[i] ** 2).sum())(x), x[i, i % 3]))(
         wg.spec(("n", 3)), wg.spec("m", np.int64)
     )
-    compiled = Compiled(Program(graph))
+    compiled = LoadedProgram(Program(graph))
     assert not compiled.program.host_callbacks
     rng = np.random.default_rng(6)
     for sizes in ({"n": 1, "m": 1}, {"n": 17, "m": 100}, {"n": 5, "m": 0}):
@@ -310,7 +310,7 @@ def test_views_are_gathered_from_where_they_are():
         graph = wg.trace(lambda x, k, view=view: view(x)[k])(x, k)
         program = Program(graph)
         assert not program.plan.stored[:-1]
-        np.testing.assert_array_equal(Compiled(program).run([x, k], {})[0], view(x)[k])
+        np.testing.assert_array_equal(LoadedProgram(program).run([x, k], {})[0], view(x)[k])
 
 
 def test_interpreter_and_native_agree_on_long_rows():

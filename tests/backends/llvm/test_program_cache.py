@@ -12,7 +12,7 @@ import wengert as wg
 from wengert import control
 from wengert._engine.backends.llvm import program_cache, program_fingerprint
 from wengert._engine.backends.llvm.cache import disk_cache
-from wengert._engine.backends.llvm.compiled import Compiled
+from wengert._engine.backends.llvm.compiled import LoadedProgram
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.profile.program_summary import summary_of
 from wengert._engine.backends.llvm.program import Program
@@ -58,10 +58,10 @@ def test_what_was_kept_is_the_same_program(name):
     f, arrays = FUNCTIONS[name]
     graph, again = traced(f, *arrays), traced(f, *arrays)
     first = program_cache.program_of(graph, None)
-    expected = Compiled(first).run(arrays, {})
+    expected = LoadedProgram(first).run(arrays, {})
     second = program_cache.program_of(again, None)
     assert type(first) is Program and type(second) is program_cache.CachedProgram
-    compiled = Compiled(second)
+    compiled = LoadedProgram(second)
     assert compiled.program is second
     for mine, theirs in zip(compiled.run(arrays, {}), expected, strict=True):
         assert np.array_equal(mine, theirs) and mine.dtype == theirs.dtype
@@ -75,11 +75,11 @@ def test_what_was_kept_is_the_same_program(name):
 
 def test_an_object_file_that_is_gone_is_made_again(folder):
     graph = traced(FUNCTIONS["product"][0], X, W)
-    Compiled(program_cache.program_of(graph, None))
+    LoadedProgram(program_cache.program_of(graph, None))
     found = program_cache.program_of(graph, None)
     for key in found.keys:
         (folder / f"{key.hex()}.object").unlink()
-    compiled = Compiled(found)
+    compiled = LoadedProgram(found)
     assert type(compiled.program) is Program
     np.testing.assert_allclose(compiled.run([X, W], {})[0], X @ W, rtol=1e-14)
 
@@ -159,7 +159,7 @@ def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
     program_cache.program_of(graph, None)
     signed(folder, RECORDS[damage], is_record=True)
     found = program_cache.program_of(graph, None)
-    np.testing.assert_allclose(Compiled(found).run([X], {})[0], f(X), rtol=1e-14)
+    np.testing.assert_allclose(LoadedProgram(found).run([X], {})[0], f(X), rtol=1e-14)
     assert type(found) is Program
     assert type(program_cache.program_of(graph, None)) is program_cache.CachedProgram
 
@@ -170,13 +170,13 @@ def test_a_record_that_is_signed_and_none_is_written_again(folder, damage):
 def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage):
     f = FUNCTIONS["elementwise"][0]
     graph = traced(f, X)
-    Compiled(program_cache.program_of(graph, None))
+    LoadedProgram(program_cache.program_of(graph, None))
     signed(folder, OBJECTS[damage], is_record=False)
-    compiled = Compiled(program_cache.program_of(graph, None))
+    compiled = LoadedProgram(program_cache.program_of(graph, None))
     np.testing.assert_allclose(compiled.run([X], {})[0], f(X), rtol=1e-14)
     assert type(compiled.program) is Program
     assert (
-        type(Compiled(program_cache.program_of(graph, None)).program) is program_cache.CachedProgram
+        type(LoadedProgram(program_cache.program_of(graph, None)).program) is program_cache.CachedProgram
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.llvm.compiled import Compiled
+from wengert._engine.backends.llvm.compiled import LoadedProgram
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.core.op import lookup
 
@@ -20,7 +20,7 @@ def native(function, *args):
     """The results of a traced function, in machine code without islands."""
     program = Program(wg.trace(function)(*args))
     assert not program.host_callbacks, program.host_callbacks
-    return Compiled(program).run(list(args), {})
+    return LoadedProgram(program).run(list(args), {})
 
 
 def numbers(dtype):
@@ -102,4 +102,4 @@ def test_what_only_says_something_costs_nothing():
 
     program = Program(wg.trace(function)(x, y))
     assert len(program.plan.stages) == 1 and not program.host_callbacks
-    np.testing.assert_array_equal(Compiled(program).run([x, y], {})[0], 2 * x)
+    np.testing.assert_array_equal(LoadedProgram(program).run([x, y], {})[0], 2 * x)

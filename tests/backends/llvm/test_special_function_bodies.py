@@ -14,11 +14,11 @@ from wengert._engine.core.op import REGISTRY
 from wengert.errors import OperandError
 from wengert.scipy import special
 from wengert.scipy.special import bessel_order_derivatives, hypergeometric
-from wengert.scipy.special.derivative_families import Family
+from wengert.scipy.special.derivative_families import FunctionFamily
 from wengert.scipy.special.traced_loops import repeat
 
 assert special
-NATIVE = [op for op in REGISTRY.values() if isinstance(op, Family) and op.native]
+NATIVE = [op for op in REGISTRY.values() if isinstance(op, FunctionFamily) and op.native]
 ODD = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.0, 1e-8, -1e-8, -2.5, 25.0, 40.0]
 
 
@@ -108,7 +108,7 @@ class Made:
 def native(values, *operands):
     """What the text of a function of elements computes, in a program around it."""
     made = Made(values)
-    op = Family(values, len(operands), None, complex_ok=True, native=True)
+    op = FunctionFamily(values, len(operands), None, complex_ok=True, native=True)
     assert compile_function.is_served(made, {}, [x.dtype for x in operands])
     return wg.jit(lambda *xs: op(*xs))(*operands)
 

@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 import wengert.numpy as wnp
-from wengert._engine.backends.llvm.compiled import Compiled
+from wengert._engine.backends.llvm.compiled import LoadedProgram
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.registry import backend
@@ -28,7 +28,7 @@ def program_of(function, *args):
 
 def native(function, *args):
     """The results of a traced function, in machine code without islands."""
-    return Compiled(program_of(function, *args)).run(list(args), {})
+    return LoadedProgram(program_of(function, *args)).run(list(args), {})
 
 
 def steps_of(program):
@@ -98,7 +98,7 @@ def test_an_array_that_a_loop_fills_is_made_once():
     x = np.linspace(0, 1, 60)
     program = program_of(filled, x)
     assert steps_of(program) == ["writes"]
-    np.testing.assert_allclose(Compiled(program).run([x], {})[0], filled(x), rtol=1e-13)
+    np.testing.assert_allclose(LoadedProgram(program).run([x], {})[0], filled(x), rtol=1e-13)
 
 
 def test_code_grows_with_the_number_of_writes():
@@ -118,7 +118,7 @@ def test_sums_of_many_scatters_are_one_step():
     program = program_of(gradient, x)
     assert steps_of(program) == ["writes"]
     wanted = np.concatenate([x[1:2], x[:-2] + x[2:], x[-2:-1]])
-    np.testing.assert_allclose(Compiled(program).run([x], {})[0], wanted, rtol=1e-14)
+    np.testing.assert_allclose(LoadedProgram(program).run([x], {})[0], wanted, rtol=1e-14)
 
 
 def test_written_values_are_cast():
@@ -172,7 +172,7 @@ def test_a_thousand_numbers_are_stacked_in_one_step():
     assert steps_of(program) == ["stack"]
     assert len(program.text) < 1_500_000
     np.testing.assert_allclose(
-        Compiled(program).run([np.float64(1.0)], {})[0], loop(np.float64(1.0)), rtol=1e-13
+        LoadedProgram(program).run([np.float64(1.0)], {})[0], loop(np.float64(1.0)), rtol=1e-13
     )
 
 
@@ -184,7 +184,7 @@ def test_views_are_joined_from_where_they_are():
 
     program = program_of(function, x)
     assert steps_of(program) == ["concatenate"]
-    np.testing.assert_array_equal(Compiled(program).run([x], {})[0], function(x))
+    np.testing.assert_array_equal(LoadedProgram(program).run([x], {})[0], function(x))
 
 
 # ---- moved ---------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ def test_rolled(shift):
 @pytest.mark.parametrize("shift", [0, 3, -1, -40])
 def test_rolled_for_all_lengths(shift):
     graph = wg.trace(lambda x: wnp.roll(x, shift, 0))(wg.spec(("n", 2)))
-    compiled = Compiled(Program(graph))
+    compiled = LoadedProgram(Program(graph))
     assert not compiled.program.host_callbacks
     for n in (0, 1, 2, 7, 100):
         x = np.arange(2.0 * n).reshape(n, 2)

@@ -16,7 +16,7 @@ import numpy as np
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.concretization import with_variables
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
-from wengert._engine.core.node import Constant, Node, constant
+from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.validation import integers, words
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
@@ -113,7 +113,7 @@ class Variables:
 def _is_derived(node: Node) -> bool:
     """Whether it is recorded, or, while a graph is built, the value of a variable held fast."""
     return type(node) is Node or (
-        recording.current_trace() is not None and not isinstance(node, Constant)
+        recording.current_trace() is not None and not isinstance(node, ConstantLeaf)
     )
 
 
@@ -122,7 +122,7 @@ def wrap_constant(x: Array) -> Any:
     return x if isinstance(x, Handle) else wrap(constant(x))
 
 
-class Call:
+class DifferentiatedCall:
     """A call of `fun` with some of its arguments replaced by variables."""
 
     def __init__(

@@ -5,7 +5,7 @@ operands has rows is evaluated as it is; any other by its operation's batching r
 written in wengert operations: on plain arrays this runs NumPy, on tensors the lines are recorded,
 and derivatives of any order pass.
 
-    Lines      evaluates the lines that some outputs need
+    BatchedNodes  evaluates the lines that some outputs need
     one_by_one the way of operations without a rule: row after row
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import PART, apply
 from wengert._engine.core.handle import Handle, describe, shape_of, value_of, wrap
-from wengert._engine.core.node import Constant, Leaf, Node
+from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace, is_recording, no_grad, switches, tracing
 from wengert._engine.core.spec import Spec, unweakened
@@ -53,7 +53,7 @@ def register_fallback(applied: Callable[..., Any]) -> Callable[..., Any]:
     return applied
 
 
-class Lines:
+class BatchedNodes:
     """The evaluation of the lines written down for one row.
 
     Parameters
@@ -113,7 +113,11 @@ class Lines:
             if node in known:
                 continue
             if node.op is not VARIABLE:
-                if node.value is not None or node.serial < self.since or isinstance(node.op, Leaf):
+                if (
+                    node.value is not None
+                    or node.serial < self.since
+                    or isinstance(node.op, LeafOp)
+                ):
                     known[node] = self._from_outside(node), False
                     continue
             elif node.serial < self.since:
@@ -140,7 +144,7 @@ class Lines:
 
     def _from_outside(self, node: Node) -> Any:
         """The value of a line that depends on no placeholder: plain, unless somebody records it."""
-        if node.value is None or (self.inside_trace and not isinstance(node, Constant)):
+        if node.value is None or (self.inside_trace and not isinstance(node, ConstantLeaf)):
             return wrap(node)
         if type(node) is Node and self.record and self._is_recorded(node):
             return wrap(node)
@@ -305,7 +309,7 @@ def over_rows(
         _check_untouched(opened.written, what)
         effects = list(opened.effects)
     nodes = [x.node for x in outs if isinstance(x, Handle)]
-    values = iter(Lines(rows, size, opened.since, record).values([*nodes, *effects]))
+    values = iter(BatchedNodes(rows, size, opened.since, record).values([*nodes, *effects]))
     return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def project(bar: Any, node: Node) -> Any:
     """The cotangent `bar`, handle or plain, with the shape and dtype of the value of `node`."""
-    if type(bar) is Parts:
+    if type(bar) is TupleCotangent:
         return bar
     spec = node.spec
     if not hasattr(bar, "dtype"):

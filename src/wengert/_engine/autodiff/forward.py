@@ -17,14 +17,14 @@ from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.op import Sweep, lookup
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.tracing import Derivation, derivation, level_above
-from wengert._engine.ops.linalg import degenerate_eigenvalues
+from wengert._engine.ops.linalg.forward_mode import ForwardMode
 
 from . import overflows
 from .accumulation_buffers import Tangents
 from .buffer_ownership import owned
 from .cotangent_space import cast, expand, project
 from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
-from .strong_zeros import Traced, linear_lines, note_written
+from .strong_zeros import TracedGuards, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _traced_sweep(
     told: set[Node] | None,
 ) -> list[Any]:
     """The sweep as lines of a graph; see `reverse.written_out`."""
-    plan = Traced(tape, Sweep(tape.wanted, True), tangents)
+    plan = TracedGuards(tape, Sweep(tape.wanted, True), tangents)
     if masked:
         plan.masked.update(tangents)
     with derivation(level_above(outputs)) as stem, np.errstate(all="ignore"):
@@ -169,7 +169,7 @@ def _sweep(
     tangents: Mapping[Node, Any],
     sweep: Sweep,
     outputs: Sequence[Node],
-    plan: Traced | None = None,
+    plan: TracedGuards | None = None,
     stem: Derivation | Session | None = None,
     closed: bool = False,
 ) -> dict[Node, Any]:
@@ -253,4 +253,4 @@ def _along_values(outputs: Sequence[Node], tangents: Mapping[Node, Any]) -> list
     return [dots.get(n) for n in outputs]
 
 
-degenerate_eigenvalues.Engine.pushforward = staticmethod(_along_values)
+ForwardMode.pushforward = staticmethod(_along_values)

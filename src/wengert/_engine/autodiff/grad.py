@@ -22,7 +22,7 @@ from wengert._engine.core.op import register
 from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.kinds.batching import alike
 
-from .arguments import Argnums, Call, name_of
+from .arguments import Argnums, DifferentiatedCall, name_of
 from .pullback import Result, check_policy, check_scalar, fill, split_aux
 from .wrapper import derived
 
@@ -214,7 +214,7 @@ def _value_and_gradient(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    call = Call(fun, args, kwargs, argnums, argnames, what)
+    call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
     out = call()
     out, aux = split_aux(out, has_aux, what)
     check_scalar(out, what)

@@ -28,7 +28,7 @@ from wengert.errors import (
 )
 
 from . import overflows
-from .arguments import Argnums, Call, name_of
+from .arguments import Argnums, DifferentiatedCall, name_of
 from .basis_vectors import columns_of, rows_of, sound, worth_it
 from .cotangent_space import zeros
 from .grad import grad
@@ -120,7 +120,7 @@ def _jacobian(
     **kwargs: Any,
 ) -> Any:
     what = f"jacobian of {name_of(fun)}"
-    call = Call(fun, args, kwargs, argnums, argnames, what)
+    call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, what)
     outs, structure = pytree.flatten(call())
     result = Result(outs, call.nodes, call.variables)
     blocks = _blocks(outs, call, result, mode, what)
@@ -266,7 +266,9 @@ def hvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
 # ---- one block for each pair of an output and an input -----------------------------------------
 
 
-def _blocks(outs: list[Any], call: Call, result: Result, mode: str, what: str) -> list[list[Any]]:
+def _blocks(
+    outs: list[Any], call: DifferentiatedCall, result: Result, mode: str, what: str
+) -> list[list[Any]]:
     out_specs = [_spec(o, what) for o in outs]
     in_specs = [n.spec for n in call.nodes]
     n_in = sum(s.size for s in in_specs)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
-from wengert._engine.ops.linalg import determinants
+from wengert._engine.ops.linalg.forward_mode import ForwardMode
 from wengert.errors import StructureError, at, user_line
 
 from .arguments import Variables, name_of, recorded
@@ -156,4 +156,4 @@ def jvp(fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]) 
     return out, push(*tangents)
 
 
-determinants.Engine.jvp = staticmethod(jvp)
+ForwardMode.jvp = staticmethod(jvp)

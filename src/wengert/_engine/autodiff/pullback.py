@@ -16,7 +16,7 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.node import Constant, Node, constant
+from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import current_trace, is_recording
 from wengert._engine.core.spec import unweakened
@@ -88,7 +88,7 @@ class Result:
 def _stands_for_recorded(node: Node) -> bool:
     source = node.args[0]
     return type(source) is Node or (
-        current_trace() is not None and not isinstance(source, Constant)
+        current_trace() is not None and not isinstance(source, ConstantLeaf)
     )
 
 

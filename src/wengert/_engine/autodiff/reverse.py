@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import nonfinite_checks
-from wengert._engine.core.dispatch import Parts, part
+from wengert._engine.core.dispatch import TupleCotangent, part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.node import Node, constant, next_serial
 from wengert._engine.core.op import Sweep
@@ -36,7 +36,7 @@ from .accumulation_buffers import Buffers
 from .buffer_ownership import owned
 from .cotangent_space import project, uniform, zeros
 from .linearity import check_linear
-from .strong_zeros import Traced, linear_lines, note_written
+from .strong_zeros import TracedGuards, linear_lines, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
 if TYPE_CHECKING:
@@ -148,8 +148,8 @@ def _traced_sweep(
     """The sweep as lines of a graph."""
     with derivation(level_above(seeds)) as stem, np.errstate(all="ignore"):
         seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
-        state = _State(tape, seeds, set(targets), Sweep(tape.wanted, True))
-        state.plan, state.stem = Traced(tape, state.sweep, seeds), stem
+        state = _PassState(tape, seeds, set(targets), Sweep(tape.wanted, True))
+        state.plan, state.stem = TracedGuards(tape, state.sweep, seeds), stem
         state.closed = closed
         if masked:
             state.plan.masked.update(seeds)
@@ -166,14 +166,14 @@ def _seed_line(t: Array, node: Node) -> Any:
     return t
 
 
-class _State:
+class _PassState:
     """What one sweep has gathered so far."""
 
     __slots__ = (
         *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "seen", "stem"),
         "sweep",
     )
-    plan: Traced | None
+    plan: TracedGuards | None
     stem: Derivation | Session | None
 
     def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep):
@@ -200,7 +200,7 @@ def _sweep(
     closed: bool = False,
     seen: list[Any] | None = None,
 ) -> Bars:
-    state = _State(tape, seeds, chosen, sweep)
+    state = _PassState(tape, seeds, chosen, sweep)
     state.closed, state.seen = closed, seen if sweep.recorded else None
     stem = innermost_session() if sweep.recorded else None  # for the user's lines, if noted
     if stem is None:
@@ -210,7 +210,7 @@ def _sweep(
         return _walk(tape, state)
 
 
-def _walk(tape: Tape, state: _State) -> Bars:
+def _walk(tape: Tape, state: _PassState) -> Bars:
     chosen, sweep = state.chosen, state.sweep
     quick = not sweep.recorded and not sweep.guarded and sweep.wanted is None
     pop, get, bars = state.bars.pop, state.bars.get, state.bars
@@ -262,7 +262,7 @@ def _walk(tape: Tape, state: _State) -> Bars:
     return state.done
 
 
-def _visit(node: Node, t: Any, state: _State) -> None:
+def _visit(node: Node, t: Any, state: _PassState) -> None:
     """Hand an operation its complete cotangent, and add up what it passes on."""
     sweep, bars = state.sweep, state.bars
     recorded = sweep.recorded
@@ -272,7 +272,7 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         sweep = state.plan.backwards(node, t, state.stem)
     elif state.seen is not None:
         state.seen.append(t)
-    if type(t) is Parts and not node.op.differentiation.takes_parts:
+    if type(t) is TupleCotangent and not node.op.differentiation.takes_parts:
         t = complete(t, node, recorded)
     if node.info is not None and node.info.hooks is not None:
         t = through_hooks(node, t)
@@ -307,7 +307,7 @@ def _visit(node: Node, t: Any, state: _State) -> None:
         bars[a] = bar if have is None else _plus(have, bar, a, state)
 
 
-def _plus(have: Any, bar: Any, a: Node, state: _State) -> Any:
+def _plus(have: Any, bar: Any, a: Node, state: _PassState) -> Any:
     """The sum of two contributions; into the first, if that is a large array of our own."""
     if a in state.buffers:
         have += bar
@@ -345,10 +345,10 @@ def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
 
 def as_handle(x: Array | tuple[Operand, ...]) -> Any:
     """A handle on `x`, a constant one if it is a plain value."""
-    return x if isinstance(x, Handle | Parts | tuple) else wrap(constant(x))
+    return x if isinstance(x, Handle | TupleCotangent | tuple) else wrap(constant(x))
 
 
-def complete(parts: Parts, node: Node, recorded: bool) -> tuple[Any, ...]:
+def complete(parts: TupleCotangent, node: Node, recorded: bool) -> tuple[Any, ...]:
     """One cotangent for each output; zeros where none arrived, None where there can be none."""
     full: list[Any] = []
     for i, spec in enumerate(node.spec):

@@ -5,9 +5,10 @@ it has to stay (docs/conventions.md, 4), also when the product is differentiated
 values are known, a sweep that ends in NaN is run again with all zeros strong.  In a graph lines
 have no values, so the sweep decides from the lines.
 
-    Traced     which rules of a sweep in a graph are guarded, and which zeros later ones hear of
-    Written    what is noted of a sweep that was recorded with values
-    linear_lines     the operands of such lines that are (co)tangents
+    TracedGuards    which rules of a sweep in a graph are guarded, and which zeros later ones hear
+                    of
+    RecordedGuards  what is noted of a sweep that was recorded with values
+    linear_lines    the operands of such lines that are (co)tangents
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.handle import Handle, value_of
-from wengert._engine.core.node import Constant, Node, next_serial
+from wengert._engine.core.node import ConstantLeaf, Node, next_serial
 from wengert._engine.core.op import Sweep, linear_in
 
 from .tape import Tape
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _PRODUCTS = ("elementwise", "contraction")
 
 
-class Traced:
+class TracedGuards:
     """What a sweep has to decide where values are not known: where to guard against 0 * inf.
 
     Strong zeros cost time in a graph that runs often, so they are written only where a partial can
@@ -86,7 +87,7 @@ class Traced:
         return self.guarded if chosen or strong or singular else self.open
 
 
-class Written(NamedTuple):
+class RecordedGuards(NamedTuple):
     """What is noted at the results of a sweep that was recorded with values.
 
     start, stop : the serial numbers between which its lines are.
@@ -105,7 +106,7 @@ def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[An
     written = None
     for x in results:
         if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:
-            written = written or Written(start, next_serial(), ts, tape.lines)
+            written = written or RecordedGuards(start, next_serial(), ts, tape.lines)
             x.node.note(written=written)
 
 
@@ -136,7 +137,8 @@ def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
         operands = [
             k
             for k, a in enumerate(node.args)
-            if isinstance(a, Node) and (a in linear or (type(a) is Constant and a.serial > start))
+            if isinstance(a, Node)
+            and (a in linear or (type(a) is ConstantLeaf and a.serial > start))
         ]
         if operands:
             linear.add(node)
@@ -146,7 +148,7 @@ def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
 
 def lines_of(t: Any) -> list[Node]:
     """The lines of a (co)tangent, of several results if it is of several."""
-    many = t.values() if type(t) is Parts else t if type(t) is tuple else (t,)
+    many = t.values() if type(t) is TupleCotangent else t if type(t) is tuple else (t,)
     return [x.node for x in many if isinstance(x, Handle)]
 
 

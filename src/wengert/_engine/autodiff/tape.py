@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _serial = attrgetter("serial")
 
 
-class Variable(Operation):
+class VariableOp(Operation):
     """The identity that begins a derivative: what it is taken by is a fresh line.
 
     Its operand is the line it stands for, so an outer derivative goes through it; when that is a
@@ -54,7 +54,7 @@ class Variable(Operation):
         return dots[0]
 
 
-VARIABLE = Variable("variable")
+VARIABLE = VariableOp("variable")
 
 
 def fresh(x: Operand | Node) -> Node:

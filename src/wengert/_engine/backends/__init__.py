@@ -27,14 +27,14 @@ from .registry import Backend, backend, backends, register_backend
 
 if TYPE_CHECKING:
     from .cost_report import Report, report
-    from .interpreter_profile import Profile, profile
+    from .interpreter_profile import NodeTimes, profile
 
 __all__ = [
     "Backend",
     "Executable",
     "Interpreter",
+    "NodeTimes",
     "Null",
-    "Profile",
     "Report",
     "backend",
     "backends",
@@ -46,7 +46,7 @@ __all__ = [
 __getattr__ = lazy_names(
     __name__,
     {
-        **dict.fromkeys(("Profile", "profile"), ".interpreter_profile"),
+        **dict.fromkeys(("NodeTimes", "profile"), ".interpreter_profile"),
         **dict.fromkeys(("Report", "report"), ".cost_report"),
     },
 )

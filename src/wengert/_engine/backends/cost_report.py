@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert._engine.core.format_units import count, memory
 from wengert._engine.core.graph import Graph, check_graph
-from wengert._engine.core.node import Leaf, is_variable
+from wengert._engine.core.node import LeafOp, is_variable
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import lengths_of, shown
 from wengert._engine.core.subgraph import Body, bodies_of
@@ -333,12 +333,12 @@ def _is_input(node: Node) -> bool:
 
 
 def _is_constant(node: Node) -> bool:
-    return isinstance(node.op, Leaf) and not node.is_traced and not is_variable(node)
+    return isinstance(node.op, LeafOp) and not node.is_traced and not is_variable(node)
 
 
 def _given(graph: Graph, specs: Sequence[Any], is_it: Callable[..., Any]) -> int:
     pairs = zip(graph.nodes, specs, strict=True)
-    return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, Leaf) and is_it(n))
+    return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, LeafOp) and is_it(n))
 
 
 def _line_costs(
@@ -349,7 +349,7 @@ def _line_costs(
     sizes: Mapping[str, int],
 ) -> Iterator[LineCost]:
     for i, node in enumerate(graph.nodes):
-        if isinstance(node.op, Leaf):
+        if isinstance(node.op, LeafOp):
             continue
         places = graph.operands(i)
         operands = [specs[k] for k in places]

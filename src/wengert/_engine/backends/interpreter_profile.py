@@ -3,9 +3,9 @@
 The interpreter's own steps run, with a clock around each; so what is measured is what runs, memory
 that is used again included.  A clock costs about 0.1 microseconds a step.
 
-    profile         run a graph, and say where the time went
-    Clocked         the interpreter that does it
-    Profile         what was seen: lines, the user's lines, a timeline for a trace viewer
+    profile           run a graph, and say where the time went
+    TimedInterpreter  the interpreter that does it
+    NodeTimes         what was seen: lines, the user's lines, a timeline for a trace viewer
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wengert._engine.core.subgraph import Body, bodies_of
 from wengert.errors import ArgumentError, at, user_line
 
 from .executable import Executable
-from .interpreter.interpreter import Interpreter, Program
+from .interpreter.interpreter import InterpretedProgram, Interpreter
 from .registry import Run
 
 SHOWN = 10
@@ -61,7 +61,7 @@ class LineTime:
     scope: str = ""
 
 
-class Profile:
+class NodeTimes:
     """How long the nodes of a graph took; ``print`` it.
 
     Attributes
@@ -151,7 +151,7 @@ class Profile:
         return target
 
     def __repr__(self) -> str:
-        return f"<Profile of {self.name}: {len(self.lines)} lines, {duration(self.seconds)}>"
+        return f"<NodeTimes of {self.name}: {len(self.lines)} lines, {duration(self.seconds)}>"
 
     def __str__(self) -> str:
         runs = "1 run" if self.runs == 1 else f"the least of {self.runs} runs"
@@ -184,8 +184,8 @@ def _seconds_of(body: Body, clocked: Mapping[Body, Mapping[int, float]]) -> Mapp
     return {}
 
 
-class Clocked(Interpreter):
-    """The interpreter with a clock around each step.
+class TimedInterpreter(Interpreter):
+    """The interpreter with a timer around each step.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ class Clocked(Interpreter):
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """The interpreter's steps, each of which notes how long it took."""
-        program = Program(self, graph, sizes)
+        program = InterpretedProgram(self, graph, sizes)
         program.steps = [
             (self._clocked(run, line), a, b, slot)
             for (run, a, b, slot), line in zip(program.steps, program.lines, strict=True)
@@ -214,7 +214,7 @@ class Clocked(Interpreter):
 
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
         """The interpreter's steps, which the last run clocks too."""
-        program, slow = Program(self, body, sizes), Program(self, body, sizes)
+        program, slow = InterpretedProgram(self, body, sizes), InterpretedProgram(self, body, sizes)
         seconds = self.inside.setdefault(body, {})
         slow.steps = [
             (_adding(run, line, seconds), a, b, slot)
@@ -244,7 +244,7 @@ def _adding(run: Callable[..., Any], line: int, seconds: dict[int, float]) -> Ca
     return step
 
 
-def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
+def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> NodeTimes:
     """Run a graph by the interpreter, and say how long each line took.
 
     Parameters
@@ -257,7 +257,7 @@ def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
 
     Returns
     -------
-    Profile
+    NodeTimes
 
     Raises
     ------
@@ -266,7 +266,7 @@ def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
     """
     if not isinstance(repeat, int) or repeat < 1:
         raise ArgumentError(f"repeat={repeat!r}: run at least once{at(user_line())}.")
-    clock = Clocked()
+    clock = TimedInterpreter()
     executable = Executable(graph, clock)
     runs = []
     for k in range(repeat):
@@ -274,6 +274,6 @@ def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> Profile:
         clock.is_last = k == repeat - 1
         executable(values)
         runs.append(list(clock.events))
-    made = Profile(graph, runs)
+    made = NodeTimes(graph, runs)
     made.look_inside(graph, clock.inside)
     return made

@@ -22,11 +22,19 @@ from wengert._engine.core.spec import at_sizes, shown
 from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import valued
 from wengert._engine.ops.cost_model import flops_of, shares_memory, steps_of
-from wengert._engine.profiling.record import Kept, Part, Step, Timing, in_turn, undisturbed, whole
+from wengert._engine.profiling.record import (
+    LineShare,
+    LiveArray,
+    StepRecord,
+    Timing,
+    in_turn,
+    undisturbed,
+    whole,
+)
 
 from .executable import Executable
 from .interpreter.interpreter import Interpreter
-from .interpreter_profile import Clocked, LineTime, Profile
+from .interpreter_profile import LineTime, NodeTimes, TimedInterpreter
 from .liveness import in_place, known_bytes, live_bytes, specs_at
 
 if TYPE_CHECKING:
@@ -67,7 +75,7 @@ def timed_by_nodes(
     call: Callable[[], object] | None = None,
 ) -> Timing:
     """Where the time of a run goes; see `Backend.timed`."""
-    plain, clock = backend.compile(graph, sizes), Clocked(backend)
+    plain, clock = backend.compile(graph, sizes), TimedInterpreter(backend)
     clocked = clock.compile(graph, sizes)
     runs = [functools.partial(run, values) for run in (clocked, plain)]
     seconds, seen = [], []
@@ -77,7 +85,7 @@ def timed_by_nodes(
     if any(map(bodies_of, graph.nodes)):
         clock.is_last = True  # a run with clocks in the bodies of loops too, for shares only
         clocked(values)
-    profile = Profile(graph, seen)
+    profile = NodeTimes(graph, seen)
     spent = [sum(s for *_, s in events) for events in seen]
     around = undisturbed([one[0] - s for one, s in zip(seconds, spent, strict=True)])
     rounds = [one[1:] for one in seconds]
@@ -111,15 +119,15 @@ class _Told:
         self._graph, self._specs, self._live, self._sizes = graph, specs, live, sizes
         self._results = set(graph.outputs)
 
-    def step(self, line: LineTime, inside: Sequence[LineTime]) -> Step:
+    def step(self, line: LineTime, inside: Sequence[LineTime]) -> StepRecord:
         """A line, with the lines of its bodies."""
         i, node = line.index, self._graph.nodes[line.index]
         spec = self._specs[i]
         own = shares_memory(node)
         read = sum(known_bytes(self._specs[k]) for k in dict.fromkeys(self._graph.operands(i)))
         written = known_bytes(spec)
-        kept = Kept(f"{node.op.name} {shown(spec)}", written, line.where, True)
-        return Step(
+        kept = LiveArray(f"{node.op.name} {shown(spec)}", written, line.where, True)
+        return StepRecord(
             kind=_kind(node),
             title=self._title(node, spec),
             operations=(node.op.name,),
@@ -129,7 +137,7 @@ class _Told:
             read=0 if own else read,
             written=0 if own else written,
             held=self._live[i],
-            parts=(Part(line.where, node.level, node.scope, 1.0),),
+            parts=(LineShare(line.where, node.level, node.scope, 1.0),),
             kept=(kept,) if node in self._results else (),
             inside=tuple(map(_inner, inside)),
         )
@@ -146,13 +154,13 @@ class _Told:
         return None if found is None else float(found)
 
 
-def _inner(line: LineTime) -> Step:
+def _inner(line: LineTime) -> StepRecord:
     """A line of a body; how often it ran is not known."""
     title, parts = (
         f"{line.name} {shown(line.spec)}",
-        (Part(line.where, line.level, line.scope, 1.0),),
+        (LineShare(line.where, line.level, line.scope, 1.0),),
     )
-    return Step("line", title, (line.name,), 1.0, line.seconds, None, 0, 0, 0, parts)
+    return StepRecord("line", title, (line.name,), 1.0, line.seconds, None, 0, 0, 0, parts)
 
 
 def _kind(node: Node) -> str:

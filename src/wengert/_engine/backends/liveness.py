@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.spec import at_sizes, lengths_of
 from wengert._engine.core.symbolic.dim import is_open, names_in
 from wengert._engine.ops.cost_model import bytes_of, shares_memory
@@ -37,7 +37,7 @@ def last_uses(graph: Graph) -> list[tuple[int, ...]]:
         last[i] = i
     gone: list[list[int]] = [[] for _ in graph.nodes]
     for k, i in last.items():
-        if k not in kept and not isinstance(graph.nodes[k].op, Leaf):
+        if k not in kept and not isinstance(graph.nodes[k].op, LeafOp):
             gone[i].append(k)
     return [tuple(ks) for ks in gone]
 
@@ -87,7 +87,7 @@ def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -
     slot = {n: i for i, n in enumerate(graph.nodes)}
     owner = list(range(len(graph.nodes)))  # in whose memory the value of a line lies
     for i, node in enumerate(graph.nodes):
-        if not isinstance(node.op, Leaf) and node.inputs and shares_memory(node):
+        if not isinstance(node.op, LeafOp) and node.inputs and shares_memory(node):
             owner[i] = owner[slot[node.inputs[0]]]
         elif i in planned:
             owner[i] = owner[planned[i]]
@@ -100,7 +100,7 @@ def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -
         end[owner[k]] = len(graph.nodes) - 1
     change = [0] * (len(graph.nodes) + 1)
     for k, node in enumerate(graph.nodes):
-        if owner[k] == k and not isinstance(node.op, Leaf):
+        if owner[k] == k and not isinstance(node.op, LeafOp):
             size = 0 if node.op.name == "full" else known_bytes(specs[k])
             change[k] += size
             change[end[k] + 1] -= size
@@ -127,7 +127,7 @@ def in_place(graph: Graph, specs: Sequence[Any]) -> dict[int, int]:
     slot = {n: i for i, n in enumerate(graph.nodes)}
     shared = set()  # lines of which something may look at the memory
     for node in graph.nodes:
-        if isinstance(node.op, Leaf) or writes_anywhere(node) or node.op.kind == "contraction":
+        if isinstance(node.op, LeafOp) or writes_anywhere(node) or node.op.kind == "contraction":
             continue
         for a in node.inputs:
             if known_bytes(specs[slot[node]]) and not _is_copied(node):

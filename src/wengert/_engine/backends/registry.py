@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import Graph, check_graph
-from wengert._engine.core.node import Leaf
+from wengert._engine.core.node import LeafOp
 from wengert._engine.core.op import Op
 from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.validation import word
@@ -131,7 +131,7 @@ class Backend(ABC):
         for body in {b for node in graph.nodes for b in bodies_of(node)}:
             self.check(body)
         for node in graph.nodes:
-            if not isinstance(node.op, Leaf) and self.lacks(node.op):
+            if not isinstance(node.op, LeafOp) and self.lacks(node.op):
                 raise BackendError(
                     f"the backend {self.name!r} has no implementation of {node.op.name}. Give it "
                     "one, run this graph with another backend (backend='interpret'), or write the "

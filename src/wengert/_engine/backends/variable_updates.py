@@ -1,10 +1,10 @@
 """Variable updates: variables are read together and written together.
 
-    values_of     the values of several variables at one moment
-    write         new values for several variables: all of them or none
-    Writer        the same for a program that does it at every run
-    Lending       values for a run that writes to some of them in place
-    exclusively   nobody else writes to some variables between reading and writing
+    values_of       the values of several variables at one moment
+    write           new values for several variables: all of them or none
+    VariableWriter  the same for a program that does it at every run
+    Lending         values for a run that writes to some of them in place
+    exclusively     nobody else writes to some variables between reading and writing
 
 Python acts on Ctrl-C between two of its own instructions.  The values are therefore exchanged in a
 single call into C: it happens or it does not.
@@ -71,8 +71,8 @@ def write(owners: Sequence[Any], values: Sequence[Any]) -> None:
     _exchanged(owners, old, list(map(_new_leaf, owners, old, values)))
 
 
-class Writer:
-    """Writes to the same variables again and again values of the same shapes, dtypes and layouts.
+class VariableWriter:
+    """Writes new values of unchanged shape, dtype and layout to the same variables.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.validation import function
 from wengert.errors import ShapeError, StructureError, at, user_line
 
-from .eager_loops import is_written_down, marked, numeric, refused
+from .eager_loops import is_written_down, numeric, refused
 from .loops import scan
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list
     leaves, structure = pytree.flatten(out)
     if structure != pytree.flatten(elems)[1]:
         raise StructureError(
-            f"{_WHAT}: the function returned {marked(out)} for {marked(elems)}. Return the "
+            f"{_WHAT}: the function returned {pytree.marked(out)} for {pytree.marked(elems)}. Return the "
             f"containers that are given{at(user_line())}."
         )
     leaves = [_fronted(x, axis, "what the function returned") for x in leaves]

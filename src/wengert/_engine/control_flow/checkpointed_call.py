@@ -25,7 +25,7 @@ from wengert._engine.ops.side_effects import after
 from wengert.errors import MutatedError, at, user_line
 
 from .closure_conversion import closed
-from .custom import Rule, custom_call
+from .custom import CustomRule, custom_call
 from .eager_loops import strong
 from .loops import mapped
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 
-class Recompute(Rule):
+class Recompute(CustomRule):
     """The derivative of a body that is computed again; equal to another of the same body."""
 
     has_vjp = has_jvp = True

@@ -22,7 +22,7 @@ from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
-from wengert._engine.core.node import CONSTANT, Constant, Leaf, Node, constant
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
 from wengert._engine.core.recording import Session, enable_grad, tracing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -141,7 +141,7 @@ def _output(x: Array, what: str) -> Node:
 
 
 def _operand(node: Node) -> Any:
-    return node.value if type(node) is Constant and not node.args else wrap(node)
+    return node.value if type(node) is ConstantLeaf and not node.args else wrap(node)
 
 
 def _cut(
@@ -189,7 +189,7 @@ def _lines_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) 
         node = stack.pop()
         if node in seen or node.serial < since or node.value is not None:
             continue
-        if isinstance(node.op, Leaf) and node not in inputs:
+        if isinstance(node.op, LeafOp) and node not in inputs:
             continue
         seen.add(node)
         stack += node.inputs
@@ -212,7 +212,7 @@ def _is_small(node: Node) -> bool:
         return True
     return (
         node.op is CONSTANT
-        and isinstance(node, Constant)
+        and isinstance(node, ConstantLeaf)
         and isinstance(node.value, np.ndarray | np.generic | int | float | complex)
         and np.size(node.value) <= _INSIDE
     )
@@ -232,7 +232,7 @@ def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
     fixed = set(body.inputs[:count])
     for node in body.nodes:
         op: Any = node.op
-        if isinstance(op, Leaf) or op.effects.side_effect:
+        if isinstance(op, LeafOp) or op.effects.side_effect:
             continue
         may_move = op.kind in _SAFE or op.kind == "view" or op.effects.total or op is PART
         if not (

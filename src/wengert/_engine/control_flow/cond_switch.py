@@ -18,7 +18,7 @@ from wengert._engine.core.validation import function
 from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError, at, user_line
 
 from .closure_conversion import Closed, closed, together
-from .eager_loops import apart, given_back, is_plain, marked, numeric, strong
+from .eager_loops import apart, given_back, is_plain, numeric, strong
 from .loops import mapped
 from .operations import cond_op, switch_op
 
@@ -215,4 +215,4 @@ def _check_alike(made: Sequence[Closed], names: Sequence[str], what: str) -> Non
 
 
 def _shape(one: Closed) -> Any:
-    return marked(one.container([0] * sum(one.live)))
+    return pytree.marked(one.container([0] * sum(one.live)))

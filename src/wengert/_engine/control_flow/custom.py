@@ -10,7 +10,7 @@ of a derivative is another line with the same rule.
 A rule speaks of leaves: one for each operand that is not captured, one for each result.  What was
 captured from outside has no part in it, and no derivative: to ask for it is an error.
 
-    Rule           what a rule answers
+    CustomRule     what a rule answers
     CustomCall     the operation
     checked        cotangents as a rule returned them, if each fits its operand
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _rules = LazyModule("wengert._engine.control_flow.custom_rules")
 
 
-class Rule:
+class CustomRule:
     """The derivative of a call; equal to another if both say the same.
 
     Attributes
@@ -96,7 +96,7 @@ class Rule:
     def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
         """Refuse operands and results of these specs, where it is not made for them."""
 
-    def of_rows(self, flags: tuple[bool, ...]) -> Rule:
+    def of_rows(self, flags: tuple[bool, ...]) -> CustomRule:
         """The rule for many rows at once; `flags` says which operands have rows, all results do."""
         return _rules.RowsRule(self, flags)  # type: ignore[no-any-return]
 
@@ -299,6 +299,6 @@ custom_call = register(CustomCall("custom_call", "A call whose derivative is giv
 
 
 @custom_call.compose
-def _(*operands: Any, body: Any, rule: Rule, captured: int) -> Any:
+def _(*operands: Any, body: Any, rule: CustomRule, captured: int) -> Any:
     """Its body's lines, for a backend that is given a graph in which it was not written out."""
     return NotImplemented if body is None else tuple(inline_graph(body, operands))

@@ -4,7 +4,7 @@ The arguments of a function with a rule are containers; a line has leaves.  A ca
 leaves are operands (tensors and arrays), what the others are (Python's numbers, None, the arguments
 that are not differentiated), and how results are nested.
 
-    Call           a call: how it is written down or recorded, and what its rule says of leaves
+    BoundRule      a call: how it is written down or recorded, and what its rule says of leaves
     is_recorded    whether a derivative may pass a value
     is_starting    whether a call is being recorded, so that one inside it need not be
 """
@@ -31,7 +31,7 @@ from wengert._engine.core.tracing import size_value
 from wengert.errors import MutatedError, RuleError, StructureError, at, user_line
 
 from .closure_conversion import Closed, closed
-from .custom import Rule, custom_call
+from .custom import CustomRule, custom_call
 from .eager_loops import numeric, strong
 from .loops import mapped
 
@@ -52,7 +52,7 @@ def is_recorded(x: Any) -> bool:
     return isinstance(x, Handle) and type(x.node) is Node
 
 
-class Call(Rule):
+class BoundRule(CustomRule):
     """The rule of one call: which of its leaves are operands, and what the others are."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Call(Rule):
         self._key = made, structure, self.slots, frozen(self.static), frozen(self.nondiff)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Call) and self._key == other._key
+        return isinstance(other, BoundRule) and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
@@ -91,11 +91,11 @@ class Call(Rule):
         """The named sizes among what is no operand."""
         return sizes_of(self.nondiff)
 
-    def at_sizes(self, sizes: Any) -> Call:
+    def at_sizes(self, sizes: Any) -> BoundRule:
         """The same with numbers in the place of named sizes."""
         if self.size_names.isdisjoint(sizes):
             return self
-        other = object.__new__(Call)
+        other = object.__new__(BoundRule)
         other.__dict__.update(self.__dict__)
         other.nondiff = substituted(self.nondiff, sizes)
         other._key = (*self._key[:-1], frozen(other.nondiff))
@@ -301,14 +301,7 @@ class Call(Rule):
 def _nesting(structure: Any) -> str:
     if structure.is_leaf():
         return "one array"
-    return str(pytree.unflatten(structure, [_Star()] * structure.num_leaves))
-
-
-class _Star:
-    """A leaf in a message."""
-
-    def __repr__(self) -> str:
-        return "*"
+    return str(pytree.unflatten(structure, [pytree.LEAF] * structure.num_leaves))
 
 
 def _is_operand(x: Operand | str | None) -> bool:

@@ -33,7 +33,7 @@ from wengert.errors import (
     user_line,
 )
 
-from .custom_calls import Call, is_recorded, is_starting
+from .custom_calls import BoundRule, is_recorded, is_starting
 from .eager_loops import numeric
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class _Custom:
             )
         return bound.args
 
-    def _call(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Call:
+    def _call(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> BoundRule:
         nondiff = [args[k] for k in self.nondiff_argnums if k < len(args)]
         for x in pytree.flatten(nondiff)[0]:
             if is_recorded(x) or is_traced(x):
@@ -138,7 +138,7 @@ class _Custom:
                     f"{type(x).__name__}, which is no array or number. Name it in nondiff_argnums"
                     f"{at(user_line())}."
                 )
-        return Call(self, nondiff, leaves, structure)
+        return BoundRule(self, nondiff, leaves, structure)
 
     def _plain(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Any:
         """The function of plain arguments; what it takes from outside may be traced."""
@@ -275,13 +275,13 @@ class custom_jvp(_Custom):
                 function(rule, "defjvps")
         self.jvp, self._one_by_one = None, jvps
 
-    def started(self, call: Call, args: Sequence[Any]) -> tuple[Any, Any]:
+    def started(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and nothing else."""
         return self.fun(*args), None
 
     def tangents(
         self,
-        call: Call,
+        call: BoundRule,
         primals: tuple[Array, ...],
         tangents: tuple[Array, ...],
         outs: Sequence[Any],
@@ -300,7 +300,7 @@ class custom_jvp(_Custom):
         call.check_alike(found[0], outs, "the rule")
         return call.of_out(found[1], "the rule")
 
-    def _summed(self, call: Call, primals: Any, tangents: Any, out: Any) -> list[Any]:
+    def _summed(self, call: BoundRule, primals: Any, tangents: Any, out: Any) -> list[Any]:
         assert self._one_by_one is not None
         if len(self._one_by_one) != len(primals):
             raise RuleError(
@@ -424,7 +424,7 @@ class custom_vjp(_Custom):
         function(bwd, "defvjp")
         self.fwd, self.bwd = fwd, bwd
 
-    def started(self, call: Call, args: Sequence[Any]) -> tuple[Any, Any]:
+    def started(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and the residuals in a tuple; without a rule, the result alone."""
         if self.fwd is None:
             return self.fun(*args), None

@@ -27,12 +27,12 @@ from wengert._engine.core.tracing import placeholder
 from wengert.errors import ShapeError
 
 from .closure_conversion import without_aliases
-from .custom import CustomCall, Rule, custom_call
+from .custom import CustomCall, CustomRule, custom_call
 
 Flags = tuple[bool, ...]
 
 
-class RowsRule(Rule):
+class RowsRule(CustomRule):
     """A rule applied to each of many rows.
 
     Parameters
@@ -43,7 +43,7 @@ class RowsRule(Rule):
         Which operands have rows. All results have.
     """
 
-    def __init__(self, rule: Rule, flags: Flags) -> None:
+    def __init__(self, rule: CustomRule, flags: Flags) -> None:
         self.rule, self.flags = rule, flags
         self.name = f"vmap of {rule.name}"
         self.has_vjp, self.has_jvp = rule.has_vjp, rule.has_jvp
@@ -59,7 +59,7 @@ class RowsRule(Rule):
         """The named sizes in the rule for one row."""
         return getattr(self.rule, "size_names", frozenset())
 
-    def at_sizes(self, sizes: dict[Any, Any]) -> Rule:
+    def at_sizes(self, sizes: dict[Any, Any]) -> CustomRule:
         """The same with numbers in the place of named sizes."""
         inner = getattr(self.rule, "at_sizes", None)
         return self if inner is None else RowsRule(inner(sizes), self.flags)
@@ -138,7 +138,7 @@ def _with_rows(pair: Pair, size: Any) -> Any:
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 
-class BodyRule(Rule):
+class BodyRule(CustomRule):
     """A rule that is written down; equal to itself only, as its lists may have it inside.
 
     Lengths with names in them are found from what it is given.
@@ -221,12 +221,12 @@ def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
 class Stated(NamedTuple):
     """A rule with the list of the function that has it, to be kept in a file."""
 
-    rule: Rule
+    rule: CustomRule
     body: Body
     captured: int
 
 
-def as_bodies(rule: Rule, body: Body, captured: int) -> BodyRule:
+def as_bodies(rule: CustomRule, body: Body, captured: int) -> BodyRule:
     """A rule as lists, for the operands and results of a body.
 
     Parameters

@@ -5,7 +5,7 @@ given what is its own: what it writes to in place is not the caller's, nor what 
 
     is_written_down      whether a loop becomes a line, and is not run now
     Carry                the containers that go from step to step, and what they have to stay
-    Rows                 the stacked containers that a loop walks along
+    ScannedInputs        the stacked containers that a loop walks along
     Columns              what steps give, to be stacked
     as_number, strong    numbers with a dtype
     apart                the same value, which may be written to
@@ -20,7 +20,7 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, is_traced, value_of, wrap
-from wengert._engine.core.node import Constant, constant
+from wengert._engine.core.node import ConstantLeaf, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.spec import Spec
@@ -95,7 +95,7 @@ def is_plain(leaves: Sequence[Any]) -> bool:
 
 def given_back(x: Any, plain: bool) -> Any:
     """A result: of plain arrays a plain array, unless it is recorded."""
-    if plain and isinstance(x, Handle) and type(x.node) is Constant:
+    if plain and isinstance(x, Handle) and type(x.node) is ConstantLeaf:
         return value_of(x)
     return x
 
@@ -167,7 +167,7 @@ class Carry:
         slots = [k for k, x in enumerate(full) if x is not None]
         if structure != self.structure or slots != self._slots:
             raise StructureError(
-                f"{self.what}: the carry is {marked(self.init)} at the start and {marked(out)} "
+                f"{self.what}: the carry is {pytree.marked(self.init)} at the start and {pytree.marked(out)} "
                 f"after a step. Return the carry in the containers that it came in"
                 f"{at(user_line())}."
             )
@@ -201,21 +201,7 @@ class Carry:
         return leaves
 
 
-def marked(container: Any) -> Any:
-    """Containers with a star for each of their leaves, to be printed."""
-    leaves, structure = pytree.flatten(container)
-    return pytree.unflatten(structure, [x if x is None else _STAR for x in leaves])
-
-
-class _Star:
-    def __repr__(self) -> str:
-        return "*"
-
-
-_STAR = _Star()
-
-
-class Rows:
+class ScannedInputs:
     """What a loop walks along.
 
     Attributes
@@ -308,7 +294,7 @@ class Columns:
         leaves = [apart(strong(x)) for x in leaves]
         specs = [None if x is None else self._spec(y, k, x) for k, x in enumerate(leaves)]
         if self._structure is None:
-            self._first, self._structure, self._specs = marked(y), structure, specs
+            self._first, self._structure, self._specs = pytree.marked(y), structure, specs
             self._columns = [[] for _ in leaves]
         elif specs != self._specs or structure != self._structure:
             self._refuse(y, structure, specs)
@@ -331,7 +317,7 @@ class Columns:
         if structure != self._structure or not known:
             raise StructureError(
                 f"{self._what}: what a step gives is {self._first} in the first step and "
-                f"{marked(y)} in another. Return the same containers in every step"
+                f"{pytree.marked(y)} in another. Return the same containers in every step"
                 f"{at(user_line())}."
             )
         k = next(k for k, s in enumerate(specs) if s != self._specs[k])

@@ -94,7 +94,7 @@ def _beside(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[int]) -
     return made
 
 
-class _Loop:
+class _LoopTangent:
     """One loop whose tangent is asked for."""
 
     def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> None:
@@ -129,7 +129,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any
     """The tangents of a scan's results."""
     params = node.params
     count = params["counted"]
-    loop = _Loop(node, dots[count:], inputs[count:], sweep)
+    loop = _LoopTangent(node, dots[count:], inputs[count:], sweep)
     found = lookup("scan")(
         *inputs[:count],
         *loop.operands,
@@ -146,7 +146,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any
 def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
     """The tangents of a while loop's results; how long it runs does not depend on them."""
     params = node.params
-    loop = _Loop(node, dots, inputs, sweep)
+    loop = _LoopTangent(node, dots, inputs, sweep)
     body = loop.made.body
     condition = _with_more_inputs(params["condition"], body, loop.made.moving, loop.bounds)
     found = lookup("while")(

@@ -20,7 +20,7 @@ from wengert._engine.core.tracing import placeholder
 
 from .checkpoint_schedule import left, spread
 from .checkpointed_loop import checkpointed, plain
-from .custom import Rule, custom_call
+from .custom import CustomRule, custom_call
 from .eager_loops import strong
 from .operations import cond_op, scan_op, switch_op, while_op
 from .recompute import replay
@@ -228,7 +228,7 @@ def _choice_oracle(which: Any, *operands: Any, branches: Sequence[Body]) -> Any:
 # ---- functions with rules ------------------------------------------------------------------------
 
 
-class _Stated(Rule):
+class _Stated(CustomRule):
     """The derivative of `_waves`, by hand, in one mode."""
 
     name = "waves"
@@ -257,7 +257,7 @@ def _calls(rng: np.random.Generator) -> Examples:
         yield (np.int64(2), x, y), {"body": body, "rule": _Stated(forward), "captured": 0}
 
 
-def _call_oracle(*operands: Any, body: Body, rule: Rule, captured: int) -> Any:
+def _call_oracle(*operands: Any, body: Body, rule: CustomRule, captured: int) -> Any:
     return _WRITTEN[body](*operands)
 
 

@@ -37,7 +37,7 @@ from wengert.errors import (
 
 from .checkpoint_budget import room_of
 from .closure_conversion import Closed, closed
-from .eager_loops import Carry, Columns, Rows, is_plain, is_written_down, strong
+from .eager_loops import Carry, Columns, ScannedInputs, is_plain, is_written_down, strong
 from .operations import scan_op
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def scan(
     function(f, what)
     _check_unroll(unroll)
     carry = Carry(init, what)
-    rows = Rows(xs, whole(length, what), what)
+    rows = ScannedInputs(xs, whole(length, what), what)
     reverse, room = bool(reverse), room_of(memory, carry.specs, what)
     if not is_written_down([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
@@ -143,7 +143,7 @@ def scan(
     return carry.container(leaves), ys
 
 
-def _step_of(f: Callable[..., Any], carry: Carry, rows: Rows) -> Closed:
+def _step_of(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Closed:
     """A step as a body: from leaves of the carry and of a row to those of the carry, and to y."""
 
     def step(*leaves: Any) -> Any:
@@ -198,7 +198,9 @@ def recorded(op: Control, args: list[Any], params: dict[str, Any]) -> Any:
     return op(*args, **params) if args else op.run(**params)
 
 
-def _scan_now(f: Callable[..., Any], carry: Carry, rows: Rows, reverse: bool) -> tuple[Any, Any]:
+def _scan_now(
+    f: Callable[..., Any], carry: Carry, rows: ScannedInputs, reverse: bool
+) -> tuple[Any, Any]:
     plain = is_plain([*carry.leaves, *rows.leaves])
     leaves, columns = carry.start(), Columns("scan")
     if rows.length == 0:
@@ -211,7 +213,7 @@ def _scan_now(f: Callable[..., Any], carry: Carry, rows: Rows, reverse: bool) ->
     return carry.result(leaves, plain), columns.stacked(reverse, plain)
 
 
-def _nothing(f: Callable[..., Any], carry: Carry, rows: Rows) -> Any:
+def _nothing(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
     """What no steps give: arrays without rows, of what a step would give."""
     try:
         made = _step_of(f, carry, rows)
@@ -330,7 +332,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     """
     what = "map"
     function(f, what)
-    rows = Rows(xs, None, what)
+    rows = ScannedInputs(xs, None, what)
     if batch_size is None:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
@@ -347,7 +349,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     return _in_batches(f, rows, batch_size)
 
 
-def _in_batches(f: Callable[..., Any], rows: Rows, size: int) -> Any:
+def _in_batches(f: Callable[..., Any], rows: ScannedInputs, size: int) -> Any:
     many = vmap(f)
     if rows.length <= size:
         return many(rows.container(rows.leaves))

@@ -26,7 +26,7 @@ from wengert.errors import (
     user_line,
 )
 
-from .custom_calls import Call
+from .custom_calls import BoundRule
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -69,7 +69,7 @@ class PrimitiveFunction:
         return list(moving)
 
 
-class PrimitiveCall(Call):
+class PrimitiveCall(BoundRule):
     """The rule of one call of a primitive."""
 
     @classmethod
@@ -106,7 +106,7 @@ class PrimitiveCall(Call):
         """The named sizes among its parameters."""
         return sizes_of(self.made.params)
 
-    def at_sizes(self, sizes: dict[Any, Any]) -> Call:
+    def at_sizes(self, sizes: dict[Any, Any]) -> BoundRule:
         """The same with numbers in the place of named sizes."""
         if self.size_names.isdisjoint(sizes):
             return self

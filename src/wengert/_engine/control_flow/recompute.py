@@ -35,7 +35,7 @@ from .verify import check_replay
 Run = Callable[[Sequence[Any]], list[Any]]
 
 
-class Parts:
+class OperandGroups:
     """The operands of a line by what they are.
 
     Attributes
@@ -76,7 +76,7 @@ class Parts:
         self.rows = args[start:]
 
 
-class Replay(Control):
+class CheckpointedReplay(Control):
     """A loop backwards, with room for a few states."""
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
@@ -88,7 +88,7 @@ class Replay(Control):
 
     def run_by(self, compile: Callable[..., Any], *values: Any, **params: Any) -> tuple[Any, ...]:
         """Forwards and backwards, as the schedule says."""
-        parts = Parts(values, params)
+        parts = OperandGroups(values, params)
         step, keep, back = (compile(params[k]) for k in ("step", "keep", "back"))
         pulled, length = params["pulled"], params["length"]
         count = max(int(parts.count[0]), 0) if params["counted"] else length
@@ -185,7 +185,7 @@ def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
 
 def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     """The loop forwards, keeping what the way back needs, and the loop backwards."""
-    parts = Parts(args, params)
+    parts = OperandGroups(args, params)
     carried, stacked, length = params["carried"], params["stacked"], params["length"]
     if length is None:  # what the one loop keeps for the other has one all the same
         length = open_length()
@@ -203,4 +203,4 @@ def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     return found
 
 
-replay = register(Replay("replay", "A loop backwards, with room for a few states."))
+replay = register(CheckpointedReplay("replay", "A loop backwards, with room for a few states."))

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import is_open, valued
 from wengert._engine.core.tracing import SIZE, placeholder
@@ -27,7 +27,7 @@ _TYPICAL = 64  # a length with a name, where one has to be guessed
 _MOST = 1 << 20  # a cost
 
 
-class Split(NamedTuple):
+class SplitPullback(NamedTuple):
     """The second half of a pullback, and what it needs of the first.
 
     kept : lines of the first half.
@@ -42,7 +42,9 @@ class Split(NamedTuple):
     read: set[Node]
 
 
-def split(results: Sequence[Node], late: Collection[Node], carry: Collection[Node]) -> Split:
+def split(
+    results: Sequence[Node], late: Collection[Node], carry: Collection[Node]
+) -> SplitPullback:
     """Cut a pullback in two.
 
     Parameters
@@ -68,7 +70,7 @@ def split(results: Sequence[Node], late: Collection[Node], carry: Collection[Nod
     made = [new[n] for n in results]
     needed = set(ancestors(made))
     used = [k for k, p in enumerate(places) if p in needed]
-    return Split([kept[k] for k in used], [places[k] for k in used], made, needed)
+    return SplitPullback([kept[k] for k in used], [places[k] for k in used], made, needed)
 
 
 def ancestors(results: Iterable[Node]) -> list[Node]:
@@ -86,7 +88,9 @@ def ancestors(results: Iterable[Node]) -> list[Node]:
 def _is_free(node: Node) -> bool:
     """Whether a line costs nothing anywhere: a constant, a size, an array of one number."""
     return (
-        node.op is CONSTANT or node.op is SIZE or (not node.args and not isinstance(node.op, Leaf))
+        node.op is CONSTANT
+        or node.op is SIZE
+        or (not node.args and not isinstance(node.op, LeafOp))
     )
 
 
@@ -102,7 +106,7 @@ def _cheapest(lines: Sequence[Node], border: set[Node], carry: set[Node]) -> lis
     edges: list[tuple[int, int, int]] = []
     for node, k in place.items():
         edges.append((2 * k, 2 * k + 1, _cost(node.spec)))
-        if node in carry or (not isinstance(node.op, Leaf) and _is_dear(node)):
+        if node in carry or (not isinstance(node.op, LeafOp) and _is_dear(node)):
             edges.append((source, 2 * k, UNLIMITED))
         edges += [(2 * place[a] + 1, 2 * k, UNLIMITED) for a in node.inputs if a in place]
         if node in border:

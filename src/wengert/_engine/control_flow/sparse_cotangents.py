@@ -13,7 +13,7 @@ from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
-from wengert._engine.ops.indexing.template import Hole
+from wengert._engine.ops.indexing.template import IndexSlot
 
 
 def added_in_place(results: Sequence[Node], lines: Sequence[Node]) -> list[Node]:
@@ -46,7 +46,7 @@ def _is_alone(part: Node) -> bool:
     """Whether no element is written twice: positions are slices, or one number each."""
     template = part.params["index"]
     parts = template if isinstance(template, tuple) else (template,)
-    holes = [p.k for p in parts if isinstance(p, Hole)]
+    holes = [p.k for p in parts if isinstance(p, IndexSlot)]
     operands = part.inputs[1:]
     return len(holes) == len(operands) and all(
         x.spec.shape == () and x.spec.dtype.kind in "iu" for x in operands

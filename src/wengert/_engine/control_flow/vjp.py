@@ -6,8 +6,8 @@ be known on the way forward, and what needs the cotangents.  The forward loop ke
 half needs of the first (residuals.py); the backward loop takes that along with the xs, carries the
 cotangents, and adds up those of the consts.
 
-    pulled         the two bodies of a derivative
-    pull_scan, pull_while, pull_choice     rules of the operations
+    pulled                              the two bodies of a derivative
+    pull_scan, pull_while, pull_choice  rules of the operations
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: An
     """The cotangents of a scan's operands."""
     params = node.params
     count = list(inputs[: params["counted"]])
-    loop = _Loop(node, node.args[len(count) :], inputs[len(count) :], t, sweep)
+    loop = _LoopCotangent(node, node.args[len(count) :], inputs[len(count) :], t, sweep)
     made = loop.made
     length = params["length"]
     kept: Sequence[Any] = ()
@@ -159,7 +159,7 @@ def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: A
     carried = params["carried"]
     # Behind the carry stands the number of steps, which the body does not give.
     given = {k - (k > carried): x for k, x in t.items() if k != carried}
-    loop = _Loop(node, node.args, inputs, given, sweep)
+    loop = _LoopCotangent(node, node.args, inputs, given, sweep)
     made = loop.made
     length = params["length"]
     if loop.slots is not None and made.kept:
@@ -174,7 +174,7 @@ def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: A
     return loop.backwards([outs[carried]], kept, more)
 
 
-class _Loop:
+class _LoopCotangent:
     """One loop whose cotangents are asked for."""
 
     def __init__(

@@ -1,7 +1,7 @@
 """The states of a large array that is written to in place (copy_on_write.py).
 
-State          what an outdated node has in place of a value
-Family         the states of one array
+ArrayState     what an outdated node has in place of a value
+ArrayHistory   the states of one array
 is_unshared    whether the caller has the only reference to an array
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from .spec import Spec
 
 
-class Family:
+class ArrayHistory:
     """The states of one array, and the outdated one that was put together last."""
 
     __slots__ = ("array", "number")
@@ -25,7 +25,7 @@ class Family:
         self.array: Any = None
 
 
-class State:
+class ArrayState:
     """One state of an array; a newer one knows how to come back to it.
 
     Attributes
@@ -34,7 +34,7 @@ class State:
         Which state of its family it is.
     array : ndarray or None
         The array itself, for the newest state.
-    newer : State or None
+    newer : ArrayState or None
         The next state; None for the newest.
     index, old
         What the next state has overwritten, and what stood there.
@@ -44,9 +44,9 @@ class State:
 
     __slots__ = ("array", "family", "index", "newer", "number", "old", "spec")
 
-    def __init__(self, array: Any, family: Family, number: int) -> None:
+    def __init__(self, array: Any, family: ArrayHistory, number: int) -> None:
         self.array, self.family, self.number = array, family, number
-        self.newer: State | None = None
+        self.newer: ArrayState | None = None
         self.index = self.old = None
         self.spec = Spec(array.shape, array.dtype)
 

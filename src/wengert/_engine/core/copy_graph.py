@@ -18,11 +18,11 @@ import numpy as np
 from wengert.errors import GraphError, at
 
 from .graph import AnyGraph
-from .node import CONSTANT, INPUT, NO_PARAMS, Constant, Leaf, Node, Watched, constant
+from .node import CONSTANT, INPUT, NO_PARAMS, ConstantLeaf, LeafOp, Node, Watched, constant
 from .node_info import NodeInfo
 from .op import Op
 
-CAPTURED = Leaf("captured")  # an outer node; gradients still flow to it
+CAPTURED = LeafOp("captured")  # an outer node; gradients still flow to it
 
 
 def rebuilt(
@@ -130,7 +130,7 @@ def check_general(node: Node) -> None:
     if not _has_value(node):
         return
     for a in node.inputs:
-        value = a.value if a.op is CONSTANT and isinstance(a, Constant) else None
+        value = a.value if a.op is CONSTANT and isinstance(a, ConstantLeaf) else None
         if not isinstance(value, np.ndarray) or not value.ndim:
             continue
         kinds = "b" if node.op.kind == "elementwise" else "biu"
@@ -144,7 +144,7 @@ def check_general(node: Node) -> None:
 
 def _has_value(node: Node) -> bool:
     """Whether it is the line of an operation on variables, run when it was recorded."""
-    return bool(node.args) and not node.is_traced and not isinstance(node, Constant)
+    return bool(node.args) and not node.is_traced and not isinstance(node, ConstantLeaf)
 
 
 def is_older(node: Node, since: int) -> bool:
@@ -152,7 +152,7 @@ def is_older(node: Node, since: int) -> bool:
 
     Lines of variables and sizes are as they are when the graph runs, and not from outside.
     """
-    if node.serial >= since or isinstance(node, Constant):
+    if node.serial >= since or isinstance(node, ConstantLeaf):
         return False
     return bool(node.args) or (node.op is INPUT and node.is_traced)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .array_states import Family, State
+from .array_states import ArrayHistory, ArrayState
 from .node import CONSTANT, NO_PARAMS, Node
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def overwritable(node: Node) -> bool:
     return node.value.flags.writeable and _references(node) <= _ALONE
 
 
-def hand_over(node: Node, array: Array, index: Any, overwritten: Any) -> State:
+def hand_over(node: Node, array: Array, index: Any, overwritten: Any) -> ArrayState:
     """Make the node remember what stands at `index`, before it is overwritten in its array.
 
     Returns the state that the node which takes the array over is to have as its `version`. From
@@ -59,8 +59,8 @@ def hand_over(node: Node, array: Array, index: Any, overwritten: Any) -> State:
     """
     state = node.version
     if state is None:
-        state = State(array, Family(), 0)
-    newer = State(array, state.family, state.number + 1)
+        state = ArrayState(array, ArrayHistory(), 0)
+    newer = ArrayState(array, state.family, state.number + 1)
     state.index, state.old, state.newer = index, overwritten, newer
     state.array = None
     node.version = state

@@ -22,7 +22,7 @@ from wengert.errors import (
 )
 
 from .handle import Handle, _Class, is_general, wrap
-from .node import CONSTANT, NO_PARAMS, Constant, Discrete, Node, constant, keep, next_serial
+from .node import CONSTANT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, Node, constant, keep, next_serial
 from .node_info import NodeInfo
 from .op import Op
 from .op_facts import SELECTS
@@ -80,14 +80,14 @@ def apply(
         inputs: Any = (a, b)
         values: Any = (x, y)
         recorded = type(a) is Node or type(b) is Node
-        derived = recorded or type(a) is Discrete or type(b) is Discrete
+        derived = recorded or type(a) is DiscreteLeaf or type(b) is DiscreteLeaf
         arrays = type(a) is _Array or type(b) is _Array
     elif len(args) == 1:
         a = args[0].node  # the only operand is a handle
         inputs = (a,)
         values = (unweakened(a.value),)
         traced = values[0] is None
-        recorded, derived, arrays = type(a) is Node, not isinstance(a, Constant), False
+        recorded, derived, arrays = type(a) is Node, not isinstance(a, ConstantLeaf), False
     else:
         inputs, values, recorded, derived, arrays = _gather(args)
         traced = any([v is None for v in values])
@@ -101,7 +101,7 @@ def apply(
     if derived and (switches.count == 0 or _enabled.get()):
         if arrays:
             inputs = tuple([keep(a) if type(a) is _Array else a for a in inputs])
-        node = _new(Node if recorded and not op.discrete else Discrete)
+        node = _new(Node if recorded and not op.discrete else DiscreteLeaf)
         node.op, node.args = op, inputs
     else:
         node = _unrecorded(op, inputs, derived)
@@ -124,10 +124,10 @@ def _are_general(inputs: Sequence[Any]) -> bool:
 def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
     """A line without history; but what depends on a variable is no constant of a graph."""
     if derived and recording_session() is not None:
-        node: Node = _new(Discrete)
+        node: Node = _new(DiscreteLeaf)
         node.op, node.args = op, inputs
     else:
-        node = _new(Constant)
+        node = _new(ConstantLeaf)
         node.op, node.args = CONSTANT, ()
     return node
 
@@ -137,7 +137,7 @@ def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool
     values = [unweakened(a.value) if isinstance(a, Node) else a for a in inputs]
     types = [type(a) for a in inputs]
     recorded = Node in types
-    return inputs, values, recorded, recorded or Discrete in types, _Array in types
+    return inputs, values, recorded, recorded or DiscreteLeaf in types, _Array in types
 
 
 def _notes(
@@ -177,7 +177,7 @@ def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
     return cls(f"{op.name} of {operands}: {error}." + (f" (at {where})" if where else ""))
 
 
-class Part(Op):
+class OutputOperation(Op):
     """One of the outputs of an operation that has several."""
 
     kind = "view"
@@ -204,24 +204,24 @@ class Part(Op):
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
         """The cotangent of the tuple: zero but for this output."""
-        return [Parts({node.params["index"]: t})]
+        return [TupleCotangent({node.params["index"]: t})]
 
     def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
         """The tangent of this output."""
         return dots[0][node.params["index"]]
 
 
-class Parts(dict[int, Any]):
+class TupleCotangent(dict[int, Any]):
     """The cotangent of a tuple: what has arrived for each output so far."""
 
-    def __add__(self, other: Parts) -> Parts:
-        total = Parts(self)
+    def __add__(self, other: TupleCotangent) -> TupleCotangent:
+        total = TupleCotangent(self)
         for i, t in other.items():
             total[i] = total[i] + t if i in total else t
         return total
 
 
-PART = Part()
+PART = OutputOperation()
 
 
 def part(node: Node, index: int) -> Node:
@@ -229,13 +229,13 @@ def part(node: Node, index: int) -> Node:
     if node.value is None:
         spec = node.spec[index]
         info = node.info_with(spec=spec, requires=None, name=None, linear=())
-        cls = type(node) if spec.dtype.kind in "fc" else Discrete
+        cls = type(node) if spec.dtype.kind in "fc" else DiscreteLeaf
         return cls(PART, (node,), {"index": index}, None, info)
     value = node.value[index]
-    if type(node) is Constant:
+    if type(node) is ConstantLeaf:
         return constant(value)
     inexact = getattr(value, "dtype", np.dtype(float)).kind in "fc"
-    cls = type(node) if inexact else Discrete
+    cls = type(node) if inexact else DiscreteLeaf
     seen = None if node.where is None else eager_info((node,), node.where)
     return cls(PART, (node,), {"index": index}, value, seen)
 

@@ -5,9 +5,9 @@ context or thread than it began in.  So ending one does not restore an earlier v
 (`Token.reset`, which fails or revives what has ended): it marks the block as ended, and a read
 returns the value of the innermost block that has not.
 
-    Block      one block: its value, the block around it, whether it has ended
-    Blocks     the blocks of one variable, as a context variable: threads and tasks see their own
-    Openings   how many blocks are open in any thread, for hot paths that cannot read the variable
+    ScopedValue  one block: its value, the block around it, whether it has ended
+    Blocks       the blocks of one variable, as a context variable: threads and tasks see their own
+    Openings     how many blocks are open in any thread, for hot paths that cannot read the variable
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .fork_safe_locks import lock
 T = TypeVar("T")
 
 
-class Block(Generic[T]):
+class ScopedValue(Generic[T]):
     """A block that holds a value until it is ended.
 
     ``block.end(True)`` ends it: a method of C, so it happens or it does not when somebody presses
@@ -34,7 +34,7 @@ class Block(Generic[T]):
 
     def __init__(self, value: T) -> None:
         self.value = value
-        self.outer: Block[T] | None = None
+        self.outer: ScopedValue[T] | None = None
         self.ends: list[Any] = []
         self.end: Callable[[Any], None] = self.ends.append
         self._owner: weakref.ref[Any] | None = None
@@ -76,7 +76,7 @@ class Blocks(Generic[T]):
     __slots__ = ("_default", "_innermost", "_look")
 
     def __init__(self, name: str, default: T) -> None:
-        self._innermost: ContextVar[Block[T] | None] = ContextVar(name, default=None)
+        self._innermost: ContextVar[ScopedValue[T] | None] = ContextVar(name, default=None)
         self._look = self._innermost.get
         self._default = default
 
@@ -90,14 +90,14 @@ class Blocks(Generic[T]):
         found = self.innermost()
         return self._default if found is None else found.value
 
-    def innermost(self) -> Block[T] | None:
+    def innermost(self) -> ScopedValue[T] | None:
         """The innermost open block, if any."""
         block = self._look()
         while block is not None and block.ends:
             block = block.outer
         return block
 
-    def open(self, block: Block[T]) -> None:
+    def open(self, block: ScopedValue[T]) -> None:
         """Begin a block in this context."""
         block.outer = self.innermost()
         self._innermost.set(block)

@@ -27,7 +27,7 @@ from wengert.errors import ArgumentError, GraphError, at, user_line
 from . import pytree
 from .graph_order import topological, with_effects_in_order
 from .handle import Handle, owners_of
-from .node import INPUT, Leaf, Node, constant, is_variable
+from .node import INPUT, LeafOp, Node, constant, is_variable
 from .node_selectors import selected, unique_names
 from .pretty_print import printed
 from .spec import bare, shown
@@ -358,7 +358,7 @@ class Graph:
                 if a not in seen:
                     raise GraphError(f"line %{i} ({node.op.name}) uses a line that comes later.")
             seen.add(node)
-            if isinstance(node.op, Leaf) or not node.args:
+            if isinstance(node.op, LeafOp) or not node.args:
                 continue
             inferred, _ = infer(node.op, tuple([a.spec for a in node.inputs]), node.params)
             if bare(inferred) != bare(node.spec):

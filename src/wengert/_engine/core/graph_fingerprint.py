@@ -27,7 +27,7 @@ from wengert.errors import ArgumentError, at, user_line
 from .alpha_equivalence import OpenNames
 from .graph import Graph
 from .handle import Handle
-from .node import CONSTANT, Leaf, Node, is_variable, owner_of
+from .node import CONSTANT, LeafOp, Node, is_variable, owner_of
 from .spec import WEAK
 from .static_params import frozen
 
@@ -131,7 +131,7 @@ class _Numbers:
             op = node.op
             if node in inputs:
                 key: Hashable = inputs[node]
-            elif isinstance(op, Leaf):
+            elif isinstance(op, LeafOp):
                 key = self._leaf(node)
             elif op.effects.side_effect:
                 key = node
@@ -171,6 +171,6 @@ def key_of_value(value: Any) -> Hashable:
 
 def is_stopped(node: Node) -> bool:
     """Whether a derivative would pass this line, had it not been recorded under ``no_grad``."""
-    if type(node) is Node or isinstance(node.op, Leaf) or node.op.discrete:
+    if type(node) is Node or isinstance(node.op, LeafOp) or node.op.discrete:
         return False
     return any(type(a) is Node for a in node.args)

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from wengert.errors import CycleError
 
-from .node import CONSTANT, Constant, Node
+from .node import CONSTANT, ConstantLeaf, Node
 
 _serial = attrgetter("serial")
 
@@ -32,7 +32,7 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
         serial = node.serial
         for a in node.inputs:
             # A constant may have been given its line only now, when somebody looked.
-            if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, Constant)):
+            if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, ConstantLeaf)):
                 raise CycleError(
                     f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
                     "cycle. A line may only use earlier lines."
@@ -42,7 +42,7 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
                 stack.append(a)
     ordered: dict[Node, None] = {}
     for node in sorted(seen, key=_serial):
-        if node.op is CONSTANT and isinstance(node, Constant):
+        if node.op is CONSTANT and isinstance(node, ConstantLeaf):
             continue
         for a in node.inputs:
             if a.op is CONSTANT:

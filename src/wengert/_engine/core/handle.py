@@ -22,7 +22,7 @@ import numpy as np
 
 from wengert.errors import ReadOnlyError, TraceError, at, user_line
 
-from .node import INPUT, NO_PARAMS, Discrete, Leaf, Node, is_variable, owner_of
+from .node import INPUT, NO_PARAMS, DiscreteLeaf, LeafOp, Node, is_variable, owner_of
 from .node_info import NodeInfo
 from .op import lookup
 from .recording import current_trace, enable_grad, is_recording
@@ -87,7 +87,7 @@ def held(node: Node) -> Any:
         info = NodeInfo(node.spec, held=True)
     else:
         info = node.info_with(held=True, linear=())  # linear is of its own operands
-    return wrap(Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, None, info))
+    return wrap(DiscreteLeaf(lookup("stop_gradient"), (node,), NO_PARAMS, None, info))
 
 
 def is_traced(x: Any) -> bool:
@@ -131,13 +131,13 @@ def possibly(condition: Any) -> bool:
 
 def leaf(value: Any, owner: Handle, differentiable: bool = True) -> Node:
     """A leaf whose value belongs to `owner`, and whose gradient goes there."""
-    cls = Node if differentiable else Discrete
+    cls = Node if differentiable else DiscreteLeaf
     return cls(INPUT, (), NO_PARAMS, value, NodeInfo(owner=weakref.ref(owner)))
 
 
 def leaf_like(old: Node, value: Any, owner: Handle) -> Node:
     """A leaf in the place of another, whose name and hooks it keeps."""
-    cls = Node if type(old) is Node else Discrete
+    cls = Node if type(old) is Node else DiscreteLeaf
     return cls(INPUT, (), NO_PARAMS, value, old.info_with(owner=weakref.ref(owner)))
 
 
@@ -192,7 +192,7 @@ def is_shared_view(node: Node, base: Node) -> bool:
 
     A reshape may not; but one that only adds or takes away axes of length one always does.
     """
-    if isinstance(node.op, Leaf) or not node.op.aliasing.may_copy:
+    if isinstance(node.op, LeafOp) or not node.op.aliasing.may_copy:
         return True
     return [n for n in node.spec.shape if n != 1] == [n for n in base.spec.shape if n != 1]
 
@@ -247,7 +247,7 @@ def rebind(handle: Handle, node: Node) -> None:
         return
     if not old.is_outdated and type(old.value) is np.ndarray:
         node.value = _with_strides_of(node.value, old.value)
-    if is_variable(old) and (type(old) is Discrete or not is_recording()):
+    if is_variable(old) and (type(old) is DiscreteLeaf or not is_recording()):
         node = leaf_like(old, node.value, handle)
     handle.node = node
     refresh_views(handle)
@@ -313,7 +313,7 @@ def refresh_views(base: Handle) -> None:
                 stack.append(view)
 
 
-AMBIGUOUS = Leaf("ambiguous")
+AMBIGUOUS = LeafOp("ambiguous")
 
 
 def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
@@ -321,7 +321,7 @@ def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
     if handle is but:
         return
     info = NodeInfo(handle.node.spec, where=user_line())
-    handle.node = Discrete(AMBIGUOUS, (), NO_PARAMS, None, info)
+    handle.node = DiscreteLeaf(AMBIGUOUS, (), NO_PARAMS, None, info)
     for ref in getattr(handle, "_views", None) or ():
         inner = ref()
         if inner is not None:

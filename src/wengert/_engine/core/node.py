@@ -3,15 +3,15 @@
 Its value may be known (eager: a tape entry) or not yet (traced: a symbolic entry, value None and
 a spec instead).  Nothing else differs.  Three kinds of line:
 
-    Node        depends on an input, and differentiably so (INPUT, INPUT_DERIVED)
-    Constant    a value without history                     (CONSTANT, CONSTANT_DERIVED)
-    Discrete    depends on an input, but its derivative is known to be zero: a comparison, an
-                argmax, a floor                             (INPUT_DERIVED_NON_DIFF)
+    Node          depends on an input, and differentiably so (INPUT, INPUT_DERIVED)
+    ConstantLeaf  a value without history                     (CONSTANT, CONSTANT_DERIVED)
+    DiscreteLeaf  depends on an input, but its derivative is known to be zero: a comparison, an
+                  argmax, a floor                             (INPUT_DERIVED_NON_DIFF)
 
 They are distinguished by their exact type because every sweep asks this of every argument, next to
 the question whether the argument is a node at all: `type(a) is Node` answers both.  An argument
 that met the operation as a plain number or array stands in `args` as it is; `inputs` shows it as
-a Constant.
+a ConstantLeaf.
 
 The `serial` number is the order of creation: a topological order for nothing.
 """
@@ -25,7 +25,7 @@ import numpy as np
 
 from wengert.errors import MutatedError
 
-from .array_states import State
+from .array_states import ArrayState
 from .node_info import NodeInfo
 from .op_facts import NOTHING_KNOWN, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
@@ -38,7 +38,7 @@ next_serial = itertools.count(1).__next__
 NO_PARAMS: dict[str, Any] = {}
 
 
-class Leaf:
+class LeafOp:
     """Null object for nodes without an operation (inputs, constants), with the defaults of `Op`."""
 
     __slots__ = ("name",)
@@ -56,9 +56,9 @@ class Leaf:
         return f"<leaf {self.name}>"
 
 
-INPUT = Leaf("input")
-CONSTANT = Leaf("constant")
-RELEASED = Leaf("released")  # backward(retain_graph=False) has been here
+INPUT = LeafOp("input")
+CONSTANT = LeafOp("constant")
+RELEASED = LeafOp("released")  # backward(retain_graph=False) has been here
 
 
 class Node:
@@ -66,7 +66,7 @@ class Node:
 
     Attributes
     ----------
-    op : Op or Leaf
+    op : Op or LeafOpOp
         What made the value.
     args : tuple
         The operands in order: nodes, or plain values that have no history.
@@ -90,7 +90,7 @@ class Node:
     value: Any
     serial: int
     info: NodeInfo | None
-    version: State | None
+    version: ArrayState | None
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class Node:
     @property
     def is_leaf(self) -> bool:
         """Whether no operation made it."""
-        return isinstance(self.op, Leaf)
+        return isinstance(self.op, LeafOp)
 
     @property
     def kind(self) -> str:
@@ -215,7 +215,7 @@ class Node:
         return f"<{type(self).__name__} {self.serial}: {self.op.name} {self.spec}>"
 
 
-class Constant(Node):
+class ConstantLeaf(Node):
     """A value without history."""
 
     __slots__ = ()
@@ -226,8 +226,8 @@ class Constant(Node):
         return "CONSTANT" if self.op is CONSTANT else "CONSTANT_DERIVED"
 
 
-class Discrete(Node):
-    """Depends on an input, with a derivative known to be zero."""
+class DiscreteLeaf(Node):
+    """A leaf that depends on an input with a derivative known to be zero."""
 
     __slots__ = ()
 
@@ -237,7 +237,7 @@ class Discrete(Node):
         return "INPUT_DERIVED_NON_DIFF" if self.args or self.op is not INPUT else "INPUT"
 
 
-class Watched(Constant):
+class Watched(ConstantLeaf):
     """A large plain array that a recorded operation used: not copied, but watched.
 
     Reading it for a derivative first compares its fingerprint with the one taken when it was
@@ -309,6 +309,6 @@ def owner_of(node: Node) -> Any:
     return None if owner is None else owner()
 
 
-def constant(value: Any, name: str | None = None) -> Constant:
+def constant(value: Any, name: str | None = None) -> ConstantLeaf:
     """A line that holds a value and nothing else."""
-    return Constant(CONSTANT, (), NO_PARAMS, value, NodeInfo(name=name) if name else None)
+    return ConstantLeaf(CONSTANT, (), NO_PARAMS, value, NodeInfo(name=name) if name else None)

@@ -20,7 +20,7 @@ import numpy as np
 
 from wengert.errors import NotFiniteError, at, user_line
 
-from .dynamic_scope import Block, Blocks
+from .dynamic_scope import Blocks, ScopedValue
 from .recording import innermost_session
 from .spec import spec_of
 
@@ -37,7 +37,7 @@ ADVICE = (
 )
 
 
-class Watch(Protocol):
+class NonfiniteWatch(Protocol):
     """What a locator makes of a graph that runs node by node."""
 
     def saw(self, node: Any, params: Any, operands: Sequence[Any], out: Any) -> None:
@@ -67,7 +67,7 @@ class Locator(Protocol):
         """Report the first operation of a forward pass whose tangent is bad."""
 
     @property
-    def Watch(self) -> Callable[[Checks], Watch]:
+    def NonfiniteWatch(self) -> Callable[[Checks], NonfiniteWatch]:
         """The class of what watches a graph that runs node by node."""
 
 
@@ -186,7 +186,7 @@ def here() -> Checks | None:
 @contextmanager
 def unseen() -> Iterator[None]:
     """A block in which values are not looked at."""
-    block = Block(True)
+    block = ScopedValue(True)
     try:
         UNSEEN.open(block)
         yield

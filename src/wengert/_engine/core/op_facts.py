@@ -5,9 +5,9 @@
     def exp(s, x):
         return s.exp(x)
 
-    Cost      what it costs to run, for scheduling, profiles, checkpoints and reports
-    Remedy    what to write instead where it gives NaN, infinity or no derivative
-    Range     what is known of its values (rewrite/value_properties.py)
+    Cost        what it costs to run, for scheduling, profiles, checkpoints and reports
+    Remedy      what to write instead where it gives NaN, infinity or no derivative
+    ValueRange  what is known of its values (rewrite/value_properties.py)
 
 No other file compares names of operations to find these.
 """
@@ -105,7 +105,7 @@ IN_LOGARITHMS = "Work with logarithms"
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class ValueRange:
     """What is known of every element of the result (the words of rewrite/value_properties.py).
 
     Attributes
@@ -122,9 +122,9 @@ class Range:
     of_numbers: frozenset[str] = frozenset()
 
 
-NOTHING_KNOWN = Range()
-NONNEGATIVE = Range(always=frozenset({"nonnegative"}), inherited=frozenset({"number"}))
-BOUNDED = Range(of_numbers=frozenset({"finite"}))
+NOTHING_KNOWN = ValueRange()
+NONNEGATIVE = ValueRange(always=frozenset({"nonnegative"}), inherited=frozenset({"number"}))
+BOUNDED = ValueRange(of_numbers=frozenset({"finite"}))
 
 
 def facts(
@@ -134,7 +134,7 @@ def facts(
     onnx: str | None = None,
     remedy: Remedy | None = None,
     zero_slope: str | None = None,
-    range: Range | None = None,
+    range: ValueRange | None = None,
 ) -> Callable[[OpT], OpT]:
     """State facts about the operation below (a decorator).
 
@@ -148,7 +148,7 @@ def facts(
     remedy : Remedy, optional
     zero_slope : str, optional
         `SATURATES`, `UNDERFLOW`, `AT_ORIGIN` or `SELECTS`.
-    range : Range, optional
+    range : ValueRange, optional
     """
     if flops is not None:
         cost = replace(cost or ARITHMETIC, flops=flops)

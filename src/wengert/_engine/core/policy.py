@@ -19,7 +19,7 @@ import numpy as np
 
 from wengert.errors import ArgumentError, PolicyError, at, user_level, user_line
 
-from .dynamic_scope import Block, Blocks, Openings
+from .dynamic_scope import Blocks, Openings, ScopedValue
 from .recording import paused
 from .spec import Spec
 
@@ -127,7 +127,7 @@ def policy(
         _cap(max_float, "f", "max_float"),
         _cap(max_int, "iu", "max_int"),
     )
-    block: Block[Policy | None] = Block(made)
+    block: ScopedValue[Policy | None] = ScopedValue(made)
     with paused(), gated():
         try:
             _chosen.open(block)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .node import CONSTANT, Constant, Node
+from .node import CONSTANT, ConstantLeaf, Node
 from .source_location import short
 from .spec import shown
 from .static_params import listed
@@ -46,7 +46,7 @@ class Printable(Protocol):
 INDENT = "    "
 
 
-class Named:
+class GraphName:
     """Stands for a list among the parameters of a line: its name in angles."""
 
     __slots__ = ("__name__",)
@@ -59,7 +59,7 @@ class _Names:
     """Names of the lists inside a list, in the order in which they are met."""
 
     def __init__(self) -> None:
-        self.of: dict[Any, Named] = {}
+        self.of: dict[Any, GraphName] = {}
         self._taken: dict[str, int] = {}
 
     def params(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class _Names:
             return x
         if x not in self.of:
             count = self._taken[x.name] = self._taken.get(x.name, 0) + 1
-            self.of[x] = Named(x.name if count == 1 else f"{x.name} #{count}")
+            self.of[x] = GraphName(x.name if count == 1 else f"{x.name} #{count}")
         return self.of[x]
 
 
@@ -109,7 +109,7 @@ def _row(graph: Printable, i: int, names: _Names) -> tuple[str, str, str, str]:
     words = [f"%{i} = {node.op.name}"]
     if node.name:
         words.append(node.name)
-    elif node.op is CONSTANT and isinstance(node, Constant):
+    elif node.op is CONSTANT and isinstance(node, ConstantLeaf):
         words.append(_brief(node.value))
     words += [f"%{k}" for k in graph.operands(i)]
     options = listed(names.params(node.params)) if node.params else ""

@@ -79,6 +79,20 @@ def unflatten(structure: Any, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 
 
+class _LeafMark:
+    def __repr__(self) -> str:
+        return "*"
+
+
+LEAF = _LeafMark()  # in the place of a leaf in a message
+
+
+def marked(tree: Any) -> Any:
+    """The containers with a star for each leaf, to be printed."""
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [x if x is None else LEAF for x in leaves])
+
+
 def paths(tree: Any) -> list[str]:
     """For each leaf how to reach it: `[0]`, `['weights']`, `.bias`; empty for a bare leaf."""
     flatten(tree)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ContextDecorator, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from .dynamic_scope import Block, Blocks, Opening, Openings
+from .dynamic_scope import Blocks, Opening, Openings, ScopedValue
 from .fork_safe_locks import lock
 from .node import next_serial
 from .replaced_errors import Refusals, hidden
@@ -154,9 +154,9 @@ def innermost_session() -> Session | None:
     return _session.get() if switches.count else None
 
 
-def open_session(opened: Session | None, owner: object) -> Block[Session | None]:
+def open_session(opened: Session | None, owner: object) -> ScopedValue[Session | None]:
     """Let a session begin here, until its owner ends it (`Block.end`) or goes."""
-    block = Block(opened)
+    block = ScopedValue(opened)
     block.end_with(owner)
     _session.open(block)
     return block
@@ -168,7 +168,7 @@ def tracing(watching: bool = False) -> Iterator[Session]:
     opened = Session(watching)
     around = current_trace()
     opened.general = around is not None and around.general
-    block: Block[Session | None] = Block(opened)
+    block: ScopedValue[Session | None] = ScopedValue(opened)
     with paused():
         try:
             _session.open(block)
@@ -227,10 +227,10 @@ class _Switch(ContextDecorator):
     enabled: bool
 
     def __init__(self) -> None:
-        self._opened: list[tuple[Block[bool], Opening]] = []
+        self._opened: list[tuple[ScopedValue[bool], Opening]] = []
 
     def __enter__(self) -> _Switch:
-        block = Block(self.enabled)
+        block = ScopedValue(self.enabled)
         block.end_with(self)
         self._opened.append((block, switches.begin()))
         try:
@@ -248,7 +248,7 @@ class _Switch(ContextDecorator):
             block = next((b for b, _ in mine if b is here), block)
         self._close(block)
 
-    def _close(self, block: Block[bool]) -> None:
+    def _close(self, block: ScopedValue[bool]) -> None:
         block.end(True)
         _enabled.forget()
         for opened in [x for x in self._opened if x[0] is block]:

@@ -18,7 +18,7 @@ from .dispatch import apply
 from .graph import AnyGraph, Graph
 from .graph_fingerprint import is_stopped
 from .handle import Handle, describe, is_traced, rebind, shape_of, wrap
-from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant, owner_of
+from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant, owner_of
 from .recording import current_trace, no_grad
 from .spec import Spec
 from .static_params import substituted
@@ -68,7 +68,7 @@ def inline_graph(
         for node in graph.nodes:
             if node in place:
                 continue
-            if isinstance(node.op, Leaf):
+            if isinstance(node.op, LeafOp):
                 place[node] = _leaf(node, sizes)
                 continue
             stem.enter(node)
@@ -136,7 +136,7 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
     if "size" in node.params:
         size = substituted(node.params["size"], sizes)
         return size_value(size) if isinstance(size, Dim) else size
-    if node.op is CONSTANT and isinstance(node, Constant):
+    if node.op is CONSTANT and isinstance(node, ConstantLeaf):
         return node.value  # plain, as the rules of operations knew it
     owner = owner_of(node)
     if owner is not None:  # a variable: as it is now

@@ -3,10 +3,10 @@
 `errors.user_line` gives it as text, ``file.py:12, in f``, which is quick to make, to save and to
 append to a message.  This module parses it.
 
-    Place      file, line and function; the source text is read when it is asked for
-    place_of   the parsed text
-    spot_of    file and line, without the function
-    short      file and line without folders, ``file.py:12``
+    SourceLocation  file, line and function; the source text is read when it is asked for
+    place_of        the parsed text
+    spot_of         file and line, without the function
+    short           file and line without folders, ``file.py:12``
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WHERE = re.compile(r"(?P<file>.*):(?P<line>\d+)(?:, in (?P<function>.*))?", re.
 _FOLDERS = re.compile(r".*[\\/]", re.DOTALL)  # of any system: a graph may come from another one
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A line of the user's program."""
 
     file: str
@@ -38,10 +38,14 @@ class Place(NamedTuple):
         return f"{name}:{self.line}"
 
 
-def place_of(where: str | None) -> Place | None:
+def place_of(where: str | None) -> SourceLocation | None:
     """``file.py:12, in f`` taken apart; None where it is not known."""
     found = _WHERE.fullmatch(where) if where else None
-    return Place(found["file"], int(found["line"]), found["function"] or "") if found else None
+    return (
+        SourceLocation(found["file"], int(found["line"]), found["function"] or "")
+        if found
+        else None
+    )
 
 
 def spot_of(where: str) -> str:

@@ -43,16 +43,16 @@ def frozen(x: Any) -> Any:
         return (slice, frozen(x.start), frozen(x.stop), frozen(x.step))
     if isinstance(x, np.ndarray | np.generic):
         if x.dtype.kind == "O":
-            return Same(x)
+            return IncomparableKey(x)
         return (kind, x.shape, x.dtype.str, x.tobytes())
     try:
         hash(x)
     except TypeError:
-        return Same(x)
+        return IncomparableKey(x)
     return (kind, x)
 
 
-class Same:
+class IncomparableKey:
     """Stands for a thing that cannot be compared: equal to itself only, and kept alive."""
 
     __slots__ = ("thing",)
@@ -61,7 +61,7 @@ class Same:
         self.thing = thing
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and other.thing is self.thing
+        return isinstance(other, IncomparableKey) and other.thing is self.thing
 
     def __hash__(self) -> int:
         return id(self.thing)

@@ -26,7 +26,7 @@ from .copy_graph import rebuilt
 from .dispatch import PART
 from .graph import Graph
 from .graph_fingerprint import is_stopped, key_of_value
-from .node import CONSTANT, INPUT, Constant, Leaf, Node, constant
+from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant
 from .spec import Spec, at_sizes
 from .static_params import frozen, sizes_of, substituted
 from .symbolic.constraints import solve
@@ -70,7 +70,7 @@ class Body(Graph):
             if node in place:
                 continue
             place[node] = len(place)
-            if isinstance(node.op, Leaf):
+            if isinstance(node.op, LeafOp):
                 value = key_of_value(node.value) if node.op is CONSTANT else None
                 if node.op is SIZE:
                     rows.append((SIZE, frozen(node.params)))
@@ -129,8 +129,8 @@ class Body(Graph):
 
         def change(node: Node, args: tuple[Node, ...]) -> Node:
             info = node.info_with(spec=at_sizes(node.spec, sizes))
-            value = node.value if isinstance(node.op, Leaf) else None
-            if node.op is CONSTANT and isinstance(node, Constant):
+            value = node.value if isinstance(node.op, LeafOp) else None
+            if node.op is CONSTANT and isinstance(node, ConstantLeaf):
                 return node
             params = substituted(node.params, sizes)
             if node.op is SIZE and type(params["size"]) is int:
@@ -199,7 +199,7 @@ def _stepwise(body: Body) -> Run:
         if node in slot:
             continue
         slot[node] = len(slot)
-        if isinstance(node.op, Leaf):
+        if isinstance(node.op, LeafOp):
             start.append(node.value)
             continue
         run = _run_of(node)

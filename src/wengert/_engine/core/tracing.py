@@ -30,10 +30,10 @@ from wengert.errors import (
     user_line,
 )
 
-from .dynamic_scope import Block, Blocks
+from .dynamic_scope import Blocks, ScopedValue
 from .handle import AMBIGUOUS, Handle, refuse_ambiguous, wrap
 from .integer_range import fitted
-from .node import INPUT, NO_PARAMS, Constant, Discrete, Leaf, Node, keep
+from .node import INPUT, NO_PARAMS, ConstantLeaf, DiscreteLeaf, LeafOp, Node, keep
 from .node_info import NodeInfo
 from .op import Op, lookup
 from .policy import check_cast, chosen
@@ -46,7 +46,7 @@ from .symbolic.dim import Dim, bounds, register_value
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-SIZE = Leaf("size")
+SIZE = LeafOp("size")
 
 # ---- lines without operands --------------------------------------------------------------------
 
@@ -55,7 +55,7 @@ def placeholder(spec: Spec, name: str | None = None, differentiable: bool | None
     """A line whose value will be fed; an integer or a boolean has no derivative."""
     if differentiable is None:
         differentiable = is_inexact(spec.dtype)
-    cls = Node if differentiable else Discrete
+    cls = Node if differentiable else DiscreteLeaf
     return cls(INPUT, (), NO_PARAMS, None, NodeInfo(spec, name))
 
 
@@ -64,7 +64,7 @@ _INTEGER = Spec((), np.dtype(np.int64), weak=True)
 
 def size_node(size: Dim) -> Node:
     """A symbolic size as a node of the graph."""
-    return Discrete(SIZE, (), {"size": size}, None, NodeInfo(_INTEGER))
+    return DiscreteLeaf(SIZE, (), {"size": size}, None, NodeInfo(_INTEGER))
 
 
 @register_value
@@ -158,7 +158,7 @@ def level_above(nodes: Iterable[Node]) -> int:
 def derivation(level: int) -> Iterator[Derivation]:
     """A block that writes lines of a derivative of that order."""
     opened = Derivation(level)
-    block: Block[Derivation | None] = Block(opened)
+    block: ScopedValue[Derivation | None] = ScopedValue(opened)
     try:
         _derivation.open(block)
         yield opened
@@ -190,8 +190,8 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"scope({name!r}): the name of a scope is a word{at(user_line())}.")
     outer = _scope.get()
-    path = Block(f"{outer}/{name}" if outer else name)
-    said = Block({**_metadata.get(), **metadata}) if metadata else None
+    path = ScopedValue(f"{outer}/{name}" if outer else name)
+    said = ScopedValue({**_metadata.get(), **metadata}) if metadata else None
     try:
         _scope.open(path)
         if said is not None:
@@ -226,7 +226,7 @@ def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
         return
     outer = _step.get()
     for k in numbers:
-        block = Block(f"step {k} of {what}" + (f", in {outer}" if outer else ""))
+        block = ScopedValue(f"step {k} of {what}" + (f", in {outer}" if outer else ""))
         try:
             _step.open(block)
             yield k
@@ -362,11 +362,11 @@ def record(
     types = [type(a) for a in inputs]
     cls: type[Node]
     if Node in types:
-        cls = Discrete if op.discrete or not is_recording() else Node
-    elif Discrete in types or sizes_of(params):
-        cls = Discrete
+        cls = DiscreteLeaf if op.discrete or not is_recording() else Node
+    elif DiscreteLeaf in types or sizes_of(params):
+        cls = DiscreteLeaf
     else:
-        cls = Constant
+        cls = ConstantLeaf
     policy = chosen()
     if policy is not None:
         check_cast(policy, op, specs, spec)

@@ -14,11 +14,11 @@ import numpy as np
 
 from wengert._engine.autodiff.reverse import has_nan, pullback
 from wengert._engine.autodiff.tape import Tape, tape_between
-from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
 
-from .traced_sweep import Step, watched
+from .traced_sweep import PassStep, watched
 
 
 class Edge(NamedTuple):
@@ -68,7 +68,7 @@ class Backward:
             for step in watched(self.tape, self.seeds, guarded):
                 self._keep(step)
 
-    def _keep(self, step: Step) -> None:
+    def _keep(self, step: PassStep) -> None:
         node = step.node
         self.cotangents[node] = step.cotangent
         if step.arrived is not step.cotangent:
@@ -108,7 +108,7 @@ def magnitude(t: Any) -> float:
     """The largest magnitude; NaN where one is NaN, 0 of nothing."""
     if isinstance(t, np.float64):
         return abs(float(t))
-    if isinstance(t, Parts):
+    if isinstance(t, TupleCotangent):
         t = tuple(t.values())
     if isinstance(t, tuple):
         found = [magnitude(part) for part in t if part is not None]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert._engine.core.node import RELEASED, Constant, Node, is_variable
+from wengert._engine.core.node import RELEASED, ConstantLeaf, Node, is_variable
 from wengert._engine.core.spec import shown
 
 from .dependency_trace import ancestors, dependent, plain
@@ -197,7 +197,7 @@ def _copies(target: Node, lines: Sequence[Node]) -> list[Finding]:
     found = []
     for node in lines:
         for a in () if node.op.aliasing.transparent else node.args:
-            if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not Constant)):
+            if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not ConstantLeaf)):
                 continue
             other = plain(a)
             if not _equal(other, value):
@@ -234,7 +234,7 @@ def _unused(outputs: Sequence[Node], target: Node, lines: Sequence[Node]) -> Fin
     leaves = [
         n
         for n in lines
-        if n.op.aliasing.transparent or (not n.args and not isinstance(n, Constant))
+        if n.op.aliasing.transparent or (not n.args and not isinstance(n, ConstantLeaf))
     ]
     if leaves:
         names = ", ".join(_leaf(n) for n in leaves[:6])

@@ -1,6 +1,6 @@
 """Explanation: what `wengert.explain` found out about a function, as text, HTML and attributes.
 
-One entry for each line of the user's program (`UserLine`): what was recorded for it, of which
+One entry for each line of the user's program (`RecordedLine`): what was recorded for it, of which
 shapes, what its derivatives added, and what that costs; then notes (graph_notes.py).
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import Constant, Leaf, Node
+from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.source_location import place_of
 from wengert._engine.core.spec import shown
 from wengert._engine.core.subgraph import bodies_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 USUAL = 100  # what a symbolic size counts as, where lines are compared
 
 
-class UserLine:
+class RecordedLine:
     """What was recorded for one line of the user's program.
 
     Attributes
@@ -97,7 +97,7 @@ class Explanation:
         Whether it was traced, and so holds for all values; otherwise it is what one run did.
     reason : str
         Why it could not be traced.
-    lines : tuple of UserLine
+    lines : tuple of RecordedLine
         In the order in which they come into the list.
     notes : tuple of Finding
         What loops cost; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
@@ -131,7 +131,7 @@ class Explanation:
         for node, many in _with_bodies(graph.nodes, 1):
             groups[node.where].append(node)
             times[node] = many
-        lines = [UserLine(where, nodes, times) for where, nodes in groups.items()]
+        lines = [RecordedLine(where, nodes, times) for where, nodes in groups.items()]
         self.lines = tuple(sorted(lines, key=_age))
         self.kinds: dict[int, Counter[str]] = defaultdict(Counter)
         for node in self.operations:
@@ -161,7 +161,9 @@ class Explanation:
     @property
     def constants(self) -> int:
         """Bytes of the constants that are held."""
-        held = [n for n in self.graph.nodes if isinstance(n, Constant) and isinstance(n.op, Leaf)]
+        held = [
+            n for n in self.graph.nodes if isinstance(n, ConstantLeaf) and isinstance(n.op, LeafOp)
+        ]
         read = {a for n in self.operations for a in n.inputs}
         return sum(bytes_of(n.spec) for n in held if n in read and n.value is not None)
 
@@ -244,7 +246,7 @@ class Explanation:
 def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]]:
     """Lines and those of the bodies in them, and how often each runs; once if nobody knows."""
     for node in nodes:
-        if isinstance(node.op, Leaf) or node.op.aliasing.transparent:
+        if isinstance(node.op, LeafOp) or node.op.aliasing.transparent:
             continue
         yield node, times
         if node.params:
@@ -253,7 +255,7 @@ def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]
                 yield from _with_bodies(body.nodes, times * steps)
 
 
-def _age(line: UserLine) -> tuple[bool, int]:
+def _age(line: RecordedLine) -> tuple[bool, int]:
     """As the program runs; what belongs to derivatives only comes last."""
     own = line.at_level(0)
     return not own, min(n.serial for n in own or line.nodes)

@@ -21,7 +21,7 @@ from typing import Any
 
 from wengert._engine.control_flow.checkpoint_schedule import again, left
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import bytes_of, flops_of_body, steps_of
 
@@ -137,12 +137,12 @@ def _cast(node: Node, graph: Graph) -> Iterator[Finding]:
 
 
 def _named(node: Node, graph: Graph) -> str:
-    kind = "constant " if isinstance(node, Constant) else ""
+    kind = "constant " if isinstance(node, ConstantLeaf) else ""
     return f"%{graph.index(node)}, {kind}{node.name or node.op.name} {shown(node.spec)}"
 
 
 def _stopped(node: Node, graph: Graph) -> Iterator[Finding]:
-    if type(node) is Node or node.level or isinstance(node, Constant):
+    if type(node) is Node or node.level or isinstance(node, ConstantLeaf):
         return
     if any(type(a) is Node for a in node.args) and not _only_chooses(node, graph):
         _, reason = reason_of_stop(node)
@@ -186,7 +186,7 @@ def _is_singular(node: Node) -> bool:
 
 
 def _held(node: Node, graph: Graph) -> Iterator[Finding]:
-    if isinstance(node, Constant) and not node.args and node.value is not None:
+    if isinstance(node, ConstantLeaf) and not node.args and node.value is not None:
         size = bytes_of(node.spec)
         if isinstance(size, int) and size >= HELD:
             users = [graph[k] for k in graph.consumers(graph.index(node))]

@@ -10,7 +10,7 @@ with values is likewise asked for its results, and run once more if one is bad.
 
 These are the functions of `core.nonfinite_checks.Locator`:
 
-    Watch              a graph that runs, node by node
+    NodeWatch          a graph that runs, node by node
     look_inside        run a loop or a branch again
     run_checked        run a graph with the interpreter, looking at every value
     report_backward    the first operation of a backward pass; report_forward of a forward pass
@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.autodiff.tape import Tape
-from wengert._engine.backends.interpreter.interpreter import Interpreter, Program
+from wengert._engine.backends.interpreter.interpreter import InterpretedProgram, Interpreter
 from wengert._engine.backends.registry import Run
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.nonfinite_checks import Checks, short
 from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, evaluated
@@ -45,7 +45,7 @@ Known = Mapping[Node, Any]
 Values = Sequence[Any]
 
 
-class Watch:
+class NodeWatch:
     """What is seen of the nodes of a graph while it runs.
 
     Parameters
@@ -118,10 +118,10 @@ def look_inside(checks: Checks, op: Control, params: dict[str, Any], values: Val
     NotFiniteError
         Naming that line, and the step of the loop.
     """
-    _Walk(checks).run(op, params, values)
+    _LocatorRun(checks).run(op, params, values)
 
 
-class _Walk:
+class _LocatorRun:
     """One run, line by line."""
 
     def __init__(self, checks: Checks) -> None:
@@ -152,7 +152,7 @@ class _Walk:
         for node in body.nodes:
             if node in held:
                 continue
-            if isinstance(node.op, Leaf):
+            if isinstance(node.op, LeafOp):
                 held[node] = node.value
                 continue
             operands = [held[a] for a in node.inputs]
@@ -195,11 +195,11 @@ class _Checked(Interpreter):
     """The interpreter; one object for each run."""
 
     def __init__(self, checks: Checks) -> None:
-        self._watch = Watch(checks)
+        self._watch = NodeWatch(checks)
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """The interpreter's steps, each of which is looked at."""
-        program = Program(self, graph, sizes, reuses=False)
+        program = InterpretedProgram(self, graph, sizes, reuses=False)
         program.steps = [
             (self._looked_at(run, graph.nodes[line], sizes), a, b, slot)
             for (run, a, b, slot), line in zip(program.steps, program.lines, strict=True)

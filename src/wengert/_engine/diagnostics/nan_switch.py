@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import Any
 
-from wengert._engine.core.dynamic_scope import Block
+from wengert._engine.core.dynamic_scope import ScopedValue
 from wengert._engine.core.nonfinite_checks import UNSEEN, Checks
 from wengert._engine.core.policy import gated
 from wengert._engine.core.recording import (
@@ -66,11 +66,11 @@ class Switch:
             self._closing.enter_context(paused())
             self._closing.enter_context(gated())
             opened = Session(watching=True)
-            opened.checks, opened.reads = self._checks, _Nowhere()
+            opened.checks, opened.reads = self._checks, _NullList()
             session_block = open_session(opened, self)
             self._closing.callback(session_block.end, True)
             _lasting.set(self)
-        block = Block(not is_on)
+        block = ScopedValue(not is_on)
         block.end_with(self)
         UNSEEN.open(block)
         self._closing.callback(block.end, True)
@@ -110,7 +110,7 @@ class Switch:
 _lasting: ContextVar[Switch | None] = ContextVar("wengert_lasting_checks", default=None)
 
 
-class _Nowhere(list[Any]):
+class _NullList(list[Any]):
     """A list that keeps nothing."""
 
     def append(self, item: Any) -> None:

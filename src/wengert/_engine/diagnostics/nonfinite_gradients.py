@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.node import Node
 
 from .backward_trace import Backward, Edge, magnitude
@@ -52,7 +52,7 @@ def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Fin
     t = back.cotangents[line]
     with np.errstate(all="ignore"):
         given = given_by(line, t, back.sweep)[edge.position]
-    index = None if isinstance(given, Parts) else bad_index(given)
+    index = None if isinstance(given, TupleCotangent) else bad_index(given)
     forward = _bad_operand(line, index, symptom)
     if forward is not None:
         return forward

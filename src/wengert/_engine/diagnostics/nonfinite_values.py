@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.node import ConstantLeaf, Node
 
 from .dependency_trace import plain
 from .describe import called, named
@@ -78,7 +78,7 @@ def _before(here: Bad) -> Bad | None:
         index = _index_in(line, value, here.at)
         if index is None:
             continue
-        is_leaf = not isinstance(a, Node) or (isinstance(a, Constant) and not a.args)
+        is_leaf = not isinstance(a, Node) or (isinstance(a, ConstantLeaf) and not a.args)
         found.append(Bad(line, i, index) if is_leaf else Bad(a, None, index))
     found.sort(key=lambda b: not is_nan(_element(b)))
     return found[0] if found else None

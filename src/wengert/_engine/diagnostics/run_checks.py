@@ -38,7 +38,7 @@ NO_LINES = (
 )
 
 
-class Target(NamedTuple):
+class DifferentiatedInput(NamedTuple):
     """One thing that the derivative is taken by."""
 
     name: str
@@ -72,7 +72,7 @@ class Examined(NamedTuple):
 
 
 def examine(
-    outputs: Sequence[Node], targets: Sequence[Target], reads: Reads | None, how: How
+    outputs: Sequence[Node], targets: Sequence[DifferentiatedInput], reads: Reads | None, how: How
 ) -> Examined:
     """Look at the gradient of some outputs by some targets.
 
@@ -98,7 +98,7 @@ def examine(
     bad = [] if back is None else _values(live)  # what comes after them says nothing
     found += bad
     words = []
-    causes: list[tuple[Target, Finding]] = []
+    causes: list[tuple[DifferentiatedInput, Finding]] = []
     for target, gradient in zip(targets, gradients, strict=True):
         if back is None and found:
             words.append("cannot be taken")
@@ -119,7 +119,7 @@ def examine(
 
 def _of_target(
     outputs: Sequence[Node],
-    target: Target,
+    target: DifferentiatedInput,
     gradient: Array | None,
     back: Backward | None,
     reads: Reads | None,
@@ -181,7 +181,7 @@ def _values(outputs: Sequence[Node]) -> list[Finding]:
     return found
 
 
-def _addressed(causes: Sequence[tuple[Target, Finding]], count: int) -> list[Finding]:
+def _addressed(causes: Sequence[tuple[DifferentiatedInput, Finding]], count: int) -> list[Finding]:
     """Each cause once, with the targets that it is about if it is not about all of them."""
     merged: dict[Any, tuple[Finding, list[str]]] = {}
     for target, f in causes:
@@ -204,7 +204,9 @@ def _failed(error: DerivativeError) -> Finding:
     return Finding(kind, f"{type(error).__name__}: {message}", None, where, "error")
 
 
-def _summary(outputs: Sequence[Node], targets: Sequence[Target], words: Sequence[str]) -> str:
+def _summary(
+    outputs: Sequence[Node], targets: Sequence[DifferentiatedInput], words: Sequence[str]
+) -> str:
     y = ", ".join(shown(n.spec) for n in outputs[:3]) + (", ..." if len(outputs) > 3 else "")
     lines = [
         f"by {t.name or 'x'} ({shown(t.node.spec)}): {word}."

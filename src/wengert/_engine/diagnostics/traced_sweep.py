@@ -19,7 +19,7 @@ from wengert._engine.autodiff.cotangent_space import project
 from wengert._engine.autodiff.forward import jvp_from_vjp, settle
 from wengert._engine.autodiff.reverse import complete, through_hooks, vjp_from_jvp
 from wengert._engine.autodiff.tape import Tape
-from wengert._engine.core.dispatch import Parts
+from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 
-class Step(NamedTuple):
+class PassStep(NamedTuple):
     """What happened at one line.
 
     node : the line.
@@ -45,7 +45,7 @@ class Step(NamedTuple):
     passed: list[Any]
 
 
-def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Iterator[Step]:
+def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Iterator[PassStep]:
     """The steps of a plain sweep, from the outputs back.
 
     Parameters
@@ -65,7 +65,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
         arrived = bars.pop(node, None)
         if arrived is None:
             continue
-        if type(arrived) is Parts and not node.op.differentiation.takes_parts:
+        if type(arrived) is TupleCotangent and not node.op.differentiation.takes_parts:
             arrived = complete(arrived, node, False)
         t = arrived
         if node.info is not None and node.info.hooks is not None:
@@ -75,7 +75,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
             _plain(project(bar, a)) if bar is not None and sweep.wants(a) else None
             for a, bar in zip(node.args, given, strict=True)
         ]
-        yield Step(node, arrived, t, given, passed)
+        yield PassStep(node, arrived, t, given, passed)
         for a, bar in zip(node.args, passed, strict=True):
             if bar is not None:
                 bars[a] = bars[a] + bar if a in bars else bar
@@ -132,4 +132,8 @@ def _plain(bar: Any) -> Any:
     """A user's rule may return handles, and Python numbers."""
     if isinstance(bar, Handle):
         bar = value_of(bar)
-    return bar if bar is None or hasattr(bar, "dtype") or type(bar) is Parts else np.asarray(bar)
+    return (
+        bar
+        if bar is None or hasattr(bar, "dtype") or type(bar) is TupleCotangent
+        else np.asarray(bar)
+    )

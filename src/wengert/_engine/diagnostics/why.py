@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.autodiff.arguments import Argnums, Call, Variables, name_of
+from wengert._engine.autodiff.arguments import Argnums, DifferentiatedCall, Variables, name_of
 from wengert._engine.core import graph as lists
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, wrap
@@ -27,7 +27,7 @@ from wengert.errors import ArgumentError, at, user_line
 from .dependency_trace import ancestors
 from .disconnected import Reads
 from .findings import Finding, Findings
-from .run_checks import How, Target, examine
+from .run_checks import DifferentiatedInput, How, examine
 from .unrolled_loops import step_by_step
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def why(
 
 def _examined(
     outputs: Sequence[Node],
-    targets: Sequence[Target],
+    targets: Sequence[DifferentiatedInput],
     reads: Reads | None,
     how: How,
     structure: Callable[..., Any] | None,
@@ -166,7 +166,7 @@ def _with_step(finding: Finding) -> Finding:
 # ---- tensors -----------------------------------------------------------------------------------
 
 
-def _targets(x: Any, outputs: Sequence[Node]) -> list[Target]:
+def _targets(x: Any, outputs: Sequence[Node]) -> list[DifferentiatedInput]:
     if hasattr(x, "named_parameters"):
         x = dict(x.named_parameters())
     leaves, _ = pytree.flatten(x)
@@ -179,7 +179,9 @@ def _targets(x: Any, outputs: Sequence[Node]) -> list[Target]:
         )
     lines = dict.fromkeys(ancestors(outputs))
     return [
-        Target(f"x{path}" if path else leaf.node.name or "x", _as_known_to(lines, leaf))
+        DifferentiatedInput(
+            f"x{path}" if path else leaf.node.name or "x", _as_known_to(lines, leaf)
+        )
         for leaf, path in zip(leaves, paths, strict=True)
     ]
 
@@ -194,11 +196,11 @@ def _as_known_to(lines: dict[Node, None], x: Handle) -> Node:
     return x.node
 
 
-def _leaves(outputs: Sequence[Node]) -> list[Target]:
-    found: list[Target] = []
+def _leaves(outputs: Sequence[Node]) -> list[DifferentiatedInput]:
+    found: list[DifferentiatedInput] = []
     for node in ancestors(outputs):
         if type(node) is Node and (is_variable(node) or (node.is_traced and not node.args)):
-            found.append(Target(node.name or f"leaf {len(found)}", node))
+            found.append(DifferentiatedInput(node.name or f"leaf {len(found)}", node))
     return found
 
 
@@ -213,14 +215,14 @@ def _of_function(
     argnames: Any,
     how: How,
 ) -> Findings:
-    call = Call(fun, args, kwargs, argnums, argnames, f"why of {name_of(fun)}")
+    call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, f"why of {name_of(fun)}")
     with note_lines() as notes, np.errstate(all="ignore"):
         already = len(notes.reads)
         out = call.looked_at()
         reads = notes.reads[already:]
     outputs = _nodes(out)
     names = _names(fun, call.variables, argnums, argnames)
-    targets = [Target(n, node) for n, node in zip(names, call.nodes, strict=True)]
+    targets = [DifferentiatedInput(n, node) for n, node in zip(names, call.nodes, strict=True)]
     return _examined(outputs, targets, reads, how, call.results)
 
 
@@ -253,7 +255,9 @@ def _names(
 def _of_graph(graph: Any, args: Any, kwargs: Any, how: How) -> Findings:
     if not args and not kwargs and graph.inputs:
         targets = [
-            Target(n.name or f"input {k}", n) for k, n in enumerate(graph.inputs) if type(n) is Node
+            DifferentiatedInput(n.name or f"input {k}", n)
+            for k, n in enumerate(graph.inputs)
+            if type(n) is Node
         ]
         return _examined(graph.outputs, targets, (), how, None)
     graph = graph if isinstance(graph, Graph) else Graph(*graph.outputs, inputs=graph.inputs)
@@ -266,7 +270,7 @@ def _of_graph(graph: Any, args: Any, kwargs: Any, how: How) -> Findings:
         outs = inline_graph(graph, values, step_by_step)
         outputs = [x.node for x in map(_handle, outs)]
     targets = [
-        Target(graph.inputs[k].name or f"input {k}", node)
+        DifferentiatedInput(graph.inputs[k].name or f"input {k}", node)
         for k, node in zip(floating, variables.nodes, strict=True)
     ]
     return _examined(outputs, targets, (), how, None)

@@ -20,7 +20,7 @@ from wengert._engine.serialization import register_class, register_graph
 from .computation import Computation, computation
 from .graph import Graph
 from .inputs import input, spec, variable
-from .pytree_signature import Results, Signature
+from .pytree_signature import ResultStructure, Signature
 from .symbolic_gradients import gradients
 from .trace import trace
 
@@ -44,6 +44,6 @@ __getattr__ = lazy_names(__name__, dict.fromkeys(("load", "save"), "wengert._eng
 
 register_graph(Graph)
 register_class(Signature, name="Signature")
-register_class(Results, name="Results")
+register_class(ResultStructure, name="Results")
 
 __dir__ = public_dir(__name__)

@@ -36,7 +36,7 @@ from wengert.errors import (
 )
 
 from .graph import Graph
-from .pytree_signature import Results, restored
+from .pytree_signature import ResultStructure, restored
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -63,7 +63,9 @@ class Computation:
         self._is_flat = graph.structure[0] is None
         self._words = f"the computation {graph.name}".removesuffix(" computation")
         shape = self._structure
-        self._is_single = isinstance(shape, Results) and shape.structure.is_leaf() and shape.live[0]
+        self._is_single = (
+            isinstance(shape, ResultStructure) and shape.structure.is_leaf() and shape.live[0]
+        )
         # What a dictionary may be keyed by: the tensors given, and their lines.
         self._places: dict[Any, int] = {id(n): i for i, n in enumerate(graph.inputs)}
         self._handles = tuple(handles)
@@ -266,7 +268,7 @@ def computation(
         inputs=listed or None,
         updates=written,
         effects=[_line(x, "effect") for x in effects],
-        structure=(None, Results(structure, live)),
+        structure=(None, ResultStructure(structure, live)),
         name=name or "computation",
     )
     graph = _with_effects(settled(fed_anywhere(graph)))

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from wengert._engine import visualization
     from wengert._engine.backends import cost_report, interpreter_profile
     from wengert._engine.backends.cost_report import Report
-    from wengert._engine.backends.interpreter_profile import Profile
+    from wengert._engine.backends.interpreter_profile import NodeTimes
     from wengert._engine.core.types import Array
     from wengert._engine.rewrite.pass_manager import Passes
 else:
@@ -131,7 +131,7 @@ class Graph(core_graph.Graph):
         run = Executable(fed_anywhere(self), backend_of(backend))
         return restored(self.structure[1], run(values))
 
-    def profile(self, *args: Any, repeat: int = 5, **kwargs: Any) -> Profile:
+    def profile(self, *args: Any, repeat: int = 5, **kwargs: Any) -> NodeTimes:
         """How long each line takes for these arguments; ``print`` it.
 
         Parameters

@@ -137,7 +137,7 @@ def _spelled(call: Any) -> str:
     return "(" + ", ".join(parts).replace("'*'", "*") + ")"
 
 
-class Results(NamedTuple):
+class ResultStructure(NamedTuple):
     """What a graph returns.
 
     structure : of the outputs, as containers.
@@ -151,7 +151,7 @@ class Results(NamedTuple):
 def restored(structure: Any, values: Sequence[Any]) -> Any:
     """Values of the outputs in the structure they were returned in."""
     rest = iter(values)
-    if isinstance(structure, Results):
+    if isinstance(structure, ResultStructure):
         leaves = [next(rest) if live else None for live in structure.live]
         return pytree.unflatten(structure.structure, leaves)
     made = pytree.unflatten(structure, list(rest))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import AnyGraph, Graph, Item, several
 from wengert._engine.core.handle import Handle, describe, wrap
-from wengert._engine.core.node import CONSTANT, Constant, Leaf, Node, constant
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
 from wengert._engine.core.op import Op, lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import stated
@@ -131,7 +131,7 @@ def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _followed(node: Node, place: Mapping[Node, Node], stem: Derivation) -> Node:
     """A line on its operands as they are now: itself if they are the same."""
-    if isinstance(node.op, Leaf) or all(place[a] is a for a in node.inputs):
+    if isinstance(node.op, LeafOp) or all(place[a] is a for a in node.inputs):
         return node
     stem.enter(node)
     stem.level = node.level
@@ -149,7 +149,7 @@ def _followed(node: Node, place: Mapping[Node, Node], stem: Derivation) -> Node:
 
 def _handle(node: Node) -> Any:
     """A line as an operand; constants as they are, for rules know plain numbers as such."""
-    return node.value if node.op is CONSTANT and isinstance(node, Constant) else wrap(node)
+    return node.value if node.op is CONSTANT and isinstance(node, ConstantLeaf) else wrap(node)
 
 
 def _line(x: Any) -> Node:

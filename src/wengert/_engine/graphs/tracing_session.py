@@ -25,7 +25,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
 from wengert.errors import DtypeError, StructureError, TraceError, at, user_line
 
-from .pytree_signature import Results, Signature, Static
+from .pytree_signature import ResultStructure, Signature, Static
 
 AnyGraph = TypeVar("AnyGraph", bound=Graph)
 
@@ -95,7 +95,7 @@ def built(
         inputs=inputs.nodes,
         updates=updates,
         effects=session.effects,
-        structure=(signature, Results(structure, live)),
+        structure=(signature, ResultStructure(structure, live)),
         name=what,
     )
     leaked_tracers.refuse(graph.nodes, graph.inputs, what)

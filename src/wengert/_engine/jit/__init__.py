@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from wengert._engine.core.lazy_import import lazy_names, public_dir
 
 from .decorator import jit
-from .jitted import Info, Jitted
+from .jitted import CacheInfo, Jitted
 from .lowered import Lowered
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from .profile_call import profile
 
-__all__ = ["Info", "Jitted", "Lowered", "Profile", "jit", "profile"]
+__all__ = ["CacheInfo", "Jitted", "Lowered", "Profile", "jit", "profile"]
 
 __getattr__ = lazy_names(
     __name__, {"Profile": "wengert._engine.profiling.profile", "profile": ".profile_call"}

@@ -4,8 +4,8 @@ Containers are flattened.  An array is fed, and counts by its dtype and shape; a
 fed, and counts by its class; all else is a part of the program, and counts by its value (or, if it
 cannot be hashed, by being that very thing).
 
-    Call          one call, taken apart
-    Layout        of a function: which of its arguments are static
+    CallSignature    one call, taken apart
+    StaticArguments  of a function: which of its arguments are static
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _NUMBERS: dict[type, _Number] = {kind: _Number(kind) for kind in (float, int, bo
 _SIMPLE = frozenset((np.ndarray, *_NUMBERS))
 
 
-class Call:
-    """One call, taken apart.
+class CallSignature:
+    """The structure, dtypes and shapes of one call.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Call:
         The rules that graphs are built under.
     key : hashable
         Equal for calls that one program serves in the same way.
-    given : Call
+    given : CallSignature
         The call without captured arrays, which are not given by the caller.
     """
 
@@ -159,7 +159,7 @@ class Call:
         """Equal for calls with the same objects."""
         if len(self.fed) == len(self.leaves):
             return ()
-        return tuple([(k, Identity(x)) for k, x in self.objects])
+        return tuple([(k, IdentityKey(x)) for k, x in self.objects])
 
     @property
     def family(self) -> Hashable:
@@ -194,7 +194,7 @@ class Pinned:
         self.value = value
 
 
-class Layout:
+class StaticArguments:
     """Which arguments of a function are static.
 
     Parameters
@@ -222,7 +222,7 @@ class Layout:
         kwargs: dict[str, Any],
         specs: bool = False,
         captured: bool = False,
-    ) -> Call:
+    ) -> CallSignature:
         """A call, taken apart.
 
         Parameters
@@ -238,9 +238,9 @@ class Layout:
             args = tuple([Pinned(a) if i in pinned else a for i, a in enumerate(args)])
             kwargs = {k: Pinned(v) if k in self.names else v for k, v in kwargs.items()}
         elif not kwargs and _SIMPLE.issuperset(map(type, args)):
-            return Call(_flat(len(args)), list(args), specs)
+            return CallSignature(_flat(len(args)), list(args), specs)
         leaves, structure = pytree.flatten((args, kwargs))
-        return Call(structure, leaves, specs)
+        return CallSignature(structure, leaves, specs)
 
 
 @functools.cache
@@ -289,7 +289,7 @@ def is_object(x: Any) -> bool:
     return not isinstance(x, Handle | Spec) and not is_immutable(x)
 
 
-class Identity:
+class IdentityKey:
     """Stands in a key for an object: equal to itself only, and not kept alive if that can be."""
 
     __slots__ = ("_hash", "_of")
@@ -302,7 +302,7 @@ class Identity:
         self._hash = id(x)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Identity):
+        if not isinstance(other, IdentityKey):
             return False
         own = self._of()
         return own is not None and own is other._of()
@@ -311,7 +311,7 @@ class Identity:
         return self._hash
 
 
-class Same:
+class UnhashableKey:
     """Stands in a key for what cannot be hashed: equal to itself only, and kept alive."""
 
     __slots__ = ("thing",)
@@ -320,7 +320,7 @@ class Same:
         self.thing = thing
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.thing is other.thing
+        return isinstance(other, UnhashableKey) and self.thing is other.thing
 
     def __hash__(self) -> int:
         return id(self.thing)
@@ -361,4 +361,4 @@ def _hashable(cls: type, x: Any) -> Hashable:
         hash(x)
         return cls, x
     except TypeError:
-        return Same(x)
+        return UnhashableKey(x)

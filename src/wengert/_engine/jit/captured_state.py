@@ -4,8 +4,8 @@ A function that reads ``k`` has other programs for ``k = 2`` than for ``k = 3``.
 to a state: what was captured when they were traced (captures).  Arrays that are captured are not a
 part of it: they are arguments, fed at each call.
 
-    State     what was captured, and its programs
-    States    of a function: the one that holds now, or a new one
+    CapturedState  what was captured, and its programs
+    States         of a function: the one that holds now, or a new one
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from wengert._engine.graphs.captures import Captured, captured_by
 from wengert._engine.graphs.captures.substitution import Substitution
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
-from .call_signature import Call, Layout, Pinned
-from .compiled_program import Compiled
+from .call_signature import CallSignature, Pinned, StaticArguments
+from .compiled_program import CompiledProgram
 from .settings import FAMILIES, MODES, OBJECTS
-from .shape_polymorphism import Family
+from .shape_polymorphism import ProgramFamily
 
 # Which arrays are fed: all; if the function cannot be traced so, those of inexact numbers; none.
 _FED: tuple[Callable[[Any], bool], ...] = (
@@ -35,7 +35,7 @@ _FED: tuple[Callable[[Any], bool], ...] = (
 )
 
 
-class State:
+class CapturedState:
     """What a function captured, and the programs for it.
 
     Attributes
@@ -49,16 +49,16 @@ class State:
 
     def __init__(self, captured: Captured, level: int) -> None:
         self.captured, self.level = captured, level
-        self.calls: dict[Any, Compiled] = {}
-        self.families: OrderedDict[Any, list[Family]] = OrderedDict()
+        self.calls: dict[Any, CompiledProgram] = {}
+        self.families: OrderedDict[Any, list[ProgramFamily]] = OrderedDict()
 
-    def family(self, call: Call) -> Family:
+    def family(self, call: CallSignature) -> ProgramFamily:
         """The family of a call, for the modes of models and the options as they are now."""
         known = self.families.setdefault(call.family, [])
         self.families.move_to_end(call.family)
         family = next((f for f in known if f.is_valid()), None)
         if family is None:
-            family = Family()
+            family = ProgramFamily()
             known[:] = [*known[1 - MODES :], family]
         while len(self.families) > FAMILIES:
             _, dropped = self.families.popitem(last=False)
@@ -71,12 +71,14 @@ class States:
     """The states of a function, most recent first, for each set of objects among its arguments."""
 
     def __init__(
-        self, fun: Callable[..., Any], layout: Layout, lock: AbstractContextManager[Any]
+        self, fun: Callable[..., Any], layout: StaticArguments, lock: AbstractContextManager[Any]
     ) -> None:
         self._fun, self._layout, self._lock = fun, layout, lock
-        self.known: OrderedDict[Hashable, list[State]] = OrderedDict()
+        self.known: OrderedDict[Hashable, list[CapturedState]] = OrderedDict()
 
-    def find(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[State, Call]:
+    def find(
+        self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[CapturedState, CallSignature]:
         """The state that holds now, and the call with the arrays that it feeds."""
         found = self._known(call, args, kwargs)
         if found is None:
@@ -85,8 +87,8 @@ class States:
         return found
 
     def _known(
-        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[State, Call] | None:
+        self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[CapturedState, CallSignature] | None:
         known = list(self.known.get(call.objects_key, ()))
         for state in known:
             arrays = state.captured.quickly()
@@ -99,16 +101,16 @@ class States:
         return None
 
     def _next(
-        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[State, Call]:
+        self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[CapturedState, CallSignature]:
         # What could not be fed before will not be fed now, whatever else has changed.
         known = self.known.get(call.objects_key, ())
         level = max((s.level for s in known), default=0)
         return self._new(call, level, args, kwargs)
 
     def less_fed(
-        self, state: State, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[State, Call]:
+        self, state: CapturedState, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[CapturedState, CallSignature]:
         """A state like this one, with fewer arrays that are fed."""
         call = self._layout.call(args, kwargs, specs=True)
         known = self.known.get(call.objects_key, [])
@@ -123,7 +125,7 @@ class States:
                 return found, call_then
             self.known[call.objects_key].remove(found)
 
-    def discovered(self, call: Call, level: int) -> Captured:
+    def discovered(self, call: CallSignature, level: int) -> Captured:
         """What the function captures as it is now."""
         objects = {f"argument {k}": x for k, x in call.objects}
         found = captured_by(self._fun, objects.items(), _FED[min(level, len(_FED) - 1)])
@@ -138,7 +140,7 @@ class States:
                 )
         return found
 
-    def substituted(self, state: State, call: Call) -> Callable[..., Any]:
+    def substituted(self, state: CapturedState, call: CallSignature) -> Callable[..., Any]:
         """The function, taking the captured arrays in a dict behind its other arguments."""
         captured = state.captured
         if not captured.feeds:
@@ -166,10 +168,10 @@ class States:
         return run
 
     def _new(
-        self, call: Call, level: int, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[State, Call]:
+        self, call: CallSignature, level: int, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[CapturedState, CallSignature]:
         for _ in range(3):
-            state = State(self.discovered(call, level), level)
+            state = CapturedState(self.discovered(call, level), level)
             arrays = state.captured.arrays()
             if arrays is not None:
                 break
@@ -189,12 +191,12 @@ class States:
 
     def _extended(
         self,
-        state: State,
-        call: Call,
+        state: CapturedState,
+        call: CallSignature,
         arrays: Sequence[np.ndarray[Any, Any]],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> Call:
+    ) -> CallSignature:
         """The call with the arrays that are fed as one more argument."""
         if not arrays:
             return call

@@ -19,7 +19,15 @@ from wengert._engine.core.copy_graph import CAPTURED, rebuilt
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, owners_of, wrap
 from wengert._engine.core.lazy_import import LazyModule
-from wengert._engine.core.node import INPUT, NO_PARAMS, Constant, Discrete, Node, constant, keep
+from wengert._engine.core.node import (
+    INPUT,
+    NO_PARAMS,
+    ConstantLeaf,
+    DiscreteLeaf,
+    Node,
+    constant,
+    keep,
+)
 from wengert._engine.core.recording import Changes, is_recording
 from wengert._engine.core.spec import unweakened
 from wengert._engine.graphs import Graph
@@ -41,7 +49,7 @@ Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, a
 Guards = Sequence[tuple[Callable[[], Any], Any]]
 
 
-class Compiled:
+class CompiledProgram:
     """A graph that is ready to run.
 
     Attributes
@@ -186,12 +194,12 @@ class Compiled:
             those_of = self._taking_part[kinds] = _taking_part(self.graph, leaves, kinds)
         made: list[Any] = []
         for i, (x, those) in enumerate(zip(found, those_of, strict=False)):
-            if those and (line is None or those == {Constant}):
+            if those and (line is None or those == {ConstantLeaf}):
                 x = wrap(constant(x))
             elif those:
                 node = part(line, i) if type(line.value) is tuple else line
                 if Node not in those or type(self.graph.outputs[i]) is not Node:
-                    node = Discrete(node.op, node.args, node.params, node.value)
+                    node = DiscreteLeaf(node.op, node.args, node.params, node.value)
                 x = wrap(node)
             made.append(x)
         return made

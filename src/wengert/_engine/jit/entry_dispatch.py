@@ -17,7 +17,7 @@ import numpy as np
 
 from wengert._engine.core.lazy_import import LazyModule
 
-from .compiled_program import Compiled
+from .compiled_program import CompiledProgram
 from .settings import ENTRIES, ROUTES
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class Routes:
 
     def __init__(self) -> None:
         self.entry: Callable[..., Any] | None = None
-        self._known: dict[Look, tuple[list[Compiled], Callable[..., Any]]] = {}
+        self._known: dict[Look, tuple[list[CompiledProgram], Callable[..., Any]]] = {}
         self._seen: dict[Look, int] = {}
 
-    def wants(self, look: Look, compiled: Compiled) -> bool:
+    def wants(self, look: Look, compiled: CompiledProgram) -> bool:
         """Whether an entry for calls of this look is to be made, which come to this program."""
         if look in self._known and compiled in self._known[look][0]:
             return False
@@ -101,7 +101,7 @@ class Routes:
     def add(
         self,
         look: Look,
-        compiled: Compiled,
+        compiled: CompiledProgram,
         entry: Callable[..., Any],
         otherwise: Callable[..., Any],
     ) -> None:

@@ -19,7 +19,7 @@ _YOUNG = 50_000  # objects after which it looks; some megabytes
 _LOCK = lock()
 
 
-class _State:
+class _CompileCount:
     """How many are compiling, and what is usual when nobody is."""
 
     users = 0
@@ -30,15 +30,15 @@ class _State:
 def relaxed_gc() -> Iterator[None]:
     """Look through young objects less often; where the user has it so, or not at all, nothing."""
     with _LOCK:
-        if not _State.users:
-            _State.usual = gc.get_threshold()
-            if 0 < _State.usual[0] < _YOUNG:
-                gc.set_threshold(_YOUNG, *_State.usual[1:])
-        _State.users += 1
+        if not _CompileCount.users:
+            _CompileCount.usual = gc.get_threshold()
+            if 0 < _CompileCount.usual[0] < _YOUNG:
+                gc.set_threshold(_YOUNG, *_CompileCount.usual[1:])
+        _CompileCount.users += 1
     try:
         yield
     finally:
         with _LOCK:
-            _State.users -= 1
-            if not _State.users and gc.get_threshold() == (_YOUNG, *_State.usual[1:]):
-                gc.set_threshold(*_State.usual)
+            _CompileCount.users -= 1
+            if not _CompileCount.users and gc.get_threshold() == (_YOUNG, *_CompileCount.usual[1:]):
+                gc.set_threshold(*_CompileCount.usual)

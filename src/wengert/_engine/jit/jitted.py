@@ -1,7 +1,7 @@
 """Jitted: the callable that `jit` returns.
 
-    Jitted    the callable: finds the program for a call, or has it made
-    Info      how many programs there are
+    Jitted     the callable: finds the program for a call, or has it made
+    CacheInfo  how many programs there are
 
 A call goes the shortest way that serves it: straight into a native entry, if all arguments are
 plain and given by position (`_enter`), or by a shortcut (pytree_fast_path.py) if some are
@@ -32,9 +32,9 @@ from wengert._engine.graphs import Graph
 from wengert._engine.graphs.tracing_session import built, parameter_names
 from wengert.errors import BackendError, TraceError, at, user_line
 
-from .call_signature import Call, Layout
-from .captured_state import State, States
-from .compiled_program import Compiled
+from .call_signature import CallSignature, StaticArguments
+from .captured_state import CapturedState, States
+from .compiled_program import CompiledProgram
 from .entry_dispatch import Routes, look_of
 from .lowered import Lowered
 from .pytree_fast_path import MISSED, LongWay, Shortcut, Without, shortened
@@ -47,7 +47,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Info(NamedTuple):
+class CacheInfo(NamedTuple):
     """What `Jitted.cache_info` gives.
 
     programs : how many are kept, and of these
@@ -62,7 +62,7 @@ class Info(NamedTuple):
     seconds: float
 
 
-Info.__module__ = "wengert.compiling"
+CacheInfo.__module__ = "wengert.compiling"
 
 
 class Jitted(Generic[P, R]):
@@ -82,7 +82,7 @@ class Jitted(Generic[P, R]):
         self._lock = lock()
         parameters = parameter_names(fun, 0)
         numbers, names = options["static_argnums"], options["static_argnames"]
-        self._layout = Layout(numbers, names, parameters)
+        self._layout = StaticArguments(numbers, names, parameters)
         self._states = States(fun, self._layout, self._lock)
         self.clear_cache()
 
@@ -129,8 +129,12 @@ class Jitted(Generic[P, R]):
         )
 
     def _compiled(
-        self, state: State, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Compiled, Call]:
+        self,
+        state: CapturedState,
+        call: CallSignature,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[CompiledProgram, CallSignature]:
         """The program for a call, found in its family or made now; by one thread at a time.
 
         Where the function needs the values of captured arrays while it is traced, these are parts
@@ -156,9 +160,9 @@ class Jitted(Generic[P, R]):
 
     def _came_again(
         self,
-        state: State,
-        call: Call,
-        compiled: Compiled,
+        state: CapturedState,
+        call: CallSignature,
+        compiled: CompiledProgram,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
@@ -170,9 +174,9 @@ class Jitted(Generic[P, R]):
 
     def _enter(
         self,
-        state: State,
-        call: Call,
-        compiled: Compiled,
+        state: CapturedState,
+        call: CallSignature,
+        compiled: CompiledProgram,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
@@ -217,7 +221,9 @@ class Jitted(Generic[P, R]):
         self._routes = Routes()
         self._shortcuts = ()
 
-    def _compile(self, state: State, call: Call, shapes: Shapes) -> Compiled:
+    def _compile(
+        self, state: CapturedState, call: CallSignature, shapes: Shapes
+    ) -> CompiledProgram:
         """A program for a call with these shapes in the place of its own."""
         began = time.perf_counter()
         options = self._options
@@ -247,7 +253,7 @@ class Jitted(Generic[P, R]):
             if options["simplify"]:
                 graph = graph.simplify()
             backend = self._backend()
-            compiled = Compiled(graph, backend, options["simplify"], guards, grads, written)
+            compiled = CompiledProgram(graph, backend, options["simplify"], guards, grads, written)
             check_islands(backend, compiled.executed, options["islands"])
             return compiled
         except RecursionError as error:
@@ -255,7 +261,7 @@ class Jitted(Generic[P, R]):
         finally:
             self._seconds += time.perf_counter() - began
 
-    def _names(self, state: State, args: tuple[Any, ...]) -> list[str] | None:
+    def _names(self, state: CapturedState, args: tuple[Any, ...]) -> list[str] | None:
         """What the positional arguments are called, the captured arrays behind them."""
         if not state.captured.feeds:
             return None
@@ -311,7 +317,7 @@ class Jitted(Generic[P, R]):
             )
         return make(compiled.executed, **options)
 
-    def program(self, /, *args: Any, **kwargs: Any) -> tuple[Compiled, Call]:
+    def program(self, /, *args: Any, **kwargs: Any) -> tuple[CompiledProgram, CallSignature]:
         """The program that serves a call, compiled if there is none, and the call taken apart."""
         call = self._layout.call(args, kwargs)
         if call.traced or recording_session() is not None:
@@ -321,12 +327,12 @@ class Jitted(Generic[P, R]):
             )
         return self._able(call, args, kwargs)
 
-    def _ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+    def _ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledProgram:
         return self._able(self._layout.call(args, kwargs, specs=True), args, kwargs)[0]
 
     def _able(
-        self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Compiled, Call]:
+        self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[CompiledProgram, CallSignature]:
         state, call = self._states.find(call, args, kwargs)
         compiled, call = self._compiled(state, call, args, kwargs)
         if compiled.is_inline:
@@ -336,13 +342,13 @@ class Jitted(Generic[P, R]):
             )
         return compiled, call
 
-    def cache_info(self) -> Info:
+    def cache_info(self) -> CacheInfo:
         """How many programs there are, and what they have cost."""
         states = [s for known in list(self._states.known.values()) for s in known]
         families = [f for s in states for known in list(s.families.values()) for f in known]
         general = sum(f.general is not None for f in families)
         programs = general + sum(len(f.exact) for f in families)
-        return Info(programs, general, self._traces, self._seconds)
+        return CacheInfo(programs, general, self._traces, self._seconds)
 
     def clear_cache(self) -> None:
         """Forget all programs; the next call compiles."""

@@ -11,7 +11,7 @@ from typing import Any
 from wengert._engine.graphs import Graph
 from wengert.errors import BackendError, at, user_line
 
-from .compiled_program import Compiled
+from .compiled_program import CompiledProgram
 
 
 class Lowered:
@@ -34,7 +34,7 @@ class Lowered:
 
     __module__ = "wengert.compiling"
 
-    def __init__(self, compiled: Compiled) -> None:
+    def __init__(self, compiled: CompiledProgram) -> None:
         self._compiled = compiled
         self._program: Any = None
 

@@ -14,7 +14,7 @@ from typing import Any
 from wengert._engine.backends import Executable
 from wengert._engine.backends.variable_updates import (
     Lending,
-    Writer,
+    VariableWriter,
     exclusively,
     locks_of,
     values_of,
@@ -79,7 +79,7 @@ def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Ru
         return executable
     places = {v: k for k, v in enumerate(graph.variables)}
     written = [owners[places[v]] for v in graph.updates]
-    locks, write, count = locks_of(written), Writer(written), len(graph.outputs)
+    locks, write, count = locks_of(written), VariableWriter(written), len(graph.outputs)
 
     def run(fed: Sequence[Any]) -> list[Any]:
         out = entry(*fed, *values_of(owners))

@@ -22,8 +22,8 @@ from wengert._engine.core import pytree
 from wengert._engine.graphs.captures import Captured
 from wengert._engine.graphs.captures.library import is_immutable
 
-from .call_signature import Call, Identity
-from .compiled_program import Compiled
+from .call_signature import CallSignature, IdentityKey
+from .compiled_program import CompiledProgram
 from .settings import ENTRIES, STRUCTURES
 
 MISSED: Any = object()
@@ -43,17 +43,25 @@ class Shortcut:
     __slots__ = ("_entry", "_match", "_results", "_structure", "_unfed", "programs")
 
     def __init__(
-        self, call: Call, programs: tuple[Compiled, ...], entry: Callable[..., Any], match: Match
+        self,
+        call: CallSignature,
+        programs: tuple[CompiledProgram, ...],
+        entry: Callable[..., Any],
+        match: Match,
     ) -> None:
         self.programs = programs
         self._structure = call.structure
-        self._unfed = [(k, Identity(x)) for k, x in call.unfed]
+        self._unfed = [(k, IdentityKey(x)) for k, x in call.unfed]
         self._match, self._entry = match, entry
         self._results = None if programs[-1].is_single else programs[-1].graph.structure[1]
 
     @classmethod
     def after(
-        cls, before: Shortcut | None, call: Call, compiled: Compiled, captured: Captured
+        cls,
+        before: Shortcut | None,
+        call: CallSignature,
+        compiled: CompiledProgram,
+        captured: Captured,
     ) -> Shortcut | None:
         """The shortcut that serves this call too, or None if it has to go the slow path."""
         if before is not None and not before._leads_on(compiled):
@@ -74,12 +82,12 @@ class Shortcut:
             return None
         return cls(call, (*programs, compiled), entry, match)
 
-    def is_for(self, call: Call) -> bool:
+    def is_for(self, call: CallSignature) -> bool:
         """Whether a call is nested in this way, and what is not fed is the same."""
-        given = [(k, Identity(x)) for k, x in call.unfed]
+        given = [(k, IdentityKey(x)) for k, x in call.unfed]
         return self._structure == call.structure and self._unfed == given
 
-    def _leads_on(self, compiled: Compiled) -> bool:
+    def _leads_on(self, compiled: CompiledProgram) -> bool:
         """Whether another program may be tried before those that it has."""
         last = self.programs[-1].graph.structure[1]
         return len(self.programs) < ENTRIES and last == compiled.graph.structure[1]
@@ -100,7 +108,7 @@ class Shortcut:
 
 
 def shortened(
-    known: tuple[Shortcut, ...], call: Call, compiled: Compiled, captured: Captured
+    known: tuple[Shortcut, ...], call: CallSignature, compiled: CompiledProgram, captured: Captured
 ) -> tuple[Shortcut, ...]:
     """The shortcuts of a function, with one for calls like this one if they can have one."""
     before = next((s for s in known if s.is_for(call)), None)
@@ -149,7 +157,7 @@ class Without:
         return self._fun(*args[: self._place], *args[self._rest :])
 
 
-def _matcher(call: Call) -> Match | None:
+def _matcher(call: CallSignature) -> Match | None:
     """A function of a call that gives its leaves, or None where it is nested otherwise.
 
     None if it cannot be written: for containers that are none of Python's own.  An object that may

@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 from wengert._engine.core.symbolic.dim import Comparisons, Dim, names_in, valued
 from wengert._engine.core.symbolic.parsing import dim
 
-from .call_signature import Call
-from .compiled_program import Compiled
+from .call_signature import CallSignature
+from .compiled_program import CompiledProgram
 from .gc_threshold import relaxed_gc
 from .settings import EXACT
 
 Shapes = tuple[Any, ...]
-Compile = Callable[[Call, Shapes], Compiled]
+Compile = Callable[[CallSignature, Shapes], CompiledProgram]
 _REFUSED = 64  # patterns that are known to fail, the oldest forgotten first
 
 
@@ -36,7 +36,7 @@ class General(NamedTuple):
     """
 
     pattern: Shapes
-    compiled: Compiled
+    compiled: CompiledProgram
     differences: tuple[Any, ...]
 
     def serves(self, shapes: Shapes) -> bool:
@@ -54,16 +54,16 @@ class General(NamedTuple):
         return all(r.holds(sizes) for r in self.compiled.graph.requirements)
 
 
-class Family:
+class ProgramFamily:
     """The programs of one family."""
 
     def __init__(self) -> None:
-        self.exact: OrderedDict[Shapes, Compiled] = OrderedDict()
+        self.exact: OrderedDict[Shapes, CompiledProgram] = OrderedDict()
         self.general: General | None = None
         self._refused: OrderedDict[Shapes, None] = OrderedDict()
 
     @property
-    def programs(self) -> list[Compiled]:
+    def programs(self) -> list[CompiledProgram]:
         """Those for one shape each, and the one for many."""
         general = [] if self.general is None else [self.general.compiled]
         return [*self.exact.values(), *general]
@@ -72,7 +72,7 @@ class Family:
         """Whether what its programs were told beside the arguments is still so."""
         return all(p.is_valid() for p in self.programs)
 
-    def find(self, call: Call, compile: Compile) -> Compiled:
+    def find(self, call: CallSignature, compile: Compile) -> CompiledProgram:
         """The program for a call, compiled now if there is none.
 
         Parameters
@@ -100,7 +100,7 @@ class Family:
             self.exact.popitem(last=False)
         return found
 
-    def _compiled(self, call: Call, shapes: Shapes, compile: Compile) -> Compiled:
+    def _compiled(self, call: CallSignature, shapes: Shapes, compile: Compile) -> CompiledProgram:
         with relaxed_gc():
             return compile(call, shapes)
 
@@ -112,7 +112,7 @@ class Family:
         recent = [s for s in self.exact if not any(n == 0 for one in s if one for n in one)]
         return [*bases, *recent[-2:]]
 
-    def _generalised(self, call: Call, base: Shapes, compile: Compile) -> General | None:
+    def _generalised(self, call: CallSignature, base: Shapes, compile: Compile) -> General | None:
         """A program for the pattern of two shapes, if there can be one."""
         pattern = _pattern(base, call.shapes)
         if pattern in self._refused or pattern == base:
@@ -128,7 +128,7 @@ class Family:
             self._refused.popitem(last=False)
         return None
 
-    def _traced(self, call: Call, pattern: Shapes, compile: Compile) -> General:
+    def _traced(self, call: CallSignature, pattern: Shapes, compile: Compile) -> General:
         with Comparisons.watched() as differences:
             compiled = self._compiled(call, pattern, compile)
         known = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
@@ -161,6 +161,6 @@ def _name(count: int) -> str:
     return "nmklpqrs"[count] if count < 8 else f"n{count}"
 
 
-def _is_probed(compiled: Compiled) -> bool:
+def _is_probed(compiled: CompiledProgram) -> bool:
     """Whether a shape was found by trying, and may follow another rule at some size."""
     return any(n.info is not None and n.info.probed for n in compiled.graph.nodes)

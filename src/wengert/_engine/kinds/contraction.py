@@ -56,7 +56,7 @@ class Contraction(Operation):
         self.strict = strict
         self._routes = functools.lru_cache(maxsize=4096)(self._find_routes)
 
-    def _find_routes(self, shapes: tuple[Shape, ...], **params: Any) -> list[Route]:
+    def _find_routes(self, shapes: tuple[Shape, ...], **params: Any) -> list[CotangentContraction]:
         letters = self.letters(*map(len, shapes), **params)
         return [route(letters, shapes, i) for i in range(len(shapes))]
 
@@ -155,7 +155,7 @@ def _strongly(
     return lookup("where")(np.isnan(value_of(by_t)), found, by_t)
 
 
-class Route(NamedTuple):
+class CotangentContraction(NamedTuple):
     """The contraction of (t, *other operands) that gives the cotangent of an operand.
 
     letters : for the contraction; letters along which the operand has length one and others more
@@ -171,7 +171,7 @@ class Route(NamedTuple):
     run: Callable[..., Any] | None
 
 
-def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
+def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> CotangentContraction:
     """The contraction that gives the cotangent of operand `i`."""
     *ins, result = letters
     sizes: dict[str, int] = {}  # what the letters are in t and the other operands together
@@ -185,7 +185,7 @@ def route(letters: Letters, shapes: tuple[Shape, ...], i: int) -> Route:
     path = (result, *[w for k, w in enumerate(ins) if k != i], target)
     t_shape = tuple(sizes[c] for c in result)
     unknown = any(map(is_symbolic, shapes))
-    return Route(
+    return CotangentContraction(
         path,
         None if target == mine else kept,
         None if kept == own else own,

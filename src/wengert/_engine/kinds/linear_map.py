@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 
-class Linear(Operation):
+class LinearMap(Operation):
     """A linear map of the first operand; made by the decorator `linear`."""
 
     kind = "view"
@@ -105,9 +105,9 @@ class Linear(Operation):
 
 
 @overload
-def linear(run: Callable[..., Any], **options: Any) -> Linear: ...
+def linear(run: Callable[..., Any], **options: Any) -> LinearMap: ...
 @overload
-def linear(**options: Any) -> Callable[[Callable[..., Any]], Linear]: ...
+def linear(**options: Any) -> Callable[[Callable[..., Any]], LinearMap]: ...
 def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Register the function below it as a linear map of its first operand (a decorator).
 
@@ -126,4 +126,4 @@ def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if run is None:
         return lambda f: linear(f, **options)
-    return register(Linear(run, **options))
+    return register(LinearMap(run, **options))

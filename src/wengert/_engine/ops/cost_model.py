@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open
 
@@ -48,7 +48,7 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
     op = node.op
     if node.params and bodies_of(node):
         return _of_all_steps(node)
-    if isinstance(op, Leaf) or op.effects.side_effect:
+    if isinstance(op, LeafOp) or op.effects.side_effect:
         return 0
     if op.cost is not None and op.cost.flops is not None:
         return op.cost.flops(node, operands, spec)

@@ -27,7 +27,7 @@ from wengert.errors import ShapeError, at, user_line
 
 from .casts import astype
 from .elementwise.selection import where
-from .indexing.getitem import Hole, getitem, scatter, setitem
+from .indexing.getitem import IndexSlot, getitem, scatter, setitem
 from .shapes import inverse_order, reshape, transpose
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Axes = tuple[int, ...]
 
 
-class Place(NamedTuple):
+class RowIndex(NamedTuple):
     """What a row's index says of the axes of its result.
 
     arrays : how many axes come from index arrays
@@ -49,7 +49,7 @@ class Place(NamedTuple):
     ndim: int
 
 
-class Rows(NamedTuple):
+class BatchedIndex(NamedTuple):
     """An index for all rows: template, operands, and the order to read the result's axes in."""
 
     template: tuple[Any, ...]
@@ -59,7 +59,7 @@ class Rows(NamedTuple):
 
 def place_of(
     parts: Sequence[Any], depths: Sequence[int], masks: Sequence[bool], ndim: int
-) -> Place:
+) -> RowIndex:
     """Where NumPy puts the axes that come from index arrays.
 
     Parameters
@@ -73,8 +73,8 @@ def place_of(
     """
     counts = [d if mask else 1 for d, mask in zip(depths, masks, strict=True)]
     plain = [p for p in parts if p is not None and p is not Ellipsis]
-    used = sum(counts[p.k] if isinstance(p, Hole) else 1 for p in plain)
-    has_arrays = any(isinstance(p, Hole) for p in parts)
+    used = sum(counts[p.k] if isinstance(p, IndexSlot) else 1 for p in plain)
+    has_arrays = any(isinstance(p, IndexSlot) for p in parts)
     before, seen, gap, axes = 0, False, False, 0
     position = None
     for part in parts:
@@ -89,10 +89,10 @@ def place_of(
         elif gap:
             position = 0
         seen, gap = True, False
-        if isinstance(part, Hole):
+        if isinstance(part, IndexSlot):
             axes = max(axes, 1 if masks[part.k] else depths[part.k])
     rest = 0 if any(p is Ellipsis for p in parts) else ndim - used
-    return Place(axes, position or 0, before + rest + axes)
+    return RowIndex(axes, position or 0, before + rest + axes)
 
 
 def index_of_rows(
@@ -102,7 +102,7 @@ def index_of_rows(
     x_ndim: int,
     x_batched: bool,
     size: Size,
-) -> tuple[Rows, Place]:
+) -> tuple[BatchedIndex, RowIndex]:
     """The index for all rows of an array whose rows have `x_ndim` axes.
 
     Raises
@@ -126,18 +126,20 @@ def index_of_rows(
         order = None
         if p == 0 and _is_apart(parts):
             order = (k, *range(k), *range(k + 1, ndim + 1))
-        return Rows((slice(None), *parts), deep, _unless_same(order)), place
+        return BatchedIndex((slice(None), *parts), deep, _unless_same(order)), place
     if x_batched:
         first = reshape(_counted(size), shape=(size, *((1,) * k)))
         order = (0, *range(1 + k, 1 + k + p), *range(1, 1 + k), *range(1 + k + p, ndim + 1))
-        return Rows((Hole(len(deep)), *parts), [*deep, first], _unless_same(order)), place
+        return BatchedIndex(
+            (IndexSlot(len(deep)), *parts), [*deep, first], _unless_same(order)
+        ), place
     order = (p, *range(p), *range(p + 1, ndim + 1))
-    return Rows(parts, deep, _unless_same(order)), place
+    return BatchedIndex(parts, deep, _unless_same(order)), place
 
 
 def _is_apart(parts: Sequence[Any]) -> bool:
     """Whether something stands between the index arrays (and numbers beside them)."""
-    if not any(isinstance(p, Hole) for p in parts):
+    if not any(isinstance(p, IndexSlot) for p in parts):
         return False
     chosen = [i for i, p in enumerate(parts) if not _is_kept(p)]
     return chosen[-1] - chosen[0] + 1 != len(chosen)
@@ -173,7 +175,7 @@ def _getitem_rows(args: list[Array], batched: list[bool], size: Size, *, index: 
     return out if rows.order is None else transpose(out, axes=rows.order)
 
 
-def _ordered(values: Any, rows: Rows) -> Any:
+def _ordered(values: Any, rows: BatchedIndex) -> Any:
     """Values in the order of the axes in which the index for all rows has them."""
     return values if rows.order is None else transpose(values, axes=inverse_order(rows.order))
 
@@ -212,7 +214,7 @@ def _chosen(x: Any, v: Any, v_batched: bool, operands: Sequence[Any], index: Any
     (mask, *others) = operands
     inner = ndim_of(x) - ndim_of(mask)
     depth = ndim_of(v) - v_batched
-    if others or not (isinstance(index, Hole) or index == (Hole(0),)) or depth > inner:
+    if others or not (isinstance(index, IndexSlot) or index == (IndexSlot(0),)) or depth > inner:
         raise ShapeError(
             "vmap: x[mask] = v with a mask that differs from row to row needs a v that is the same "
             "for all elements of a row. Write np.where(mask, v, x), with a v of the shape of x"

@@ -19,7 +19,7 @@ from wengert._engine.kinds.batching import alike, flattened, ndim_of, row_axis
 from wengert._engine.kinds.linear_map import linear
 
 from .creation import positions
-from .indexing.getitem import Hole, scatter
+from .indexing.getitem import IndexSlot, scatter
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size
@@ -275,7 +275,9 @@ def _diagonal_back(t: Array, x: Array, *, offset: int = 0, axis1: int = 0, axis2
     n = t.shape[-1]
     i = positions(n) + max(-offset, 0)
     j = positions(n) + max(offset, 0)
-    z = scatter(t, i, j, index=(Ellipsis, Hole(0), Hole(1)), shape=(*t.shape[:-1], rows, columns))
+    z = scatter(
+        t, i, j, index=(Ellipsis, IndexSlot(0), IndexSlot(1)), shape=(*t.shape[:-1], rows, columns)
+    )
     order = [k for k in range(x.ndim) if k not in (axis1 % x.ndim, axis2 % x.ndim)]
     order += [axis1 % x.ndim, axis2 % x.ndim]
     return transpose(z, axes=inverse_order(order))

@@ -4,9 +4,10 @@ The value passes unchanged, and so does the derivative.  Eager, an effect acts a
 it is a line that acts whenever the graph runs, in the order in which the lines were written, even
 if nobody uses its value; no pass merges or drops it (``op.effects.side_effect``).
 
-    Effect              the class of all of them: one function, `act(value, where, **params)`
-    show, log, guard, retrieve    what users know as wengert.debug
-    after               one value, once others have been computed
+    Effect                      the class of all of them: one function, `act(value, where,
+                                **params)`
+    show, log, guard, retrieve  what users know as wengert.debug
+    after                       one value, once others have been computed
 
 With ``gradient=True`` the same happens to the cotangent when a derivative passes.
 """
@@ -212,10 +213,10 @@ def show(
 
 @show.examples
 def _show_examples(rng: np.random.Generator) -> Iterator[Example]:
-    yield (rng.normal(size=(2, 3)),), {"label": "x", "file": _Nowhere()}
+    yield (rng.normal(size=(2, 3)),), {"label": "x", "file": _NullFile()}
 
 
-class _Nowhere:
+class _NullFile:
     """A file that forgets what is written to it."""
 
     def write(self, text: str) -> None:

@@ -29,7 +29,7 @@ from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops import flops
 
-from .indexing.getitem import Hole
+from .indexing.getitem import IndexSlot
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Size
@@ -293,7 +293,7 @@ def _slide_rows(args: Sequence[Array], batched: list[bool], size: Size) -> Any:
     if is_symbolic((n, k)) or n * k > WINDOWS:
         return NotImplemented
     places = np.arange(n - k + 1)[:, None] + np.arange(k)
-    windows = lookup("getitem")(x, places, index=(Ellipsis, Hole(0)))
+    windows = lookup("getitem")(x, places, index=(Ellipsis, IndexSlot(0)))
     words = [("a" if b else "") + w for b, w in zip(batched, ("sk", "k"), strict=True)]
     return lookup("einsum")(windows, v, letters=(*words, "as"))
 

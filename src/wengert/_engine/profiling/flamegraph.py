@@ -5,9 +5,9 @@ long, those of loops below their loop; under them the memory that is held meanwh
 user's lines, the slowest first; of each what its value took and, darker, what its derivatives did.
 Pale: shared out by estimated work.
 
-    Bar      a step: how long, and what is inside
-    LineBar  one of the user's lines
-    flames   the picture
+    FlameBar  a step: how long, and what is inside
+    LineBar   one of the user's lines
+    flames    the picture
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _WORDS = {
 _VALUE, _DERIVATIVE = "#8fb4de", "#2f6db3"
 
 
-class Bar(NamedTuple):
+class FlameBar(NamedTuple):
     """A step.
 
     note : what is told when the mouse is on it.
@@ -62,7 +62,7 @@ class Bar(NamedTuple):
     seconds: float
     kind: str
     note: str
-    inside: tuple[Bar, ...] = ()
+    inside: tuple[FlameBar, ...] = ()
     held: int = 0
 
 
@@ -82,7 +82,7 @@ class LineBar(NamedTuple):
 
 
 def flames(
-    bars: Sequence[Bar],
+    bars: Sequence[FlameBar],
     lines: Sequence[LineBar] = (),
     title: str = "",
     memory: str = "",
@@ -92,7 +92,7 @@ def flames(
 
     Parameters
     ----------
-    bars : sequence of Bar
+    bars : sequence of FlameBar
         What ran one after the other.
     lines : sequence of LineBar
         The slowest first.
@@ -131,11 +131,11 @@ def flames(
     return document
 
 
-def _depth(bar: Bar) -> int:
+def _depth(bar: FlameBar) -> int:
     return 1 + max(map(_depth, bar.inside), default=0)
 
 
-def _kinds(bars: Sequence[Bar]) -> dict[str, None]:
+def _kinds(bars: Sequence[FlameBar]) -> dict[str, None]:
     found: dict[str, None] = {}
     for bar in bars:
         found[bar.kind] = None
@@ -143,7 +143,7 @@ def _kinds(bars: Sequence[Bar]) -> dict[str, None]:
     return found
 
 
-def _legend(parts: list[str], bars: Sequence[Bar], top: float) -> float:
+def _legend(parts: list[str], bars: Sequence[FlameBar], top: float) -> float:
     x = MARGIN
     for kind in _kinds(bars):
         fill, stroke, _ = _COLORS.get(kind, OTHER)
@@ -154,7 +154,7 @@ def _legend(parts: list[str], bars: Sequence[Bar], top: float) -> float:
     return top + 22.0
 
 
-def _level(parts: list[str], bars: Sequence[Bar], x: float, y: float, scale: float) -> None:
+def _level(parts: list[str], bars: Sequence[FlameBar], x: float, y: float, scale: float) -> None:
     for bar in bars:
         width = bar.seconds * scale
         if width > _NARROW:
@@ -170,7 +170,9 @@ def _level(parts: list[str], bars: Sequence[Bar], x: float, y: float, scale: flo
         x += width
 
 
-def _memory(parts: list[str], bars: Sequence[Bar], said: str, top: float, scale: float) -> float:
+def _memory(
+    parts: list[str], bars: Sequence[FlameBar], said: str, top: float, scale: float
+) -> float:
     """Columns as high as the memory that is held."""
     leaves = [leaf for bar in bars for leaf in _leaves(bar)]
     most = max((leaf.held for leaf in leaves), default=0)
@@ -190,7 +192,7 @@ def _memory(parts: list[str], bars: Sequence[Bar], said: str, top: float, scale:
     return top + _HIGH
 
 
-def _leaves(bar: Bar) -> list[Bar]:
+def _leaves(bar: FlameBar) -> list[FlameBar]:
     """The bars inside that have none inside; of what they do not fill, the bar itself."""
     found = [leaf for inner in bar.inside for leaf in _leaves(inner)]
     rest = bar.seconds - sum(inner.seconds for inner in bar.inside)

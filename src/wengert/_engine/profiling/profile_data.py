@@ -1,8 +1,8 @@
 """Profile data: time and memory by step, by the user's lines and by scope.
 
-    ProfileData    the figures
-    Row         a step, numbered as it stands in its loop: 3, 3.1, 3.2
-    UserLine    one of the user's lines, with what all steps took for it
+    ProfileData  the figures
+    ProfileRow   a step, numbered as it stands in its loop: 3, 3.1, 3.2
+    LineProfile  one of the user's lines, with what all steps took for it
 
 `Profile` (profile.py) adds what is printed and saved.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.source_location import place_of, spot_of
 
-from .record import Part, Step, Timing
+from .record import LineShare, StepRecord, Timing
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -24,7 +24,7 @@ AROUND = "(call)"
 
 
 @dataclass(frozen=True)
-class Row:
+class ProfileRow:
     """A step of the program.
 
     Attributes
@@ -85,7 +85,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class UserLine:
+class LineProfile:
     """One of the user's lines.
 
     Attributes
@@ -162,16 +162,16 @@ class ProfileData:
         return self.timing.peak
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[ProfileRow, ...]:
         """The steps in the order in which they run, those of loops behind them; then the rest."""
         whole = self.seconds or 1.0
         found = [_row(n, depth, s, whole) for n, depth, s in _numbered(self.timing.steps)]
         title = "arguments, results, the call itself"
-        parts = (Part(AROUND, 0, "", 1.0),)
-        last = Step("around", title, (), 1.0, self.timing.around, None, 0, 0, 0, parts)
+        parts = (LineShare(AROUND, 0, "", 1.0),)
+        last = StepRecord("around", title, (), 1.0, self.timing.around, None, 0, 0, 0, parts)
         return (*found, _row("", 0, last, whole))
 
-    def by_line(self) -> tuple[UserLine, ...]:
+    def by_line(self) -> tuple[LineProfile, ...]:
         """The user's lines, the slowest first; they share all of the time of a call.
 
         The line ``(call)`` is what belongs to no step.
@@ -185,7 +185,9 @@ class ProfileData:
         whole = self.seconds or 1.0
         lines = [one.line(whole) for one in found.values()]
         around = self.timing.around
-        lines.append(UserLine(AROUND, around, around / whole, {0: around}, False, 0.0, 0.0, 0, ()))
+        lines.append(
+            LineProfile(AROUND, around, around / whole, {0: around}, False, 0.0, 0.0, 0, ())
+        )
         return tuple(sorted(lines, key=lambda line: -line.seconds))
 
     def by_scope(self) -> dict[str, float]:
@@ -216,7 +218,7 @@ class _Sum:
         self.is_estimated = False
         self.steps: dict[str, None] = {}
 
-    def add(self, number: str, step: Step, part: Any) -> None:
+    def add(self, number: str, step: StepRecord, part: Any) -> None:
         """Its part of a step; of a loop, of what its steps have not taken."""
         seconds = step.own * part.share
         self.levels[part.level] = self.levels.get(part.level, 0.0) + seconds
@@ -226,10 +228,10 @@ class _Sum:
             self.written += step.written * part.share
             self.is_estimated |= step.is_estimated and seconds > 0.0
 
-    def line(self, whole: float) -> UserLine:
+    def line(self, whole: float) -> LineProfile:
         """All of it."""
         seconds = sum(self.levels.values())
-        return UserLine(
+        return LineProfile(
             where=self.where,
             seconds=seconds,
             share=seconds / whole,
@@ -243,21 +245,21 @@ class _Sum:
 
 
 def _numbered(
-    steps: Sequence[Step], prefix: str = "", depth: int = 0
-) -> Iterator[tuple[str, int, Step]]:
+    steps: Sequence[StepRecord], prefix: str = "", depth: int = 0
+) -> Iterator[tuple[str, int, StepRecord]]:
     for k, step in enumerate(steps, 1):
         number = f"{prefix}{k}"
         yield number, depth, step
         yield from _numbered(step.inside, f"{number}.", depth + 1)
 
 
-def _row(number: str, depth: int, step: Step, whole: float) -> Row:
+def _row(number: str, depth: int, step: StepRecord, whole: float) -> ProfileRow:
     shares: dict[str, float] = {}
     first: dict[str, str] = {}
     for part in step.parts:
         where = first.setdefault(spot_of(part.where), part.where)
         shares[where] = shares.get(where, 0.0) + part.share
-    return Row(
+    return ProfileRow(
         number=number,
         depth=depth,
         kind=step.kind,

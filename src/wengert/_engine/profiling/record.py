@@ -1,9 +1,9 @@
 """Record: the time and the memory of a run, as plain data that every backend fills.
 
-    Part      the share of a step that belongs to one of the user's lines
-    Kept      an array that a step leaves in memory
-    Step      a nest, a call, a host callback, a loop, a branch or a line, in the order they run
-    Timing    the steps of a graph, with the figures of the whole
+    LineShare   the share of a step that belongs to one of the user's lines
+    LiveArray   an array that a step leaves in memory
+    StepRecord  a nest, a call, a host callback, a loop, a branch or a line, in the order they run
+    Timing      the steps of a graph, with the figures of the whole
     in_turn       runs again and again, and how long each took
     undisturbed   of several runs what it would be if nobody else used the machine
     whole         what a call takes, by its steps and by runs with clocks and without
@@ -30,7 +30,7 @@ _LEAST = 1e-9  # seconds: less than any call takes, and than clocks tell
 
 
 @dataclass(frozen=True)
-class Part:
+class LineShare:
     """The share of a step that belongs to one of the user's lines.
 
     Attributes
@@ -52,7 +52,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Kept:
+class LiveArray:
     """An array that a step leaves in memory: a result, or what later steps read.
 
     Attributes
@@ -73,7 +73,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Step:
+class StepRecord:
     """What runs one after the other.
 
     Attributes
@@ -96,10 +96,10 @@ class Step:
         Bytes, of all its runs.
     held : int
         Bytes of intermediate values in memory while it runs.
-    parts : tuple of Part
+    parts : tuple of LineShare
         The user's lines that it is made of.
-    kept : tuple of Kept
-    inside : tuple of Step
+    kept : tuple of LiveArray
+    inside : tuple of StepRecord
         Of a loop or a choice the steps of its bodies.
     body : str
         Of a step inside the name of the body that it is in.
@@ -114,9 +114,9 @@ class Step:
     read: int
     written: int
     held: int
-    parts: tuple[Part, ...]
-    kept: tuple[Kept, ...] = ()
-    inside: tuple[Step, ...] = ()
+    parts: tuple[LineShare, ...]
+    kept: tuple[LiveArray, ...] = ()
+    inside: tuple[StepRecord, ...] = ()
     body: str = ""
 
     @property
@@ -129,7 +129,7 @@ class Step:
         """Seconds that no step inside took."""
         return max(0.0, self.seconds - sum(step.seconds for step in self.inside))
 
-    def walk(self, depth: int = 0) -> Iterator[tuple[int, Step]]:
+    def walk(self, depth: int = 0) -> Iterator[tuple[int, StepRecord]]:
         """Itself and all steps inside, each with how deep it stands."""
         yield depth, self
         for step in self.inside:
@@ -149,7 +149,7 @@ class Timing:
         Of one call without clocks inside.
     runs : int
         How many runs were looked at.
-    steps : tuple of Step
+    steps : tuple of StepRecord
     workspace : int
         Bytes of the memory for intermediate values.
     peak : int
@@ -164,7 +164,7 @@ class Timing:
     seconds: float
     plain: float
     runs: int
-    steps: tuple[Step, ...]
+    steps: tuple[StepRecord, ...]
     workspace: int
     peak: int
     inputs: int
@@ -177,7 +177,7 @@ class Timing:
         """Seconds of a call that belong to no step: arguments, results, the call itself."""
         return max(0.0, self.seconds - sum(step.seconds for step in self.steps))
 
-    def walk(self) -> Iterator[tuple[int, Step]]:
+    def walk(self) -> Iterator[tuple[int, StepRecord]]:
         """All steps, those of loops and branches behind them, each with how deep it stands."""
         for step in self.steps:
             yield from step.walk()
@@ -248,12 +248,12 @@ def undisturbed(found: Sequence[Any]) -> Any:
     return np.quantile(np.asarray(found), 0.25, axis=0)
 
 
-def whole(steps: Sequence[Step], around: float, others: Sequence[Sequence[float]]) -> float:
+def whole(steps: Sequence[StepRecord], around: float, others: Sequence[Sequence[float]]) -> float:
     """Seconds of a call.
 
     Parameters
     ----------
-    steps : sequence of Step
+    steps : sequence of StepRecord
     around : float
         Seconds of a run with clocks that belong to no step; clocks may be part of it.
     others : sequence

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.core.format_units import duration, memory
 from wengert._engine.core.source_location import short
 
-from .flamegraph import Bar, LineBar, flames
+from .flamegraph import FlameBar, LineBar, flames
 
 if TYPE_CHECKING:
-    from .profile_data import ProfileData, Row, UserLine
-    from .record import Step
+    from .profile_data import LineProfile, ProfileData, ProfileRow
+    from .record import StepRecord
 
 _LINES, _SCOPES, _STEPS = 15, 20, 40  # rows that are printed
 _SMALL = 0.002  # share of steps that are left out where there are many
@@ -49,7 +49,7 @@ def picture(profile: ProfileData, path: Any = None) -> str:
     """An SVG document."""
     around = profile.rows[-1]
     bars = [_bar(step, profile.seconds) for step in profile.timing.steps]
-    bars.append(Bar("around", around.seconds, "around", _said(around.title, around.seconds)))
+    bars.append(FlameBar("around", around.seconds, "around", _said(around.title, around.seconds)))
     lines = [
         LineBar(
             x.place,
@@ -116,7 +116,7 @@ def _scope_cells(name: str, seconds: float, whole: float) -> tuple[str, ...]:
     return f"  {name or '(none)'}", duration(seconds), f"{seconds / whole:.0%}"
 
 
-def _line_cells(line: UserLine) -> tuple[str, ...]:
+def _line_cells(line: LineProfile) -> tuple[str, ...]:
     mark = "~ " if line.is_estimated else "  "
     moved = line.read + line.written
     share = f"{line.derivative / line.seconds:.0%}" if line.derivative and line.seconds else ""
@@ -133,7 +133,7 @@ def _line_cells(line: UserLine) -> tuple[str, ...]:
     )
 
 
-def _row_cells(row: Row, names_body: bool = False) -> tuple[str, ...]:
+def _row_cells(row: ProfileRow, names_body: bool = False) -> tuple[str, ...]:
     indent = "  " * row.depth
     what = _described(row.title, row.operations, row.lines)
     return (
@@ -158,7 +158,7 @@ def _described(title: str, operations: Sequence[str], lines: Sequence[tuple[str,
     return f"{title}  {place}".rstrip()
 
 
-def _with_several_bodies(rows: Sequence[Row]) -> set[str]:
+def _with_several_bodies(rows: Sequence[ProfileRow]) -> set[str]:
     """The numbers of loops and branches whose steps are in more than one body."""
     bodies: dict[str, set[str]] = {}
     for row in rows:
@@ -175,7 +175,7 @@ def _rate(value: float | None) -> str:
     return "" if value is None or value < 0.0005 else f"{value:.3g}"
 
 
-def _bar(step: Step, whole: float) -> Bar:
+def _bar(step: StepRecord, whole: float) -> FlameBar:
     places = [short(part.where) for part in step.parts if part.where]
     rest = f" ({', '.join(dict.fromkeys(places))})" if places else ""
     label = _described(step.title, step.operations, ())
@@ -188,7 +188,7 @@ def _bar(step: Step, whole: float) -> Bar:
     if step.held:
         note += f"; {memory(step.held)} held"
     inside = tuple(_bar(s, whole) for s in step.inside)
-    return Bar(label, step.seconds, step.kind, note, inside, step.held)
+    return FlameBar(label, step.seconds, step.kind, note, inside, step.held)
 
 
 def _said(title: str, seconds: float) -> str:
@@ -198,16 +198,16 @@ def _said(title: str, seconds: float) -> str:
 # ---- tables --------------------------------------------------------------------------------------
 
 
-def _lines(profile: ProfileData) -> tuple[list[UserLine], list[str]]:
+def _lines(profile: ProfileData) -> tuple[list[LineProfile], list[str]]:
     return _first(profile.by_line(), _LINES, lambda x: x.share, "lines")
 
 
-def _rows(profile: ProfileData) -> tuple[list[Row], list[str]]:
+def _rows(profile: ProfileData) -> tuple[list[ProfileRow], list[str]]:
     """The steps to be printed; where there are many, equal ones together, without the small."""
     rows = list(profile.rows)
     if len(rows) <= _STEPS:
         return rows, []
-    groups: dict[Any, list[Row]] = {}
+    groups: dict[Any, list[ProfileRow]] = {}
     for row in rows:
         key = row.number if row.kind in ("loop", "branch", "around") else _alike(row)
         groups.setdefault(key, []).append(row)
@@ -219,13 +219,13 @@ def _rows(profile: ProfileData) -> tuple[list[Row], list[str]]:
     return kept, [f"  and {left} more of less than {least:.1%} each"] if left else []
 
 
-def _alike(row: Row) -> Any:
+def _alike(row: ProfileRow) -> Any:
     """Equal for steps that do the same for the same lines, in the same loop."""
     within = row.number.rpartition(".")[0]
     return within, row.kind, row.title, row.operations, row.lines, row.body
 
 
-def _merged(rows: Sequence[Row]) -> Row:
+def _merged(rows: Sequence[ProfileRow]) -> ProfileRow:
     """Steps that are alike as one."""
     if len(rows) == 1:
         return rows[0]

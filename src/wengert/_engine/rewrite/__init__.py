@@ -21,19 +21,19 @@ from wengert._engine.core.lazy_import import public_dir
 
 from .assume import assume
 from .inline_custom_calls import without_calls
-from .pass_history import History, Step
+from .pass_history import PassHistory, PassRun
 from .pass_manager import DEFAULT, Pass, Passes, passes, register_pass, simplify
 from .rule import LineRule, Match, Rule, rule
 
 __all__ = [
     "DEFAULT",
-    "History",
     "LineRule",
     "Match",
     "Pass",
+    "PassHistory",
+    "PassRun",
     "Passes",
     "Rule",
-    "Step",
     "assume",
     "passes",
     "register_pass",

@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.kinds.batching import alike
-from wengert._engine.kinds.linear_map import Linear, linear
+from wengert._engine.kinds.linear_map import LinearMap, linear
 from wengert.errors import ArgumentError, at, user_line
 
 from .value_properties import FACTS, checked, facts_of_value
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 
-def _line() -> Linear:
+def _line() -> LinearMap:
     """The operation, whose name is that of what users call (below)."""
 
     def assume(x: Array, *, facts: tuple[str, ...]) -> Any:
         """The operand, of which the named facts are taken to hold."""
         return x
 
-    made: Linear = linear(assume, oracle=lambda x, *, facts: x)
+    made: LinearMap = linear(assume, oracle=lambda x, *, facts: x)
     return made
 
 

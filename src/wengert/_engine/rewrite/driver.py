@@ -23,9 +23,9 @@ from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import (
     CONSTANT,
     NO_PARAMS,
-    Constant,
-    Discrete,
-    Leaf,
+    ConstantLeaf,
+    DiscreteLeaf,
+    LeafOp,
     Node,
     constant,
     next_serial,
@@ -36,9 +36,9 @@ from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.tracing import SIZE, infer
 from wengert.errors import GraphError, OperandError, at
 
-from .pattern import Found, Hole, Line, Slot, number_key
-from .rule import LineRule, Writer
-from .rule_index import Index
+from .pattern import OperationPattern, ParameterWildcard, Wildcard, WildcardBindings, number_key
+from .rule import LineRule, NodeBuilder
+from .rule_index import RuleIndex
 from .value_properties import Facts
 
 _DEPTH = 50  # rules at work inside each other: each replaces what another has just written
@@ -69,7 +69,7 @@ class Driver:
     applied : list of Applied
     """
 
-    def __init__(self, graph: Graph, index: Index, merge: bool) -> None:
+    def __init__(self, graph: Graph, index: RuleIndex, merge: bool) -> None:
         self.graph, self.index, self.merge = graph, index, merge
         self.applied: list[Applied] = []
         self.facts = Facts(self)
@@ -89,7 +89,7 @@ class Driver:
         linear = _linear_lines(graph)
         for node in graph.nodes:
             op, args = node.op, node.args
-            if isinstance(op, Leaf):
+            if isinstance(op, LeafOp):
                 place[node] = self._leaf(node)
                 if node in linear:
                     self._linear.add(place[node])
@@ -110,7 +110,7 @@ class Driver:
     def _leaf(self, node: Node) -> Node:
         if not self.merge:
             return node
-        if node.op is CONSTANT and type(node) is Constant and node.info is None:
+        if node.op is CONSTANT and type(node) is ConstantLeaf and node.info is None:
             value = node.value
             if type(value) is np.ndarray and value.nbytes > _SMALL:
                 return node
@@ -212,7 +212,7 @@ class Driver:
                     self._by_function(rule, line) if tree is None else rule.apply(tree, line, self)
                 )
                 if made is not None:
-                    widens = tree is not None and type(rule.made) is Hole
+                    widens = tree is not None and type(rule.made) is Wildcard
                     made = self._fitted(made, line, widens)
             finally:
                 self._chain.pop()
@@ -238,7 +238,7 @@ class Driver:
     def _by_function(self, rule: LineRule, line: Node) -> Node | None:
         if type(line) is Node and any(map(is_stopped, line.args)):
             return None  # the rule may look through it, and what it writes would not stop
-        made = rule.function(line, Writer(self, line))
+        made = rule.function(line, NodeBuilder(self, line))
         if made is None:
             return None
         if isinstance(made, Handle):
@@ -309,13 +309,13 @@ class Driver:
         """A new line in its simplest form, bearing the user's line of another."""
         args = tuple([a if isinstance(a, Node) else self._operand(a) for a in operands])
         spec, needs = infer(op, tuple([self.spec(a) for a in args]), params)
-        cls: type[Node] = Discrete if params and sizes_of(params) else Constant
+        cls: type[Node] = DiscreteLeaf if params and sizes_of(params) else ConstantLeaf
         for a in args:
             if type(a) is Node:
-                cls = Node if type(like) is Node and not op.discrete else Discrete
+                cls = Node if type(like) is Node and not op.discrete else DiscreteLeaf
                 break
-            if type(a) is Discrete:
-                cls = Discrete
+            if type(a) is DiscreteLeaf:
+                cls = DiscreteLeaf
         info = like.provenance(spec)
         if like.info is not None:
             info.requires = like.info.requires
@@ -334,12 +334,12 @@ class Driver:
     def _operand(self, x: Any) -> Node:
         return x.node if isinstance(x, Handle) else self.constant(x)
 
-    def built(self, tree: Any, found: Found, like: Node) -> Node:
+    def built(self, tree: Any, found: WildcardBindings, like: Node) -> Node:
         """The lines of a pattern with what its holes and slots stand for."""
         kind = type(tree)
-        if kind is Hole:
+        if kind is Wildcard:
             return found.operands[tree.number]  # type: ignore[no-any-return]
-        if kind is not Line:
+        if kind is not OperationPattern:
             return self.constant(tree.value)
         args = [self.built(a, found, like) for a in tree.args]
         params = {k: _slotted(v, found) for k, v in tree.params.items()}
@@ -352,8 +352,8 @@ def _linear_lines(graph: AnyGraph) -> set[Node]:
     return found.union(*[[n.args[k] for k in linear_in(n)] for n in found])
 
 
-def _slotted(value: Any, found: Found) -> Any:
-    return found.params[value.name] if type(value) is Slot else value
+def _slotted(value: Any, found: WildcardBindings) -> Any:
+    return found.params[value.name] if type(value) is ParameterWildcard else value
 
 
 def _named(made: Node, line: Node) -> None:

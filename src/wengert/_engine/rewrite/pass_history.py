@@ -1,7 +1,7 @@
 """Pass history: the graph before and after each pass.
 
-A `Step` is one run of one pass: its name, how long it took, the graph before and after, and every
-rule that was applied, with the line and what took its place.  `print(history)` reads aloud.
+A `PassRun` is one run of one pass: its name, how long it took, the graph before and after, and
+every rule that was applied, with the line and what took its place.  `print(history)` reads aloud.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.source_location import short
 
 from .driver import Applied
-from .loops.nested_graphs import Inside
+from .loops.nested_graphs import BodyHistory
 
 
 @dataclass(frozen=True)
-class Step:
+class PassRun:
     """One run of one pass.
 
     Attributes
@@ -43,7 +43,7 @@ class Step:
     before: Graph
     after: Graph
     applied: tuple[Applied, ...]
-    inside: tuple[Inside, ...] = ()
+    inside: tuple[BodyHistory, ...] = ()
 
     @property
     def counts(self) -> Counter[str]:
@@ -62,33 +62,35 @@ class Step:
         return "\n".join(lines)
 
 
-class History:
+class PassHistory:
     """The steps of one simplification, in order.
 
     Attributes
     ----------
-    steps : list of Step
+    steps : list of PassRun
     """
 
     __module__ = "wengert.rewrite"
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[PassRun] = []
 
     def __len__(self) -> int:
         return len(self.steps)
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[PassRun]:
         return iter(self.steps)
 
-    def __getitem__(self, index: int) -> Step:
+    def __getitem__(self, index: int) -> PassRun:
         return self.steps[index]
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.steps)) if self.steps else "nothing was done"
 
     def __repr__(self) -> str:
-        return f"<History of {len(self)} steps: {', '.join(s.name for s in self.steps) or 'none'}>"
+        return (
+            f"<PassHistory of {len(self)} steps: {', '.join(s.name for s in self.steps) or 'none'}>"
+        )
 
     def applications(self) -> str:
         """Every application of a rule on a line of its own, with the user's line."""

@@ -31,9 +31,9 @@ from wengert.errors import ArgumentError, RegistryError, at, user_line
 from .driver import Applied, Driver
 from .loops import driver
 from .loops.nested_graphs import Bodies
-from .pass_history import History, Step
+from .pass_history import PassHistory, PassRun
 from .rule import AnyRule, LineRule, Rule
-from .rule_index import Index
+from .rule_index import RuleIndex
 from .rules import (
     algebra,
     constant_folding,
@@ -92,7 +92,7 @@ class Pass:
         self.name, self.rules, self.merges, self.joins = name, tuple(rules), merges, joins
         self.function, self.settles = function, settles or function is None
         self.enters = enters or function is None
-        self._index: Index | None = None
+        self._index: RuleIndex | None = None
 
     def __repr__(self) -> str:
         return f"<pass {self.name}>"
@@ -102,7 +102,7 @@ class Pass:
         if self.function is not None:
             return self.function(graph), ()
         if self._index is None:
-            self._index = Index(self.rules)
+            self._index = RuleIndex(self.rules)
         driver = Driver(graph, self._index, self.merges)
         return driver.run(graph), tuple(driver.applied)
 
@@ -323,7 +323,7 @@ class Passes:
         return made + ([_joined(open_)] if open_ else [])
 
     def __call__(
-        self, graph: AnyGraph, *, verify: bool = True, history: History | None = None
+        self, graph: AnyGraph, *, verify: bool = True, history: PassHistory | None = None
     ) -> AnyGraph:
         """The graph after all passes, repeated until nothing changes."""
         steps = self.steps()
@@ -341,14 +341,14 @@ class Passes:
                     again = again or not p.settles or walks > 1
                 if history is not None:
                     seconds = time.perf_counter() - start
-                    history.steps.append(Step(p.name, seconds, graph, after, applied))
+                    history.steps.append(PassRun(p.name, seconds, graph, after, applied))
                 graph = after
             if not again:
                 break
         return graph
 
     def _within(
-        self, graph: AnyGraph, verify: bool, trusted: set[Node], history: History | None
+        self, graph: AnyGraph, verify: bool, trusted: set[Node], history: PassHistory | None
     ) -> AnyGraph:
         """The graph with simplified bodies of loops and branches."""
         if not any(map(bodies_of, graph.nodes)):
@@ -359,12 +359,12 @@ class Passes:
             inner = inner or Passes(own, joined=self.joined, rounds=self.rounds)
             self._bodies = Bodies(lambda body, found: inner(body, history=found))
         start = time.perf_counter()
-        after, inside = self._bodies.of(graph, None if history is None else History)
+        after, inside = self._bodies.of(graph, None if history is None else PassHistory)
         if after is not graph:
             check("bodies", graph, after, verify, trusted)
             if history is not None:
                 seconds = time.perf_counter() - start
-                history.steps.append(Step("bodies", seconds, graph, after, (), inside))
+                history.steps.append(PassRun("bodies", seconds, graph, after, (), inside))
         return after
 
 
@@ -437,7 +437,7 @@ def simplify(
     chosen = passes if isinstance(passes, Passes) else Passes(_listed(passes))
     if not history:
         return chosen(graph, verify=verify)
-    steps = History()
+    steps = PassHistory()
     made = chosen(graph, verify=verify, history=steps)
     if made is graph:
         made = graph.with_lines({})

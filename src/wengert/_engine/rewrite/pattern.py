@@ -3,15 +3,16 @@
 A pattern is traced like any function, with wildcards in the place of tensors; so is what takes its
 place.  `lambda x: np.log(1 + x)` becomes
 
-    Line(log, {}, (Line(add, {}, (Number("1.0", 1), Hole(0))),))
+    OperationPattern(log, {}, (OperationPattern(add, {}, (NumberPattern("1.0", 1), Wildcard(0))),))
 
 Keyword-only arguments are parameters: `lambda x, *, axis: np.sum(np.exp(x), axis=axis)`.  Where a
 parameter goes is found by tracing twice, with two values of it, and looking where the trees differ.
 
-    Hole, Number, Slot, Line   what a tree is made of
-    traced                     the tree of a function
-    variants                   the same tree with operands of commutative operations swapped
-    matches                    whether a line looks like a tree
+    Wildcard, NumberPattern, ParameterWildcard, OperationPattern  what a tree is made of
+    traced                                                        the tree of a function
+    variants                                                      the same tree with operands of
+                                                                  commutative operations swapped
+    matches                                                       whether a line looks like a tree
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 
 from wengert._engine.core.graph_fingerprint import is_stopped
 from wengert._engine.core.handle import Handle, wrap
-from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.op import Op
 from wengert._engine.core.recording import tracing
 from wengert._engine.core.spec import Spec
@@ -42,26 +43,26 @@ _LENGTH = dim("pattern_length")  # of all axes: what depends on it cannot be a p
 _MOST_COMMUTATIVE = 8
 
 
-class Hole(NamedTuple):
+class Wildcard(NamedTuple):
     """Any line; the same one wherever the same wildcard stands."""
 
     number: int
 
 
-class Number(NamedTuple):
+class NumberPattern(NamedTuple):
     """A constant of that value, whatever its dtype; the key tells 0.0 from -0.0."""
 
     key: str
     value: Any
 
 
-class Slot(NamedTuple):
+class ParameterWildcard(NamedTuple):
     """A parameter that may be anything, the same wherever the name stands."""
 
     name: str
 
 
-class Line(NamedTuple):
+class OperationPattern(NamedTuple):
     """An operation with parameters on operands."""
 
     op: Op
@@ -69,10 +70,10 @@ class Line(NamedTuple):
     args: tuple[Any, ...]
 
 
-Tree = Hole | Number | Line
+Tree = Wildcard | NumberPattern | OperationPattern
 
 
-class Found(NamedTuple):
+class WildcardBindings(NamedTuple):
     """What the wildcards and the parameters of a pattern stand for in one place."""
 
     operands: list[Any]
@@ -184,24 +185,24 @@ def _call(function: Callable[..., T], *args: Any) -> T:
 
 def _tree(x: Any, holes: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
     if not isinstance(x, Node):
-        return Number(number_key(x), x)
+        return NumberPattern(number_key(x), x)
     if x in holes:
-        return Hole(holes[x])
+        return Wildcard(holes[x])
     if x.op is CONSTANT and np.ndim(x.value) == 0:
-        return Number(number_key(x.value), x.value)
-    if isinstance(x.op, Leaf) or sizes_of(x.params):
+        return NumberPattern(number_key(x.value), x.value)
+    if isinstance(x.op, LeafOp) or sizes_of(x.params):
         raise ArgumentError(
             f"the pattern {fun!r} depends on the shape of its operands ({x.op.name}). Write this "
             f"rule as a function of the line (wengert._engine.rewrite.rule){at(user_line())}."
         )
-    return Line(x.op, dict(x.params), tuple(_tree(a, holes, fun) for a in x.inputs))
+    return OperationPattern(x.op, dict(x.params), tuple(_tree(a, holes, fun) for a in x.inputs))
 
 
 def _generalised(
     a: Any, b: Any, name: str, values: tuple[Any, Any], fun: Callable[..., Any]
 ) -> Any:
     """The tree of which both are cases, with a slot where they differ."""
-    if type(a) is not Line or type(b) is not Line:
+    if type(a) is not OperationPattern or type(b) is not OperationPattern:
         if a == b:
             return a
         raise _odd(name, fun)
@@ -209,14 +210,16 @@ def _generalised(
         raise _odd(name, fun)
     params = {}
     for k, v in a.params.items():
-        if isinstance(v, Slot) or frozen(v) == frozen(b.params[k]):
+        if isinstance(v, ParameterWildcard) or frozen(v) == frozen(b.params[k]):
             params[k] = v
         elif (frozen(v), frozen(b.params[k])) == (frozen(values[0]), frozen(values[1])):
-            params[k] = Slot(name)
+            params[k] = ParameterWildcard(name)
         else:
             raise _odd(name, fun)
     pairs = zip(a.args, b.args, strict=True)
-    return Line(a.op, params, tuple(_generalised(x, y, name, values, fun) for x, y in pairs))
+    return OperationPattern(
+        a.op, params, tuple(_generalised(x, y, name, values, fun) for x, y in pairs)
+    )
 
 
 def _odd(name: str, fun: Any) -> ArgumentError:
@@ -243,13 +246,13 @@ def variants(tree: Any) -> list[Any]:
 
 
 def _count(tree: Any) -> int:
-    if type(tree) is not Line:
+    if type(tree) is not OperationPattern:
         return 0
     return tree.op.commutative + sum(map(_count, tree.args))
 
 
 def _orders(tree: Any) -> Iterator[Any]:
-    if type(tree) is not Line:
+    if type(tree) is not OperationPattern:
         yield tree
         return
     for args in product(*map(_orders, tree.args)):
@@ -258,7 +261,9 @@ def _orders(tree: Any) -> Iterator[Any]:
             yield tree._replace(args=args[::-1])
 
 
-def matches(tree: Any, node: Node, found: Found, number: Callable[[Node], str | None]) -> bool:
+def matches(
+    tree: Any, node: Node, found: WildcardBindings, number: Callable[[Node], str | None]
+) -> bool:
     """Whether a line looks like a tree; what the holes and slots stand for goes into `found`.
 
     Parameters
@@ -267,13 +272,13 @@ def matches(tree: Any, node: Node, found: Found, number: Callable[[Node], str | 
         The key of the number that a line holds everywhere, or None.
     """
     kind = type(tree)
-    if kind is Hole:
+    if kind is Wildcard:
         have = found.operands[tree.number]
         if have is None:
             found.operands[tree.number] = node
             return True
         return have is node
-    if kind is Number:
+    if kind is NumberPattern:
         return bool(number(node) == tree.key)
     if node.op is not tree.op or len(node.args) != len(tree.args):
         return False
@@ -281,17 +286,19 @@ def matches(tree: Any, node: Node, found: Found, number: Callable[[Node], str | 
         return False
     for part, a in zip(tree.args, node.args, strict=True):
         # Through a line that stops derivatives no rule may look: the replacement would not stop.
-        if type(part) is Line and type(node) is Node and is_stopped(a):
+        if type(part) is OperationPattern and type(node) is Node and is_stopped(a):
             return False
         if not matches(part, a, found, number):
             return False
     return True
 
 
-def _params_match(tree: Mapping[str, Any], params: Mapping[str, Any], found: Found) -> bool:
+def _params_match(
+    tree: Mapping[str, Any], params: Mapping[str, Any], found: WildcardBindings
+) -> bool:
     for k in {**tree, **params}:
         wanted, given = tree.get(k), params.get(k)
-        if type(wanted) is Slot:
+        if type(wanted) is ParameterWildcard:
             known = found.params.setdefault(wanted.name, given)
             if known is not given and frozen(known) != frozen(given):
                 return False

@@ -1,9 +1,9 @@
 """Rules as data: what is replaced by what, why, and on which example.
 
-    Rule        a pattern and what takes its place, two Python functions of NumPy
-    Match       what a condition may look at
-    LineRule    a function of one line, for what a pattern cannot say; made by `rule`
-    Writer      what such a function writes lines with
+    Rule         a pattern and what takes its place, two Python functions of NumPy
+    Match        what a condition may look at
+    LineRule     a function of one line, for what a pattern cannot say; made by `rule`
+    NodeBuilder  what such a function writes lines with
 
 A rule never changes a line: it names another one for its place.  The driver (driver.py) sees to it
 that the other has the same shape and dtype, lets through no derivative that was stopped, and bears
@@ -20,7 +20,16 @@ from wengert._engine.core.op import Op, lookup
 from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, at, user_line
 
-from .pattern import SAMPLES, Found, Line, Number, matches, signature, traced, variants
+from .pattern import (
+    SAMPLES,
+    NumberPattern,
+    OperationPattern,
+    WildcardBindings,
+    matches,
+    signature,
+    traced,
+    variants,
+)
 from .rewrite_context import RewriteContext
 
 if TYPE_CHECKING:
@@ -154,18 +163,18 @@ class Rule:
                 f"pattern does not name{at(user_line())}."
             )
         self._options = ({**SAMPLES, **(samples or {})}, dtypes or {}, ndim)
-        self._orders: list[Line] | None = None
+        self._orders: list[OperationPattern] | None = None
         self._replacement: Any = None
 
     def __repr__(self) -> str:
         return f"<rule {self.name}>"
 
     @property
-    def orders(self) -> list[Line]:
+    def orders(self) -> list[OperationPattern]:
         """The pattern in all orders; traced at first use."""
         if self._orders is None:
             pattern = traced(self.pattern, self.operands, *self._options)
-            if type(pattern) is not Line:
+            if type(pattern) is not OperationPattern:
                 raise ArgumentError(
                     f"rule {self.name!r}: the pattern is not an operation, and would match every "
                     f"line{at(user_line())}."
@@ -181,13 +190,13 @@ class Rule:
         return self._replacement
 
     @property
-    def trees(self) -> tuple[list[Line], Any]:
+    def trees(self) -> tuple[list[OperationPattern], Any]:
         """Both."""
         return self.orders, self.made
 
-    def apply(self, tree: Line, line: Node, context: RewriteContext) -> Node | None:
+    def apply(self, tree: OperationPattern, line: Node, context: RewriteContext) -> Node | None:
         """What takes the place of a line that looks like one order of the pattern, or None."""
-        found = Found([None] * len(self.operands), {})
+        found = WildcardBindings([None] * len(self.operands), {})
         if not matches(tree, line, found, context.number_key) or not self._fits(
             line, found, context
         ):
@@ -197,11 +206,11 @@ class Rule:
             if not self.condition(Match(line, operands, found.params, context)):
                 return None
         replacement = self.made
-        if type(replacement) is Number:
+        if type(replacement) is NumberPattern:
             return context.filled(replacement.value, line)
         return context.built(replacement, found, line)
 
-    def _fits(self, line: Node, found: Found, context: RewriteContext) -> bool:
+    def _fits(self, line: Node, found: WildcardBindings, context: RewriteContext) -> bool:
         """Whether the dtypes are of the kinds that the rule holds for."""
         root = context.spec(line)
         if type(root) is not Spec:
@@ -219,7 +228,7 @@ class Rule:
         return len(dtypes) == 1 and (root.dtype in dtypes or root.dtype.kind == "b")
 
 
-class Writer:
+class NodeBuilder:
     """What the function of a `LineRule` writes lines with, and asks about those that are there.
 
     Attributes
@@ -246,8 +255,8 @@ class LineRule:
     Attributes
     ----------
     function : callable
-        ``function(line, new)`` returns what takes the place of `line`, or None.
-        ``new(op, *operands, **params)`` writes a line (`Writer`): `op` an operation or its name,
+        ``function(line, new)`` returns what takes the place of `line`, or None. ``new(op,
+        *operands, **params)`` writes a line (`NodeBuilder`): `op` an operation or its name,
         operands lines or plain numbers.
     """
 

@@ -17,13 +17,13 @@ from typing import Any
 
 from wengert._engine.core.op import Op
 
-from .pattern import Hole, Line, Number, together
+from .pattern import NumberPattern, OperationPattern, Wildcard, together
 from .rule import AnyRule, Descriptor, LineRule, Rule
 
 Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of it that can match
 
 
-class Index:
+class RuleIndex:
     """The rules of one pass.
 
     Parameters
@@ -55,9 +55,9 @@ class Index:
             self._note_numbers(rule.orders[0])  # the other orders have the same
 
     def _note_numbers(self, tree: Any) -> None:
-        if type(tree) is Number:
+        if type(tree) is NumberPattern:
             self.numbers.add(tree.key)
-        elif type(tree) is Line:
+        elif type(tree) is OperationPattern:
             for part in tree.args:
                 self._note_numbers(part)
 
@@ -91,15 +91,15 @@ class Index:
 
 
 def _is_twice(args: tuple[Any, ...]) -> bool:
-    return len(args) == 2 and type(args[0]) is Hole and args[0] == args[1]
+    return len(args) == 2 and type(args[0]) is Wildcard and args[0] == args[1]
 
 
 def _may_be(tree: Any, operand: Descriptor) -> bool:
-    if type(tree) is Hole:
+    if type(tree) is Wildcard:
         return True
-    if type(tree) is Number:
+    if type(tree) is NumberPattern:
         return isinstance(operand, str) and operand.endswith(f" {tree.key}")
     return operand is tree.op
 
 
-__all__ = ["Candidate", "Index", "Rule"]
+__all__ = ["Candidate", "RuleIndex", "Rule"]

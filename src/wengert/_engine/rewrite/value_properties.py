@@ -1,13 +1,13 @@
 """Properties of values that are known without computing them.
 
-    finite        every element is a finite number
-    number        no element is NaN
-    positive      no element is zero or negative
-    nonnegative   no element has its sign bit set: 0.0 is, -0.0 is not
-    nonzero       no element is zero
-    integer       every finite element is an integer
-    symmetric, diagonal, lower, upper    of the matrices in the last two axes
-    definite      they are symmetric and positive definite
+    finite                             every element is a finite number
+    number                             no element is NaN
+    positive                           no element is zero or negative
+    nonnegative                        no element has its sign bit set: 0.0 is, -0.0 is not
+    nonzero                            no element is zero
+    integer                            every finite element is an integer
+    symmetric, diagonal, lower, upper  of the matrices in the last two axes
+    definite                           they are symmetric and positive definite
 
 All but `finite` and `number` say nothing of NaN: exp(x) is nonnegative, also where x is NaN.  They
 hold in floating point: exp(x) is not positive, for it underflows to zero; the sum of finite numbers
@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.node import CONSTANT, Leaf, Node
-from wengert._engine.core.op_facts import NOTHING_KNOWN, Range
+from wengert._engine.core.node import CONSTANT, LeafOp, Node
+from wengert._engine.core.op_facts import NOTHING_KNOWN, ValueRange
 from wengert._engine.core.spec import Spec
 from wengert.errors import ArgumentError, at, user_line
 
@@ -148,7 +148,7 @@ class Facts:
             facts |= {"finite", "integer"} | ({"nonnegative"} if spec.dtype.kind != "i" else set())
         if line.op is CONSTANT:
             facts |= facts_of_value(line.value)
-        if rule is not None and not isinstance(line.op, Leaf):
+        if rule is not None and not isinstance(line.op, LeafOp):
             operands = [self._known[a] for a in line.args]
             facts |= rule(operands, line, self._context)
         return closed(facts)
@@ -167,7 +167,9 @@ def _rule_of(op: Any) -> Callable[..., Any] | None:
     return rule
 
 
-def _by_range(known_range: Range, known: list[Known], line: Node, context: RewriteContext) -> Known:
+def _by_range(
+    known_range: ValueRange, known: list[Known], line: Node, context: RewriteContext
+) -> Known:
     found = known_range.always | (known[0] & known_range.inherited)
     return found | known_range.of_numbers if "number" in known[0] else found
 

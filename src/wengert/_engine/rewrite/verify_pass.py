@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.spec import bare
 from wengert._engine.core.tracing import infer
 from wengert.errors import GraphError, at, user_line
@@ -59,7 +59,7 @@ def _wrong_line(graph: Graph, trusted: set[Node]) -> str | None:
         if node in trusted:
             continue
         trusted.add(node)
-        if isinstance(node.op, Leaf):
+        if isinstance(node.op, LeafOp):
             continue
         try:
             operands = tuple([specs[a] for a in node.args])

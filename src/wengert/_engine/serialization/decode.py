@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.control_flow.custom import Rule
+from wengert._engine.control_flow.custom import CustomRule
 from wengert._engine.control_flow.custom_rules import BodyRule
 from wengert._engine.control_flow.primitive_calls import PrimitiveCall, is_primitive
 from wengert._engine.core import pytree
@@ -21,7 +21,7 @@ from wengert._engine.core.op import REGISTRY, lookup
 from wengert._engine.core.spec import WEAK, Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops.indexing.getitem import Hole
+from wengert._engine.ops.indexing.getitem import IndexSlot
 from wengert.errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
 
 from . import class_registry, dim_json
@@ -34,7 +34,7 @@ _WEAK = {python: ours for ours, python in WEAK.items()}
 _KEYS = (str, float, bool, type(None))
 
 
-class Reader:
+class FileDecoder:
     """Makes what one file holds.
 
     Parameters
@@ -147,7 +147,7 @@ class Reader:
         need(isinstance(made, Body), f"the graph {brief(x)} is not a body")
         return made
 
-    def _rule(self, x: Any, depth: int) -> Rule:
+    def _rule(self, x: Any, depth: int) -> CustomRule:
         """A rule, which lists that were read before it may have inside."""
         if type(x) is list and len(x) == 3:
             return self._primitive(x, depth)
@@ -165,7 +165,7 @@ class Reader:
         rule.fill(bodies[0], bodies[1], tuple(given))
         return rule
 
-    def _primitive(self, x: list[Any], depth: int) -> Rule:
+    def _primitive(self, x: list[Any], depth: int) -> CustomRule:
         """The rule of a primitive that the running program has registered."""
         name, module, given = x
         need(type(name) is str and type(module) is str, f"{brief(x)} is not a rule")
@@ -347,11 +347,11 @@ def _ellipsis(x: Any) -> Any:
     return ...
 
 
-def _alone(get: Callable[[Any], Any]) -> Callable[[Reader, Any, int], Any]:
+def _alone(get: Callable[[Any], Any]) -> Callable[[FileDecoder, Any, int], Any]:
     return lambda reader, body, depth: get(body)
 
 
-_GETS: dict[str, Callable[[Reader, Any, int], Any]] = {
+_GETS: dict[str, Callable[[FileDecoder, Any, int], Any]] = {
     "float": _alone(_float),
     "complex": _alone(_complex),
     "bytes": _alone(_hex),
@@ -360,20 +360,20 @@ _GETS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "ellipsis": _alone(_ellipsis),
     "size": _alone(lambda x: dim_json.read(x, signed=True)),
     "spec": _alone(read_spec),
-    "hole": _alone(lambda x: Hole(_whole(x))),
-    "leaf": Reader._leaf,
+    "hole": _alone(lambda x: IndexSlot(_whole(x))),
+    "leaf": FileDecoder._leaf,
     "weak": _alone(_weak),
     "tuple": lambda r, x, d: tuple(r._list(x, d)),
-    "dict": Reader._dict,
-    "slice": Reader._slice,
-    "named": Reader._named,
-    "scalar": Reader._scalar,
+    "dict": FileDecoder._dict,
+    "slice": FileDecoder._slice,
+    "named": FileDecoder._named,
+    "scalar": FileDecoder._scalar,
     "array": lambda r, x, d: r.array(x),
-    "tensor": Reader.tensor,
-    "graph": Reader._whole_graph,
-    "body": Reader._body,
-    "rule": Reader._rule,
-    "structure": Reader._structure,
+    "tensor": FileDecoder.tensor,
+    "graph": FileDecoder._whole_graph,
+    "body": FileDecoder._body,
+    "rule": FileDecoder._rule,
+    "structure": FileDecoder._structure,
 }
 
 

@@ -31,12 +31,12 @@ from wengert._engine.core import pytree
 from wengert._engine.core.alpha_equivalence import OpenNames
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.node import Constant, Discrete, Node, is_variable, owner_of
+from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, Node, is_variable, owner_of
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import WEAK, Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops.indexing.getitem import Hole
+from wengert._engine.ops.indexing.getitem import IndexSlot
 from wengert._engine.tensor import Tensor
 from wengert.errors import ConversionError, RegistryError, StructureError, TraceError, at, user_line
 
@@ -48,7 +48,11 @@ Path = tuple[str, ...]
 Label = TypeVar("Label", str, int)  # arrays are stored by name, tensors by number
 DEPTH = 100  # containers inside containers
 # What a tensor is by its leaf: with requires_grad, a variable without derivative, plain.
-KINDS: dict[type, str] = {Node: "differentiable", Discrete: "discrete", Constant: "constant"}
+KINDS: dict[type, str] = {
+    Node: "differentiable",
+    DiscreteLeaf: "discrete",
+    ConstantLeaf: "constant",
+}
 TYPES: dict[str, type] = {
     **{t.__name__: t for t in (bool, int, float, complex)},
     **{f"numpy.{t.__name__}": t for t in {np.dtype(c).type for c in "?bhilqBHILQefdFD"}},
@@ -65,7 +69,7 @@ class Mark:
         self.k = k
 
 
-class Writer:
+class FileEncoder:
     """Collects what one file is to hold.
 
     Parameters
@@ -86,7 +90,7 @@ class Writer:
     """
 
     def __init__(
-        self, put_graph: Callable[[Writer, Graph, Path], Any], where: str | None = "name"
+        self, put_graph: Callable[[FileEncoder, Graph, Path], Any], where: str | None = "name"
     ) -> None:
         self.where = where
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
@@ -328,7 +332,7 @@ _PUTS: dict[type, Callable[[Any], Any]] = {
     type: _type_json,
     Dim: lambda x: {"size": str(x)},
     Spec: lambda x: {"spec": spec_json(x)},
-    Hole: lambda x: {"hole": x.k},
+    IndexSlot: lambda x: {"hole": x.k},
     Mark: lambda x: {"leaf": x.k},
 }
 

@@ -14,7 +14,7 @@ import optree
 from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import CONSTANT, INPUT, NO_PARAMS, Leaf, Node, is_variable
+from wengert._engine.core.node import CONSTANT, INPUT, NO_PARAMS, LeafOp, Node, is_variable
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.spec import Spec, bare, is_inexact, shown, spec_of
 from wengert._engine.core.subgraph import Body
@@ -25,7 +25,7 @@ from wengert.errors import TraceError
 
 from . import dim_json
 from .class_registry import graph_class
-from .decode import Reader, read_spec, registered
+from .decode import FileDecoder, read_spec, registered
 from .errors import Damage, brief, index, need
 from .graph_json import LETTERS, MORE
 from .verify_specs import Budget
@@ -43,7 +43,7 @@ _NOTES = {
 }  # fmt: skip
 
 
-def graph_of(reader: Reader, x: dict[Any, Any]) -> Graph:
+def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> Graph:
     """The graph of some JSON; arrays and tensors come from the reader."""
     is_body = type(x) is dict and "body" in x
     keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
@@ -53,7 +53,7 @@ def graph_of(reader: Reader, x: dict[Any, Any]) -> Graph:
     for key in _KEYS - {"name", "structure"}:
         need(type(x[key]) is list, f"the {key} of a graph must be a list")
     need(all(type(t) is str for t in x["texts"]), "the texts of a graph must be strings")
-    lines = _Lines(reader, x)
+    lines = _GraphReader(reader, x)
     nodes = lines.made()
 
     def chosen(key: str) -> list[Node]:
@@ -99,7 +99,7 @@ def _check_closed(body: Graph, updates: dict[Any, Any], effects: list[Any]) -> N
     need(not updates and not effects, "a body acts on what is outside of it")
     fed = set(body.inputs)
     for node in body.nodes:
-        if isinstance(node.op, Leaf):
+        if isinstance(node.op, LeafOp):
             known = node in fed or node.op is CONSTANT or node.op is SIZE
             need(known and not is_variable(node), "a body has a value of its own")
         else:
@@ -109,10 +109,10 @@ def _check_closed(body: Graph, updates: dict[Any, Any], effects: list[Any]) -> N
     need(all(n.op is INPUT for n in body.inputs), "expected an input of a loop body")
 
 
-class _Lines:
+class _GraphReader:
     """The lines of one graph."""
 
-    def __init__(self, reader: Reader, x: dict[Any, Any]) -> None:
+    def __init__(self, reader: FileDecoder, x: dict[Any, Any]) -> None:
         self.reader, self.x = reader, x
         self.specs = [_spec_of(s) for s in x["specs"]]
         self.ops = [_op_of(entry) for entry in x["ops"]]

@@ -20,16 +20,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.control_flow.custom import Rule
+from wengert._engine.control_flow.custom import CustomRule
 from wengert._engine.control_flow.custom_rules import Stated
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import (
     CONSTANT,
     INPUT,
-    Constant,
-    Discrete,
-    Leaf,
+    ConstantLeaf,
+    DiscreteLeaf,
+    LeafOp,
     Node,
     is_variable,
     owner_of,
@@ -42,13 +42,13 @@ from wengert._engine.core.tracing import SIZE
 from wengert.errors import GraphError, RegistryError, StructureError, at, user_line
 
 from .dim_json import fits, spelled
-from .encode import Path, Writer, spec_json
+from .encode import FileEncoder, Path, spec_json
 from .verify_specs import Budget
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
 
-LETTERS: dict[type[Node], str] = {Node: "N", Discrete: "D", Constant: "C"}
+LETTERS: dict[type[Node], str] = {Node: "N", DiscreteLeaf: "D", ConstantLeaf: "C"}
 # The further fields of `NodeInfo` that a file may hold, and their types; the others belong to the
 # program that runs.
 MORE = {
@@ -62,15 +62,15 @@ MORE = {
 }
 
 
-def graph_json(writer: Writer, graph: Graph, path: Path) -> Any:
+def graph_json(writer: FileEncoder, graph: Graph, path: Path) -> Any:
     """The JSON of a graph; its arrays go to the writer."""
-    return _Lines(writer, graph, path).made()
+    return _GraphTables(writer, graph, path).made()
 
 
-class _Lines:
+class _GraphTables:
     """The tables of one graph, filled while its lines are written."""
 
-    def __init__(self, writer: Writer, graph: Graph, path: Path) -> None:
+    def __init__(self, writer: FileEncoder, graph: Graph, path: Path) -> None:
         self.writer, self.graph, self.path = writer, graph, path
         self.ops: dict[Op, int] = {}
         self.specs: dict[Any, int] = {}
@@ -100,7 +100,7 @@ class _Lines:
         path = (*self.path, f"line %{i} ({node.op.name})")
         notes = self._notes(node, path)
         what: Any
-        if isinstance(node.op, Leaf):
+        if isinstance(node.op, LeafOp):
             what = self._leaf(node, notes, path)
         else:
             self._check(i, node)
@@ -224,7 +224,7 @@ def _module(op: Op) -> str:
 def _params(node: Node, path: Path) -> dict[str, Any]:
     """The parameters of a line, those of a function with a rule so that the rule can be kept."""
     rule, body = node.params.get("rule"), node.params.get("body")
-    if not isinstance(rule, Rule):
+    if not isinstance(rule, CustomRule):
         return node.params
     if body is None:
         raise GraphError(

@@ -25,8 +25,8 @@ from wengert.errors import (
 )
 
 from . import atomic_files, safetensors_file
-from .decode import Reader, name_in_file
-from .encode import Writer
+from .decode import FileDecoder, name_in_file
+from .encode import FileEncoder
 from .errors import Damage, need, parsed, written
 from .graph_from_json import graph_of
 from .graph_json import graph_json
@@ -98,7 +98,7 @@ def write_file(what: Any, file: Any, where: str | None, exclusive: bool) -> None
             f"save: what to save comes first, then the file: save(..., {str(what)!r})"
             f"{at(user_line())}."
         )
-    writer = Writer(graph_json, where)
+    writer = FileEncoder(graph_json, where)
     writer.name_tensors(what)
     try:
         root = writer.value(what, ())
@@ -166,7 +166,7 @@ def load(file: Any, *, variables: Mapping[str, Any] | None = None) -> Any:
             ours = safetensors_file.is_ours(header)
             arrays = safetensors_file.read_data(stream, header, sha)
             if not ours:
-                reader = Reader(arrays, variables or {})
+                reader = FileDecoder(arrays, variables or {})
                 reader.check_bound()
                 return arrays
             return _object(header, safetensors_file.checked(header, arrays, sha), variables or {})
@@ -184,7 +184,7 @@ def _object(
     made = parsed(header.metadata.get("object", ""), "what it holds")
     need(type(made) is dict and made.keys() == {"tensors", "graphs", "root"}, "it is empty")
     need(type(made["tensors"]) is list and type(made["graphs"]) is list, "it has no tables")
-    reader = Reader(arrays, variables)
+    reader = FileDecoder(arrays, variables)
     for x in made["tensors"]:
         reader.add_tensor(x)
     reader.check_bound()

@@ -22,7 +22,7 @@ from wengert._engine.autodiff.tape import tape_between, tape_to_owners
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, held, leaf, shape_of, value_of, wrap
-from wengert._engine.core.node import NO_PARAMS, RELEASED, Discrete, Node, constant, owner_of
+from wengert._engine.core.node import NO_PARAMS, RELEASED, DiscreteLeaf, Node, constant, owner_of
 from wengert._engine.core.op import Sweep, lookup
 from wengert.errors import (
     NotDifferentiableError,
@@ -124,7 +124,7 @@ class RemovableHook:
         self._hooks.pop(self._number, None)
 
 
-class Gradients:
+class GradAttributes:
     """Mixin: PyTorch's autograd names."""
 
     __slots__ = ()
@@ -218,7 +218,7 @@ class Gradients:
             return held(node)
         # Somebody wants to see it.
         if recording.recording_session() is not None and type(node) is Node:
-            stopped = Discrete(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
+            stopped = DiscreteLeaf(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
             stopped.note(where=user_line())
             return wrap(stopped)
         return wrap(constant(node.value))
@@ -346,7 +346,7 @@ def _deposit(owner: Any, bar: Array) -> None:
 def _is_cut_off(node: Node) -> bool:
     """Whether a node is recorded for diagnostics only (`note_lines`), otherwise a constant."""
     op: Any = node.op
-    return type(node) is Discrete and (not op.discrete or op.name == "stop_gradient")
+    return type(node) is DiscreteLeaf and (not op.discrete or op.name == "stop_gradient")
 
 
 def _handle(node: Node) -> Any:

@@ -334,13 +334,13 @@ class Methods:
         return self[...]  # type: ignore[index]
 
     @property
-    def flat(self) -> Flat:
+    def flat(self) -> FlatView:
         """All elements in C order, to iterate over, read by position or assign to."""
-        return Flat(self)
+        return FlatView(self)
 
     @flat.setter
     def flat(self, values: Any) -> None:
-        Flat(self)[:] = values
+        FlatView(self)[:] = values
 
     @property
     def base(self) -> Tensor | None:
@@ -372,7 +372,7 @@ class Methods:
         return np.asarray(left(self, "x.tobytes()")).tobytes(order)  # type: ignore[arg-type]
 
 
-class Flat:
+class FlatView:
     """``x.flat``: the elements of a tensor as one axis."""
 
     def __init__(self, x: Any) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from wengert._engine.core.concretization import refuse_differentiated
 from wengert._engine.core.handle import Handle, is_traced, value_of
 from wengert._engine.core.leaked_tracers import source, traced_function
-from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.recording import recording_session
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import SIZE, size_value
@@ -167,7 +167,7 @@ def is_of_sizes(node: Node) -> bool:
 def note_read(node: Node, what: str) -> None:
     """Record that a value became a plain number (`wengert.why`)."""
     watching = recording_session()
-    if watching is not None and not isinstance(node, Constant):
+    if watching is not None and not isinstance(node, ConstantLeaf):
         watching.reads.append((node, what, user_line()))
 
 

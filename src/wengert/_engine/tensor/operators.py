@@ -128,7 +128,7 @@ UNARY = {"neg": "negative", "pos": "positive", "abs": "absolute", "invert": "inv
 RUNS = {"invert": _inverted}
 
 
-class Operators:
+class OperatorMethods:
     """Mixin: operators, filled from the tables above, and indexing."""
 
     __slots__ = ()

@@ -29,16 +29,16 @@ from wengert._engine.core.replaced_errors import Refusals
 from wengert.errors import ConversionError, DtypeError, TracedBranchError, TraceError, at, user_line
 
 from .conversion_errors import conversion, of_library, setting
-from .grad_attributes import Gradients
+from .grad_attributes import GradAttributes
 from .methods import Methods
 from .numpy_protocols import Protocols
 from .operand_conversion import as_array, is_of_sizes, known, left, note_read, refuse_kept
-from .operators import Operators, install
+from .operators import OperatorMethods, install
 
 
 @register_handle
 @install
-class Tensor(Handle, Operators, Methods, Gradients, Protocols):
+class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
     """An array that records the operations applied to it.
 
     Parameters

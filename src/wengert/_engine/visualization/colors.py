@@ -7,7 +7,7 @@ set for those who read on dark ground; the hues are the same.
 
 from __future__ import annotations
 
-from .node_labels import Line
+from .node_labels import NodeLabel
 
 Colors = tuple[str, str, str]
 
@@ -42,12 +42,12 @@ DARK: dict[str, Colors] = {
 }
 
 
-def colors(line: Line) -> Colors:
+def colors(line: NodeLabel) -> Colors:
     """Fill, stroke and text of a line's box."""
     return ROLES.get(line.role) or KINDS.get(line.kind, OTHER)
 
 
-def legend_name(line: Line) -> str:
+def legend_name(line: NodeLabel) -> str:
     """What the legend calls its color."""
     return line.role if line.role in ROLES else line.kind or "other"
 

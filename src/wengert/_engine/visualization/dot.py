@@ -19,8 +19,8 @@ from wengert._engine.core.graph import Graph
 
 from .colors import colors
 from .expand_bodies import opened
-from .explorer.grouping import Group, Grouping, grouping_of
-from .node_labels import Line, Names, graph_of, lines_of
+from .explorer.grouping import Grouping, NodeGroup, grouping_of
+from .node_labels import Names, NodeLabel, graph_of, lines_of
 
 SHAPES = {"input": "box", "constant": "plaintext", "discrete": "box", "operation": "box"}
 CLUSTERS = {"level": ("#8794a2", "#f7f9fa"), "scope": ("#b4bec8", "#ffffff")}
@@ -59,15 +59,15 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
     return "\n".join(["digraph wengert {", head, *body, "}"])
 
 
-def _clustered(lines: list[Line], grouping: Grouping) -> list[str]:
+def _clustered(lines: list[NodeLabel], grouping: Grouping) -> list[str]:
     """The lines, each inside the clusters that it belongs to."""
-    members: list[list[Line | int]] = [[] for _ in grouping.groups]
+    members: list[list[NodeLabel | int]] = [[] for _ in grouping.groups]
     for number, group in enumerate(grouping.groups[1:], start=1):
         members[group.parent].append(number)
     for line in lines:
         members[grouping.home[line.number]].append(line)
     text: list[str] = []
-    stack: list[tuple[Line | int | str, str]] = [(one, "  ") for one in reversed(members[0])]
+    stack: list[tuple[NodeLabel | int | str, str]] = [(one, "  ") for one in reversed(members[0])]
     while stack:
         one, indent = stack.pop()
         if isinstance(one, str):
@@ -81,7 +81,7 @@ def _clustered(lines: list[Line], grouping: Grouping) -> list[str]:
     return text
 
 
-def _opening(number: int, group: Group, indent: str) -> list[str]:
+def _opening(number: int, group: NodeGroup, indent: str) -> list[str]:
     stroke, fill = CLUSTERS.get(group.kind, CLUSTERS["scope"])
     return [
         f"{indent}subgraph cluster_{number} {{",
@@ -90,7 +90,7 @@ def _opening(number: int, group: Group, indent: str) -> list[str]:
     ]
 
 
-def _node(line: Line) -> str:
+def _node(line: NodeLabel) -> str:
     fill, stroke, _ = colors(line)
     label = f"{_escaped(line.title)}\\n{_escaped(line.detail)}"
     style = "filled,bold" if line.output else "filled"
@@ -102,7 +102,7 @@ def _node(line: Line) -> str:
     )
 
 
-def _edges(line: Line) -> list[str]:
+def _edges(line: NodeLabel) -> list[str]:
     used = len(line.inputs) - len(line.waits_for)
     return [
         f"  n{a} -> n{line.number}{'' if k < used else f' [{DASHED}]'};"

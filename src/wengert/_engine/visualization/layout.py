@@ -29,7 +29,7 @@ RISE = 46.0  # between ranks
 SWEEPS = 24
 
 
-class Layout(NamedTuple):
+class GraphLayout(NamedTuple):
     """Positions.
 
     centres : the centre of each box.
@@ -84,7 +84,7 @@ class _Places:
         return (self.width[a] + self.width[b]) / 2 + gap
 
 
-def arrange(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Layout:
+def arrange(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> GraphLayout:
     """Place boxes in ranks from top to bottom.
 
     Parameters
@@ -278,7 +278,7 @@ def _finished(
     x: list[float],
     chains: dict[Edge, list[int]],
     n: int,
-) -> Layout:
+) -> GraphLayout:
     y = [0.0] * len(x)
     top = 0.0
     for layer in layers:
@@ -298,4 +298,4 @@ def _finished(
             route += [(x[i] - left, y[i] - half), (x[i] - left, y[i] + half)]
         routes[edge] = [*route, (x[end] - left, y[end])]
     centres = [(x[i] - left, y[i]) for i in range(n)]
-    return Layout(centres, routes, right - left, max(0.0, top - RISE))
+    return GraphLayout(centres, routes, right - left, max(0.0, top - RISE))

@@ -17,8 +17,8 @@ import numpy as np
 
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.node import Constant, Discrete, Leaf, Node
-from wengert._engine.core.pretty_print import Named
+from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, LeafOp, Node
+from wengert._engine.core.pretty_print import GraphName
 from wengert._engine.core.spec import shown, spec_of
 from wengert._engine.core.static_params import listed
 from wengert._engine.core.subgraph import Body
@@ -30,7 +30,7 @@ LIMIT = 200  # characters of parameters
 KINDS = "elementwise reduction view contraction indexing control opaque collective".split()
 
 
-class Line(NamedTuple):
+class NodeLabel(NamedTuple):
     """A node of the graph in words."""
 
     number: int
@@ -65,7 +65,7 @@ def graph_of(outputs: Any) -> Graph:
     return Graph(*outputs) if isinstance(outputs, list | tuple) else Graph(outputs)
 
 
-def lines_of(graph: Graph, names: Names | None = None) -> list[Line]:
+def lines_of(graph: Graph, names: Names | None = None) -> list[NodeLabel]:
     """The nodes of a graph in words.
 
     Parameters
@@ -92,20 +92,24 @@ def _titles(names: Any) -> dict[Node, str]:
     return {x.node: str(name) for name, x in names.items() if isinstance(x, Handle)}
 
 
-def _line(index: int, node: Node, graph: Graph, titles: Mapping[Node, str], output: bool) -> Line:
+def _line(
+    index: int, node: Node, graph: Graph, titles: Mapping[Node, str], output: bool
+) -> NodeLabel:
     name = titles.get(node) or node.name
-    if isinstance(node.op, Leaf):
+    if isinstance(node.op, LeafOp):
         is_size = "size" in node.params
-        role = "constant" if isinstance(node, Constant) or is_size else "input"
+        role = "constant" if isinstance(node, ConstantLeaf) or is_size else "input"
         title = name or (_constant(node.value) if role == "constant" else node.op.name)
         title = str(node.params["size"]) if is_size else title
         kind = ""
     else:
-        role = "discrete" if isinstance(node, Discrete) else "operation"
+        role = "discrete" if isinstance(node, DiscreteLeaf) else "operation"
         op = node.op.name.strip("_")
         title = f"{name} = {op}" if name else op
         kind = node.op.kind
-    return Line(index, node, role, kind, title, shown(node.spec), graph.operands(index), output)
+    return NodeLabel(
+        index, node, role, kind, title, shown(node.spec), graph.operands(index), output
+    )
 
 
 def options_of(node: Node) -> str:
@@ -118,7 +122,7 @@ def named(x: Any) -> Any:
     """A parameter with names in the place of what loops and branches do."""
     if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
         return tuple(map(named, x))
-    return Named(x.name) if isinstance(x, Body) else x
+    return GraphName(x.name) if isinstance(x, Body) else x
 
 
 def brief(value: Any) -> str:

@@ -14,7 +14,7 @@ from wengert._engine.core.source_location import place_of
 LIMIT = 200  # characters
 
 
-class Source(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of the user's program."""
 
     file: str  # as short as it can be: relative to the working directory where it lies inside
@@ -23,12 +23,12 @@ class Source(NamedTuple):
     text: str  # empty where it could not be read
 
 
-def source_of(where: str | None) -> Source | None:
+def source_of(where: str | None) -> SourceLine | None:
     """The line that ``node.where`` names: ``"file.py:12, in f"``."""
     place = place_of(where)
     if place is None:
-        return Source(where, 0, "", "") if where else None
-    return Source(_relative(place.file), place.line, place.function, place.text[:LIMIT])
+        return SourceLine(where, 0, "", "") if where else None
+    return SourceLine(_relative(place.file), place.line, place.function, place.text[:LIMIT])
 
 
 def _relative(path: str) -> str:

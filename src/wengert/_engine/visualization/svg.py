@@ -22,8 +22,8 @@ from wengert.errors import ArgumentError, at, user_line
 
 from .colors import colors, legend_name
 from .expand_bodies import marks
-from .layout import Layout, Point, arrange
-from .node_labels import Line, Names, graph_of, lines_of
+from .layout import GraphLayout, Point, arrange
+from .node_labels import Names, NodeLabel, graph_of, lines_of
 
 MARGIN = 24.0
 HEIGHT = 38.0
@@ -94,9 +94,9 @@ class _Picture(NamedTuple):
     inside : for a line with bodies their pictures.
     """
 
-    lines: list[Line]
+    lines: list[NodeLabel]
     sizes: list[tuple[float, float]]
-    layout: Layout
+    layout: GraphLayout
     inside: dict[int, list[_Picture]]
 
 
@@ -116,7 +116,7 @@ def _drawn(graph: Graph, names: Names | None = None, within: Node | None = None)
     return _Picture(lines, sizes, layout, inside)
 
 
-def _size(line: Line, inside: Sequence[_Picture]) -> tuple[float, float]:
+def _size(line: NodeLabel, inside: Sequence[_Picture]) -> tuple[float, float]:
     width = max(LETTER * len(line.title), SMALL * len(line.detail)) + 22.0
     if not inside:
         return width, HEIGHT
@@ -124,7 +124,7 @@ def _size(line: Line, inside: Sequence[_Picture]) -> tuple[float, float]:
     return max(width, wide), HEIGHT + max(p.layout.height for p in inside) + MARGIN
 
 
-def _all_lines(picture: _Picture) -> list[Line]:
+def _all_lines(picture: _Picture) -> list[NodeLabel]:
     inner = [line for ps in picture.inside.values() for p in ps for line in _all_lines(p)]
     return [*picture.lines, *inner]
 
@@ -174,7 +174,7 @@ def _drawing(picture: _Picture) -> list[str]:
     return parts
 
 
-def _box(line: Line, width: float, height: float, x: float, y: float, opened: bool) -> str:
+def _box(line: NodeLabel, width: float, height: float, x: float, y: float, opened: bool) -> str:
     fill, stroke, ink = colors(line)
     weight = 2.6 if line.output else 1.2
     dash = ' stroke-dasharray="4 3"' if line.role in ("constant", "discrete") else ""
@@ -197,7 +197,7 @@ def _box(line: Line, width: float, height: float, x: float, y: float, opened: bo
 
 
 def _edges(
-    lines: Sequence[Line], sizes: Sequence[tuple[float, float]], layout: Layout
+    lines: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
 ) -> list[str]:
     leaving = _leaving(lines, sizes, layout)
     parts = []
@@ -228,7 +228,7 @@ def _edges(
 
 
 def _leaving(
-    lines: Sequence[Line], sizes: Sequence[tuple[float, float]], layout: Layout
+    lines: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
 ) -> dict[tuple[int, int], Point]:
     """Where each edge leaves its box: side by side, in the order of where they go."""
     targets: dict[int, list[int]] = {}
@@ -272,7 +272,7 @@ def _head(end: Point, fill: str) -> str:
     )
 
 
-def _legend(lines: Sequence[Line]) -> list[tuple[str, float]]:
+def _legend(lines: Sequence[NodeLabel]) -> list[tuple[str, float]]:
     """For each color in use a swatch with its name, and how wide that is."""
     seen = {legend_name(line): colors(line) for line in lines}
     parts = []

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ...errors import NotDifferentiableError, RegistryError, at, user_line
-from .traced_call import Rules, called
+from .traced_call import PrimitiveRules, called
 from .tracer import Box, getval
 from .vspace import VSpace, vspace
 
@@ -56,7 +56,7 @@ def primitive(f_raw: Function) -> Function:
     >>> float(grad(cube)(2.0)), float(grad(grad(cube))(2.0))
     (12.0, 12.0)
     """
-    rules = Rules(getattr(f_raw, "__name__", "a function"))
+    rules = PrimitiveRules(getattr(f_raw, "__name__", "a function"))
 
     @functools.wraps(f_raw, updated=())
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -67,9 +67,9 @@ def primitive(f_raw: Function) -> Function:
     return f_wrapped
 
 
-def _rules_of(fun: Any) -> Rules:
+def _rules_of(fun: Any) -> PrimitiveRules:
     rules = getattr(fun, "rules", None)
-    if not isinstance(rules, Rules):
+    if not isinstance(rules, PrimitiveRules):
         raise RegistryError(
             f"{getattr(fun, '__name__', fun)!r} is not a primitive, so it can have no rule. "
             f"Decorate it with @primitive first{at(user_line())}."

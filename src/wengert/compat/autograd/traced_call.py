@@ -4,8 +4,8 @@ A function that was made a primitive may take and return anything: nested contai
 them, options, other functions.  Each call whose arguments have tensors in them becomes an operation
 of its own: the tensors are its operands, all else is a part of it.
 
-    Rules    what is known of the derivative of a primitive
-    called   a call of a primitive
+    PrimitiveRules  what is known of the derivative of a primitive
+    called          a call of a primitive
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VJP = Callable[[Sequence[int], Any, tuple[Any, ...], dict[str, Any]], Callable[[
 JVP = Callable[[Sequence[int], Sequence[Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
-class Rules:
+class PrimitiveRules:
     """What is known of the derivative of a primitive.
 
     Attributes
@@ -52,7 +52,9 @@ class Rules:
 class _Call:
     """One call: where its tensors stand among its arguments, and how its rules are asked."""
 
-    def __init__(self, function: Any, rules: Rules, args: Any, kwargs: dict[str, Any]) -> None:
+    def __init__(
+        self, function: Any, rules: PrimitiveRules, args: Any, kwargs: dict[str, Any]
+    ) -> None:
         self.function, self.rules, self.kwargs = function, rules, kwargs
         pairs = [pytree.flatten(a) for a in args]
         self.leaves = [leaves for leaves, _ in pairs]
@@ -176,7 +178,9 @@ def _zero_for_none(ts: Sequence[Any], outs: Sequence[Any]) -> list[Any]:
     return [np.zeros_like(o) if t is None else t for t, o in zip(ts, outs, strict=True)]
 
 
-def called(function: Any, rules: Rules, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def called(
+    function: Any, rules: PrimitiveRules, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """A call of a primitive: the function itself, or a line if there are tensors among `args`."""
     call = _Call(function, rules, args, kwargs)
     if not call.slots:

@@ -121,7 +121,7 @@ class Transformer:
             known[op] = self.run(op, [known[a] for a in op.args])
         return [known[op] for op in outputs]
 
-    def computation(self, outputs: Any, *placeholders: Op) -> Computation:
+    def computation(self, outputs: Any, *placeholders: Op) -> TransformerComputation:
         """A callable that computes outputs from values of placeholders.
 
         Parameters
@@ -131,7 +131,7 @@ class Transformer:
         *placeholders : Op
             What it takes, in this order; any op may be given a value.
         """
-        return Computation(self, outputs, placeholders)
+        return TransformerComputation(self, outputs, placeholders)
 
 
 def _takes_transformer_only(cls: type[Op]) -> bool:
@@ -152,7 +152,7 @@ def ordered_ops_until(outputs: Sequence[Op], known: Mapping[Op, Any]) -> list[Op
     return [op for op in order if op in needed]
 
 
-class Computation:
+class TransformerComputation:
     """A graph with inputs and outputs, as a function: by position, or ``feed_dict={op: value}``."""
 
     def __init__(self, transformer: Transformer, outputs: Any, placeholders: Sequence[Op]) -> None:
@@ -330,4 +330,4 @@ class OpOperation(UserOperation):
         return self.line(len(values), params).contributions(t, out, *values)
 
 
-__all__ = ["Computation", "Transformer", "make_transformer", "transformer_choices"]
+__all__ = ["TransformerComputation", "Transformer", "make_transformer", "transformer_choices"]

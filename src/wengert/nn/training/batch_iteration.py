@@ -1,8 +1,8 @@
 """Batches: what `fit` is given as data, as something to go through again and again.
 
-Source     batches of one epoch after the other; it knows where it stands
-sizes      how many samples a batch has
-split      inputs and target of a batch
+BatchSource  batches of one epoch after the other; it knows where it stands
+sizes        how many samples a batch has
+split        inputs and target of a batch
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from wengert.data import DataLoader, Dataset
 from wengert.errors import ArgumentError, StructureError, at, user_line
 
 
-class Source:
+class BatchSource:
     """Data as batches.
 
     Parameters

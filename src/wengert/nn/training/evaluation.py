@@ -13,9 +13,9 @@ from typing import Any
 
 from ...optim import Optimizer
 from ..module import Module
-from .batch_iteration import Source, size_of, split
+from .batch_iteration import BatchSource, size_of, split
 from .metrics import Mean, Metric, chosen
-from .train_step import Objective, Steps, number, plain
+from .train_step import Objective, TrainingSteps, number, plain
 
 
 @contextmanager
@@ -29,7 +29,9 @@ def modes(model: Module) -> Iterator[None]:
             module.training = mode
 
 
-def measured(steps: Steps, source: Source, metrics: Mapping[str, Metric]) -> dict[str, float]:
+def measured(
+    steps: TrainingSteps, source: BatchSource, metrics: Mapping[str, Metric]
+) -> dict[str, float]:
     """Loss, metrics and figures over all batches of a source, in evaluation mode."""
     mean = Mean()
     with modes(steps.objective.model):
@@ -93,10 +95,10 @@ def evaluate(
     {'loss': 0.0, 'mae': 0.0}
     """
     named = chosen(metrics)
-    steps = Steps(
+    steps = TrainingSteps(
         Objective(model, loss, objective, bool(named)), _Nothing(), compile, None, None, None
     )
-    return measured(steps, Source(data, batch_size, False, 0, "data"), named)
+    return measured(steps, BatchSource(data, batch_size, False, 0, "data"), named)
 
 
 class _Nothing(Optimizer):

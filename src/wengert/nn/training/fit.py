@@ -15,13 +15,13 @@ from typing import Any
 from ...errors import ArgumentError, StructureError, at, user_line
 from ...optim import EMA, Adam, Optimizer, ReduceLROnPlateau
 from ..module import Module
-from .batch_iteration import Source
+from .batch_iteration import BatchSource
 from .callbacks import OnPlateau
 from .checkpoints import Checkpoint, read_checkpoint
 from .history import History
 from .loggers import log_of
 from .metrics import Metric, chosen
-from .train_step import Objective, Steps
+from .train_step import Objective, TrainingSteps
 from .trainer import Callback, Run
 
 
@@ -162,8 +162,8 @@ def fit(
         saving = Checkpoint(checkpoint)
     held_out = None
     if validation is not None:
-        held_out = Source(validation, batch_size, False, 0, "validation data")
-    steps = Steps(target, made, compile, clip_norm, clip_value, averages)
+        held_out = BatchSource(validation, batch_size, False, 0, "validation data")
+    steps = TrainingSteps(target, made, compile, clip_norm, clip_value, averages)
     if steps.searches and accumulate > 1:
         raise ArgumentError(
             f"fit(accumulate={accumulate}) with {type(made).__name__}, which needs the same batch "
@@ -171,7 +171,7 @@ def fit(
         )
     run = Run(
         steps,
-        Source(data, batch_size, True, rng, "data"),
+        BatchSource(data, batch_size, True, rng, "data"),
         operator.index(epochs),
         held_out,
         named,

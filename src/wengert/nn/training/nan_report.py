@@ -1,6 +1,6 @@
 """Culprits: where the first NaN or infinity of a training comes from.
 
-    Replay    keeps what is needed to go through the last steps once more, and finds it
+    StepReplay  keeps what is needed to go through the last steps once more, and finds it
 
 By the time that a loss is NaN, the step that it belongs to has made the parameters NaN as well, or
 an earlier one has.  So now and then what decides the training is captured, and the batches since
@@ -23,7 +23,7 @@ from wengert.errors import NotFiniteError
 STEPS, BYTES = 100, 32_000_000
 
 
-class Replay:
+class StepReplay:
     """The last steps, so that they can be run again.
 
     Parameters

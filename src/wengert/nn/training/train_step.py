@@ -1,9 +1,9 @@
 """Steps: one step of a training, as it is or compiled.
 
-Objective    the loss of a batch, with the prediction and figures beside it
-Steps        value, gradient, clipping, update and average, in one compiled call; or, where
-             gradients are gathered over several batches, one call for each and one at the end
-detached     what a step gave, without history; plain, number: as plain values
+Objective      the loss of a batch, with the prediction and figures beside it
+TrainingSteps  value, gradient, clipping, update and average, in one compiled call; or, where
+               gradients are gathered over several batches, one call for each and one at the end
+detached       what a step gave, without history; plain, number: as plain values
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Objective:
         return loss, prediction if self.keeps_prediction else (), dict(figures)
 
 
-class Steps:
+class TrainingSteps:
     """Steps of a training.
 
     Parameters

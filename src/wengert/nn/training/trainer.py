@@ -23,13 +23,13 @@ from wengert.optim import Optimizer
 
 from ..module import Module
 from ..progress import Progress
-from .batch_iteration import Source, size_of
+from .batch_iteration import BatchSource, size_of
 from .evaluation import figures_of, measured, modes
 from .history import History
 from .keyboard_interrupt import Interrupts
 from .metrics import Mean, Metric
-from .nan_report import Replay
-from .train_step import Steps
+from .nan_report import StepReplay
+from .train_step import TrainingSteps
 from .training_state import captured, put_back
 
 _NOTICE = "interrupted: the training ends after this step (Ctrl-C again stops it at once)"
@@ -111,10 +111,10 @@ class Run:
 
     def __init__(
         self,
-        steps: Steps,
-        source: Source,
+        steps: TrainingSteps,
+        source: BatchSource,
         epochs: int,
-        validation: Source | None,
+        validation: BatchSource | None,
         metrics: Mapping[str, Metric],
         callbacks: Sequence[Callback],
         checkpoint: Saves | None,
@@ -136,7 +136,7 @@ class Run:
         self._over = 0  # epochs that are over
         self._mean, self._group = Mean(), Mean()
         self._parts = self._weight = 0  # of the step that is being gathered
-        self._replay = Replay(self._captured, self._put_back) if check_finite else None
+        self._replay = StepReplay(self._captured, self._put_back) if check_finite else None
         self._shows, self._samples = progress, 0
         self._interrupts = Interrupts(_NOTICE)
 

@@ -23,12 +23,12 @@ import numpy as np
 
 from wengert._engine.core.lazy_import import public_dir
 
-from .series import Family, Recurrence, functions
+from .series import PolynomialFamily, Recurrence, functions
 
 
 def _family(module: str, name: str, recurrence: Recurrence) -> SimpleNamespace:
     theirs = getattr(np.polynomial, module)
-    own = functions(Family(theirs, name, recurrence))
+    own = functions(PolynomialFamily(theirs, name, recurrence))
     return SimpleNamespace(
         **({n: getattr(theirs, n) for n in theirs.__all__} | own), OWN=sorted(own)
     )

@@ -1,7 +1,7 @@
 """Series in one family of polynomials: what `numpy.polynomial.chebyshev` and its sisters have.
 
-    Family     a family, by its recurrence and NumPy's module of it
-    functions  NumPy's names for it, of arrays and tensors
+    PolynomialFamily  a family, by its recurrence and NumPy's module of it
+    functions         NumPy's names for it, of arrays and tensors
 
 The polynomials of a family follow from a recurrence, p[k+1] = (a x + b) p[k] - c p[k-1], which
 differentiates in x; a series is a product of coefficients with them.  Everything else that is done
@@ -28,7 +28,7 @@ from ...errors import ArgumentError, OperandError, ShapeError, at, user_line
 Recurrence = Callable[[int], tuple[float, float, float]]
 
 
-class Family:
+class PolynomialFamily:
     """Polynomials p[0] = 1, p[1], ... by their recurrence.
 
     Parameters
@@ -113,12 +113,12 @@ def mapped(matrix: Any, c: Any, axis: int = 0) -> Any:
 # ---- what there is for each family ---------------------------------------------------------------
 
 
-def vander(family: Family, x: Any, deg: int) -> Any:
+def vander(family: PolynomialFamily, x: Any, deg: int) -> Any:
     """The polynomials at x up to a degree, along a new last axis."""
     return np.stack(family.terms(coefficients(x) + 0.0, int(deg) + 1), axis=-1)
 
 
-def val(family: Family, x: Any, c: Any, tensor: bool = True) -> Any:
+def val(family: PolynomialFamily, x: Any, c: Any, tensor: bool = True) -> Any:
     """The series at x."""
     x, c = as_array(x) + 0.0, coefficients(c)
     terms = np.stack(family.terms(x, c.shape[0]))
@@ -132,7 +132,7 @@ def val(family: Family, x: Any, c: Any, tensor: bool = True) -> Any:
     return np.sum(c * terms, axis=0)
 
 
-def valfromroots(family: Family, x: Any, r: Any, tensor: bool = True) -> Any:
+def valfromroots(family: PolynomialFamily, x: Any, r: Any, tensor: bool = True) -> Any:
     """The product of x minus each root."""
     x, r = as_array(x), coefficients(r)
     if tensor:
@@ -140,29 +140,29 @@ def valfromroots(family: Family, x: Any, r: Any, tensor: bool = True) -> Any:
     return np.prod(x - r, axis=0)
 
 
-def val2d(family: Family, x: Any, y: Any, c: Any) -> Any:
+def val2d(family: PolynomialFamily, x: Any, y: Any, c: Any) -> Any:
     """The series of two variables at points."""
     _check_points(family, x, y)
     return val(family, y, val(family, x, c), tensor=False)
 
 
-def val3d(family: Family, x: Any, y: Any, z: Any, c: Any) -> Any:
+def val3d(family: PolynomialFamily, x: Any, y: Any, z: Any, c: Any) -> Any:
     """The series of three variables at points."""
     _check_points(family, x, y, z)
     return val(family, z, val2d(family, x, y, c), tensor=False)
 
 
-def grid2d(family: Family, x: Any, y: Any, c: Any) -> Any:
+def grid2d(family: PolynomialFamily, x: Any, y: Any, c: Any) -> Any:
     """The series of two variables on a grid."""
     return val(family, y, val(family, x, c))
 
 
-def grid3d(family: Family, x: Any, y: Any, z: Any, c: Any) -> Any:
+def grid3d(family: PolynomialFamily, x: Any, y: Any, z: Any, c: Any) -> Any:
     """The series of three variables on a grid."""
     return val(family, z, grid2d(family, x, y, c))
 
 
-def _check_points(family: Family, *points: Any) -> None:
+def _check_points(family: PolynomialFamily, *points: Any) -> None:
     shapes = [np.shape(p) for p in points]
     if len(set(shapes)) > 1:
         raise ShapeError(
@@ -171,14 +171,14 @@ def _check_points(family: Family, *points: Any) -> None:
         )
 
 
-def vander2d(family: Family, x: Any, y: Any, deg: Any) -> Any:
+def vander2d(family: PolynomialFamily, x: Any, y: Any, deg: Any) -> Any:
     """All products of the polynomials at x and at y, along a new last axis."""
     first, second = (vander(family, p, d) for p, d in zip((x, y), deg, strict=True))
     product = first[..., :, None] * second[..., None, :]
     return product.reshape((*product.shape[:-2], -1))
 
 
-def vander3d(family: Family, x: Any, y: Any, z: Any, deg: Any) -> Any:
+def vander3d(family: PolynomialFamily, x: Any, y: Any, z: Any, deg: Any) -> Any:
     """All products of the polynomials at x, at y and at z, along a new last axis."""
     product = (
         vander2d(family, x, y, deg[:2])[..., :, None] * vander(family, z, deg[2])[..., None, :]
@@ -186,7 +186,7 @@ def vander3d(family: Family, x: Any, y: Any, z: Any, deg: Any) -> Any:
     return product.reshape((*product.shape[:-2], -1))
 
 
-def der(family: Family, c: Any, m: int = 1, scl: Any = 1, axis: int = 0) -> Any:
+def der(family: PolynomialFamily, c: Any, m: int = 1, scl: Any = 1, axis: int = 0) -> Any:
     """The m-th derivative."""
     c = coefficients(c)
     made = mapped(family.matrix(c.shape[axis], "der", int(m)), c, axis)
@@ -194,7 +194,13 @@ def der(family: Family, c: Any, m: int = 1, scl: Any = 1, axis: int = 0) -> Any:
 
 
 def int_(
-    family: Family, c: Any, m: int = 1, k: Any = (), lbnd: Any = 0, scl: Any = 1, axis: int = 0
+    family: PolynomialFamily,
+    c: Any,
+    m: int = 1,
+    k: Any = (),
+    lbnd: Any = 0,
+    scl: Any = 1,
+    axis: int = 0,
 ) -> Any:
     """The m-th integral from `lbnd`, with constants k."""
     c = coefficients(c)
@@ -210,12 +216,12 @@ def int_(
     return made + added.reshape([-1 if i == axis % c.ndim else 1 for i in range(c.ndim)])
 
 
-def add(family: Family, c1: Any, c2: Any) -> Any:
+def add(family: PolynomialFamily, c1: Any, c2: Any) -> Any:
     """The sum."""
     return trimmed(_padded(c1, c2)[0] + _padded(c1, c2)[1])
 
 
-def sub(family: Family, c1: Any, c2: Any) -> Any:
+def sub(family: PolynomialFamily, c1: Any, c2: Any) -> Any:
     """The difference."""
     return trimmed(_padded(c1, c2)[0] - _padded(c1, c2)[1])
 
@@ -226,14 +232,14 @@ def _padded(*several: Any) -> list[Any]:
     return [np.pad(c, (0, length - c.shape[0])) for c in parts]
 
 
-def mul(family: Family, c1: Any, c2: Any) -> Any:
+def mul(family: PolynomialFamily, c1: Any, c2: Any) -> Any:
     """The product."""
     a, b = trimmed(c1), trimmed(c2)
     table = family.products(a.shape[0], b.shape[0]).astype(np.result_type(a.dtype, b.dtype))
     return trimmed(np.einsum("kij,i,j->k", table, a, b))
 
 
-def div(family: Family, c1: Any, c2: Any) -> tuple[Any, Any]:
+def div(family: PolynomialFamily, c1: Any, c2: Any) -> tuple[Any, Any]:
     """Quotient and remainder."""
     rest, by = trimmed(c1), trimmed(c2)
     if by.shape[0] == 1 and not is_traced(by) and not np.any(plain(by)):
@@ -250,7 +256,7 @@ def div(family: Family, c1: Any, c2: Any) -> tuple[Any, Any]:
     return made, trimmed(rest) if rest.shape[0] else made[:1] * 0
 
 
-def trim(family: Family, c: Any, tol: Any = 0) -> Any:
+def trim(family: PolynomialFamily, c: Any, tol: Any = 0) -> Any:
     """Without the coefficients behind that are no larger than `tol`."""
     if tol < 0:
         raise ArgumentError(
@@ -264,19 +270,19 @@ def trim(family: Family, c: Any, tol: Any = 0) -> Any:
     return c[: int(places[-1]) + 1] if places.size else c[:1] * 0
 
 
-def line(family: Family, off: Any, scl: Any) -> Any:
+def line(family: PolynomialFamily, off: Any, scl: Any) -> Any:
     """The series of ``off + scl x``."""
     powers = trimmed(np.stack([as_array(off), as_array(scl)]))
     return powers if family.name == "poly" else from_powers(family, powers)
 
 
-def mulx(family: Family, c: Any) -> Any:
+def mulx(family: PolynomialFamily, c: Any) -> Any:
     """The product with x."""
     c = trimmed(c)
     return mapped(family.matrix(c.shape[0], "mulx"), c)
 
 
-def pow_(family: Family, c: Any, pow: int, maxpower: Any = 16) -> Any:
+def pow_(family: PolynomialFamily, c: Any, pow: int, maxpower: Any = 16) -> Any:
     """A power."""
     if int(pow) != pow or pow < 0 or (maxpower is not None and pow > maxpower):
         return family.theirs("pow")(np.ones(1), pow, maxpower)  # raises, or is one
@@ -286,19 +292,19 @@ def pow_(family: Family, c: Any, pow: int, maxpower: Any = 16) -> Any:
     return made
 
 
-def to_powers(family: Family, c: Any) -> Any:
+def to_powers(family: PolynomialFamily, c: Any) -> Any:
     """The coefficients of powers of x of the same polynomial."""
     c = trimmed(c)
     return mapped(family.matrix(c.shape[0], "%2poly"), c)
 
 
-def from_powers(family: Family, pol: Any) -> Any:
+def from_powers(family: PolynomialFamily, pol: Any) -> Any:
     """The coefficients in this family of a polynomial given by those of powers of x."""
     pol = trimmed(pol)
     return mapped(family.matrix(pol.shape[0], "poly2%"), pol)
 
 
-def fromroots(family: Family, roots: Any) -> Any:
+def fromroots(family: PolynomialFamily, roots: Any) -> Any:
     """The polynomial with these roots."""
     roots = coefficients(roots)
     made: Any = np.ones(1, roots.dtype)
@@ -308,7 +314,7 @@ def fromroots(family: Family, roots: Any) -> Any:
     return made if family.name == "poly" else mapped(family.matrix(made.shape[0], "poly2%"), made)
 
 
-def companion(family: Family, c: Any) -> Any:
+def companion(family: PolynomialFamily, c: Any) -> Any:
     """The matrix of which the eigenvalues are the roots, affine in ``c[:-1] / c[-1]``."""
     c = trimmed(c)
     n = c.shape[0] - 1
@@ -323,7 +329,7 @@ def companion(family: Family, c: Any) -> Any:
     return base.astype(c.dtype) + np.tensordot(c[:n] / c[n], parts, 1)
 
 
-def roots(family: Family, c: Any) -> Any:
+def roots(family: PolynomialFamily, c: Any) -> Any:
     """Where the series is zero: eigenvalues of its companion matrix, in order."""
     c = trimmed(c)
     if c.shape[0] < 2:
@@ -332,7 +338,13 @@ def roots(family: Family, c: Any) -> Any:
 
 
 def fit(
-    family: Family, x: Any, y: Any, deg: Any, rcond: Any = None, full: bool = False, w: Any = None
+    family: PolynomialFamily,
+    x: Any,
+    y: Any,
+    deg: Any,
+    rcond: Any = None,
+    full: bool = False,
+    w: Any = None,
 ) -> Any:
     """The series of least squares through points."""
     if full or np.ndim(deg):
@@ -360,7 +372,7 @@ WHAT: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def functions(family: Family) -> dict[str, Callable[..., Any]]:
+def functions(family: PolynomialFamily) -> dict[str, Callable[..., Any]]:
     """NumPy's names of a family, and the functions for arrays and tensors."""
     found = {}
     for what, ours in WHAT.items():
@@ -370,7 +382,7 @@ def functions(family: Family) -> dict[str, Callable[..., Any]]:
     return found
 
 
-def _public(family: Family, theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
+def _public(family: PolynomialFamily, theirs: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(theirs)
     def call(*args: Any, **named: Any) -> Any:
         if any(isinstance(part, Handle) for part in pytree.flatten((args, named))[0]):

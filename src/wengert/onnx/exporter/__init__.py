@@ -14,13 +14,13 @@ value_info       names, shapes and dtypes of inputs and outputs
 """
 
 from . import control_flow, conv_pool, elementwise, indexing, matmul, reductions, shape_ops
-from .graph_writer import Outside, Writer
+from .graph_writer import GraphWriter, Outside
 from .registry import exported
 from .value_info import described
 
 __all__ = [
+    "GraphWriter",
     "Outside",
-    "Writer",
     "control_flow",
     "conv_pool",
     "described",

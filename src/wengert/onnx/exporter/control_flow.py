@@ -16,14 +16,14 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
 from ..onnx_library import onnx
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .registry import exports, refused
 from .value_info import described
 
 
-def _inside(w: Writer, body: Graph, fixed: dict[Node, str]) -> tuple[Any, list[str]]:
+def _inside(w: GraphWriter, body: Graph, fixed: dict[Node, str]) -> tuple[Any, list[str]]:
     """The lines of a body as nodes, and the names of its inputs that are handed in."""
-    inner = Writer(w.outside, w)
+    inner = GraphWriter(w.outside, w)
     inner.names.update(fixed)
     given = [n for n in body.inputs if n not in fixed]
     for n in given:
@@ -41,7 +41,7 @@ def _closed(inner: Any, body: Graph, given: Sequence[Any], name: str) -> Any:
 
 
 @exports("scan")
-def _scan(w: Writer, node: Node, *names: str) -> Any:
+def _scan(w: GraphWriter, node: Node, *names: str) -> Any:
     p = node.params
     body, carried, stacked = p["body"], p["carried"], p["stacked"]
     names = names[1:] if p["counted"] else names
@@ -67,7 +67,7 @@ def _scan(w: Writer, node: Node, *names: str) -> Any:
     return out if isinstance(out, tuple) else (out,)
 
 
-def _counted(w: Writer, node: Node, names: Sequence[str]) -> Any:
+def _counted(w: GraphWriter, node: Node, names: Sequence[str]) -> Any:
     """A scan that takes no array apart: a Loop that ends after so many steps."""
     p = node.params
     body, carried = p["body"], p["carried"]
@@ -91,14 +91,14 @@ _TRUTH = Spec((), np.dtype(bool))
 _NUMBER = Spec((), np.dtype(np.int64))
 
 
-def _counters(w: Writer) -> list[Any]:
+def _counters(w: GraphWriter) -> list[Any]:
     """The inputs of the body of a Loop before the carried values: the step and the condition."""
     step, going = w.outside.fresh("step"), w.outside.fresh("going")
     return [described(step, _NUMBER, w.outside), described(going, _TRUTH, w.outside)]
 
 
 @exports("while")
-def _while(w: Writer, node: Node, *names: str) -> Any:
+def _while(w: GraphWriter, node: Node, *names: str) -> Any:
     p = node.params
     body, condition, carried = p["body"], p["condition"], p["carried"]
     if len(body.outputs) > carried:
@@ -122,7 +122,7 @@ def _while(w: Writer, node: Node, *names: str) -> Any:
     return w.op("Loop", "", first, *names[fixed:], start, outputs=len(body.outputs) + 1, body=graph)
 
 
-def _inlined(w: Writer, body: Graph, names: Sequence[str]) -> Any:
+def _inlined(w: GraphWriter, body: Graph, names: Sequence[str]) -> Any:
     """The one result of a body, written here for these operands."""
     before = dict(w.names)
     for n in body.nodes:
@@ -136,7 +136,7 @@ def _inlined(w: Writer, body: Graph, names: Sequence[str]) -> Any:
 
 
 @exports("cond")
-def _cond(w: Writer, node: Node, which: str, *names: str) -> Any:
+def _cond(w: GraphWriter, node: Node, which: str, *names: str) -> Any:
     first, second = node.params["branches"]
     made = []
     for body in (second, first):

@@ -15,7 +15,7 @@ import numpy as np
 from wengert._engine.core.node import Node
 
 from .elementwise import cast_all
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .registry import exports, refused
 from .shape_ops import reshaped
 
@@ -26,7 +26,7 @@ def _pads(padding: Sequence[Any]) -> list[int]:
 
 
 @exports("convolution")
-def _convolution(w: Writer, node: Node, *names: str) -> Any:
+def _convolution(w: GraphWriter, node: Node, *names: str) -> Any:
     x, kernel = cast_all(w, node, names, node.spec.dtype)
     p = node.params
     if any(n < 0 for n in _pads(p["padding"])):
@@ -44,7 +44,7 @@ def _convolution(w: Writer, node: Node, *names: str) -> Any:
 
 
 @exports("convolution_input")
-def _transposed(w: Writer, node: Node, *names: str) -> Any:
+def _transposed(w: GraphWriter, node: Node, *names: str) -> Any:
     y, kernel = cast_all(w, node, names, node.spec.dtype)
     p, taps = node.params, node.inputs[1].spec.shape[2:]
     places = node.inputs[0].spec.shape[2:]
@@ -68,7 +68,7 @@ def _transposed(w: Writer, node: Node, *names: str) -> Any:
     )
 
 
-def _as_samples(w: Writer, node: Node, x: str, axes: int) -> tuple[str, bool]:
+def _as_samples(w: GraphWriter, node: Node, x: str, axes: int) -> tuple[str, bool]:
     """The array with two axes before those of the windows, as ONNX wants it."""
     shape = node.inputs[0].spec.shape
     if len(shape) == axes + 2:
@@ -78,7 +78,7 @@ def _as_samples(w: Writer, node: Node, x: str, axes: int) -> tuple[str, bool]:
 
 
 @exports("max_pool")
-def _max_pool(w: Writer, node: Node, x: str) -> Any:
+def _max_pool(w: GraphWriter, node: Node, x: str) -> Any:
     p = node.params
     x, moved = _as_samples(w, node, x, len(p["window"]))
     out = w.op(
@@ -93,7 +93,7 @@ def _max_pool(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("sum_pool")
-def _sum_pool(w: Writer, node: Node, x: str) -> Any:
+def _sum_pool(w: GraphWriter, node: Node, x: str) -> Any:
     p, dtype = node.params, node.spec.dtype
     if dtype.kind != "f":
         raise refused(node, "of integers has no counterpart in ONNX")

@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .registry import exports, refused
 from .scalar_language import by_body, is_python
 
@@ -37,7 +37,7 @@ def _onnx(node: Node) -> str:
     return name
 
 
-def cast_all(w: Writer, node: Node, names: Any, dtype: Any) -> list[str]:
+def cast_all(w: GraphWriter, node: Node, names: Any, dtype: Any) -> list[str]:
     """The operands of a line in one dtype."""
     return [w.cast(n, a.spec.dtype, dtype) for a, n in zip(node.inputs, names, strict=True)]
 
@@ -53,13 +53,13 @@ def _python_number(node: Node) -> Any:
 
 
 @exports(*_UNARY)
-def _unary(w: Writer, node: Node, x: str) -> Any:
+def _unary(w: GraphWriter, node: Node, x: str) -> Any:
     (x,) = cast_all(w, node, [x], node.spec.dtype)
     return w.op(_onnx(node), x)
 
 
 @exports(*_SINGLE)
-def _single(w: Writer, node: Node, x: str) -> Any:
+def _single(w: GraphWriter, node: Node, x: str) -> Any:
     dtype = node.spec.dtype
     if dtype.itemsize == 8:
         return by_body(w, node, x)
@@ -67,7 +67,7 @@ def _single(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports(*_BINARY)
-def _binary(w: Writer, node: Node, *names: str) -> Any:
+def _binary(w: GraphWriter, node: Node, *names: str) -> Any:
     dtype = node.spec.dtype
     if dtype.kind == "b":
         return w.op(_OF_BOOLS[node.op.name], *names)
@@ -75,7 +75,7 @@ def _binary(w: Writer, node: Node, *names: str) -> Any:
 
 
 @exports(*_COMPARISONS, "not_equal")
-def _comparison(w: Writer, node: Node, *names: str) -> Any:
+def _comparison(w: GraphWriter, node: Node, *names: str) -> Any:
     dtype = common_dtype(node)
     if dtype.kind == "b" and node.op.name not in ("equal", "not_equal"):
         dtype = np.dtype(np.int32)
@@ -86,25 +86,25 @@ def _comparison(w: Writer, node: Node, *names: str) -> Any:
 
 
 @exports(*_TRUTHS, "logical_not")
-def _truth(w: Writer, node: Node, *names: str) -> Any:
+def _truth(w: GraphWriter, node: Node, *names: str) -> Any:
     names = tuple(cast_all(w, node, names, bool))
     return w.op(_TRUTHS.get(node.op.name, "Not"), *names)
 
 
 @exports(*_BITS)
-def _bits(w: Writer, node: Node, *names: str) -> Any:
+def _bits(w: GraphWriter, node: Node, *names: str) -> Any:
     dtype = node.spec.dtype
     table = _BITS_OF_BOOLS if dtype.kind == "b" else _BITS
     return w.op(table[node.op.name], *cast_all(w, node, names, dtype))
 
 
 @exports("invert")
-def _invert(w: Writer, node: Node, x: str) -> Any:
+def _invert(w: GraphWriter, node: Node, x: str) -> Any:
     return w.op("Not" if node.spec.dtype.kind == "b" else "BitwiseNot", x)
 
 
 @exports("where")
-def _where(w: Writer, node: Node, condition: str, x: str, y: str) -> Any:
+def _where(w: GraphWriter, node: Node, condition: str, x: str, y: str) -> Any:
     which, *chosen = node.inputs
     dtype = node.spec.dtype
     names = [w.cast(n, a.spec.dtype, dtype) for a, n in zip(chosen, (x, y), strict=True)]
@@ -112,22 +112,22 @@ def _where(w: Writer, node: Node, condition: str, x: str, y: str) -> Any:
 
 
 @exports("isnan")
-def _isnan(w: Writer, node: Node, x: str) -> Any:
+def _isnan(w: GraphWriter, node: Node, x: str) -> Any:
     return by_body(w, node, x)
 
 
 @exports("square")
-def _square(w: Writer, node: Node, x: str) -> Any:
+def _square(w: GraphWriter, node: Node, x: str) -> Any:
     return w.op("Mul", x, x)
 
 
 @exports("silu")
-def _silu(w: Writer, node: Node, x: str) -> Any:
+def _silu(w: GraphWriter, node: Node, x: str) -> Any:
     return w.op("Mul", x, w.op("Sigmoid", x))
 
 
 @exports("clip")
-def _clip(w: Writer, node: Node, *names: str) -> Any:
+def _clip(w: GraphWriter, node: Node, *names: str) -> Any:
     x, low, high = cast_all(w, node, names, node.spec.dtype)
     if all(a.spec.shape == () for a in node.inputs[1:]):
         return w.op("Clip", x, low, high)
@@ -135,7 +135,7 @@ def _clip(w: Writer, node: Node, *names: str) -> Any:
 
 
 @exports("leaky_relu", "elu")
-def _sloped(w: Writer, node: Node, x: str, slope: str) -> Any:
+def _sloped(w: GraphWriter, node: Node, x: str, slope: str) -> Any:
     number = node.inputs[1]
     fixed = number.is_leaf and number.info is None and np.ndim(number.value) == 0
     # An attribute of ONNX is a number of 32 bits, and onnxruntime has no kernels of 64.
@@ -146,7 +146,7 @@ def _sloped(w: Writer, node: Node, x: str, slope: str) -> Any:
 
 
 @exports("floor_divide", "remainder", "fmod")
-def _division(w: Writer, node: Node, *names: str) -> Any:
+def _division(w: GraphWriter, node: Node, *names: str) -> Any:
     dtype = node.spec.dtype
     if dtype.kind == "b":
         raise refused(node, "of booleans has no counterpart in ONNX")
@@ -160,7 +160,7 @@ def _division(w: Writer, node: Node, *names: str) -> Any:
     return quotient if dtype.kind in "iu" else w.op("Round", quotient)
 
 
-def _float_remainder(w: Writer, x: str, y: str, dtype: Any) -> str:
+def _float_remainder(w: GraphWriter, x: str, y: str, dtype: Any) -> str:
     """The remainder with the sign of the divisor; ONNX has it with that of the dividend."""
     zero = w.constant(0, dtype)
     rest = w.op("Mod", x, y, fmod=1)
@@ -169,7 +169,7 @@ def _float_remainder(w: Writer, x: str, y: str, dtype: Any) -> str:
 
 
 @exports("round")
-def _round(w: Writer, node: Node, x: str) -> Any:
+def _round(w: GraphWriter, node: Node, x: str) -> Any:
     decimals, dtype = node.params["decimals"], node.spec.dtype
     if dtype.kind in "iu" and decimals >= 0:
         return x
@@ -183,10 +183,10 @@ def _round(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("cast", "discretise")
-def _cast(w: Writer, node: Node, x: str) -> Any:
+def _cast(w: GraphWriter, node: Node, x: str) -> Any:
     return w.cast(x, node.inputs[0].spec.dtype, node.spec.dtype)
 
 
 @exports("stop_gradient", "copy", "assume")
-def _itself(w: Writer, node: Node, x: str, *_: str) -> Any:
+def _itself(w: GraphWriter, node: Node, x: str, *_: str) -> Any:
     return w.op("Identity", x)

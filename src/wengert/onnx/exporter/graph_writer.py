@@ -4,8 +4,8 @@ One for the graph, and one for each body of a loop in it, whose lines see what s
 its name, as ONNX has it.  Constants and lengths of axes belong to the outermost writer, so that
 each is written once.
 
-    Writer     nodes, names and constants so far
-    Outside    what the outermost writer has: inputs, initializers, lengths
+    GraphWriter  nodes, names and constants so far
+    Outside      what the outermost writer has: inputs, initializers, lengths
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.symbolic.dim import Dim, Quotient
 from wengert._engine.core.tracing import SIZE
 from wengert.errors import BackendError, at, user_line
@@ -49,17 +49,17 @@ class Outside:
         return name
 
 
-class Writer:
+class GraphWriter:
     """The nodes of a graph, or of a body.
 
     Parameters
     ----------
     outside : Outside
-    parent : Writer, optional
+    parent : GraphWriter, optional
         Of the body's loop.
     """
 
-    def __init__(self, outside: Outside, parent: Writer | None = None) -> None:
+    def __init__(self, outside: Outside, parent: GraphWriter | None = None) -> None:
         self.outside = outside
         self.parent = parent
         self.nodes: list[Any] = []
@@ -67,7 +67,7 @@ class Writer:
         self.line: Node | None = None
 
     @property
-    def top(self) -> Writer:
+    def top(self) -> GraphWriter:
         """The outermost writer."""
         return self if self.parent is None else self.parent.top
 
@@ -192,7 +192,7 @@ class Writer:
             return self.constant(node.value)
         if node.op is SIZE:
             return self.op("Squeeze", self.length(node.params["size"]), self.ints([0]))
-        if isinstance(node.op, Leaf) and node.op is not PART:
+        if isinstance(node.op, LeafOp) and node.op is not PART:
             raise refused(node, "is fed from outside, and is no input of this graph")
         if node.op is PART:
             return self.name_of(node.inputs[0])[node.params["index"]]

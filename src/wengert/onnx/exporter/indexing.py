@@ -15,27 +15,27 @@ import numpy as np
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import broadcast
 from wengert._engine.core.symbolic.dim import Dim
-from wengert._engine.ops.indexing.template import Hole
+from wengert._engine.ops.indexing.template import IndexSlot
 
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .registry import exports, refused
 from .shape_ops import LARGE, reshaped
 
 
 @exports("getitem")
-def _getitem(w: Writer, node: Node, x: str, *operands: str) -> Any:
+def _getitem(w: GraphWriter, node: Node, x: str, *operands: str) -> Any:
     return _read(w, node, x, node.inputs[0].spec.shape, node.inputs[1:], operands)
 
 
 def _read(
-    w: Writer, node: Node, x: str, shape: Any, indices: Sequence[Node], names: Sequence[str]
+    w: GraphWriter, node: Node, x: str, shape: Any, indices: Sequence[Node], names: Sequence[str]
 ) -> str:
     """x[index], by the index of a line."""
     if any(a.spec.dtype.kind == "b" for a in indices):
         raise refused(node, "by a mask has no counterpart in ONNX: its shape depends on values")
     parts = _full_index(node.params["index"], len(shape))
     x, shape, parts = _sliced(w, x, shape, parts)
-    arrays = any(isinstance(p, Hole) for p in parts)
+    arrays = any(isinstance(p, IndexSlot) for p in parts)
     if not arrays:
         return _axes_in_and_out(w, x, parts)
     chosen = [_chosen(w, p, indices, names) for p in parts]
@@ -53,10 +53,12 @@ def _full_index(index: Any, ndim: int) -> list[Any]:
     return [*parts, *rest]
 
 
-def _sliced(w: Writer, x: str, shape: Any, parts: list[Any]) -> tuple[str, list[Any], list[Any]]:
+def _sliced(
+    w: GraphWriter, x: str, shape: Any, parts: list[Any]
+) -> tuple[str, list[Any], list[Any]]:
     """The array with all slices taken; numbers are slices of one where no arrays stand by them."""
     starts, ends, axes, steps, lengths, left = [], [], [], [], [], []
-    arrays = any(isinstance(p, Hole) for p in parts)
+    arrays = any(isinstance(p, IndexSlot) for p in parts)
     axis = 0
     for part in parts:
         left.append(part)
@@ -72,7 +74,7 @@ def _sliced(w: Writer, x: str, shape: Any, parts: list[Any]) -> tuple[str, list[
                 steps.append(step)
                 lengths[-1] = None
             left[-1] = slice(None)
-        elif not isinstance(part, Hole) and not arrays:
+        elif not isinstance(part, IndexSlot) and not arrays:
             starts.append(part)
             ends.append(LARGE if _is_last(part) else part + 1)
             axes.append(axis)
@@ -88,7 +90,7 @@ def _is_last(part: Any) -> bool:
     return isinstance(part, int) and part == -1
 
 
-def _axes_in_and_out(w: Writer, x: str, parts: list[Any]) -> str:
+def _axes_in_and_out(w: GraphWriter, x: str, parts: list[Any]) -> str:
     """Axes of numbers dropped, and those of None put in."""
     kept = [p for p in parts if p is not None]
     out = [k for k, p in enumerate(kept) if not isinstance(p, slice)]
@@ -99,11 +101,11 @@ def _axes_in_and_out(w: Writer, x: str, parts: list[Any]) -> str:
     return str(w.op("Unsqueeze", x, w.ints(new))) if new else x
 
 
-def _chosen(w: Writer, part: Any, indices: Sequence[Node], names: Sequence[str]) -> Any:
+def _chosen(w: GraphWriter, part: Any, indices: Sequence[Node], names: Sequence[str]) -> Any:
     """The name of what is an index array here, and its shape; None for a slice."""
     if part is None or isinstance(part, slice):
         return None
-    if isinstance(part, Hole):
+    if isinstance(part, IndexSlot):
         node = indices[part.k]
         return w.cast(names[part.k], node.spec.dtype, np.int64), tuple(node.spec.shape)
     if isinstance(part, Dim):
@@ -111,7 +113,7 @@ def _chosen(w: Writer, part: Any, indices: Sequence[Node], names: Sequence[str])
     return w.constant(int(part), np.int64), ()
 
 
-def _gathered(w: Writer, x: str, shape: Any, parts: list[Any], chosen: list[Any]) -> str:
+def _gathered(w: GraphWriter, x: str, shape: Any, parts: list[Any], chosen: list[Any]) -> str:
     """Elements at arrays of positions along some axes."""
     where = [k for k, c in enumerate(chosen) if c is not None]
     together = where == list(range(where[0], where[-1] + 1))
@@ -141,14 +143,14 @@ def _gathered(w: Writer, x: str, shape: Any, parts: list[Any], chosen: list[Any]
     return str(w.op("Unsqueeze", out, w.ints(new))) if new else out
 
 
-def _stacked(w: Writer, arrays: Sequence[Any], whole: Any) -> str:
+def _stacked(w: GraphWriter, arrays: Sequence[Any], whole: Any) -> str:
     size = w.shape(whole)
     full = [n if s == whole else w.op("Expand", n, size) for n, s in arrays]
     last = w.ints([len(whole)])
     return str(w.op("Concat", *[w.op("Unsqueeze", n, last) for n in full], axis=len(whole)))
 
 
-def _moved(w: Writer, x: str, front: int, first: int, depth: int, others: int) -> str:
+def _moved(w: GraphWriter, x: str, front: int, first: int, depth: int, others: int) -> str:
     """The axes of positions moved from where they are to where NumPy has them."""
     if front == first or not depth:
         return x
@@ -163,7 +165,7 @@ def _moved(w: Writer, x: str, front: int, first: int, depth: int, others: int) -
 
 
 @exports("setitem")
-def _setitem(w: Writer, node: Node, x: str, v: str, *operands: str) -> Any:
+def _setitem(w: GraphWriter, node: Node, x: str, v: str, *operands: str) -> Any:
     base, value, *indices = node.inputs
     dtype = node.spec.dtype
     x, v = w.cast(x, base.spec.dtype, dtype), w.cast(v, value.spec.dtype, dtype)
@@ -177,7 +179,7 @@ def _setitem(w: Writer, node: Node, x: str, v: str, *operands: str) -> Any:
     return reshaped(w, out, base.spec.shape)
 
 
-def _without_leading_ones(w: Writer, v: str, shape: Any) -> str:
+def _without_leading_ones(w: GraphWriter, v: str, shape: Any) -> str:
     """NumPy drops leading axes of one when it assigns, so that no result gets deeper."""
     ones = 0
     while ones < len(shape) and isinstance(shape[ones], int) and shape[ones] == 1:
@@ -186,7 +188,7 @@ def _without_leading_ones(w: Writer, v: str, shape: Any) -> str:
 
 
 @exports("scatter")
-def _scatter(w: Writer, node: Node, t: str, *operands: str) -> Any:
+def _scatter(w: GraphWriter, node: Node, t: str, *operands: str) -> Any:
     shape = node.spec.shape
     places, chosen = _places(w, node, shape, node.inputs[1:], operands)
     total: Any = 1
@@ -199,7 +201,7 @@ def _scatter(w: Writer, node: Node, t: str, *operands: str) -> Any:
 
 
 def _places(
-    w: Writer, node: Node, shape: Any, indices: Sequence[Node], names: Sequence[str]
+    w: GraphWriter, node: Node, shape: Any, indices: Sequence[Node], names: Sequence[str]
 ) -> tuple[str, str]:
     """The flat positions of what an index chooses, and the shape of the choice."""
     total: Any = 1
@@ -212,7 +214,7 @@ def _places(
 
 
 @exports("gather_along")
-def _gather_along(w: Writer, node: Node, x: str, positions: str) -> Any:
+def _gather_along(w: GraphWriter, node: Node, x: str, positions: str) -> Any:
     ndim = len(node.spec.shape)
     have = node.inputs[1].spec
     positions = w.cast(positions, have.dtype, np.int64)

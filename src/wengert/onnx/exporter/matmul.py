@@ -11,17 +11,17 @@ from typing import Any
 from wengert._engine.core.node import Node
 
 from .elementwise import cast_all
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .registry import exports, refused
 
 
 @exports("matmul")
-def _matmul(w: Writer, node: Node, *names: str) -> Any:
+def _matmul(w: GraphWriter, node: Node, *names: str) -> Any:
     return w.op("MatMul", *cast_all(w, node, names, node.spec.dtype))
 
 
 @exports("dot")
-def _dot(w: Writer, node: Node, *names: str) -> Any:
+def _dot(w: GraphWriter, node: Node, *names: str) -> Any:
     x, y = cast_all(w, node, names, node.spec.dtype)
     m, n = (len(a.spec.shape) for a in node.inputs)
     if m == 0 or n == 0:
@@ -35,7 +35,7 @@ def _dot(w: Writer, node: Node, *names: str) -> Any:
 
 
 @exports("einsum")
-def _einsum(w: Writer, node: Node, *names: str) -> Any:
+def _einsum(w: GraphWriter, node: Node, *names: str) -> Any:
     *operands, out = node.params["letters"]
     if node.spec.dtype.kind == "b":
         raise refused(node, "of booleans has no counterpart in ONNX")

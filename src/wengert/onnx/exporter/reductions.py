@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .registry import exports, refused
 
 _SIMPLE = {"sum": "ReduceSum", "mean": "ReduceMean", "prod": "ReduceProd"}
@@ -28,7 +28,7 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(a % ndim for a in axes)
 
 
-def reduced(w: Writer, kind: str, x: str, axes: tuple[int, ...], keep: bool) -> str:
+def reduced(w: GraphWriter, kind: str, x: str, axes: tuple[int, ...], keep: bool) -> str:
     """A reduction over some axes; over none of them it is the array itself."""
     if not axes:
         return x
@@ -41,7 +41,7 @@ def _given(node: Node) -> tuple[tuple[int, ...], bool]:
 
 
 @exports(*_SIMPLE)
-def _simple(w: Writer, node: Node, x: str) -> Any:
+def _simple(w: GraphWriter, node: Node, x: str) -> Any:
     dtype = node.spec.dtype
     x = w.cast(x, node.inputs[0].spec.dtype, dtype)
     if dtype in _SUMMED or dtype.kind == "f":
@@ -51,7 +51,7 @@ def _simple(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports(*_EXTREMES)
-def _extreme(w: Writer, node: Node, x: str) -> Any:
+def _extreme(w: GraphWriter, node: Node, x: str) -> Any:
     have = node.inputs[0].spec.dtype
     if have.kind == "b":
         return _truths(w, _EXTREMES[node.op.name], node, x)
@@ -59,28 +59,28 @@ def _extreme(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("any")
-def _any(w: Writer, node: Node, x: str) -> Any:
+def _any(w: GraphWriter, node: Node, x: str) -> Any:
     return _truths(w, "ReduceMax", node, x)
 
 
 @exports("all")
-def _all(w: Writer, node: Node, x: str) -> Any:
+def _all(w: GraphWriter, node: Node, x: str) -> Any:
     return _truths(w, "ReduceMin", node, x)
 
 
-def _truths(w: Writer, kind: str, node: Node, x: str) -> Any:
+def _truths(w: GraphWriter, kind: str, node: Node, x: str) -> Any:
     x = w.cast(w.cast(x, node.inputs[0].spec.dtype, bool), bool, np.int32)
     return w.cast(reduced(w, kind, x, *_given(node)), np.int32, bool)
 
 
 @exports("count_nonzero")
-def _count(w: Writer, node: Node, x: str) -> Any:
+def _count(w: GraphWriter, node: Node, x: str) -> Any:
     x = w.cast(w.cast(x, node.inputs[0].spec.dtype, bool), bool, np.int64)
     return reduced(w, "ReduceSum", x, *_given(node))
 
 
 @exports("var", "std")
-def _variance(w: Writer, node: Node, x: str) -> Any:
+def _variance(w: GraphWriter, node: Node, x: str) -> Any:
     axes, keep = _given(node)
     dtype, shape = node.spec.dtype, node.inputs[0].spec.shape
     x = w.cast(x, node.inputs[0].spec.dtype, dtype)
@@ -95,14 +95,14 @@ def _variance(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("norm2")
-def _norm2(w: Writer, node: Node, x: str) -> Any:
+def _norm2(w: GraphWriter, node: Node, x: str) -> Any:
     x = w.cast(x, node.inputs[0].spec.dtype, node.spec.dtype)
     axes, keep = _given(node)
     return reduced(w, "ReduceL2", x, axes, keep) if axes else w.op("Abs", x)
 
 
 @exports("logsumexp")
-def _logsumexp(w: Writer, node: Node, x: str) -> Any:
+def _logsumexp(w: GraphWriter, node: Node, x: str) -> Any:
     dtype = node.spec.dtype
     x = w.cast(x, node.inputs[0].spec.dtype, dtype)
     axes, keep = _given(node)
@@ -115,7 +115,7 @@ def _logsumexp(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("argmax", "argmin")
-def _position(w: Writer, node: Node, x: str) -> Any:
+def _position(w: GraphWriter, node: Node, x: str) -> Any:
     have, shape = node.inputs[0].spec.dtype, node.inputs[0].spec.shape
     axis, keep = node.params["axis"], bool(node.params["keepdims"])
     if have.kind == "b":
@@ -129,7 +129,7 @@ def _position(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("cumsum")
-def _cumsum(w: Writer, node: Node, x: str) -> Any:
+def _cumsum(w: GraphWriter, node: Node, x: str) -> Any:
     extra = {k: v for k, v in node.params.items() if k not in ("axis",)}
     if any(extra.values()) or node.params["axis"] is None:
         raise refused(node, f"with {extra} has no counterpart in ONNX")
@@ -138,7 +138,7 @@ def _cumsum(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("softmax", "log_softmax")
-def _softmax(w: Writer, node: Node, x: str) -> Any:
+def _softmax(w: GraphWriter, node: Node, x: str) -> Any:
     axis, shape = node.params["axis"], node.spec.shape
     x = w.cast(x, node.inputs[0].spec.dtype, node.spec.dtype)
     axes = axes_of(axis, len(shape))

@@ -4,9 +4,9 @@ The body of an elementwise operation (_engine/core/scalar_language.py) is read o
 values that are names in the file.  So every elementwise operation whose body is made of leaves that
 ONNX has can be written, also a user's own, and with the care for accuracy that its body takes.
 
-    Lane       a value: its name and its dtype
-    Lanes      the leaves
-    by_body    a line, by the body of its operation
+    OnnxScalar  a value: its name and its dtype
+    Lanes       the leaves
+    by_body     a line, by the body of its operation
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.node import ConstantLeaf, Node
 
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .registry import exports_kind, refused
 
 _BOOL = np.dtype(bool)
@@ -51,7 +51,7 @@ class Unwritten(Exception):
     """A leaf that ONNX has no operator for."""
 
 
-class Lane:
+class OnnxScalar:
     """A value in the file.
 
     Parameters
@@ -65,57 +65,57 @@ class Lane:
 
     __array_ufunc__ = None
 
-    def __init__(self, writer: Writer, name: str, dtype: Any, weak: bool = False) -> None:
+    def __init__(self, writer: GraphWriter, name: str, dtype: Any, weak: bool = False) -> None:
         self.writer = writer
         self.name = name
         self.dtype = np.dtype(dtype)
         self.weak = weak
 
-    def to(self, dtype: Any) -> Lane:
+    def to(self, dtype: Any) -> OnnxScalar:
         """The same value in another dtype."""
-        return Lane(self.writer, self.writer.cast(self.name, self.dtype, dtype), dtype)
+        return OnnxScalar(self.writer, self.writer.cast(self.name, self.dtype, dtype), dtype)
 
-    def __add__(self, other: Any) -> Lane:
+    def __add__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Add", self, other)
 
-    def __radd__(self, other: Any) -> Lane:
+    def __radd__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Add", other, self)
 
-    def __sub__(self, other: Any) -> Lane:
+    def __sub__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Sub", self, other)
 
-    def __rsub__(self, other: Any) -> Lane:
+    def __rsub__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Sub", other, self)
 
-    def __mul__(self, other: Any) -> Lane:
+    def __mul__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Mul", self, other)
 
-    def __rmul__(self, other: Any) -> Lane:
+    def __rmul__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Mul", other, self)
 
-    def __truediv__(self, other: Any) -> Lane:
+    def __truediv__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Lane:
+    def __rtruediv__(self, other: Any) -> OnnxScalar:
         return _joined(self.writer, "Div", other, self)
 
-    def __neg__(self) -> Lane:
-        return Lane(self.writer, self.writer.op("Neg", self.name), self.dtype)
+    def __neg__(self) -> OnnxScalar:
+        return OnnxScalar(self.writer, self.writer.op("Neg", self.name), self.dtype)
 
-    def __pos__(self) -> Lane:
+    def __pos__(self) -> OnnxScalar:
         return self
 
-    def __abs__(self) -> Lane:
-        return Lane(self.writer, self.writer.op("Abs", self.name), self.dtype)
+    def __abs__(self) -> OnnxScalar:
+        return OnnxScalar(self.writer, self.writer.op("Abs", self.name), self.dtype)
 
 
 def _common(*xs: Any) -> np.dtype[Any]:
     """The dtype that values meet in, Python numbers taking that of the others."""
-    strong = [x.dtype for x in xs if isinstance(x, Lane) and not x.weak]
+    strong = [x.dtype for x in xs if isinstance(x, OnnxScalar) and not x.weak]
     weak = [
-        {"b": False, "i": 0, "u": 0, "f": 0.0}[x.dtype.kind] if isinstance(x, Lane) else _python(x)
+        {"b": False, "i": 0, "u": 0, "f": 0.0}[x.dtype.kind] if isinstance(x, OnnxScalar) else _python(x)
         for x in xs
-        if not isinstance(x, Lane) or x.weak
+        if not isinstance(x, OnnxScalar) or x.weak
     ]
     return np.dtype(np.result_type(*strong, *weak))
 
@@ -124,125 +124,125 @@ def _python(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) else x
 
 
-def _as(writer: Writer, x: Any, dtype: Any) -> Lane:
-    if isinstance(x, Lane):
+def _as(writer: GraphWriter, x: Any, dtype: Any) -> OnnxScalar:
+    if isinstance(x, OnnxScalar):
         return x.to(dtype)
-    return Lane(writer, writer.constant(np.asarray(x, dtype)), dtype)
+    return OnnxScalar(writer, writer.constant(np.asarray(x, dtype)), dtype)
 
 
-def _joined(writer: Writer, kind: str, a: Any, b: Any, result: Any = None) -> Lane:
+def _joined(writer: GraphWriter, kind: str, a: Any, b: Any, result: Any = None) -> OnnxScalar:
     dtype = _common(a, b)
     x, y = _as(writer, a, dtype), _as(writer, b, dtype)
-    return Lane(writer, writer.op(kind, x.name, y.name), result or dtype)
+    return OnnxScalar(writer, writer.op(kind, x.name, y.name), result or dtype)
 
 
 class Lanes:
     """The leaves of the scalar language, as nodes."""
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: GraphWriter) -> None:
         self.writer = writer
 
     def __getattr__(self, leaf: str) -> Any:
         w = self.writer
         if leaf in _SAME:
-            return lambda x: Lane(w, w.op(_SAME[leaf], x.name), x.dtype)
+            return lambda x: OnnxScalar(w, w.op(_SAME[leaf], x.name), x.dtype)
         if leaf in _COMPARISONS:
             return lambda x, y: _joined(w, _COMPARISONS[leaf], x, y, _BOOL)
         if leaf in _TRUTHS:
             return lambda x, y: self._truth(_TRUTHS[leaf], x, y)
         raise Unwritten(leaf)
 
-    def _truth(self, kind: str, x: Any, y: Any) -> Lane:
+    def _truth(self, kind: str, x: Any, y: Any) -> OnnxScalar:
         names = [_as(self.writer, a, _BOOL).name for a in (x, y)]
-        return Lane(self.writer, self.writer.op(kind, *names), _BOOL)
+        return OnnxScalar(self.writer, self.writer.op(kind, *names), _BOOL)
 
     def special(self, name: str, *operands: Any) -> Any:
         """A function of scipy.special: the error function only."""
         if name == "erf":
             (x,) = operands
-            return Lane(self.writer, self.writer.op("Erf", x.name), x.dtype)
+            return OnnxScalar(self.writer, self.writer.op("Erf", x.name), x.dtype)
         raise Unwritten(f"special.{name}")
 
-    def not_equal(self, x: Any, y: Any) -> Lane:
+    def not_equal(self, x: Any, y: Any) -> OnnxScalar:
         """x != y."""
         return self.logical_not(self.equal(x, y))
 
-    def logical_not(self, x: Lane) -> Lane:
+    def logical_not(self, x: OnnxScalar) -> OnnxScalar:
         """Whether x is zero."""
-        return Lane(self.writer, self.writer.op("Not", x.to(_BOOL).name), _BOOL)
+        return OnnxScalar(self.writer, self.writer.op("Not", x.to(_BOOL).name), _BOOL)
 
-    def isnan(self, x: Lane) -> Lane:
+    def isnan(self, x: OnnxScalar) -> OnnxScalar:
         """Whether x is not a number."""
         if x.dtype.kind != "f":
             return _as(self.writer, False, _BOOL)
-        return Lane(self.writer, self.writer.op("IsNaN", x.name), _BOOL)
+        return OnnxScalar(self.writer, self.writer.op("IsNaN", x.name), _BOOL)
 
-    def isinf(self, x: Lane) -> Lane:
+    def isinf(self, x: OnnxScalar) -> OnnxScalar:
         """Whether x is infinite."""
         if x.dtype.kind != "f":
             return _as(self.writer, False, _BOOL)
         return self.equal(self.abs(x), np.inf)
 
-    def isfinite(self, x: Lane) -> Lane:
+    def isfinite(self, x: OnnxScalar) -> OnnxScalar:
         """Whether x is a number, and finite."""
         return self.less(self.abs(x), np.inf) if x.dtype.kind == "f" else self.equal(x, x)
 
-    def conj(self, x: Lane) -> Lane:
+    def conj(self, x: OnnxScalar) -> OnnxScalar:
         """The same, of a real number."""
         return x
 
-    def where(self, condition: Any, x: Any, y: Any) -> Lane:
+    def where(self, condition: Any, x: Any, y: Any) -> OnnxScalar:
         """x where the condition holds, else y."""
         w, dtype = self.writer, _common(x, y)
         names = [_as(w, condition, _BOOL).name, _as(w, x, dtype).name, _as(w, y, dtype).name]
-        return Lane(w, w.op("Where", *names), dtype)
+        return OnnxScalar(w, w.op("Where", *names), dtype)
 
-    def max(self, x: Any, y: Any) -> Lane:
+    def max(self, x: Any, y: Any) -> OnnxScalar:
         """The larger one."""
         return self._extreme("Max", x, y)
 
-    def min(self, x: Any, y: Any) -> Lane:
+    def min(self, x: Any, y: Any) -> OnnxScalar:
         """The smaller one."""
         return self._extreme("Min", x, y)
 
-    def _extreme(self, kind: str, x: Any, y: Any) -> Lane:
+    def _extreme(self, kind: str, x: Any, y: Any) -> OnnxScalar:
         if _common(x, y) == _BOOL:
             return self._truth("Or" if kind == "Max" else "And", x, y)
         return _joined(self.writer, kind, x, y)
 
-    def power(self, x: Any, y: Any) -> Lane:
+    def power(self, x: Any, y: Any) -> OnnxScalar:
         """x**y."""
         return _joined(self.writer, "Pow", x, y)
 
-    def fmod(self, x: Any, y: Any) -> Lane:
+    def fmod(self, x: Any, y: Any) -> OnnxScalar:
         """The remainder with the sign of x."""
         dtype = _common(x, y)
         a, b = _as(self.writer, x, dtype), _as(self.writer, y, dtype)
-        return Lane(self.writer, self.writer.op("Mod", a.name, b.name, fmod=1), dtype)
+        return OnnxScalar(self.writer, self.writer.op("Mod", a.name, b.name, fmod=1), dtype)
 
-    def trunc(self, x: Lane) -> Lane:
+    def trunc(self, x: OnnxScalar) -> OnnxScalar:
         """Toward zero."""
         return self.where(self.less(x, 0), self.ceil(x), self.floor(x))
 
-    def heaviside(self, x: Any, y: Any) -> Lane:
+    def heaviside(self, x: Any, y: Any) -> OnnxScalar:
         """0, y or 1 for x below, at or above 0."""
         steps = self.where(self.less(x, 0), 0.0, self.where(self.equal(x, 0), y, 1.0))
         return self.where(self.isnan(x), x, steps)
 
-    def signbit(self, x: Lane) -> Lane:
+    def signbit(self, x: OnnxScalar) -> OnnxScalar:
         """x < 0, or x is -0.0, of which the reciprocal tells."""
         if x.dtype.kind != "f":
             return self.less(x, 0)
         minus = self.logical_and(self.equal(x, 0.0), self.less(1.0 / x, 0.0))
         return self.logical_or(self.less(x, 0.0), minus)
 
-    def copysign(self, x: Any, y: Any) -> Lane:
+    def copysign(self, x: Any, y: Any) -> OnnxScalar:
         """The magnitude of x with the sign of y."""
         dtype = _common(x, y)
         a = self.abs(_as(self.writer, x, dtype))
         return self.where(self.signbit(_as(self.writer, y, dtype)), -a, a)
 
-    def arctan2(self, y: Any, x: Any) -> Lane:
+    def arctan2(self, y: Any, x: Any) -> OnnxScalar:
         """The angle of the point (x, y): the arctangent of the smaller side by the larger one."""
         dtype = _common(x, y)
         y, x = _as(self.writer, y, dtype), _as(self.writer, x, dtype)
@@ -256,11 +256,11 @@ class Lanes:
 
     # What ONNX has no operator for, of what it has, such that no digits are lost.
 
-    def exp2(self, x: Lane) -> Lane:
+    def exp2(self, x: OnnxScalar) -> OnnxScalar:
         """2**x."""
         return self.power(_as(self.writer, 2.0, x.dtype), x)
 
-    def expm1(self, x: Lane) -> Lane:
+    def expm1(self, x: OnnxScalar) -> OnnxScalar:
         """e**x - 1 by Kahan's (u - 1) x / log(u) with u = e**x: the errors of u cancel."""
         u = self.exp(x)
         less = u - 1.0
@@ -269,7 +269,7 @@ class Lanes:
         near = self.where(self.equal(u, 1.0), x, less * x / self.log(safe))
         return self.where(plain, less, self.where(self.isnan(x), x, near))
 
-    def log1p(self, x: Lane) -> Lane:
+    def log1p(self, x: OnnxScalar) -> OnnxScalar:
         """log(1 + x) by Kahan's log(u) x / (u - 1) with u = 1 + x: the errors of u cancel."""
         u = 1.0 + x
         far = self.less(1.0, self.abs(x))
@@ -277,15 +277,15 @@ class Lanes:
         near = self.where(self.equal(u, 1.0), x, self.log(u) * x / (safe - 1.0))
         return self.where(far, self.log(u), near)
 
-    def log2(self, x: Lane) -> Lane:
+    def log2(self, x: OnnxScalar) -> OnnxScalar:
         """log(x) / log(2)."""
         return self.log(x) / float(np.log(2.0))
 
-    def log10(self, x: Lane) -> Lane:
+    def log10(self, x: OnnxScalar) -> OnnxScalar:
         """log(x) / log(10)."""
         return self.log(x) / float(np.log(10.0))
 
-    def cbrt(self, x: Lane) -> Lane:
+    def cbrt(self, x: OnnxScalar) -> OnnxScalar:
         """The cube root, one step of Newton's method after the power, whose exponent is rounded."""
         a = self.abs(x)
         safe = self.where(self.logical_and(self.less(0.0, a), self.isfinite(a)), a, 1.0)
@@ -295,7 +295,7 @@ class Lanes:
 
 
 @exports_kind("elementwise")
-def by_body(w: Writer, node: Node, *names: Any) -> str:
+def by_body(w: GraphWriter, node: Node, *names: Any) -> str:
     """Write a node by the body of its operation."""
     lanes, dtype = Lanes(w), node.spec.dtype
     operands = [_operand(w, a, name, dtype) for a, name in zip(node.inputs, names, strict=True)]
@@ -308,14 +308,14 @@ def by_body(w: Writer, node: Node, *names: Any) -> str:
     return _as(w, out, dtype).name
 
 
-def _operand(w: Writer, node: Node, name: str, dtype: np.dtype[Any]) -> Lane:
+def _operand(w: GraphWriter, node: Node, name: str, dtype: np.dtype[Any]) -> OnnxScalar:
     """An operand; where the result is floating, in its dtype, for that is what is computed in."""
     have = node.spec.dtype
     if dtype.kind == "f" and have.kind in "iuf":
-        return Lane(w, w.cast(name, have, dtype), dtype)
-    return Lane(w, name, have, weak=is_python(node))
+        return OnnxScalar(w, w.cast(name, have, dtype), dtype)
+    return OnnxScalar(w, name, have, weak=is_python(node))
 
 
 def is_python(node: Node) -> bool:
     """Whether a line is a Python number, which takes the dtype of what it meets."""
-    return node.spec.weak or (type(node) is Constant and type(node.value) in (bool, int, float))
+    return node.spec.weak or (type(node) is ConstantLeaf and type(node.value) in (bool, int, float))

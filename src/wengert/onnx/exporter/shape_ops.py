@@ -14,14 +14,14 @@ import numpy as np
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Dim
 
-from .graph_writer import Writer
+from .graph_writer import GraphWriter
 from .reductions import axes_of, reduced
 from .registry import exports, refused
 
 LARGE = np.iinfo(np.int64).max
 
 
-def reshaped(w: Writer, x: str, shape: Sequence[Any]) -> str:
+def reshaped(w: GraphWriter, x: str, shape: Sequence[Any]) -> str:
     """The same elements in another shape; one symbolic length needs no computation."""
     unknown = [n for n in shape if isinstance(n, Dim)]
     if len(unknown) == 1 and 0 not in shape and -1 not in shape:
@@ -30,7 +30,7 @@ def reshaped(w: Writer, x: str, shape: Sequence[Any]) -> str:
 
 
 @exports("reshape")
-def _reshape(w: Writer, node: Node, x: str) -> Any:
+def _reshape(w: GraphWriter, node: Node, x: str) -> Any:
     if node.params.get("order", "C") == "F":
         x = w.op("Transpose", x)
         return w.op("Transpose", reshaped(w, x, node.spec.shape[::-1]))
@@ -38,7 +38,7 @@ def _reshape(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("squeeze", "expand_dims")
-def _lengths_of_one(w: Writer, node: Node, x: str) -> Any:
+def _lengths_of_one(w: GraphWriter, node: Node, x: str) -> Any:
     if node.op.name == "expand_dims":
         return w.op("Unsqueeze", x, w.ints(axes_of(node.params["axis"], len(node.spec.shape))))
     shape = node.inputs[0].spec.shape
@@ -48,7 +48,7 @@ def _lengths_of_one(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("transpose")
-def _transpose(w: Writer, node: Node, x: str) -> Any:
+def _transpose(w: GraphWriter, node: Node, x: str) -> Any:
     ndim = len(node.spec.shape)
     axes = node.params.get("axes")
     order = range(ndim)[::-1] if axes is None else [a % ndim for a in axes]
@@ -56,12 +56,12 @@ def _transpose(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("broadcast_to")
-def _broadcast(w: Writer, node: Node, x: str) -> Any:
+def _broadcast(w: GraphWriter, node: Node, x: str) -> Any:
     return w.op("Expand", x, w.shape(node.spec.shape))
 
 
 @exports("sum_to")
-def _sum_to(w: Writer, node: Node, x: str) -> Any:
+def _sum_to(w: GraphWriter, node: Node, x: str) -> Any:
     large, small = node.inputs[0].spec.shape, node.spec.shape
     missing = len(large) - len(small)
     axes = tuple(
@@ -72,7 +72,7 @@ def _sum_to(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("flip")
-def _flip(w: Writer, node: Node, x: str) -> Any:
+def _flip(w: GraphWriter, node: Node, x: str) -> Any:
     axes = axes_of(node.params["axis"], len(node.spec.shape))
     if not axes:
         return x
@@ -81,7 +81,7 @@ def _flip(w: Writer, node: Node, x: str) -> Any:
 
 
 @exports("roll")
-def _roll(w: Writer, node: Node, x: str) -> Any:
+def _roll(w: GraphWriter, node: Node, x: str) -> Any:
     shift, axis = node.params["shift"], node.params.get("axis")
     shape = node.spec.shape
     if axis is None:
@@ -96,7 +96,7 @@ def _roll(w: Writer, node: Node, x: str) -> Any:
     return x
 
 
-def _rolled(w: Writer, x: str, length: Any, shift: Any, axis: int, node: Node) -> str:
+def _rolled(w: GraphWriter, x: str, length: Any, shift: Any, axis: int, node: Node) -> str:
     if isinstance(length, Dim):
         raise refused(node, "along an axis of unknown length has no counterpart in ONNX")
     cut = -shift % length if length else 0
@@ -110,7 +110,7 @@ def _rolled(w: Writer, x: str, length: Any, shift: Any, axis: int, node: Node) -
 
 
 @exports("concatenate", "stack")
-def _joined(w: Writer, node: Node, *names: str) -> Any:
+def _joined(w: GraphWriter, node: Node, *names: str) -> Any:
     dtype, axis = node.spec.dtype, node.params["axis"] % len(node.spec.shape)
     parts = [w.cast(n, a.spec.dtype, dtype) for a, n in zip(node.inputs, names, strict=True)]
     if node.op.name == "stack":
@@ -119,13 +119,13 @@ def _joined(w: Writer, node: Node, *names: str) -> Any:
 
 
 @exports("full")
-def _full(w: Writer, node: Node) -> Any:
+def _full(w: GraphWriter, node: Node) -> Any:
     value = w.constant(node.params["value"], node.spec.dtype)
     return w.op("Expand", value, w.shape(node.spec.shape))
 
 
 @exports("eye")
-def _eye(w: Writer, node: Node) -> Any:
+def _eye(w: GraphWriter, node: Node) -> Any:
     rows, columns, k = (node.params[n] for n in ("rows", "columns", "offset"))
     row = w.op("Unsqueeze", _counted(w, rows), w.ints([1]))
     column = w.op("Unsqueeze", _counted(w, columns), w.ints([0]))
@@ -134,16 +134,16 @@ def _eye(w: Writer, node: Node) -> Any:
 
 
 @exports("arange")
-def _arange(w: Writer, node: Node) -> Any:
+def _arange(w: GraphWriter, node: Node) -> Any:
     bounds = [_number(w, node.params[k]) for k in ("start", "stop", "step")]
     return w.cast(w.op("Range", *bounds), np.int64, node.spec.dtype)
 
 
-def _number(w: Writer, length: Any) -> str:
+def _number(w: GraphWriter, length: Any) -> str:
     if isinstance(length, Dim):
         return str(w.op("Squeeze", w.length(length), w.ints([0])))
     return w.constant(length, np.int64)
 
 
-def _counted(w: Writer, length: Any) -> str:
+def _counted(w: GraphWriter, length: Any) -> str:
     return str(w.op("Range", _number(w, 0), _number(w, length), _number(w, 1)))

@@ -28,11 +28,11 @@ from . import (
     shape_ops,
 )
 from .memory_limit import Room
-from .node_view import Reading, settled
+from .node_view import NodeView, settled
 from .registry import imported, reader_of, static_inputs
 
 __all__ = [
-    "Reading",
+    "NodeView",
     "Room",
     "control_flow",
     "conv_pool",

@@ -14,12 +14,12 @@ import numpy as np
 from wengert._engine.control_flow import cond, scan, while_loop
 from wengert._engine.core.handle import Handle
 
-from .node_view import Reading
+from .node_view import NodeView
 from .registry import imports
 
 
 @imports("If")
-def _if(n: Reading, condition: Any) -> Any:
+def _if(n: NodeView, condition: Any) -> Any:
     first, second = n.get("then_branch"), n.get("else_branch")
     if not isinstance(condition, Handle):
         return tuple(n.inside(first if bool(np.all(condition)) else second, []))
@@ -29,7 +29,7 @@ def _if(n: Reading, condition: Any) -> Any:
 
 
 @imports("Scan", grows=True)
-def _scan(n: Reading, *given: Any) -> Any:
+def _scan(n: NodeView, *given: Any) -> Any:
     body, count = n.get("body"), n.get("num_scan_inputs")
     carried = len(given) - count
     results = len(body.output) - carried
@@ -59,7 +59,7 @@ class _Ends(Exception):
 
 
 @imports("Loop", static=(0, 1), grows=True)
-def _loop(n: Reading, steps: Any, going: Any, *given: Any) -> Any:
+def _loop(n: NodeView, steps: Any, going: Any, *given: Any) -> Any:
     body = n.get("body")
     carried = len(given)
     always = going is None or (not isinstance(going, Handle) and bool(np.all(going)))
@@ -89,7 +89,7 @@ def _loop(n: Reading, steps: Any, going: Any, *given: Any) -> Any:
     return tuple(while_loop(holds, step, begin)[2])
 
 
-def _counted(n: Reading, body: Any, steps: int, given: Any) -> Any:
+def _counted(n: NodeView, body: Any, steps: int, given: Any) -> Any:
     """A loop of a known number of steps."""
     carried = len(given)
 

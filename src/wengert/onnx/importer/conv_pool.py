@@ -13,17 +13,17 @@ import numpy as np
 
 from wengert._engine.core.op import lookup
 
-from .node_view import Reading
+from .node_view import NodeView
 from .registry import imports
 
 Pairs = tuple[tuple[int, int], ...]
 
 
-def _options(n: Reading, axes: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _options(n: NodeView, axes: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return tuple(n.get("strides") or [1] * axes), tuple(n.get("dilations") or [1] * axes)
 
 
-def _padding(n: Reading, lengths: Any, kernel: Any, stride: Any, dilation: Any) -> Pairs:
+def _padding(n: NodeView, lengths: Any, kernel: Any, stride: Any, dilation: Any) -> Pairs:
     axes = len(kernel)
     how = n.get("auto_pad", "NOTSET")
     if how in ("NOTSET", ""):
@@ -42,7 +42,7 @@ def _padding(n: Reading, lengths: Any, kernel: Any, stride: Any, dilation: Any) 
 
 
 @imports("Conv", grows=True)
-def _conv(n: Reading, x: Any, w: Any, bias: Any = None) -> Any:
+def _conv(n: NodeView, x: Any, w: Any, bias: Any = None) -> Any:
     kernel = tuple(w.shape[2:])
     stride, dilation = _options(n, len(kernel))
     y = lookup("convolution")(
@@ -61,7 +61,7 @@ def _biased(y: Any, bias: Any, axes: int) -> Any:
 
 
 @imports("ConvTranspose", grows=True)
-def _transposed(n: Reading, x: Any, w: Any, bias: Any = None) -> Any:
+def _transposed(n: NodeView, x: Any, w: Any, bias: Any = None) -> Any:
     kernel, axes = tuple(w.shape[2:]), len(w.shape) - 2
     stride, dilation = _options(n, axes)
     more = n.get("output_padding") or [0] * axes
@@ -93,7 +93,7 @@ def _transposed(n: Reading, x: Any, w: Any, bias: Any = None) -> Any:
 
 
 def _placed(
-    n: Reading, x: Any, w: Any, full: Any, padding: Pairs, stride: Any, dilation: Any
+    n: NodeView, x: Any, w: Any, full: Any, padding: Pairs, stride: Any, dilation: Any
 ) -> Any:
     """The whole result, zeros where no window reaches, and what is wanted of it."""
     none = ((0, 0),) * len(full)
@@ -110,7 +110,7 @@ def _placed(
     return np.pad(y, width)[tuple(index)]
 
 
-def _rounded_up(n: Reading, x: Any, frame: Any) -> Pairs:
+def _rounded_up(n: NodeView, x: Any, frame: Any) -> Pairs:
     """Padding with what a last window that is not full reaches beyond the end."""
     kernel, stride, padding, dilation = frame
     if not n.get("ceil_mode", 0):
@@ -125,14 +125,14 @@ def _rounded_up(n: Reading, x: Any, frame: Any) -> Pairs:
     return tuple(pairs)
 
 
-def _frame(n: Reading, x: Any) -> tuple[Any, Any, Pairs, Any]:
+def _frame(n: NodeView, x: Any) -> tuple[Any, Any, Pairs, Any]:
     kernel = tuple(n.get("kernel_shape"))
     stride, dilation = _options(n, len(kernel))
     return kernel, stride, _padding(n, x.shape[2:], kernel, stride, dilation), dilation
 
 
 @imports("MaxPool", grows=True)
-def _max_pool(n: Reading, x: Any) -> Any:
+def _max_pool(n: NodeView, x: Any) -> Any:
     kernel, stride, _, dilation = frame = _frame(n, x)
     options = {
         "window": kernel,
@@ -150,7 +150,7 @@ def _max_pool(n: Reading, x: Any) -> Any:
     return y, indices + (np.arange(rows) * each).reshape(*x.shape[:2], *[1] * len(kernel))
 
 
-def sums(n: Reading, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+def sums(n: NodeView, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
     """Sums over windows; of windows with gaps by a convolution with ones, channel by channel."""
     if all(d == 1 for d in dilation):
         return lookup("sum_pool")(x, window=kernel, stride=stride, padding=padding)
@@ -167,7 +167,7 @@ def sums(n: Reading, x: Any, kernel: Any, stride: Any, padding: Any, dilation: A
 
 
 @imports("AveragePool", grows=True)
-def _average_pool(n: Reading, x: Any) -> Any:
+def _average_pool(n: NodeView, x: Any) -> Any:
     kernel, stride, padding, dilation = frame = _frame(n, x)
     wide = _rounded_up(n, x, frame)
     total = sums(n, x, kernel, stride, wide, dilation)
@@ -182,7 +182,7 @@ def _average_pool(n: Reading, x: Any) -> Any:
 
 
 @imports("LpPool", grows=True)
-def _lp_pool(n: Reading, x: Any) -> Any:
+def _lp_pool(n: NodeView, x: Any) -> Any:
     kernel, stride, _, dilation = frame = _frame(n, x)
     p = n.get("p", 2)
     total = sums(n, np.abs(x) ** p, kernel, stride, _rounded_up(n, x, frame), dilation)
@@ -190,7 +190,7 @@ def _lp_pool(n: Reading, x: Any) -> Any:
 
 
 @imports("GlobalAveragePool", "GlobalMaxPool")
-def _global(n: Reading, x: Any) -> Any:
+def _global(n: NodeView, x: Any) -> Any:
     axes = tuple(range(2, len(x.shape)))
     reduce = np.mean if n.kind == "GlobalAveragePool" else np.max
     return reduce(x, axis=axes, keepdims=True)

@@ -17,12 +17,12 @@ from wengert._engine.ops.casts import astype
 from wengert.numpy import arange, full
 
 from ..onnx_library import onnx
-from .node_view import Reading
+from .node_view import NodeView
 from .registry import imports
 
 
 @imports("Constant")
-def _constant(n: Reading) -> Any:
+def _constant(n: NodeView) -> Any:
     if n.get("value") is not None:
         return np.array(onnx().numpy_helper.to_array(n.get("value")))
     for name, dtype in (("value_float", np.float32), ("value_int", np.int64)):
@@ -35,7 +35,7 @@ def _constant(n: Reading) -> Any:
 
 
 @imports("ConstantOfShape", lengths=True, static=(0,))
-def _filled(n: Reading, shape: Any) -> Any:
+def _filled(n: NodeView, shape: Any) -> Any:
     value = n.get("value")
     fill = np.zeros(1, np.float32) if value is None else onnx().numpy_helper.to_array(value)
     wanted = tuple(n.whole(shape, "shape"))
@@ -46,7 +46,7 @@ def _filled(n: Reading, shape: Any) -> Any:
 
 
 @imports("Range", lengths=True, static=(0, 1, 2))
-def _range(n: Reading, start: Any, limit: Any, delta: Any) -> Any:
+def _range(n: NodeView, start: Any, limit: Any, delta: Any) -> Any:
     bounds = [n.number(b, "bounds") for b in (start, limit, delta)]
     if any(isinstance(b, Dim) for b in bounds):
         return arange(*[b if isinstance(b, Dim) else int(b) for b in bounds])
@@ -57,7 +57,7 @@ def _range(n: Reading, start: Any, limit: Any, delta: Any) -> Any:
 
 
 @imports("EyeLike")
-def _eye(n: Reading, x: Any) -> Any:
+def _eye(n: NodeView, x: Any) -> Any:
     dtype = x.dtype if n.get("dtype") is None else n.dtype(n.get("dtype"))
     rows, columns = x.shape
     n.need((rows, columns), dtype)
@@ -65,7 +65,7 @@ def _eye(n: Reading, x: Any) -> Any:
 
 
 @imports("OneHot", static=(1,), grows=True)
-def _one_hot(n: Reading, indices: Any, depth: Any, values: Any) -> Any:
+def _one_hot(n: NodeView, indices: Any, depth: Any, values: Any) -> Any:
     count = int(n.number(depth, "depth"))
     n.need((count,), np.int64)
     axis = n.get("axis", -1)

@@ -13,7 +13,7 @@ import numpy as np
 from wengert._engine.core.op import lookup
 from wengert._engine.ops.casts import astype
 
-from .node_view import Reading, settled
+from .node_view import NodeView, settled
 from .registry import imports
 
 _NUMPY = {
@@ -72,42 +72,42 @@ def weak(value: Any) -> float:
 
 
 @imports(*_NUMPY)
-def _numpy(n: Reading, *xs: Any) -> Any:
+def _numpy(n: NodeView, *xs: Any) -> Any:
     return _NUMPY[n.kind](*xs)
 
 
 @imports(*_OURS)
-def _ours(n: Reading, x: Any) -> Any:
+def _ours(n: NodeView, x: Any) -> Any:
     return lookup(_OURS[n.kind])(x)
 
 
 @imports("Identity", lengths=True)
-def _identity(n: Reading, x: Any) -> Any:
+def _identity(n: NodeView, x: Any) -> Any:
     return x
 
 
 @imports("Reciprocal")
-def _reciprocal(n: Reading, x: Any) -> Any:
+def _reciprocal(n: NodeView, x: Any) -> Any:
     return 1 / x
 
 
 @imports("Add", lengths=True)
-def _add(n: Reading, x: Any, y: Any) -> Any:
+def _add(n: NodeView, x: Any, y: Any) -> Any:
     return np.add(x, y)
 
 
 @imports("Sub", lengths=True)
-def _sub(n: Reading, x: Any, y: Any) -> Any:
+def _sub(n: NodeView, x: Any, y: Any) -> Any:
     return np.subtract(x, y)
 
 
 @imports("Mul", lengths=True)
-def _mul(n: Reading, x: Any, y: Any) -> Any:
+def _mul(n: NodeView, x: Any, y: Any) -> Any:
     return np.multiply(x, y)
 
 
 @imports("Div", lengths=True)
-def _div(n: Reading, x: Any, y: Any) -> Any:
+def _div(n: NodeView, x: Any, y: Any) -> Any:
     if object in (x.dtype, y.dtype):
         return np.floor_divide(x, y)
     if _dtype(x).kind == "u":
@@ -120,14 +120,14 @@ def _div(n: Reading, x: Any, y: Any) -> Any:
 
 
 @imports("Mod")
-def _mod(n: Reading, x: Any, y: Any) -> Any:
+def _mod(n: NodeView, x: Any, y: Any) -> Any:
     if n.get("fmod", 0):
         return np.fmod(x, y)
     return np.remainder(x, y)
 
 
 @imports("Pow")
-def _pow(n: Reading, x: Any, y: Any) -> Any:
+def _pow(n: NodeView, x: Any, y: Any) -> Any:
     have, other = _dtype(x), _dtype(y)
     if have.kind in "iu" and other.kind in "iu" and not isinstance(y, np.ndarray):
         return astype(np.power(astype(x, np.float64), astype(y, np.float64)), have)
@@ -137,13 +137,13 @@ def _pow(n: Reading, x: Any, y: Any) -> Any:
 
 
 @imports("Equal", lengths=True)
-def _equal(n: Reading, x: Any, y: Any) -> Any:
+def _equal(n: NodeView, x: Any, y: Any) -> Any:
     out = np.equal(x, y)
     return out.astype(bool) if np.dtype(out.dtype).kind == "O" else out
 
 
 @imports("Max", "Min", "Sum", "Mean")
-def _several(n: Reading, *xs: Any) -> Any:
+def _several(n: NodeView, *xs: Any) -> Any:
     join = {"Max": np.maximum, "Min": np.minimum}.get(n.kind, np.add)
     out = xs[0]
     for x in xs[1:]:
@@ -152,12 +152,12 @@ def _several(n: Reading, *xs: Any) -> Any:
 
 
 @imports("Where", lengths=True)
-def _where(n: Reading, condition: Any, x: Any, y: Any) -> Any:
+def _where(n: NodeView, condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition, x, y)
 
 
 @imports("IsInf")
-def _isinf(n: Reading, x: Any) -> Any:
+def _isinf(n: NodeView, x: Any) -> Any:
     up, down = n.get("detect_positive", 1), n.get("detect_negative", 1)
     if up and down:
         return np.isinf(x)
@@ -166,18 +166,18 @@ def _isinf(n: Reading, x: Any) -> Any:
 
 
 @imports("BitShift")
-def _shift(n: Reading, x: Any, y: Any) -> Any:
+def _shift(n: NodeView, x: Any, y: Any) -> Any:
     return (np.left_shift if n.get("direction") == "LEFT" else np.right_shift)(x, y)
 
 
 @imports("Clip")
-def _clip(n: Reading, x: Any, low: Any = None, high: Any = None) -> Any:
+def _clip(n: NodeView, x: Any, low: Any = None, high: Any = None) -> Any:
     x = x if low is None else np.maximum(x, low)
     return x if high is None else np.minimum(x, high)
 
 
 @imports("Cast", lengths=True)
-def _cast(n: Reading, x: Any) -> Any:
+def _cast(n: NodeView, x: Any) -> Any:
     want = n.dtype(n.get("to"))
     if _dtype(x).kind == "O":
         if want.kind == "i":
@@ -186,14 +186,14 @@ def _cast(n: Reading, x: Any) -> Any:
     return _converted(n, x, want)
 
 
-def _converted(n: Reading, x: Any, want: np.dtype[Any]) -> Any:
+def _converted(n: NodeView, x: Any, want: np.dtype[Any]) -> Any:
     if _dtype(x).kind not in "biuf" or want.kind not in "biuf":
         raise n.refused(f"from {_dtype(x)} to {want} is not supported")
     return x.astype(want) if isinstance(x, np.ndarray) else astype(x, want)
 
 
 @imports("CastLike")
-def _cast_like(n: Reading, x: Any, like: Any) -> Any:
+def _cast_like(n: NodeView, x: Any, like: Any) -> Any:
     return _converted(n, x, _dtype(like))
 
 
@@ -201,7 +201,7 @@ def _cast_like(n: Reading, x: Any, like: Any) -> Any:
 
 
 @imports("Gelu")
-def _gelu(n: Reading, x: Any) -> Any:
+def _gelu(n: NodeView, x: Any) -> Any:
     n.only("approximate", "none", "tanh")
     if n.get("approximate", "none") == "none":
         return lookup("gelu")(x)
@@ -210,34 +210,34 @@ def _gelu(n: Reading, x: Any) -> Any:
 
 
 @imports("Swish")
-def _swish(n: Reading, x: Any) -> Any:
+def _swish(n: NodeView, x: Any) -> Any:
     alpha = weak(n.get("alpha", 1.0))
     return lookup("silu")(x) if alpha == 1.0 else x * lookup("sigmoid")(alpha * x)
 
 
 @imports("LeakyRelu")
-def _leaky(n: Reading, x: Any) -> Any:
+def _leaky(n: NodeView, x: Any) -> Any:
     return lookup("leaky_relu")(x, weak(n.get("alpha", 0.01)))
 
 
 @imports("PRelu")
-def _prelu(n: Reading, x: Any, slope: Any) -> Any:
+def _prelu(n: NodeView, x: Any, slope: Any) -> Any:
     return np.where(x < 0, slope * x, x)
 
 
 @imports("Elu")
-def _elu(n: Reading, x: Any) -> Any:
+def _elu(n: NodeView, x: Any) -> Any:
     return _exponential(x, weak(n.get("alpha", 1.0)), 1.0)
 
 
 @imports("Celu")
-def _celu(n: Reading, x: Any) -> Any:
+def _celu(n: NodeView, x: Any) -> Any:
     alpha = weak(n.get("alpha", 1.0))
     return _exponential(x, alpha, 1.0 / alpha)
 
 
 @imports("Selu")
-def _selu(n: Reading, x: Any) -> Any:
+def _selu(n: NodeView, x: Any) -> Any:
     alpha = weak(n.get("alpha", 1.6732632423543772848170429916717))
     gamma = weak(n.get("gamma", 1.0507009873554804934193349852946))
     return gamma * _exponential(x, alpha, 1.0)
@@ -249,23 +249,23 @@ def _exponential(x: Any, alpha: float, scale: float) -> Any:
 
 
 @imports("ThresholdedRelu")
-def _thresholded(n: Reading, x: Any) -> Any:
+def _thresholded(n: NodeView, x: Any) -> Any:
     return np.where(x > weak(n.get("alpha", 1.0)), x, 0)
 
 
 @imports("HardSigmoid")
-def _hard_sigmoid(n: Reading, x: Any) -> Any:
+def _hard_sigmoid(n: NodeView, x: Any) -> Any:
     alpha, beta = weak(n.get("alpha", 0.2)), weak(n.get("beta", 0.5))
     return np.clip(alpha * x + beta, 0, 1)
 
 
 @imports("HardSwish")
-def _hard_swish(n: Reading, x: Any) -> Any:
+def _hard_swish(n: NodeView, x: Any) -> Any:
     return x * np.clip(x / 6 + 0.5, 0, 1)
 
 
 @imports("Shrink")
-def _shrink(n: Reading, x: Any) -> Any:
+def _shrink(n: NodeView, x: Any) -> Any:
     bias, edge = weak(n.get("bias", 0.0)), weak(n.get("lambd", 0.5))
     have = _dtype(x)
     wide = astype(x, np.float64) if have.kind in "iu" else x

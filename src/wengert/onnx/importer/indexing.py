@@ -15,7 +15,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.ops.indexing.template import split_index
 from wengert.numpy import arange
 
-from .node_view import Reading, settled
+from .node_view import NodeView, settled
 from .registry import imports
 
 _JOIN = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
@@ -30,7 +30,7 @@ def _at(x: Any, index: tuple[Any, ...]) -> Any:
 
 
 @imports("Gather", lengths=True)
-def _gather(n: Reading, x: Any, positions: Any) -> Any:
+def _gather(n: NodeView, x: Any, positions: Any) -> Any:
     axis = n.get("axis", 0) % len(x.shape)
     index = (slice(None),) * axis + (positions,)
     if isinstance(positions, np.ndarray) and positions.ndim == 0:
@@ -45,7 +45,7 @@ def _gather(n: Reading, x: Any, positions: Any) -> Any:
 
 
 @imports("GatherElements")
-def _gather_elements(n: Reading, x: Any, positions: Any) -> Any:
+def _gather_elements(n: NodeView, x: Any, positions: Any) -> Any:
     return _at(x, _places(positions, n.get("axis", 0) % len(x.shape)))
 
 
@@ -64,7 +64,7 @@ def _places(positions: Any, axis: int) -> tuple[Any, ...]:
 
 
 @imports("GatherND")
-def _gather_nd(n: Reading, x: Any, positions: Any) -> Any:
+def _gather_nd(n: NodeView, x: Any, positions: Any) -> Any:
     return _at(x, _points(positions, n.get("batch_dims", 0)))
 
 
@@ -80,16 +80,16 @@ def _points(positions: Any, batch: int = 0) -> tuple[Any, ...]:
 
 
 @imports("ScatterElements")
-def _scatter_elements(n: Reading, x: Any, positions: Any, updates: Any) -> Any:
+def _scatter_elements(n: NodeView, x: Any, positions: Any, updates: Any) -> Any:
     return _scattered(n, x, _places(positions, n.get("axis", 0) % len(x.shape)), updates)
 
 
 @imports("ScatterND")
-def _scatter_nd(n: Reading, x: Any, positions: Any, updates: Any) -> Any:
+def _scatter_nd(n: NodeView, x: Any, positions: Any, updates: Any) -> Any:
     return _scattered(n, x, _points(positions), updates)
 
 
-def _scattered(n: Reading, x: Any, index: tuple[Any, ...], updates: Any) -> Any:
+def _scattered(n: NodeView, x: Any, index: tuple[Any, ...], updates: Any) -> Any:
     how = n.get("reduction", "none")
     template, operands = split_index(index)
     if not any(isinstance(a, Handle) for a in (x, updates, *operands)):

@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from .elementwise import weak
-from .node_view import Reading
+from .node_view import NodeView
 from .registry import imports
 
 
 @imports("MatMul")
-def _matmul(n: Reading, x: Any, y: Any) -> Any:
+def _matmul(n: NodeView, x: Any, y: Any) -> Any:
     return np.matmul(x, y)
 
 
 @imports("Gemm")
-def _gemm(n: Reading, a: Any, b: Any, c: Any = None) -> Any:
+def _gemm(n: NodeView, a: Any, b: Any, c: Any = None) -> Any:
     alpha, beta = weak(n.get("alpha", 1.0)), weak(n.get("beta", 1.0))
     a = np.transpose(a) if n.get("transA", 0) else a
     b = np.transpose(b) if n.get("transB", 0) else b
@@ -33,10 +33,10 @@ def _gemm(n: Reading, a: Any, b: Any, c: Any = None) -> Any:
 
 
 @imports("Einsum")
-def _einsum(n: Reading, *xs: Any) -> Any:
+def _einsum(n: NodeView, *xs: Any) -> Any:
     return np.einsum(n.get("equation"), *xs)
 
 
 @imports("Det")
-def _det(n: Reading, x: Any) -> Any:
+def _det(n: NodeView, x: Any) -> Any:
     return np.linalg.det(x)

@@ -1,6 +1,6 @@
 """Nodes: a node of ONNX as the functions that read it see it.
 
-Reading     name, attributes, version; what it was given, as static numbers; errors
+NodeView    name, attributes, version; what it was given, as static numbers; errors
 lengths     a value as a list of lengths: integers, or symbolic sizes
 settled     a list of lengths as an array or tensor
 """
@@ -20,7 +20,7 @@ from ..onnx_library import dtype_of, onnx
 from .memory_limit import Room
 
 
-class Reading:
+class NodeView:
     """A node on its way to operations.
 
     Parameters

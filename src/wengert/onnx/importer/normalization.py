@@ -13,7 +13,7 @@ import numpy as np
 from wengert._engine.ops.casts import astype
 
 from .elementwise import weak
-from .node_view import Reading
+from .node_view import NodeView
 from .registry import imports
 
 
@@ -29,7 +29,7 @@ def _by_channel(a: Any, x: Any) -> Any:
 
 
 @imports("BatchNormalization")
-def _batch(n: Reading, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> Any:
+def _batch(n: NodeView, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> Any:
     if n.get("training_mode", 0) or len([o for o in n.outputs if o]) > 1:
         raise n.refused("in training is not supported: export the model in evaluation")
     mean, var = _by_channel(mean, x), _by_channel(var, x)
@@ -38,14 +38,14 @@ def _batch(n: Reading, x: Any, scale: Any, bias: Any, mean: Any, var: Any) -> An
 
 
 @imports("InstanceNormalization")
-def _instance(n: Reading, x: Any, scale: Any, bias: Any) -> Any:
+def _instance(n: NodeView, x: Any, scale: Any, bias: Any) -> Any:
     axes = tuple(range(2, len(x.shape)))
     y, _, _ = _standard(x, axes, weak(n.get("epsilon", 1e-5)))
     return y * _by_channel(scale, x) + _by_channel(bias, x)
 
 
 @imports("LayerNormalization")
-def _layer(n: Reading, x: Any, scale: Any, bias: Any = None) -> Any:
+def _layer(n: NodeView, x: Any, scale: Any, bias: Any = None) -> Any:
     n.only("stash_type", 1)
     ndim = len(x.shape)
     axes = tuple(range(n.get("axis", -1) % ndim, ndim))
@@ -55,7 +55,7 @@ def _layer(n: Reading, x: Any, scale: Any, bias: Any = None) -> Any:
 
 
 @imports("RMSNormalization")
-def _root_mean_square(n: Reading, x: Any, scale: Any) -> Any:
+def _root_mean_square(n: NodeView, x: Any, scale: Any) -> Any:
     n.only("stash_type", 1)
     ndim = len(x.shape)
     axes = tuple(range(n.get("axis", -1) % ndim, ndim))
@@ -64,7 +64,7 @@ def _root_mean_square(n: Reading, x: Any, scale: Any) -> Any:
 
 
 @imports("GroupNormalization")
-def _group(n: Reading, x: Any, scale: Any, bias: Any) -> Any:
+def _group(n: NodeView, x: Any, scale: Any, bias: Any) -> Any:
     if n.opset < 21:
         raise n.refused("before opset 21 has other weights, and is not supported")
     groups, shape = n.get("num_groups"), tuple(x.shape)
@@ -75,14 +75,14 @@ def _group(n: Reading, x: Any, scale: Any, bias: Any) -> Any:
 
 
 @imports("MeanVarianceNormalization")
-def _mean_variance(n: Reading, x: Any) -> Any:
+def _mean_variance(n: NodeView, x: Any) -> Any:
     axes = tuple(n.get("axes") or (0, 2, 3))
     away = x - np.mean(x, axis=axes, keepdims=True)
     return away / (np.sqrt(np.mean(away * away, axis=axes, keepdims=True)) + 1e-9)
 
 
 @imports("LRN", grows=True)
-def _local_response(n: Reading, x: Any) -> Any:
+def _local_response(n: NodeView, x: Any) -> Any:
     size, channels = n.get("size"), x.shape[1]
     alpha, beta = weak(n.get("alpha", 1e-4)), weak(n.get("beta", 0.75))
     low, high = (size - 1) // 2, size - 1 - (size - 1) // 2
@@ -96,7 +96,7 @@ def _local_response(n: Reading, x: Any) -> Any:
 
 
 @imports("Dropout", static=(1, 2))
-def _dropout(n: Reading, x: Any, ratio: Any = None, training: Any = None) -> Any:
+def _dropout(n: NodeView, x: Any, ratio: Any = None, training: Any = None) -> Any:
     if training is not None and bool(n.number(training, "mode")):
         rate = 0.5 if ratio is None else float(n.number(ratio, "ratio"))
         if rate != 0.0:

@@ -16,7 +16,7 @@ from wengert._engine.control_flow import scan
 from wengert._engine.core.op import lookup
 from wengert.numpy import full
 
-from .node_view import Reading
+from .node_view import NodeView
 from .registry import imports
 
 _DEFAULTS = {"RNN": ["Tanh"], "GRU": ["Sigmoid", "Tanh"], "LSTM": ["Sigmoid", "Tanh", "Tanh"]}
@@ -32,7 +32,7 @@ def _gates(x: Any, count: int) -> list[Any]:
     return [x[..., k * size : (k + 1) * size] for k in range(count)]
 
 
-def _rnn(n: Reading, r: Any, wb: Any, rb: Any, _: Any) -> Step:
+def _rnn(n: NodeView, r: Any, wb: Any, rb: Any, _: Any) -> Step:
     def step(carry: Any, x: Any) -> Any:
         (h,) = carry
         h = np.tanh(x + h @ r.T + rb)
@@ -41,7 +41,7 @@ def _rnn(n: Reading, r: Any, wb: Any, rb: Any, _: Any) -> Step:
     return step
 
 
-def _gru(n: Reading, r: Any, wb: Any, rb: Any, _: Any) -> Step:
+def _gru(n: NodeView, r: Any, wb: Any, rb: Any, _: Any) -> Step:
     after = n.get("linear_before_reset", 0)
     size = r.shape[0] // 3
     gates, rest = r[: 2 * size], r[2 * size :]
@@ -61,7 +61,7 @@ def _gru(n: Reading, r: Any, wb: Any, rb: Any, _: Any) -> Step:
     return step
 
 
-def _lstm(n: Reading, r: Any, wb: Any, rb: Any, peep: Any) -> Step:
+def _lstm(n: NodeView, r: Any, wb: Any, rb: Any, peep: Any) -> Step:
     to_i, to_o, to_f = (0.0, 0.0, 0.0) if peep is None else _gates(peep, 3)
 
     def step(carry: Any, x: Any) -> Any:
@@ -80,7 +80,7 @@ def _lstm(n: Reading, r: Any, wb: Any, rb: Any, peep: Any) -> Step:
 _STEPS = {"RNN": _rnn, "GRU": _gru, "LSTM": _lstm}
 
 
-def _check(n: Reading, lengths: Any, directions: int, steps: Any) -> None:
+def _check(n: NodeView, lengths: Any, directions: int, steps: Any) -> None:
     wanted = _DEFAULTS[n.kind] * directions
     given = [a.decode() if isinstance(a, bytes) else a for a in n.get("activations") or wanted]
     if given != wanted:
@@ -93,7 +93,7 @@ def _check(n: Reading, lengths: Any, directions: int, steps: Any) -> None:
 
 @imports("RNN", "GRU", "LSTM", static=(4,))
 def _recurrent(
-    n: Reading,
+    n: NodeView,
     x: Any,
     w: Any,
     r: Any,

@@ -12,7 +12,7 @@ import numpy as np
 
 from wengert._engine.core.op import lookup
 
-from .node_view import Reading
+from .node_view import NodeView
 from .registry import imports
 
 
@@ -42,7 +42,7 @@ _REDUCTIONS = {
 }
 
 
-def _axes(n: Reading, x: Any, given: Any) -> Any:
+def _axes(n: NodeView, x: Any, given: Any) -> Any:
     """The axes; None if nothing is to be done."""
     axes = n.axes(given, len(x.shape))
     if axes:
@@ -51,7 +51,7 @@ def _axes(n: Reading, x: Any, given: Any) -> Any:
 
 
 @imports(*_REDUCTIONS, static=(1,))
-def _reduced(n: Reading, x: Any, given: Any = None) -> Any:
+def _reduced(n: NodeView, x: Any, given: Any = None) -> Any:
     axes = _axes(n, x, given)
     keep = bool(n.get("keepdims", 1))
     # Of no axes, ReduceSumSquare is still the square, and ReduceSum what it was given.
@@ -61,7 +61,7 @@ def _reduced(n: Reading, x: Any, given: Any = None) -> Any:
 
 
 @imports("ReduceMax", "ReduceMin", static=(1,))
-def _extreme(n: Reading, x: Any, given: Any = None) -> Any:
+def _extreme(n: NodeView, x: Any, given: Any = None) -> Any:
     axes = _axes(n, x, given)
     if axes is None:
         return x
@@ -78,7 +78,7 @@ def _extreme(n: Reading, x: Any, given: Any = None) -> Any:
 
 
 @imports("ArgMax", "ArgMin")
-def _position(n: Reading, x: Any) -> Any:
+def _position(n: NodeView, x: Any) -> Any:
     axis = n.get("axis", 0) % len(x.shape)
     keep = bool(n.get("keepdims", 1))
     find = np.argmax if n.kind == "ArgMax" else np.argmin
@@ -88,7 +88,7 @@ def _position(n: Reading, x: Any) -> Any:
 
 
 @imports("CumSum", "CumProd", static=(1,))
-def _running(n: Reading, x: Any, given: Any) -> Any:
+def _running(n: NodeView, x: Any, given: Any) -> Any:
     axis = int(n.number(given, "axis")) % len(x.shape)
     back = bool(n.get("reverse", 0))
     total, neutral = (np.cumsum, 0) if n.kind == "CumSum" else (np.cumprod, 1)
@@ -104,13 +104,13 @@ def _running(n: Reading, x: Any, given: Any) -> Any:
 
 
 @imports("Softmax", "LogSoftmax")
-def _softmax(n: Reading, x: Any) -> Any:
+def _softmax(n: NodeView, x: Any) -> Any:
     name = "softmax" if n.kind == "Softmax" else "log_softmax"
     return lookup(name)(x, axis=n.get("axis", -1) % len(x.shape))
 
 
 @imports("Hardmax")
-def _hardmax(n: Reading, x: Any) -> Any:
+def _hardmax(n: NodeView, x: Any) -> Any:
     axis = n.get("axis", -1) % len(x.shape)
     best = np.argmax(x, axis=axis, keepdims=True)
     shape = [1] * len(x.shape)
@@ -120,7 +120,7 @@ def _hardmax(n: Reading, x: Any) -> Any:
 
 
 @imports("LpNormalization")
-def _lp(n: Reading, x: Any) -> Any:
+def _lp(n: NodeView, x: Any) -> Any:
     axis, p = n.get("axis", -1) % len(x.shape), n.get("p", 2)
     if p == 1:
         size = np.sum(np.abs(x), axis=axis, keepdims=True)
@@ -130,7 +130,7 @@ def _lp(n: Reading, x: Any) -> Any:
 
 
 @imports("TopK", static=(1,))
-def _largest(n: Reading, x: Any, count: Any) -> Any:
+def _largest(n: NodeView, x: Any, count: Any) -> Any:
     """Of equal elements the first comes first, and what is not asked to be in order is, too."""
     axis, k = n.get("axis", -1) % len(x.shape), n.whole(count, "number of elements")[0]
     if n.get("largest", 1):

@@ -13,19 +13,19 @@ import numpy as np
 from wengert._engine.core.symbolic.dim import Dim
 from wengert.numpy import full
 
-from .node_view import Reading, listed
+from .node_view import NodeView, listed
 from .registry import imports
 
 _FAR = 2**31 - 1  # the largest bound of 32 bits, which stands for the end
 
 
 @imports("Shape")
-def _shape(n: Reading, x: Any) -> Any:
+def _shape(n: NodeView, x: Any) -> Any:
     return listed(x.shape[slice(n.get("start", 0), n.get("end"))])
 
 
 @imports("Size")
-def _size(n: Reading, x: Any) -> Any:
+def _size(n: NodeView, x: Any) -> Any:
     total: Any = 1
     for length in x.shape:
         total = total * length
@@ -33,7 +33,7 @@ def _size(n: Reading, x: Any) -> Any:
 
 
 @imports("Reshape", lengths=True, static=(1,))
-def _reshape(n: Reading, x: Any, shape: Any) -> Any:
+def _reshape(n: NodeView, x: Any, shape: Any) -> Any:
     wanted = n.whole(shape, "shape")
     if not n.get("allowzero", 0):
         wanted = [x.shape[k] if type(m) is int and m == 0 else m for k, m in enumerate(wanted)]
@@ -41,13 +41,13 @@ def _reshape(n: Reading, x: Any, shape: Any) -> Any:
 
 
 @imports("Transpose")
-def _transpose(n: Reading, x: Any) -> Any:
+def _transpose(n: NodeView, x: Any) -> Any:
     order = n.get("perm")
     return np.transpose(x, None if order is None else tuple(order))
 
 
 @imports("Squeeze", lengths=True, static=(1,))
-def _squeeze(n: Reading, x: Any, axes: Any = None) -> Any:
+def _squeeze(n: NodeView, x: Any, axes: Any = None) -> Any:
     found = n.axes(axes, len(x.shape))
     if axes is None and n.get("axes") is None:
         found = [k for k, m in enumerate(x.shape) if type(m) is int and m == 1]
@@ -55,13 +55,13 @@ def _squeeze(n: Reading, x: Any, axes: Any = None) -> Any:
 
 
 @imports("Unsqueeze", lengths=True, static=(1,))
-def _unsqueeze(n: Reading, x: Any, axes: Any = None) -> Any:
+def _unsqueeze(n: NodeView, x: Any, axes: Any = None) -> Any:
     given = n.get("axes") if axes is None else n.whole(axes, "axes")
     return np.expand_dims(x, tuple(a % (len(x.shape) + len(given)) for a in given))
 
 
 @imports("Flatten")
-def _flatten(n: Reading, x: Any) -> Any:
+def _flatten(n: NodeView, x: Any) -> Any:
     ndim = len(x.shape)
     axis = n.get("axis", 1)
     axis = axis + ndim if axis < 0 else axis
@@ -73,12 +73,12 @@ def _flatten(n: Reading, x: Any) -> Any:
 
 
 @imports("Concat", lengths=True)
-def _concat(n: Reading, *xs: Any) -> Any:
+def _concat(n: NodeView, *xs: Any) -> Any:
     return np.concatenate(xs, axis=n.get("axis"))
 
 
 @imports("Split", static=(1,))
-def _split(n: Reading, x: Any, sizes: Any = None) -> Any:
+def _split(n: NodeView, x: Any, sizes: Any = None) -> Any:
     axis = n.get("axis", 0) % len(x.shape)
     given = n.get("split") if sizes is None else n.whole(sizes, "sizes")
     if given is None:
@@ -96,7 +96,7 @@ def _split(n: Reading, x: Any, sizes: Any = None) -> Any:
 
 
 @imports("Expand", static=(1,), grows=True)
-def _expand(n: Reading, x: Any, shape: Any) -> Any:
+def _expand(n: NodeView, x: Any, shape: Any) -> Any:
     wanted = n.whole(shape, "shape")
     have = (1,) * (len(wanted) - len(x.shape)) + tuple(x.shape)
     wanted = [1] * (len(have) - len(wanted)) + wanted
@@ -107,12 +107,12 @@ def _expand(n: Reading, x: Any, shape: Any) -> Any:
 
 
 @imports("Tile", static=(1,), grows=True)
-def _tile(n: Reading, x: Any, counts: Any) -> Any:
+def _tile(n: NodeView, x: Any, counts: Any) -> Any:
     return np.tile(x, tuple(n.whole(counts, "repeats")))
 
 
 @imports("Slice", lengths=True, static=(1, 2, 3, 4))
-def _slice(n: Reading, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+def _slice(n: NodeView, x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
     first, last = n.whole(starts, "starts"), n.whole(ends, "ends")
     where = list(range(len(first))) if axes is None else n.whole(axes, "axes")
     by = [1] * len(first) if steps is None else n.whole(steps, "steps")
@@ -133,7 +133,7 @@ def _bounded(a: Any, b: Any, step: int, length: Any) -> slice:
 
 
 @imports("DepthToSpace")
-def _depth_to_space(n: Reading, x: Any) -> Any:
+def _depth_to_space(n: NodeView, x: Any) -> Any:
     size = n.get("blocksize")
     b, c, h, w = x.shape
     n.only("mode", "DCR", "CRD")
@@ -147,7 +147,7 @@ def _depth_to_space(n: Reading, x: Any) -> Any:
 
 
 @imports("SpaceToDepth")
-def _space_to_depth(n: Reading, x: Any) -> Any:
+def _space_to_depth(n: NodeView, x: Any) -> Any:
     size = n.get("blocksize")
     b, c, h, w = x.shape
     apart = np.reshape(x, (b, c, h // size, size, w // size, size))
@@ -158,7 +158,7 @@ def _space_to_depth(n: Reading, x: Any) -> Any:
 
 
 @imports("Pad", static=(1, 2, 3), grows=True)
-def _pad(n: Reading, x: Any, pads: Any, value: Any = None, axes: Any = None) -> Any:
+def _pad(n: NodeView, x: Any, pads: Any, value: Any = None, axes: Any = None) -> Any:
     mode = n.get("mode", "constant")
     amounts = n.whole(pads, "pads")
     ndim, half = len(x.shape), len(amounts) // 2
@@ -181,6 +181,6 @@ def _pad(n: Reading, x: Any, pads: Any, value: Any = None, axes: Any = None) -> 
 
 
 @imports("Trilu", static=(1,))
-def _trilu(n: Reading, x: Any, k: Any = None) -> Any:
+def _trilu(n: NodeView, x: Any, k: Any = None) -> Any:
     offset = 0 if k is None else int(n.number(k, "diagonal"))
     return (np.triu if n.get("upper", 1) else np.tril)(x, offset)

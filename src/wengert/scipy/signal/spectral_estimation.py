@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class _Plan:
+class _Segmentation:
     """How signals of one length are cut into segments and transformed."""
 
     def __init__(self, n: int, window: Any, nperseg: Any, noverlap: Any, nfft: Any) -> None:
@@ -161,7 +161,7 @@ def csd(
     y = x if same else _line(y, axis)
     n = max(x.shape[-1], y.shape[-1])
     x, y = (_filled(v, n) for v in (x, y))
-    plan = _Plan(n, window, nperseg, noverlap, nfft)
+    plan = _Segmentation(n, window, nperseg, noverlap, nfft)
     onesided = return_onesided and x.dtype.kind != "c" and y.dtype.kind != "c"
     first = plan.transformed(x, detrend, onesided)
     second = first if same else plan.transformed(y, detrend, onesided)
@@ -299,7 +299,7 @@ def stft(
             f"stft with scaling={scaling!r}: it is 'spectrum' or 'psd'{at(user_line())}."
         )
     lines = _line(x, axis)
-    plan = _Plan(lines.shape[-1], window, nperseg, noverlap, nfft)
+    plan = _Segmentation(lines.shape[-1], window, nperseg, noverlap, nfft)
     half = plan.length // 2 if boundary is not None else 0
     lines = _beyond(lines, half, boundary)
     if padded:
@@ -355,9 +355,9 @@ def spectrogram(
     mode : {"psd", "complex", "magnitude", "angle", "phase"}
     """
     lines = _line(x, axis)
-    plan = _Plan(lines.shape[-1], window, nperseg, 0, nfft)
+    plan = _Segmentation(lines.shape[-1], window, nperseg, 0, nfft)
     noverlap = plan.length // 8 if noverlap is None else noverlap
-    plan = _Plan(lines.shape[-1], plan.window, plan.length, noverlap, nfft)
+    plan = _Segmentation(lines.shape[-1], plan.window, plan.length, noverlap, nfft)
     onesided = return_onesided and lines.dtype.kind != "c"
     found = plan.transformed(lines, detrend, onesided)
     scale = plan.scale(fs, scaling)

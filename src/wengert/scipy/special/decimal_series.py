@@ -5,8 +5,8 @@ the sum.  `decimal` has any number of them, at 0.1 microseconds an operation; ho
 seen when it has been summed, and where they were too few it is summed again.
 
 A `Box` is the shape of power series in small steps of the parameters, each to an order of its own:
-a list of numbers, one for each combination of powers.  Parameters are `Linear`: a number and how
-much it moves with each step.
+a list of numbers, one for each combination of powers.  Parameters are `LinearParameter`: a number
+and how much it moves with each step.
 
     Box             products and quotients of series and linear terms
     hypergeometric  a generalized hypergeometric series, DLMF 16.2.1
@@ -31,15 +31,15 @@ _FEW = 100
 _NOTHING = -345  # a number of that many digits behind the point is zero in double precision
 
 
-class Linear(NamedTuple):
+class LinearParameter(NamedTuple):
     """A number, and what is added to it for each unit of the steps."""
 
     constant: Decimal
     slopes: tuple[int, ...]
 
-    def plus(self, n: int) -> Linear:
+    def plus(self, n: int) -> LinearParameter:
         """The same, more by an integer."""
-        return Linear(self.constant + n, self.slopes)
+        return LinearParameter(self.constant + n, self.slopes)
 
 
 class Box:
@@ -70,7 +70,7 @@ class Box:
         """The series that is 1."""
         return [self.number(1)] + [self.number(0)] * (self.size - 1)
 
-    def times(self, c: Series, by: Linear) -> Series:
+    def times(self, c: Series, by: LinearParameter) -> Series:
         """A series times a linear term."""
         out = [x * by.constant for x in c]
         for d, slope in enumerate(by.slopes):
@@ -80,7 +80,7 @@ class Box:
                         out[i] += slope * c[before[d]]
         return out
 
-    def over(self, c: Series, by: Linear) -> Series:
+    def over(self, c: Series, by: LinearParameter) -> Series:
         """A series divided by a linear term, whose number is not zero."""
         out: Series = []
         for x, before in zip(c, self._before, strict=True):
@@ -113,7 +113,7 @@ class Box:
         return out
 
 
-class Sum:
+class SeriesSum:
     """A sum of series, and how large the largest term was."""
 
     def __init__(self, start: Series) -> None:
@@ -136,11 +136,15 @@ class Sum:
 
 
 def hypergeometric(
-    box: Box, over: Sequence[Linear], under: Sequence[Linear], x: Decimal, start: Series
-) -> Sum:
+    box: Box,
+    over: Sequence[LinearParameter],
+    under: Sequence[LinearParameter],
+    x: Decimal,
+    start: Series,
+) -> SeriesSum:
     """The sum of start (a)_n ... / ((b)_n ...) x^n / n!."""
     term = start
-    found = Sum(start)
+    found = SeriesSum(start)
     precision = _precision()
     calm = 0
     for n in range(_TERMS):
@@ -170,14 +174,16 @@ def _is_small(term: Decimal, largest: Decimal, precision: int) -> bool:
     return not term or (bool(largest) and term.adjusted() < largest.adjusted() - precision - 2)
 
 
-def gauss(box: Box, a: Linear, b: Linear, c: Linear, x: Decimal, start: Series) -> Sum:
+def gauss(
+    box: Box, a: LinearParameter, b: LinearParameter, c: LinearParameter, x: Decimal, start: Series
+) -> SeriesSum:
     """2F1(a, b; c; x) times a series, for x < 1; DLMF 15.2.1, 15.8.1, 15.10.1."""
     if _ends(box, a) or _ends(box, b):  # what is zero is exactly zero then, and needs no digits
         return hypergeometric(box, (a, b), (c,), x, start)
     if x < Decimal("-0.6"):
         # Pfaff's transformation
         left = tuple(q - p for p, q in zip(b.slopes, c.slopes, strict=True))
-        other = Linear(c.constant - b.constant, left)
+        other = LinearParameter(c.constant - b.constant, left)
         rate = -(1 - x).ln()
         factor = box.exponential(rate, a.slopes)
         scale = (a.constant * rate).exp()
@@ -196,21 +202,28 @@ def gauss(box: Box, a: Linear, b: Linear, c: Linear, x: Decimal, start: Series) 
         u, v, more = _along(box, a, b, c, z, after - z, u, v)
         largest = max(largest, more)
         z = after
-    found = Sum(u)
+    found = SeriesSum(u)
     # Errors grow as the other solution does, (1 - x)^(c - a - b).
     growth = -min(c.constant - a.constant - b.constant, Decimal(0)) * -(1 - x).log10()
     found.largest[-1] = largest.scaleb(int(growth))
     return found
 
 
-def _ends(box: Box, a: Linear) -> bool:
+def _ends(box: Box, a: LinearParameter) -> bool:
     """Whether a parameter that does not move ends the series, and soon: DLMF 15.2.4."""
     moves = any(order and slope for order, slope in zip(box.powers[-1], a.slopes, strict=True))
     return not moves and -_FEW <= a.constant <= 0 and a.constant == int(a.constant)
 
 
 def _along(
-    box: Box, a: Linear, b: Linear, c: Linear, z: Decimal, h: Decimal, u: Series, v: Series
+    box: Box,
+    a: LinearParameter,
+    b: LinearParameter,
+    c: LinearParameter,
+    z: Decimal,
+    h: Decimal,
+    u: Series,
+    v: Series,
 ) -> tuple[Series, Series, Decimal]:
     """Value and slope at z + h from those at z, by the differential equation's Taylor series.
 
@@ -218,20 +231,20 @@ def _along(
     """
     both = tuple(map(int.__add__, a.slopes, b.slopes))
     precision = _precision()
-    value, slope = Sum(u), Sum(v)
+    value, slope = SeriesSum(u), SeriesSum(v)
     value.add([h * y for y in v])
     power, n = h, 0
     first, second = u, v  # the coefficients of h^n and h^(n+1)
     base = z * (1 - z)
     calm = 0
     while calm < 3:
-        middle = Linear(
+        middle = LinearParameter(
             (1 - 2 * z) * n + c.constant - (a.constant + b.constant + 1) * z, (0,) * len(both)
         )
         bent = box.times(second, middle)
         for d, (p, q) in enumerate(zip(c.slopes, both, strict=True)):
             if p or q:  # the slope of c - (a + b + 1) z, which is not an integer
-                moved = box.times(second, Linear(Decimal(0), _unit(len(both), d)))
+                moved = box.times(second, LinearParameter(Decimal(0), _unit(len(both), d)))
                 bent = [x + (p - q * z) * y for x, y in zip(bent, moved, strict=True)]
         tail = box.times(box.times(first, a.plus(n)), b.plus(n))
         under = base * (n + 1) * (n + 2)
@@ -252,7 +265,7 @@ def _unit(count: int, d: int) -> tuple[int, ...]:
     return tuple(int(e == d) for e in range(count))
 
 
-def enough(compute: Callable[[], Sum]) -> Decimal:
+def enough(compute: Callable[[], SeriesSum]) -> Decimal:
     """The highest coefficient of what is computed, with as many digits as it takes.
 
     Raises

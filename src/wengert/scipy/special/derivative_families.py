@@ -39,7 +39,7 @@ __all__: list[str] = []
 Rule = Callable[..., Any]
 
 
-class Family(Opaque):
+class FunctionFamily(Opaque):
     """Elementwise functions of an integer parameter; made by the decorator `family`."""
 
     differentiation = Differentiation(singular=True)
@@ -68,7 +68,7 @@ class Family(Opaque):
     has_jvp = True  # type: ignore[assignment]
     has_vjp = True  # type: ignore[assignment]
 
-    def partials(self, *rules: Rule | None) -> Family:
+    def partials(self, *rules: Rule | None) -> FunctionFamily:
         """State the partials, one map `(t, out, *operands, **params) -> partial * t` for each."""
         if len(rules) != len(self.rules):
             raise TypeError(f"{self.name} has {len(self.rules)} operands, {len(rules)} rules")
@@ -143,7 +143,7 @@ class Family(Opaque):
 
 def family(
     *, oracle: Any, complex_ok: bool = False, native: bool = False
-) -> Callable[[Callable[..., Any]], Family]:
+) -> Callable[[Callable[..., Any]], FunctionFamily]:
     """Register the function below as a family (a decorator).
 
     Parameters
@@ -159,9 +159,9 @@ def family(
     The function below takes 1-d arrays of float64, all of one length, and by name integers.
     """
 
-    def enter(values: Callable[..., Any]) -> Family:
+    def enter(values: Callable[..., Any]) -> FunctionFamily:
         kinds = [p.kind for p in inspect.signature(values).parameters.values()]
         number = sum(k is not inspect.Parameter.KEYWORD_ONLY for k in kinds)
-        return register(Family(values, number, oracle, complex_ok, native))
+        return register(FunctionFamily(values, number, oracle, complex_ok, native))
 
     return enter

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .decimal_series import Box, Linear
+from .decimal_series import Box, LinearParameter
 from .double_double import Doubled, log
 from .traced_loops import refuse, repeat
 
@@ -30,7 +30,9 @@ def box_of(orders: Sequence[int], like: Any) -> Any:
     return Box(orders, lambda x: Doubled(np.full_like(like, float(x)), np.zeros_like(like)))
 
 
-def _summed(box: Any, over: Sequence[Linear], under: Sequence[Linear], x: Any, start: Any) -> Any:
+def _summed(
+    box: Any, over: Sequence[LinearParameter], under: Sequence[LinearParameter], x: Any, start: Any
+) -> Any:
     """The sum of start (a)_n ... / ((b)_n ...) x^n / n!, a series in the steps."""
     size = box.size
 
@@ -77,27 +79,29 @@ def _checked(total: Any, largest: Any) -> Any:
     return found
 
 
-def limit(box: Any, start: Any, p: Sequence[Linear], x: Any, over: Sequence[Linear] = ()) -> Any:
+def limit(
+    box: Any, start: Any, p: Sequence[LinearParameter], x: Any, over: Sequence[LinearParameter] = ()
+) -> Any:
     """The series with these parameters below the line, and none above it or those of `over`."""
     total, largest = _summed(box, over, p, Doubled(x), start)
     return _checked(total[-1], largest)
 
 
-def kummer(box: Any, start: Any, p: Sequence[Linear], x: Any) -> Any:
+def kummer(box: Any, start: Any, p: Sequence[LinearParameter], x: Any) -> Any:
     """1F1, for negative x by Kummer's transformation, DLMF 13.2.39, which has no cancellation."""
     out, below = np.zeros_like(x), x < 0.0
     for chosen, sign in ((~below, 1.0), (below, -1.0)):
         y, first = x[chosen], _picked(start, chosen)
         a, b = [_chosen(q, chosen) for q in p]
         if sign < 0.0:
-            a = Linear(b.constant - a.constant, _less(b.slopes, a.slopes))
+            a = LinearParameter(b.constant - a.constant, _less(b.slopes, a.slopes))
         total, largest = _summed(box, (a,), (b,), Doubled(sign * y), first)
         found = _checked(total[-1], largest)
         out[chosen] = found if sign > 0.0 else found * np.exp(y)
     return out
 
 
-def gauss(box: Any, start: Any, p: Sequence[Linear], x: Any) -> Any:
+def gauss(box: Any, start: Any, p: Sequence[LinearParameter], x: Any) -> Any:
     """2F1 for x < 1, or where it ends; DLMF 15.2.1, left of -0.6 by Pfaff's 15.8.1."""
     out, below = np.zeros_like(x), x < -0.6
     right = ~below
@@ -111,17 +115,17 @@ def gauss(box: Any, start: Any, p: Sequence[Linear], x: Any) -> Any:
     rate = -log(less)
     exponent = a.constant * rate
     first = box.product(box.exponential(rate, a.slopes), first)
-    other = Linear(c.constant - b.constant, _less(c.slopes, b.slopes))
+    other = LinearParameter(c.constant - b.constant, _less(c.slopes, b.slopes))
     total, largest = _summed(box, (a, other), (c,), Doubled(y) / -less, first)
     scale = np.exp(exponent.high) * (1.0 + exponent.low)
     out[below] = _checked(total[-1], largest) * scale
     return out
 
 
-def struve(box: Any, start: Any, p: Sequence[Linear], x: Any, m: int) -> Any:
+def struve(box: Any, start: Any, p: Sequence[LinearParameter], x: Any, m: int) -> Any:
     """1F2(1; 3/2, b; x), where all parameters are more by m."""
     fixed = (0,) * len(p[0].slopes)
-    one, half = [Linear(box.number(v), fixed) for v in (1.0, 1.5)]
+    one, half = [LinearParameter(box.number(v), fixed) for v in (1.0, 1.5)]
     for n in range(m):
         start = box.over(box.times(start, one.plus(n)), half.plus(n))
     return limit(box, start, (half.plus(m), p[0]), x, (one.plus(m),))
@@ -135,6 +139,6 @@ def _picked(series: Sequence[Any], chosen: Any) -> list[Any]:
     return [Doubled(c.high[chosen], c.low[chosen]) for c in series]
 
 
-def _chosen(p: Linear, chosen: Any) -> Linear:
+def _chosen(p: LinearParameter, chosen: Any) -> LinearParameter:
     constant: Any = p.constant
-    return Linear(Doubled(constant.high[chosen], constant.low[chosen]), p.slopes)  # type: ignore[arg-type]
+    return LinearParameter(Doubled(constant.high[chosen], constant.low[chosen]), p.slopes)  # type: ignore[arg-type]

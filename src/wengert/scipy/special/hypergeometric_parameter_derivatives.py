@@ -1,7 +1,7 @@
 """Derivatives of hypergeometric functions by their parameters, as families: DLMF 13, 15, 16.
 
     hyp0f1_orders  hyp1f1_orders  hyp2f1_orders     0F1, 1F1, 2F1
-    struve_orders                                    the series of Struve's functions, DLMF 11.2
+    struve_orders  the series of Struve's functions, DLMF 11.2
 
 Each is a series whose terms are rational in the parameters, summed in decimal numbers of as many
 digits as it takes (decimals), so that the result is right to rounding; a number costs about a
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from . import double_double_series
-from .decimal_series import Box, Linear, Series, Sum, enough, gauss, hypergeometric
+from .decimal_series import Box, LinearParameter, Series, SeriesSum, enough, gauss, hypergeometric
 from .derivative_families import family
 from .double_double import Doubled
 from .oracle_expression import Witness
@@ -29,7 +29,7 @@ from .traced_loops import is_element
 
 __all__: list[str] = []
 
-Summed = Callable[[Box, Series, list[Linear], Decimal], Sum]
+Summed = Callable[[Box, Series, list[LinearParameter], Decimal], SeriesSum]
 
 
 def _each(
@@ -59,7 +59,7 @@ def _each(
     for i in np.nonzero(inside)[0]:
         values = [float(p[i]) for p in operands]
 
-        def compute(values: list[float] = values) -> Sum:
+        def compute(values: list[float] = values) -> SeriesSum:
             box = Box(orders)
             x = +Decimal(values[-1])
             start, parameters = _begun(box, over, m, map(Decimal, values[:-1]))
@@ -69,12 +69,14 @@ def _each(
     return out
 
 
-def _begun(box: Box, over: int, m: int, values: Iterable[Any]) -> tuple[Series, list[Linear]]:
+def _begun(
+    box: Box, over: int, m: int, values: Iterable[Any]
+) -> tuple[Series, list[LinearParameter]]:
     """For m derivatives with respect to x: their factor, a series, and the parameters plus m."""
     constants = list(values)
     start, parameters = box.one(), []
     for d, v in enumerate(constants):
-        p = Linear(v, tuple(int(d == e) for e in range(len(constants))))
+        p = LinearParameter(v, tuple(int(d == e) for e in range(len(constants))))
         for n in range(m):
             start = box.times(start, p.plus(n)) if d < over else box.over(start, p.plus(n))
         parameters.append(p.plus(m))
@@ -90,22 +92,22 @@ def _of_element(
     return summed(box, start, parameters, operands[-1])
 
 
-def _limit(box: Box, start: Series, p: list[Linear], x: Decimal) -> Sum:
+def _limit(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
     return hypergeometric(box, (), p, x, start)
 
 
-def _kummer(box: Box, start: Series, p: list[Linear], x: Decimal) -> Sum:
+def _kummer(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
     """1F1, for negative x by Kummer's transformation, DLMF 13.2.39, which has no cancellation."""
     a, b = p
     if x >= 0:
         return hypergeometric(box, (a,), (b,), x, start)
     slopes = tuple(t - s for s, t in zip(a.slopes, b.slopes, strict=True))
-    other = Linear(b.constant - a.constant, slopes)
+    other = LinearParameter(b.constant - a.constant, slopes)
     scale = x.exp()
     return hypergeometric(box, (other,), (b,), -x, [scale * v for v in start])
 
 
-def _gauss(box: Box, start: Series, p: list[Linear], x: Decimal) -> Sum:
+def _gauss(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
     if x >= 1:
         return hypergeometric(box, p[:2], p[2:], x, start)
     a, b, c = p
@@ -120,9 +122,9 @@ def _ends(a: Any) -> Any:
 def _struve(m: int) -> Summed:
     """1F2(1; 3/2, b; x) m times by x: all parameters more by m."""
 
-    def summed(box: Box, start: Series, p: list[Linear], x: Decimal) -> Sum:
+    def summed(box: Box, start: Series, p: list[LinearParameter], x: Decimal) -> SeriesSum:
         fixed = (0,) * len(p[0].slopes)
-        one, half = Linear(Decimal(1), fixed), Linear(Decimal("1.5"), fixed)
+        one, half = LinearParameter(Decimal(1), fixed), LinearParameter(Decimal("1.5"), fixed)
         for n in range(m):
             start = box.over(box.times(start, one.plus(n)), half.plus(n))
         return hypergeometric(box, (one.plus(m),), (half.plus(m), p[0]), x, start)

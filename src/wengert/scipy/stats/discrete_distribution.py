@@ -23,7 +23,7 @@ from wengert._engine.core.handle import shape_of, value_of
 from wengert._engine.tensor.numpy_dispatch import values
 from wengert.errors import OperandError, TraceError, at, user_line
 
-from ..special.derivative_families import Family, family
+from ..special.derivative_families import FunctionFamily, family
 from .continuous_distribution import Distribution, chosen, exp_of, real
 
 __all__: list[str] = []
@@ -255,7 +255,7 @@ def count_of_three(q: Any, a: Any, b: Any, c: Any, *, law: str, upper: bool) -> 
     return _found(q, a, b, c, law=law, upper=upper)
 
 
-COUNTS: dict[int, Family] = {1: count_of_one, 2: count_of_two, 3: count_of_three}
+COUNTS: dict[int, FunctionFamily] = {1: count_of_one, 2: count_of_two, 3: count_of_three}
 for _k, _op in COUNTS.items():
     _op.partials(*[None] * (_k + 1))
 

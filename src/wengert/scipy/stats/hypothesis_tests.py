@@ -41,7 +41,7 @@ class Significance(NamedTuple):
     pvalue: Any
 
 
-class Line(NamedTuple):
+class LinregressResult(NamedTuple):
     """A straight line, its correlation, the probability of that, and standard errors."""
 
     slope: Any
@@ -73,7 +73,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", axis: int = 0) -
 
 
 @counterpart
-def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Line:
+def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResult:
     """The straight line of least squares through points."""
     _two_sided(alternative, "linregress")
     count = known_length(shape_of(x)[0], "linregress")
@@ -85,7 +85,7 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Line:
     rest = yy - xy * slope
     error = np.sqrt(rest / (xx * df))
     t = r * np.sqrt(df / ((1.0 - r) * (1.0 + r)))
-    return Line(
+    return LinregressResult(
         slope,
         level - slope * middle,
         r,

@@ -23,7 +23,7 @@ import scipy  # scipy.stats is loaded when it is first used
 from wengert._engine.autodiff.jvp_vjp import jvp
 from wengert.random import functions
 
-from ..special.derivative_families import Family, family
+from ..special.derivative_families import FunctionFamily, family
 from .continuous_distribution import Continuous, chosen
 
 __all__: list[str] = []
@@ -120,7 +120,12 @@ def quantile_of_three(q: Any, a: Any, b: Any, c: Any, *, law: str, upper: bool) 
     return _found(q, a, b, c, law=law, upper=upper)
 
 
-QUANTILES: list[Family] = [quantile_of_none, quantile_of_one, quantile_of_two, quantile_of_three]
+QUANTILES: list[FunctionFamily] = [
+    quantile_of_none,
+    quantile_of_one,
+    quantile_of_two,
+    quantile_of_three,
+]
 for _k, _op in enumerate(QUANTILES):
     _op.partials(_by_probability, *[_by_shape(i) for i in range(_k)])
 

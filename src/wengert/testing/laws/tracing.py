@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.autodiff.grad import grad
 from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.core.handle import value_of
-from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.spec import Spec, bare, spec_of
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.graphs.graph import Graph
@@ -239,5 +239,5 @@ def _check_levels(op: Any, graph: Graph, order: int, name: str) -> None:
     highest = max(n.level for n in graph.nodes)
     if highest > order:
         raise CheckError(f"{op.name}, {name}: a line of level {highest} in order {order}.")
-    if any(n.level < order and n.args for n in graph.outputs if not isinstance(n, Constant)):
+    if any(n.level < order and n.args for n in graph.outputs if not isinstance(n, ConstantLeaf)):
         raise CheckError(f"{op.name}, {name}: a derivative of order {order} on a lower level.")

@@ -10,9 +10,9 @@ operand, or of a value let go before.  Fresh memory costs more than the arithmet
 each 4 KiB).  Whether memory is free is asked of the interpreter itself (reference counts), so that
 nothing that anybody can still see is ever overwritten.
 
-    Interpreter   the backend; derive from it for others that go line by line
-    Program       one graph at given sizes
-    refusal       what goes wrong in a line, as an error that names it
+    Interpreter         the backend; derive from it for others that go line by line
+    InterpretedProgram  one graph at given sizes
+    refusal             what goes wrong in a line, as an error that names it
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from wengert._engine.control_flow.operations import Control
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.index_errors import complaint
-from wengert._engine.core.node import Leaf, Node, is_variable
+from wengert._engine.core.node import LeafOp, Node, is_variable
 from wengert._engine.core.op import Op
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import substituted
@@ -89,14 +89,14 @@ class Interpreter(Backend):
 
     def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
         """Steps to walk along."""
-        return Program(self, graph, sizes).run
+        return InterpretedProgram(self, graph, sizes).run
 
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
         """Steps of what a loop or branch does, to walk along while its line runs."""
-        return Program(self, body, sizes).walk
+        return InterpretedProgram(self, body, sizes).walk
 
 
-class Program:
+class InterpretedProgram:
     """The steps of one graph at given sizes.
 
     Attributes
@@ -130,7 +130,7 @@ class Program:
         # For the shape and dtype of large lines the last such line.
         self._wanted = {key: i for i, key in enumerate(self._large)}
         for i, (node, gone) in enumerate(zip(graph.nodes, last_uses(graph), strict=True)):
-            if isinstance(node.op, Leaf):
+            if isinstance(node.op, LeafOp):
                 self._slot[node] = self._slot_of_leaf(node)
             elif self._is_known(node, i):
                 self._slot[node] = self._new_slot(_run_of(backend, node, sizes)())
@@ -177,7 +177,7 @@ class Program:
         ]
 
     def _is_told_where(self, node: Node) -> bool:
-        if isinstance(node.op, Leaf) or not writes_anywhere(node):
+        if isinstance(node.op, LeafOp) or not writes_anywhere(node):
             return False
         return self.backend.implementation(node.op) is node.op.run
 

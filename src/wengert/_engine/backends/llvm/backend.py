@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wengert._engine.backends.llvm.abi import is_available
 from wengert._engine.backends.llvm.abi.array_layouts import LayoutDispatch, layout_of
-from wengert._engine.backends.llvm.compiled import Compiled, entry_of, has_entry
+from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_entry
 from wengert._engine.backends.llvm.program_cache import CachedProgram, program_of
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
@@ -51,7 +51,7 @@ class Native(Backend):
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
         self._programs: weakref.WeakKeyDictionary[Graph, Program] = weakref.WeakKeyDictionary()
-        self._compiled: weakref.WeakKeyDictionary[Graph, dict[str, Compiled]]
+        self._compiled: weakref.WeakKeyDictionary[Graph, dict[str, LoadedProgram]]
         self._compiled = weakref.WeakKeyDictionary()
         self._lock = lock()
 
@@ -76,7 +76,7 @@ class Native(Backend):
         """The loop nests, library calls, host callbacks and buffers of a graph's program."""
         return program_summary.summary_of(self.program(graph))
 
-    def compiled(self, graph: Graph, layouts: str = "") -> Compiled:
+    def compiled(self, graph: Graph, layouts: str = "") -> LoadedProgram:
         """The program of a graph in memory, for all its sizes.
 
         Parameters
@@ -96,14 +96,14 @@ class Native(Backend):
 
     def _compiled_from(
         self, graph: Graph, program: Program | CachedProgram, layouts: str = ""
-    ) -> Compiled:
+    ) -> LoadedProgram:
         """A program in memory; the usual one is remembered."""
-        made = Compiled(program)
+        made = LoadedProgram(program)
         if not layouts and not isinstance(made.program, CachedProgram):
             self._programs.setdefault(graph, made.program)
         return made
 
-    def overwriting(self, graph: Graph) -> Compiled:
+    def overwriting(self, graph: Graph) -> LoadedProgram:
         """The program that writes updates in place, if there is one, else the usual one."""
         with self._lock:
             known = self._compiled.setdefault(graph, {})
@@ -111,7 +111,7 @@ class Native(Backend):
             if found is None:
                 program = program_of(graph, self.threads, overwrites=True)
                 if program.overwritten and program.cannot_fail:
-                    found = Compiled(program)
+                    found = LoadedProgram(program)
                 elif program.overwritten or "" in known:
                     found = self.compiled(graph)
                 else:  # it is the usual one

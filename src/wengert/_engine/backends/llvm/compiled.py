@@ -1,7 +1,7 @@
 """Compiled: the program of one graph as machine code in memory, and its entry for Python.
 
-Compiled    runs the kernel with values of inputs and variables
-entry_of    a builtin function that calls it
+LoadedProgram  runs the kernel with values of inputs and variables
+entry_of       a builtin function that calls it
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # most calls need a cached program only
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 
-class Compiled:
+class LoadedProgram:
     """The program of one graph, in memory.
 
     Attributes
@@ -94,7 +94,7 @@ def has_entry(program: Program | CachedProgram) -> bool:
 
 
 def entry_of(
-    compiled: Compiled,
+    compiled: LoadedProgram,
     miss: Callable[..., Any],
     otherwise: Callable[..., Any],
     gate: Any = None,

@@ -21,11 +21,11 @@ import numpy as np
 
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import CONSTANT, INPUT, Leaf, Node
+from wengert._engine.core.node import CONSTANT, INPUT, LeafOp, Node
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
-from wengert._engine.ops.indexing.template import Hole
+from wengert._engine.ops.indexing.template import IndexSlot
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _LARGEST = 1 << 20  # bytes of all constants: more take longer to compare than what is spared
@@ -84,7 +84,7 @@ class _GraphEncoder:
         op, several = node.op, isinstance(node.spec, tuple)
         specs = tuple([self._spec(s) for s in (node.spec if several else (node.spec,))])
         head = type(node).__name__, several, specs
-        if isinstance(op, Leaf):
+        if isinstance(op, LeafOp):
             if op is CONSTANT:
                 return *head, op.name, self._plain(node.value)
             if op is not INPUT:
@@ -111,7 +111,7 @@ class _GraphEncoder:
             return "dict", tuple([(self._plain(k), self._plain(v)) for k, v in x.items()])
         if kind is slice:
             return "slice", self._plain(x.start), self._plain(x.stop), self._plain(x.step)
-        if kind is Hole:
+        if kind is IndexSlot:
             return "Hole", x.k
         if isinstance(x, np.dtype) and x.kind in "biufc":
             return "dtype", x.str

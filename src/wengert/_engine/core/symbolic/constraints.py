@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from wengert.errors import ShapeError, at, user_line
 
-from ..dynamic_scope import Block, Blocks
+from ..dynamic_scope import Blocks, ScopedValue
 from .dim import Dim, Quotient, bounds, names_in, spelled, valued
 
 
@@ -98,7 +98,7 @@ _sink: Blocks[Demands | None] = Blocks("wengert_demands", None)
 def demands() -> Iterator[Demands]:
     """Collect what shape rules inside demand of sizes."""
     found = Demands()
-    block: Block[Demands | None] = Block(found)
+    block: ScopedValue[Demands | None] = ScopedValue(found)
     try:
         _sink.open(block)
         yield found

@@ -1,7 +1,7 @@
 """Captured: guards and fed arrays of one trace, checked together at each call.
 
-Found       an object on a way from the function to what it captures
-Captured    whether all guards hold, and the arrays as they are now
+CapturedObject  an object on a way from the function to what it captures
+Captured        whether all guards hold, and the arrays as they are now
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from wengert._engine.core.lazy_import import LazyModule
 
-from .guards import Guard, Same
-from .sources import Kind, Source
+from .guards import Guard, SameObject
+from .sources import CaptureSource, Kind
 
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.abi import capture_guards
@@ -26,7 +26,7 @@ else:  # where nothing is captured, neither is needed
     records = LazyModule("wengert._engine.graphs.captures.records")
 
 
-class Found:
+class CapturedObject:
     """An object on a way from the function to what it captures.
 
     Attributes
@@ -58,7 +58,7 @@ class Captured:
         Arrays that are inputs of the program, by the name of how they are reached.
     aliases : list of (Source, int)
         Other ways to an array that is fed, with its number.
-    found : dict from int to Found
+    found : dict from int to CapturedObject
         The objects that lead to fed arrays, by identity; empty once they are not needed.
     unguarded : dict from str to str
         What can be neither fed nor compared, and why.
@@ -67,15 +67,15 @@ class Captured:
     def __init__(
         self,
         guards: Sequence[Guard],
-        feeds: dict[int, list[Source]],
-        found: dict[int, Found],
+        feeds: dict[int, list[CaptureSource]],
+        found: dict[int, CapturedObject],
         unguarded: dict[str, str],
     ) -> None:
         self.guards = list(guards)
-        self.feeds: dict[str, Source] = {}
+        self.feeds: dict[str, CaptureSource] = {}
         self.identities: dict[int, str] = {}
-        self.aliases: list[tuple[Source, int]] = []
-        others: dict[str, list[Source]] = {}
+        self.aliases: list[tuple[CaptureSource, int]] = []
+        others: dict[str, list[CaptureSource]] = {}
         for key, (first, *rest) in feeds.items():
             name, k = first.name, 2
             while name in others:
@@ -162,7 +162,7 @@ class Captured:
         would be traced again at each call if the list counted as another one.
         """
         for guard in self.guards:
-            if guard.source.kind is Kind.LENGTH and isinstance(guard, Same):
+            if guard.source.kind is Kind.LENGTH and isinstance(guard, SameObject):
                 guard.expected = guard.source.read()
         if self._records is not None:
             self._records.refresh(self)

@@ -33,9 +33,9 @@ import numpy as np
 
 from wengert._engine.core.handle import Handle
 
-from .captured import Captured, Found
+from .captured import Captured, CapturedObject
 from .code import reads_of
-from .guards import Content, Guard, Same, Test, bits, equals, has_bits, has_elements
+from .guards import Content, Guard, SameObject, Test, bits, equals, has_bits, has_elements
 from .library import (
     is_immutable,
     is_library_class,
@@ -55,7 +55,7 @@ from .objects import (
     slots,
     weakly,
 )
-from .sources import ABSENT, Kind, Source
+from .sources import ABSENT, CaptureSource, Kind
 
 # Methods that Python calls without naming them; those that make or print objects do not count.
 _LIFE = frozenset(
@@ -104,8 +104,8 @@ class _Search:
         self.names: set[str] = set()
         self.any_attribute = any_attribute
         self._guards: list[Guard] = []
-        self._found: dict[int, Found] = {}
-        self._arrays: dict[int, list[Source]] = {}
+        self._found: dict[int, CapturedObject] = {}
+        self._arrays: dict[int, list[CaptureSource]] = {}
         self._unguarded: dict[str, str] = {}
         self._tasks: deque[Callable[[], None]] = deque()
         self._seen_classes: set[type] = set()
@@ -113,16 +113,16 @@ class _Search:
 
     def run(self, fun: Any, arguments: list[tuple[str, Any]]) -> None:
         """Search everything."""
-        self._visit(fun, Source(Kind.CONSTANT, fun, None, name_of(fun)), None)
+        self._visit(fun, CaptureSource(Kind.CONSTANT, fun, None, name_of(fun)), None)
         for name, x in arguments:
-            self._visit(x, Source(Kind.CONSTANT, x, None, name), None, weak=True)
+            self._visit(x, CaptureSource(Kind.CONSTANT, x, None, name), None, weak=True)
         while self._tasks:
             self._tasks.popleft()()
 
     def captured(self, feedable: Feedable) -> Captured:
         """What was found: arrays are fed, or compared where they are reached past a barrier."""
         barred = self._reached([k for k, f in self._found.items() if f.barred])
-        feeds: dict[int, list[Source]] = {}
+        feeds: dict[int, list[CaptureSource]] = {}
         guards = list(self._guards)
         for key, sources in self._arrays.items():
             value = self._found[key].value
@@ -146,19 +146,19 @@ class _Search:
     def _visit(
         self,
         value: Any,
-        source: Source,
-        parent: Found | None,
+        source: CaptureSource,
+        parent: CapturedObject | None,
         barred: bool = False,
         weak: bool = False,
     ) -> None:
         """Note how a value is read, and search what is in it, once."""
         if value is ABSENT or is_immutable(value):
             if source.kind is not Kind.CONSTANT:
-                self._guards.append(Same(source, value))
+                self._guards.append(SameObject(source, value))
             return
         key = id(value)
         is_new = key not in self._found
-        found = self._found.setdefault(key, Found(value))
+        found = self._found.setdefault(key, CapturedObject(value))
         found.barred |= barred or (parent is not None and not parent.replaceable)
         if parent is not None:
             parent.children.append(key)
@@ -166,14 +166,14 @@ class _Search:
             self._arrays.setdefault(key, []).append(source)
             return
         if source.kind is not Kind.CONSTANT:
-            self._guards.append(Same(source, value))
+            self._guards.append(SameObject(source, value))
         if is_new:
             self._expand(found, source, weak)
 
     def _later(self, task: Callable[..., None], *args: Any) -> None:
         self._tasks.append(functools.partial(task, *args))
 
-    def _expand(self, found: Found, source: Source, weak: bool) -> None:
+    def _expand(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
         """Search what is in a value."""
         x, cls = found.value, type(found.value)
         if isinstance(x, Handle):
@@ -211,15 +211,15 @@ class _Search:
         else:
             self._later(self._object, found, source, weak)
 
-    def _parts(self, found: Found, source: Source, parts: list[Any]) -> None:
+    def _parts(self, found: CapturedObject, source: CaptureSource, parts: list[Any]) -> None:
         """Parts of something immutable: they are what they are."""
         for k, part in enumerate(parts):
             name = source.name if callable(part) else f"{source.name}[{k}]"
-            self._visit(part, Source(Kind.CONSTANT, part, None, name), found)
+            self._visit(part, CaptureSource(Kind.CONSTANT, part, None, name), found)
 
     # ---- functions -----------------------------------------------------------------------------
 
-    def _function(self, found: Found) -> None:
+    def _function(self, found: CapturedObject) -> None:
         fun, found.replaceable = found.value, True
         reads = reads_of(fun.__code__)
         self.names |= reads.attributes
@@ -227,16 +227,16 @@ class _Search:
         name = fun.__qualname__
         if reads.any_global:
             self._unguarded[name] = "it reads names that its code does not show (globals, eval)"
-        self._guards.append(Same(Source(Kind.CODE, fun, None, name), fun.__code__))
+        self._guards.append(SameObject(CaptureSource(Kind.CODE, fun, None, name), fun.__code__))
         scope = fun.__globals__
         for word in sorted(reads.globals):
             value = scope.get(word, ABSENT)
             if value is ABSENT or (isinstance(value, ModuleType) and is_library_module(value)):
                 continue
-            source = Source(Kind.ITEM, scope, word, word)
+            source = CaptureSource(Kind.ITEM, scope, word, word)
             self._visit(value, source, found, barred=word in reads.written_globals)
         for word, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-            source = Source(Kind.CELL, cell, None, word)
+            source = CaptureSource(Kind.CELL, cell, None, word)
             value = source.read()
             if isinstance(value, ModuleType) and is_library_module(value):
                 continue
@@ -244,17 +244,17 @@ class _Search:
         for k, value in enumerate(fun.__defaults__ or ()):
             count = fun.__code__.co_argcount - len(fun.__defaults__)
             word = fun.__code__.co_varnames[count + k]
-            self._visit(value, Source(Kind.CONSTANT, value, None, word), found)
+            self._visit(value, CaptureSource(Kind.CONSTANT, value, None, word), found)
         for word, value in (fun.__kwdefaults__ or {}).items():
-            self._visit(value, Source(Kind.ITEM, fun.__kwdefaults__, word, word), found)
+            self._visit(value, CaptureSource(Kind.ITEM, fun.__kwdefaults__, word, word), found)
         if vars(fun):
             self._entries(found, vars(fun), f"{name}.", self._wanted - {"__wrapped__"})
 
-    def _library_function(self, found: Found) -> None:
+    def _library_function(self, found: CapturedObject) -> None:
         """A function of a library: only the functions that it closes over are searched."""
         fun, found.replaceable = found.value, True
         for word, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
-            source = Source(Kind.CELL, cell, None, word)
+            source = CaptureSource(Kind.CELL, cell, None, word)
             value = source.read()
             if is_searched(value):
                 self._visit(value, source, found)
@@ -262,7 +262,7 @@ class _Search:
     # ---- containers ----------------------------------------------------------------------------
 
     def _entries(
-        self, found: Found, entries: dict[str, Any], prefix: str, words: frozenset[Any]
+        self, found: CapturedObject, entries: dict[str, Any], prefix: str, words: frozenset[Any]
     ) -> None:
         """The entries of a namespace that have these names."""
         everything = self._all and not isinstance(found.value, ModuleType)
@@ -270,25 +270,25 @@ class _Search:
             value = entries[word]
             if isinstance(value, ModuleType) and is_library_module(value):
                 continue
-            self._visit(value, Source(Kind.ITEM, entries, word, prefix + word), found)
+            self._visit(value, CaptureSource(Kind.ITEM, entries, word, prefix + word), found)
 
-    def _dict(self, found: Found, source: Source) -> None:
+    def _dict(self, found: CapturedObject, source: CaptureSource) -> None:
         x = found.value
         if self._as_a_whole(x.values(), source, x):
             return
-        self._guards.append(Same(Source(Kind.LENGTH, x, None, source.name), len(x)))
+        self._guards.append(SameObject(CaptureSource(Kind.LENGTH, x, None, source.name), len(x)))
         for key in list(x):
             self._visit(dict.get(x, key, ABSENT), source.item(x, key), found)
 
-    def _list(self, found: Found, source: Source) -> None:
+    def _list(self, found: CapturedObject, source: CaptureSource) -> None:
         x = found.value
         if self._as_a_whole(x, source, x):
             return
-        self._guards.append(Same(Source(Kind.LENGTH, x, None, source.name), len(x)))
+        self._guards.append(SameObject(CaptureSource(Kind.LENGTH, x, None, source.name), len(x)))
         for k, value in enumerate(list(x)):
-            self._visit(value, Source(Kind.INDEX, x, k, f"{source.name}[{k}]"), found)
+            self._visit(value, CaptureSource(Kind.INDEX, x, k, f"{source.name}[{k}]"), found)
 
-    def _as_a_whole(self, values: Iterable[Any], source: Source, container: Any) -> bool:
+    def _as_a_whole(self, values: Iterable[Any], source: CaptureSource, container: Any) -> bool:
         """Compare a long container of plain values by a copy of it."""
         if len(container) < _LONG or not all(map(is_immutable, values)):
             return False
@@ -298,32 +298,34 @@ class _Search:
             items = list(now.items()) if isinstance(now, dict) else list(now)
             return len(items) == len(known) and all(map(same_value, items, known))
 
-        pinned = Source(Kind.CONSTANT, container, None, source.name)
+        pinned = CaptureSource(Kind.CONSTANT, container, None, source.name)
         self._guards.append(Test(pinned, is_same))
         return True
 
-    def _unordered(self, found: Found, source: Source) -> None:
+    def _unordered(self, found: CapturedObject, source: CaptureSource) -> None:
         known = list(found.value)
         count = len(known)
 
         def is_same(now: Any) -> bool:
             return len(now) == count and all(a is b for a, b in zip(now, known, strict=True))
 
-        pinned = Source(Kind.CONSTANT, found.value, None, source.name)
+        pinned = CaptureSource(Kind.CONSTANT, found.value, None, source.name)
         self._guards.append(Test(pinned, is_same))
         for k, value in enumerate(known):
-            self._visit(value, Source(Kind.CONSTANT, value, None, f"{source.name}[{k}]"), found)
+            self._visit(
+                value, CaptureSource(Kind.CONSTANT, value, None, f"{source.name}[{k}]"), found
+            )
 
     # ---- objects -------------------------------------------------------------------------------
 
-    def _object(self, found: Found, source: Source, weak: bool) -> None:
+    def _object(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
         x, cls = found.value, type(found.value)
         if isinstance(x, np.ndarray) or hasattr(cls, "__array__") or hasattr(cls, "__dataframe__"):
             self._array_like(found, source)
             return
         if isinstance(x, array | bytearray | memoryview):
             known = bytes(x)
-            pinned = Source(Kind.CONSTANT, x, None, source.name)
+            pinned = CaptureSource(Kind.CONSTANT, x, None, source.name)
             self._guards.append(Test(pinned, lambda now: bytes(now) == known))
             return
         namespace = getattr(x, "__dict__", None)
@@ -340,30 +342,30 @@ class _Search:
             for word in sorted(map(str, namespace)):
                 value = namespace.get(word)
                 self._visit(
-                    value, Source(Kind.ITEM, namespace, word, f"{source.name}.{word}"), found
+                    value, CaptureSource(Kind.ITEM, namespace, word, f"{source.name}.{word}"), found
                 )
         elif not callable(x) and not isinstance(x, MappingProxyType) and not draws(cls):
             self._unguarded[source.name] = f"it is a {cls.__module__}.{cls.__qualname__}"
 
-    def _functions_of(self, found: Found, source: Source) -> None:
+    def _functions_of(self, found: CapturedObject, source: CaptureSource) -> None:
         """An object of ours: what else it holds is read at each call, or never changes."""
         x = found.value
         namespace: dict[str, Any] = getattr(x, "__dict__", {})
         for word, value in list(namespace.items()):
             if holds_functions(value):
-                own = Source(Kind.ITEM, namespace, word, f"{source.name}.{word}")
+                own = CaptureSource(Kind.ITEM, namespace, word, f"{source.name}.{word}")
                 self._visit(value, own, found)
         for word in slots(type(x)):
             value = getattr(x, word, ABSENT)
             if holds_functions(value):
-                own = Source(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
+                own = CaptureSource(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
                 self._visit(value, own, found)
 
-    def _array_like(self, found: Found, source: Source) -> None:
+    def _array_like(self, found: CapturedObject, source: CaptureSource) -> None:
         """An array of another kind, a series, a table: compared by a copy."""
         x = found.value
         own, copied = getattr(x, "equals", None), getattr(x, "copy", None)
-        pinned = Source(Kind.CONSTANT, x, None, source.name)
+        pinned = CaptureSource(Kind.CONSTANT, x, None, source.name)
         if own is not None and copied is not None:  # of pandas
             check = functools.partial(equals, copied())
         elif isinstance(x, np.ndarray) and x.dtype == object:
@@ -372,7 +374,7 @@ class _Search:
             check = functools.partial(has_bits, bits(x))
         self._guards.append(Test(pinned, check))
 
-    def _user_object(self, found: Found, source: Source, weak: bool) -> None:
+    def _user_object(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
         """An object of a class of the user: attributes that the code may read, and methods."""
         x, cls = found.value, type(found.value)
         namespace: dict[str, Any] | None = getattr(x, "__dict__", None)
@@ -380,25 +382,27 @@ class _Search:
         words = self._wanted
         if type(namespace) is dict:
             holder = weakly(x) if weak else x
-            self._guards.append(Same(Source(Kind.DICT, holder, None, source.name), namespace))
+            self._guards.append(
+                SameObject(CaptureSource(Kind.DICT, holder, None, source.name), namespace)
+            )
             for word in sorted(map(str, namespace)) if everything else sorted(words):
                 value = namespace.get(word, ABSENT)
                 if value is ABSENT and not hasattr(cls, word):
                     continue
                 if isinstance(value, ModuleType) and is_library_module(value):
                     continue
-                own = Source(Kind.ITEM, namespace, word, f"{source.name}.{word}")
+                own = CaptureSource(Kind.ITEM, namespace, word, f"{source.name}.{word}")
                 self._visit(value, own, found)
         for word in slots(cls):
             if everything or word in words:
                 value = getattr(x, word, ABSENT)
-                own = Source(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
+                own = CaptureSource(Kind.ATTRIBUTE, x, word, f"{source.name}.{word}")
                 self._visit(value, own, found, barred=True)
         self._class(found, cls, source.name, (), namespace or {})
 
     def _class(
         self,
-        found: Found,
+        found: CapturedObject,
         cls: type,
         name: str,
         making: Iterable[str],
@@ -421,12 +425,12 @@ class _Search:
                     self._member(found, entries, word, f"{name}.{word}", special)
 
     def _member(
-        self, found: Found, entries: dict[str, Any], word: str, name: str, special: bool
+        self, found: CapturedObject, entries: dict[str, Any], word: str, name: str, special: bool
     ) -> None:
         value = entries[word]
         if isinstance(value, MemberDescriptorType | GetSetDescriptorType):
             return
-        source = Source(Kind.ITEM, entries, word, name)
+        source = CaptureSource(Kind.ITEM, entries, word, name)
         if isinstance(value, FunctionType):
             # An object can be given another method of its own, but no other special one.
             self._visit(value, source, found, barred=special)
@@ -441,6 +445,6 @@ class _Search:
         if not inner:
             self._visit(value, source, found, barred=True)
             return
-        self._guards.append(Same(source, value))
+        self._guards.append(SameObject(source, value))
         for f in inner:
-            self._visit(f, Source(Kind.CONSTANT, f, None, name), found, barred=True)
+            self._visit(f, CaptureSource(Kind.CONSTANT, f, None, name), found, barred=True)

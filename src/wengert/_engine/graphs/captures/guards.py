@@ -1,6 +1,6 @@
 """Guards: one comparison of a captured value with what it was when the function was traced.
 
-Same        the very same object, or an equal immutable value
+SameObject  the very same object, or an equal immutable value
 Content     an array with the same elements
 Test        whatever a function of the value says
 """
@@ -13,25 +13,25 @@ from typing import Any
 import numpy as np
 
 from .library import is_immutable, same_value
-from .sources import Source
+from .sources import CaptureSource
 
 
 class Guard:
     """A comparison; `holds` says whether the value is still what it was."""
 
-    source: Source
+    source: CaptureSource
 
     def holds(self) -> bool:
         """Whether the value is the same now."""
         raise NotImplementedError
 
 
-class Same(Guard):
+class SameObject(Guard):
     """The very same object; if it is immutable, an equal one of the same type."""
 
     __slots__ = ("expected", "source")
 
-    def __init__(self, source: Source, expected: Any) -> None:
+    def __init__(self, source: CaptureSource, expected: Any) -> None:
         self.source, self.expected = source, expected
 
     def holds(self) -> bool:
@@ -51,7 +51,7 @@ class Content(Guard):
 
     __slots__ = ("array", "bytes", "layout", "source")
 
-    def __init__(self, source: Source, array: np.ndarray[Any, Any]) -> None:
+    def __init__(self, source: CaptureSource, array: np.ndarray[Any, Any]) -> None:
         self.source, self.array = source, array
         self.layout = array.dtype, array.shape, array.strides, array.ctypes.data
         self.bytes = np.array(array, order="K", subok=False, copy=True)
@@ -75,7 +75,7 @@ class Test(Guard):
 
     __slots__ = ("check", "source")
 
-    def __init__(self, source: Source, check: Callable[[Any], bool]) -> None:
+    def __init__(self, source: CaptureSource, check: Callable[[Any], bool]) -> None:
         self.source, self.check = source, check
 
     def holds(self) -> bool:

@@ -24,16 +24,16 @@ from wengert._engine.backends.llvm.abi.capture_guard_codegen import (
 from wengert._engine.backends.llvm.abi.capture_guards import has_versions
 from wengert._engine.backends.llvm.abi.cpython_layout import DATA, DESCR, DIMENSIONS, NDIM, STRIDES
 
-from .guards import Content, Guard, Same
-from .sources import ABSENT, Kind, Source
+from .guards import Content, Guard, SameObject
+from .sources import ABSENT, CaptureSource, Kind
 
 
 class Captures(Protocol):
     """What records are made of (captured.py)."""
 
     guards: list[Guard]
-    feeds: dict[str, Source]
-    aliases: list[tuple[Source, int]]
+    feeds: dict[str, CaptureSource]
+    aliases: list[tuple[CaptureSource, int]]
 
 
 _Row = tuple[int, int, int, int, int, int]
@@ -84,11 +84,11 @@ def _made(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
     return np.array(rows, np.int64).reshape(-1, len(RECORD)), kept
 
 
-def _is_global(source: Source) -> bool:
+def _is_global(source: CaptureSource) -> bool:
     return source.kind is Kind.ITEM and "__builtins__" in source.holder
 
 
-def _load(source: Source, kept: list[Any]) -> tuple[int, int, int]:
+def _load(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int]:
     """What is loaded, of what, and its key."""
     kind, holder, key = source.kind, source.holder, source.key
     if kind is Kind.DICT and isinstance(holder, weakref.ref):
@@ -113,7 +113,7 @@ def _load(source: Source, kept: list[Any]) -> tuple[int, int, int]:
 
 def _rows(guard: Guard, kept: list[Any]) -> list[_Row]:
     source = guard.source
-    if isinstance(guard, Same) and source.kind is not Kind.ATTRIBUTE:
+    if isinstance(guard, SameObject) and source.kind is not Kind.ATTRIBUTE:
         if source.kind is Kind.LENGTH:
             return [(*_load(source, kept), Act.SAME, guard.expected, 0)]
         kept.append(guard.expected)
@@ -129,7 +129,7 @@ def _rows(guard: Guard, kept: list[Any]) -> list[_Row]:
 
 
 def _of_array(
-    source: Source, x: np.ndarray[Any, Any], was: np.ndarray[Any, Any], kept: list[Any]
+    source: CaptureSource, x: np.ndarray[Any, Any], was: np.ndarray[Any, Any], kept: list[Any]
 ) -> list[_Row]:
     """The very same array, where its elements are, how they are laid out, and what they are."""
     lengths, strides = np.array(x.shape, np.int64), np.array(x.strides, np.int64)

@@ -3,8 +3,8 @@
 A source pins the object that holds the value (a cell, a dict, a list); that this object is still
 the one the function reaches is for the guards of the sources before it.
 
-    Source      a holder, what to read of it, and the name of the value in messages
-    ABSENT      what is read where nothing is there any more
+    CaptureSource  a holder, what to read of it, and the name of the value in messages
+    ABSENT         what is read where nothing is there any more
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Kind(Enum):
     ATTRIBUTE = "attribute"  # a member of a class with __slots__
 
 
-class Source(NamedTuple):
+class CaptureSource(NamedTuple):
     """How to read a captured value.
 
     Attributes
@@ -83,6 +83,8 @@ class Source(NamedTuple):
 
     def item(
         self, holder: dict[Any, Any], key: Operand | str | Tensor | None, name: str | None = None
-    ) -> Source:
+    ) -> CaptureSource:
         """The source of an entry of a dict that this source leads to."""
-        return Source(Kind.ITEM, holder, key, f"{self.name}[{key!r}]" if name is None else name)
+        return CaptureSource(
+            Kind.ITEM, holder, key, f"{self.name}[{key!r}]" if name is None else name
+        )

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, dtype_of, possibly, value_of
-from wengert._engine.core.node import Constant, Node
+from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.op_facts import ARITHMETIC, DIVISION, GUARD, Cost, Remedy, call, facts
 from wengert._engine.kinds.elementwise import POSITIVE, REAL, elementwise
@@ -38,7 +38,7 @@ def _number(x: Any) -> Any:
     if isinstance(x, Handle):
         x = x.node
     if isinstance(x, Node):
-        x = x.value if type(x) is Constant else None
+        x = x.value if type(x) is ConstantLeaf else None
     return None if x is None or np.ndim(x) else x
 
 

@@ -194,8 +194,8 @@ def _(rng: np.random.Generator) -> Any:
 # ---- bits --------------------------------------------------------------------------------------
 
 
-class Bits(Operation):
-    """An operation on whole numbers and truth values only.
+class IntegerOperation(Operation):
+    """An operation on integers and booleans only.
 
     The oracle is Python's own arithmetic of whole numbers, element by element.
     """
@@ -222,7 +222,7 @@ class Bits(Operation):
             yield tuple(rng.integers(low, high, size=(4,)) for _ in range(self.ufunc.nin)), {}
 
 
-BITS: list[Bits] = []
+BITS: list[IntegerOperation] = []
 for _ufunc, _python in (
     (np.bitwise_and, operator.and_),
     (np.bitwise_or, operator.or_),
@@ -234,7 +234,7 @@ for _ufunc, _python in (
     (np.lcm, math.lcm),
     (np.bitwise_count, int.bit_count),
 ):
-    BITS.append(register(Bits(_ufunc, _python)))
+    BITS.append(register(IntegerOperation(_ufunc, _python)))
 for _bits in BITS:
     if _bits.name in ("gcd", "lcm"):
         _bits.cost = call()

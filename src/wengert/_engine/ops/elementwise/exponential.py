@@ -19,8 +19,8 @@ from wengert._engine.core.op_facts import (
     NONNEGATIVE,
     SATURATES,
     UNDERFLOW,
-    Range,
     Remedy,
+    ValueRange,
     call,
     facts,
 )
@@ -138,7 +138,7 @@ log1p.partials(lambda t, out, x: t / (1.0 + x))
     cost=call(31.0),
     onnx="Sigmoid",
     zero_slope=SATURATES,
-    range=Range(always=frozenset({"nonnegative"}), of_numbers=frozenset({"finite"})),
+    range=ValueRange(always=frozenset({"nonnegative"}), of_numbers=frozenset({"finite"})),
 )
 @elementwise(oracle="1 / (1 + exp(-x))")
 def sigmoid(s: ScalarLanguage, x: Scalar) -> Any:

@@ -17,8 +17,8 @@ from wengert._engine.core.op_facts import (
     GUARD,
     IN_LOGARITHMS,
     SATURATES,
-    Range,
     Remedy,
+    ValueRange,
     call,
     facts,
 )
@@ -39,7 +39,7 @@ def sinh(s: ScalarLanguage, x: Scalar) -> Any:
     cost=call(23.0),
     remedy=Remedy(overflow="Use np.logaddexp(x, -x) for its logarithm"),
     onnx="Cosh",
-    range=Range(always=frozenset({"positive"}), inherited=frozenset({"number"})),
+    range=ValueRange(always=frozenset({"positive"}), inherited=frozenset({"number"})),
 )
 @elementwise(ufunc=np.cosh, oracle="cosh(x)", complex_ok=True)
 def cosh(s: ScalarLanguage, x: Scalar) -> Any:

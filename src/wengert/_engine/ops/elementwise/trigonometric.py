@@ -21,8 +21,8 @@ from wengert._engine.core.op_facts import (
     CLIP,
     GUARD,
     SATURATES,
-    Range,
     Remedy,
+    ValueRange,
     call,
     facts,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 ANGLE = (-pi / 2, pi / 2)
 
 
-@facts(cost=call(23.0), onnx="Sin", range=Range(inherited=frozenset({"finite"})))
+@facts(cost=call(23.0), onnx="Sin", range=ValueRange(inherited=frozenset({"finite"})))
 @elementwise(ufunc=np.sin, oracle="sin(x)", complex_ok=True)
 def sin(s: ScalarLanguage, x: Scalar) -> Any:
     """The sine of x radians."""
@@ -44,7 +44,7 @@ def sin(s: ScalarLanguage, x: Scalar) -> Any:
 sin.partials(lambda t, out, x: t * np.cos(x))
 
 
-@facts(cost=call(23.0), onnx="Cos", range=Range(inherited=frozenset({"finite"})))
+@facts(cost=call(23.0), onnx="Cos", range=ValueRange(inherited=frozenset({"finite"})))
 @elementwise(ufunc=np.cos, oracle="cos(x)", complex_ok=True)
 def cos(s: ScalarLanguage, x: Scalar) -> Any:
     """The cosine of x radians."""

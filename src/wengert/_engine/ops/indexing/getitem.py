@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import copy_on_write
-from wengert._engine.core.array_states import State
+from wengert._engine.core.array_states import ArrayState
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, link, shape_of, value_of
 from wengert._engine.core.node import Node
@@ -31,13 +31,13 @@ from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.core.symbolic.dim import spelled
-from wengert._engine.kinds.linear_map import Linear, linear
+from wengert._engine.kinds.linear_map import LinearMap, linear
 
 from ..creation import positions, zeros
 from ..joining import holds_handles, stacked
 from . import masks
 from .shapes import chosen_shape
-from .template import Hole as Hole
+from .template import IndexSlot as IndexSlot
 from .template import add_at, is_unique
 from .template import join_index as join_index
 from .template import split_index as split_index
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 # ---- reading -----------------------------------------------------------------------------------
 
 
-class GetItem(Linear):
+class GetItem(LinearMap):
     """`x[index]`; its transpose is `scatter`."""
 
     differentiation = Differentiation(masks=True)
@@ -60,7 +60,7 @@ class GetItem(Linear):
         """Read; while a graph is built a mask that is known becomes positions."""
         x, *operands = args
         if operands and any(map(is_traced, args)) and masks.has_masks(operands):
-            template, found = masks.expanded(x, params["index"], operands, Hole)
+            template, found = masks.expanded(x, params["index"], operands, IndexSlot)
             return super().__call__(x, *found, index=template)
         return super().__call__(*args, **params)
 
@@ -123,10 +123,14 @@ def _indices(rng: np.random.Generator) -> Iterator[tuple[tuple[int, ...], Any, t
     yield (4,), slice(None, None, -2), ()
     yield (2, 3), (Ellipsis, None, 1), ()
     yield (2, 3), (slice(0, 0),), ()
-    yield (4,), Hole(0), (np.array([3, 0, 0, -4]),)
-    yield (3, 4), (Hole(0), slice(1, 3)), (np.array([[0, 2], [2, 1]]),)
-    yield (3, 2, 4), (Hole(0), slice(None), Hole(1)), (np.array([0, 2]), np.array([1, -1]))
-    yield (2, 3), Hole(0), (np.ones((2, 3), bool),)
+    yield (4,), IndexSlot(0), (np.array([3, 0, 0, -4]),)
+    yield (3, 4), (IndexSlot(0), slice(1, 3)), (np.array([[0, 2], [2, 1]]),)
+    yield (
+        (3, 2, 4),
+        (IndexSlot(0), slice(None), IndexSlot(1)),
+        (np.array([0, 2]), np.array([1, -1])),
+    )
+    yield (2, 3), IndexSlot(0), (np.ones((2, 3), bool),)
     yield (), (), ()
 
 
@@ -192,7 +196,7 @@ class SetItem(Operation):
         x, v, *operands = args
         known = not any(map(is_traced, operands))
         if operands and known and any(map(is_traced, (x, v))) and masks.has_masks(operands):
-            template, found = masks.expanded(x, params["index"], operands, Hole)
+            template, found = masks.expanded(x, params["index"], operands, IndexSlot)
             return super().__call__(x, v, *found, index=template)
         return super().__call__(*args, **params)
 
@@ -414,7 +418,7 @@ def written(x: Any, index: Any, v: Any) -> Any:
     if operands and masks.has_masks(operands) and any(map(is_traced, (x, v, *operands))):
         if any(map(is_traced, operands)):
             return masks.chosen(x, v, template, operands)
-        template, operands = masks.expanded(x, template, operands, Hole)
+        template, operands = masks.expanded(x, template, operands, IndexSlot)
     return replaced(x, v, template, operands)
 
 
@@ -424,7 +428,7 @@ def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
     node = x.node
     if not copy_on_write.overwritable(node):
         return apply(setitem, args, params)
-    states: list[State] = []
+    states: list[ArrayState] = []
 
     def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
         place = join_index(index, [np.array(o) for o in operands])

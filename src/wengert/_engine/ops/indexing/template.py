@@ -3,7 +3,7 @@
 The parts of an index that are arrays are operands of the operation (without derivative); whole
 numbers, slices, ellipsis and None are the template, a parameter of it.
 
-    Hole           where in a template an operand belongs
+    IndexSlot      where in a template an operand belongs
     split_index    an index as template and operands; `join_index` is the way back
     is_unique      whether no element can be chosen twice
     add_at         z[index] += t, in which what meets is summed
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 
-class Hole:
+class IndexSlot:
     """Stands in an index template where operand number `k` belongs."""
 
     __slots__ = ("k",)
@@ -38,10 +38,10 @@ class Hole:
         return f"#{self.k}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Hole) and other.k == self.k
+        return isinstance(other, IndexSlot) and other.k == self.k
 
     def __hash__(self) -> int:
-        return hash((Hole, self.k))
+        return hash((IndexSlot, self.k))
 
 
 def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -57,7 +57,7 @@ def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
         if isinstance(part, slice):
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
         elif isinstance(part, Handle | list | tuple | range | np.ndarray | bool | np.bool_):
-            template.append(Hole(len(operands)))
+            template.append(IndexSlot(len(operands)))
             operands.append(_whole(part))
             continue
         elif isinstance(part, np.generic):
@@ -104,7 +104,7 @@ def join_index(template: Any, operands: Sequence[Array | Spec]) -> Any:
     if not operands:
         return template
     if isinstance(template, tuple):
-        return tuple(operands[p.k] if isinstance(p, Hole) else p for p in template)
+        return tuple(operands[p.k] if isinstance(p, IndexSlot) else p for p in template)
     return operands[template.k]
 
 

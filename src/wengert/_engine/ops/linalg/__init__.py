@@ -10,6 +10,7 @@ degenerate_eigenvalues  divided differences for equal eigenvalues or singular va
 polar_decomposition     the unitary polar factor, the nuclear norm
 check                   a value if a condition holds, an error otherwise
 matrix_exponential      the exponential of a matrix
+forward_mode            functions of autodiff, a later layer, that rules use
 results                 named tuples that functions of `numpy.linalg` return
 """
 

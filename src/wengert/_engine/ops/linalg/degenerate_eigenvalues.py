@@ -1,7 +1,6 @@
 """Quotients by differences of eigenvalues or singular values, which may be equal.
 
     quotients    x / d, and what it tends to where d is zero
-    Engine       how a derivative is taken; the floor above enters its own
 
 The rules of eigh and svd divide cotangents x by differences d.  A function that does not depend on
 how equal eigenvectors are chosen (the logarithm of a matrix, a projector) has x = 0 where d = 0,
@@ -31,15 +30,10 @@ from wengert._engine.core.node import Node, constant
 from wengert.errors import DerivativeError, at, user_line
 
 from ..elementwise.selection import where
+from .forward_mode import ForwardMode
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
-
-
-class Engine:
-    """How a derivative is taken; the floor above, which knows, enters its own."""
-
-    pushforward: Any = None
 
 
 def quotients(
@@ -94,7 +88,7 @@ def quotients(
 def _slopes(xs: Sequence[Any], node: Node, place: int, outputs: int, speeds: Array) -> list[Any]:
     """The derivatives of numbers by the values, when these move and the vectors stay."""
     moving = [wrap(constant(speeds)) if i == place else None for i in range(outputs)]
-    found = Engine.pushforward([x.node for x in xs], {node: tuple(moving)})
+    found = ForwardMode.pushforward([x.node for x in xs], {node: tuple(moving)})
     zeros = [wrap(constant(np.zeros(x.shape, x.dtype))) for x in xs]
     return [zero if dot is None else dot for dot, zero in zip(found, zeros, strict=True)]
 

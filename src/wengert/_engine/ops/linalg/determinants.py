@@ -29,6 +29,7 @@ from ..creation import identity
 from ..elementwise.selection import where
 from ..joining import stack
 from ..shapes import reshape
+from .forward_mode import ForwardMode
 from .linear_solve import adjoint, inv, matrices, regular, spread, trace_of
 
 if TYPE_CHECKING:
@@ -153,12 +154,6 @@ def _adjugate(z: Array) -> tuple[Any, Any]:
     return m * sign, np.sum((z @ m) * eye) * (sign / n)
 
 
-class Engine:
-    """How a derivative is taken; the floor above, which knows, enters its own."""
-
-    jvp: Any = None
-
-
 @matrices("The determinant is that of square matrices")
 def det_derivative(a: Any, *directions: Any) -> Any:
     """The derivative by `a` of the derivative of det(a) along each of the directions.
@@ -178,7 +173,7 @@ def _mixed(a: Array, directions: Sequence[Any]) -> Any:
     if not directions:
         return cofactors(a, det(a))
     *others, last = directions
-    return Engine.jvp(lambda x: _mixed(x, others), (a,), (last,))[1]
+    return ForwardMode.jvp(lambda x: _mixed(x, others), (a,), (last,))[1]
 
 
 @det_derivative.define_vjp

@@ -36,7 +36,7 @@ from wengert._engine.ops import flops
 
 from .sliding_windows import (
     Array,
-    Frame,
+    WindowGeometry,
     added_windows,
     counts_of,
     merged,
@@ -56,9 +56,9 @@ def frame_of(
     stride: tuple[int, ...],
     padding: tuple[Any, ...],
     dilation: tuple[int, ...],
-) -> Frame:
+) -> WindowGeometry:
     """The windows of a kernel."""
-    return Frame(tuple(kernel), tuple(stride), tuple(padding), tuple(dilation))
+    return WindowGeometry(tuple(kernel), tuple(stride), tuple(padding), tuple(dilation))
 
 
 def _conj(x: Array) -> Any:
@@ -71,7 +71,7 @@ def _blocks(count: int, size: int) -> Any:
     return [slice(k, min(k + step, count)) for k in range(0, count, step)]
 
 
-def _columns(x: Array, frame: Frame, groups: int) -> Array:
+def _columns(x: Array, frame: WindowGeometry, groups: int) -> Array:
     """The windows of padded samples as columns: (N, groups, C/groups taps, places)."""
     n, c = x.shape[:2]
     k = len(frame.window)
@@ -253,7 +253,7 @@ def _convolution_weight_vjp(
 # ---- what they share ---------------------------------------------------------------------------
 
 
-def _check_counts(lengths: Sequence[Any], frame: Frame, counts: Sequence[Any]) -> None:
+def _check_counts(lengths: Sequence[Any], frame: WindowGeometry, counts: Sequence[Any]) -> None:
     """The places that y has are those of x and w."""
     expected = counts_of(lengths, frame, "input")
     for have, want in zip(counts, expected, strict=True):

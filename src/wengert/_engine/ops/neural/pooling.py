@@ -27,7 +27,7 @@ from wengert._engine.kinds.batching import fronted
 from wengert._engine.kinds.linear_map import linear
 from wengert._engine.kinds.opaque import opaque
 
-from .sliding_windows import Array, Frame, added_windows, counts_of, padded, windows_of
+from .sliding_windows import Array, WindowGeometry, added_windows, counts_of, padded, windows_of
 
 
 def _framed(
@@ -35,9 +35,9 @@ def _framed(
     stride: tuple[int, ...],
     padding: tuple[Any, ...],
     dilation: tuple[int, ...] | None = None,
-) -> Frame:
+) -> WindowGeometry:
     ones = (1,) * len(window)
-    return Frame(tuple(window), tuple(stride), tuple(padding), tuple(dilation or ones))
+    return WindowGeometry(tuple(window), tuple(stride), tuple(padding), tuple(dilation or ones))
 
 
 # ---- sums --------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def _lowest(dtype: np.dtype[Any]) -> Any:
     return False if dtype.kind == "b" else np.iinfo(dtype).min
 
 
-def _largest(x: Array, frame: Frame) -> tuple[Array, Array]:
+def _largest(x: Array, frame: WindowGeometry) -> tuple[Array, Array]:
     """The largest elements of windows, and the numbers of their taps."""
     k = len(frame.window)
     counts = counts_of(x.shape[-k:], frame, "input")
@@ -131,7 +131,7 @@ def _largest(x: Array, frame: Frame) -> tuple[Array, Array]:
     return best, which
 
 
-def _positions(x: Array, frame: Frame) -> Array:
+def _positions(x: Array, frame: WindowGeometry) -> Array:
     """Where in the spatial axes, written in a line, the largest elements stand."""
     k = len(frame.window)
     lengths = x.shape[-k:]
@@ -146,7 +146,7 @@ def _positions(x: Array, frame: Frame) -> Array:
     return total
 
 
-def _inside(x: Array, frame: Frame) -> Array:
+def _inside(x: Array, frame: WindowGeometry) -> Array:
     """The numbers of the first largest taps, of those that are no padding."""
     best, which = _largest(x, frame)
     if not any(map(any, frame.padding)) or not best.size:

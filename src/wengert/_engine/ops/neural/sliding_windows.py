@@ -9,12 +9,12 @@ places, and its tap j at place i is element  i s + j d - low.  Convolutions
                                              (ops/neural/convolution.py) and
 poolings (ops/neural/pooling.py) are sums over these; what they have in common is here.
 
-    Frame          strides, padding and dilation of all axes, and what follows from them
-    counts_of      how many places there are
-    windows_of     the elements of all windows, without a copy
-    padded, cut    elements put around an array; taken away again
-    added_windows  the transpose of `windows_of`
-    merged, split  rows of `vmap` brought into another axis, and back
+    WindowGeometry  strides, padding and dilation of all axes, and what follows from them
+    counts_of       how many places there are
+    windows_of      the elements of all windows, without a copy
+    padded, cut     elements put around an array; taken away again
+    added_windows   the transpose of `windows_of`
+    merged, split   rows of `vmap` brought into another axis, and back
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Array = np.ndarray[Any, Any]
 Pairs = tuple[tuple[int, int], ...]
 
 
-class Frame(NamedTuple):
-    """How windows stand on the spatial axes of an array; one entry for each axis.
+class WindowGeometry(NamedTuple):
+    """Size, stride, padding and dilation of windows; one entry for each spatial axis.
 
     window : their lengths.
     stride : how far the next one is.
@@ -68,7 +68,7 @@ class Frame(NamedTuple):
         )
 
 
-def counts_of(lengths: Sequence[Any], frame: Frame, what: str) -> tuple[Any, ...]:
+def counts_of(lengths: Sequence[Any], frame: WindowGeometry, what: str) -> tuple[Any, ...]:
     """How many windows there are along each axis.
 
     Raises
@@ -120,7 +120,7 @@ def cut(x: Array, padding: Pairs) -> Array:
     return padded(x, tuple([(-low, -high) for low, high in padding]))
 
 
-def windows_of(x: Array, frame: Frame) -> Array:
+def windows_of(x: Array, frame: WindowGeometry) -> Array:
     """All windows of a padded array: its axes, the last replaced by places, then by taps."""
     k = len(frame.window)
     counts = counts_of(x.shape[-k:], frame._replace(padding=((0, 0),) * k), "windows")
@@ -140,7 +140,7 @@ def windows_of(x: Array, frame: Frame) -> Array:
 def added_windows(
     parts: Callable[..., Any],
     lengths: Sequence[int],
-    frame: Frame,
+    frame: WindowGeometry,
     lead: tuple[int, ...],
     dtype: np.dtype[Any],
 ) -> Array:

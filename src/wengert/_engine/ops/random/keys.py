@@ -36,7 +36,7 @@ def expect_key(spec: Spec) -> None:
         raise ValueError(f"a key is uint64[2], not {spec}")
 
 
-class Split(Operation):
+class SplitKeys(Operation):
     """Keys from a key."""
 
     discrete = True
@@ -108,7 +108,7 @@ class Fold(Operation):
         return self(fronted(key, batched[0], size), data) if batched[1] else self(key, data)
 
 
-split = register(Split("random_split", "Keys from a key, as many as a shape has places."))
+split = register(SplitKeys("random_split", "Keys from a key, as many as a shape has places."))
 fold = register(Fold("random_fold", "The key of a key and of a whole number."))
 
 

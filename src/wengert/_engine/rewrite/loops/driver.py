@@ -32,7 +32,7 @@ from .hoist_factorizations import factored
 from .hoist_transposes import laid_out
 from .loop_dce import Need, narrowed, trimmed, used
 from .loop_fusion import joined
-from .loop_view import CHOICES, LOOPS, Loop, Rewiring, inlined, like, parts_of
+from .loop_view import CHOICES, LOOPS, LoopView, Rewiring, inlined, like, parts_of
 from .merge_checkpointed_loops import taken_over
 from .sink_accumulations import summed_afterwards
 from .unroll import written_out
@@ -100,14 +100,14 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] |
 
     None if there is nothing of the kind.
     """
-    first = Loop(node)
+    first = LoopView(node)
     runs = not first.is_while and not first.count and _is_some(first.length)
     split = factored(first.body, first.fixed, runs)
     body, before = hoisted(split or first.body, first.fixed, runs)
     if before is None:
         return None
     words = [FACTORED] * (split is not None) + ["hoisted"]
-    loop = Loop(like(node, operands, node.params))
+    loop = LoopView(like(node, operands, node.params))
     count = len(loop.count)
     given = operands[count:]
     consts, carry = given[: loop.fixed], given[loop.fixed : loop.fixed + loop.carried]

@@ -20,7 +20,7 @@ from wengert._engine.core.tracing import part_of, placeholder
 
 from ..driver import Applied
 from .loop_dce import used
-from .loop_view import LOOPS, Loop, Rewiring
+from .loop_view import LOOPS, LoopView, Rewiring
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
 _FEW = 4  # rows of the other factor; for fewer a product reads the matrix once, in any order
@@ -46,7 +46,7 @@ def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 def _turned(node: Node) -> Node | None:
     """The loop with transposed matrices in the place of some; None if all lie well."""
-    loop = Loop(node)
+    loop = LoopView(node)
     wanted = [k for k in range(loop.fixed) if _is_read_across(loop, k)]
     if not wanted:
         return None
@@ -68,7 +68,7 @@ def _transpose(x: Node, near: Node) -> Node:
     return type(x)(lookup("transpose"), (x,), {"axes": None}, None, near.provenance(spec))
 
 
-def _is_read_across(loop: Loop, k: int) -> bool:
+def _is_read_across(loop: LoopView, k: int) -> bool:
     """Whether a const is a matrix that all its products read across its rows."""
     matrix = loop.body.inputs[k]
     shape = matrix.spec.shape

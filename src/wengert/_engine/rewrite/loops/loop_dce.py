@@ -22,7 +22,7 @@ from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.graph_fingerprint import key_of_value
-from wengert._engine.core.node import CONSTANT, Constant, Discrete, Node, constant
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, DiscreteLeaf, Node, constant
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
@@ -32,7 +32,7 @@ from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import part_of
 
 from ..driver import same_everywhere
-from .loop_view import CHOICES, LOOPS, Loop, held, like
+from .loop_view import CHOICES, LOOPS, LoopView, held, like
 
 _INSIDE = 64  # elements of a constant that may be a part of a body
 
@@ -75,7 +75,7 @@ def _inputs(node: Node) -> int:
 
 
 def _need_of_loop(node: Node, results: Iterable[int]) -> Need:
-    loop = Loop(node)
+    loop = LoopView(node)
     first = loop.fixed
     on = reads(loop.body)
     inputs = set() if loop.condition is None else set(reads(loop.condition)[0])
@@ -135,17 +135,17 @@ def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
     operands : sequence of Node
         As they are now.
     """
-    loop = Loop(
+    loop = LoopView(
         node if tuple(operands) == node.inputs else like(node, tuple(operands), node.params)
     )
-    plan = _Plan(loop, need)
+    plan = _LiveParts(loop, need)
     return plan.made() if plan.done else None
 
 
-class _Plan:
+class _LiveParts:
     """What stays of a loop, and how."""
 
-    def __init__(self, loop: Loop, need: Need) -> None:
+    def __init__(self, loop: LoopView, need: Need) -> None:
         self.loop, self.need = loop, need
         self.done: list[str] = []
         inputs, first, stop = need.inputs, loop.fixed, loop.fixed + loop.carried
@@ -215,7 +215,7 @@ class _Plan:
         given = [operands[k] for k in order]
         first, stop = len(self.consts), len(self.consts) + len(self.carry)
         line = loop.line(body, condition, given[:first], given[first:stop], given[stop:])
-        new = Loop(line)
+        new = LoopView(line)
         results: dict[int, Node] = {}
         for k in self.need.results:
             number = loop.of_body(k)
@@ -258,7 +258,7 @@ def _cut(
 
 def _is_number(node: Node) -> bool:
     """Whether a line holds one number and nothing else, whatever the sizes are."""
-    if node.op is CONSTANT and isinstance(node, Constant):
+    if node.op is CONSTANT and isinstance(node, ConstantLeaf):
         return np.size(node.value) <= _INSIDE and key_of_value(node.value) is not None
     return node.op.name == "full" and not node.args and not sizes_of(node.params)
 
@@ -284,7 +284,7 @@ def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
             return constant(np.asarray(number, spec.dtype)[()])
         params = {"shape": spec.shape, "value": number, "dtype": spec.dtype}
         info = NodeInfo(Spec(spec.shape, spec.dtype))
-        return Constant(lookup("full"), (), params, None, info)
+        return ConstantLeaf(lookup("full"), (), params, None, info)
     if not _is_number(x):
         return None
     return x if x.op is not CONSTANT else constant(np.asarray(x.value, spec.dtype)[()])
@@ -292,7 +292,7 @@ def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
 
 def _number_of_rows(x: Node) -> Any:
     """The number that an array of rows holds everywhere, as Python's; None if there is none."""
-    if x.op is CONSTANT and isinstance(x, Constant):
+    if x.op is CONSTANT and isinstance(x, ConstantLeaf):
         found = same_everywhere(x.value)
         return None if found is None else np.asarray(found).item()
     return x.params["value"] if x.op.name == "full" and not x.args else None
@@ -300,7 +300,7 @@ def _number_of_rows(x: Node) -> Any:
 
 def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
     """A value for each step, the same in all."""
-    cls = type(x) if type(x) is not Constant or not sizes_of(shape) else Discrete
+    cls = type(x) if type(x) is not ConstantLeaf or not sizes_of(shape) else DiscreteLeaf
     info = near.provenance(Spec(shape, x.spec.dtype))
     return cls(lookup("broadcast_to"), (x,), {"shape": shape}, None, info)
 
@@ -320,7 +320,7 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
         made = tuple([_cut(b, inputs, [index], {}) for b in params["branches"]])
         operands = [node.inputs[0], *[node.inputs[k + 1] for k in inputs]]
         return (node.op, type(node), made), tuple(operands)
-    loop = Loop(node)
+    loop = LoopView(node)
     need = _need_of_loop(node, [index])
     first, stop = loop.fixed, loop.fixed + loop.carried
     met = _order(loop, index)
@@ -340,7 +340,7 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     return key, (*loop.count, *[operands[k] for k in order])
 
 
-def _order(loop: Loop, index: int) -> list[int]:
+def _order(loop: LoopView, index: int) -> list[int]:
     """The inputs in the order in which a result meets them, walking back."""
     place = {n: k for k, n in enumerate(loop.body.inputs)}
     number = loop.of_body(index)

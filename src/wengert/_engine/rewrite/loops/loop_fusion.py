@@ -19,7 +19,7 @@ from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph, Graph
 from wengert._engine.core.graph_fingerprint import key_of_value
-from wengert._engine.core.node import CONSTANT, Leaf, Node
+from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.static_params import frozen, substituted
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import names_in
@@ -27,7 +27,7 @@ from wengert._engine.core.tracing import SIZE, part_of, placeholder
 
 from ..driver import Applied
 from .loop_dce import by_itself
-from .loop_view import CHOICES, LOOPS, Loop, Rewiring
+from .loop_view import CHOICES, LOOPS, LoopView, Rewiring
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -73,7 +73,7 @@ class _Member:
     """
 
     def __init__(self, node: Node) -> None:
-        self.loop = loop = Loop(node)
+        self.loop = loop = LoopView(node)
         self.inner, self.rows, self.places = _rows_of(loop.body)
         inputs, first = loop.body.inputs, loop.fixed
         kinds = [(type(n), n.spec) for n in inputs]
@@ -144,7 +144,7 @@ def _row(node: Node, place: Mapping[Node, int]) -> Row:
 
 def _key(node: Node) -> Any:
     op: Any = node.op
-    if isinstance(op, Leaf):
+    if isinstance(op, LeafOp):
         if op is SIZE:
             return op, frozen(node.params)
         value = key_of_value(node.value) if op is CONSTANT else None

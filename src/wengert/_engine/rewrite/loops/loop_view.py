@@ -1,6 +1,6 @@
 """Loop view: a loop node taken apart, and built again with other bodies or operands.
 
-Loop      a scan or while: its count, consts, carry and rows; the outputs of its body
+LoopView  a scan or while: its count, consts, carry and rows; the outputs of its body
 Rewiring  new lines in the place of old ones, and what becomes of their parts
 inlined   the lines of a body written into a list, on operands in the place of its inputs
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
-from wengert._engine.core.node import NO_PARAMS, Constant, Discrete, Leaf, Node
+from wengert._engine.core.node import NO_PARAMS, ConstantLeaf, DiscreteLeaf, LeafOp, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import at_sizes
 from wengert._engine.core.static_params import frozen, substituted
@@ -27,7 +27,7 @@ LOOPS = ("scan", "while")
 CHOICES = ("cond", "switch")
 
 
-class Loop:
+class LoopView:
     """A loop's line, in parts.
 
     Attributes
@@ -169,7 +169,7 @@ def stopped_like(node: Node, index: int, made: Node) -> Node:
 def held(line: Node) -> Node:
     """The same value, which no derivative passes."""
     op = lookup("stop_gradient")
-    return Discrete(op, (line,), NO_PARAMS, None, line.provenance(line.spec))
+    return DiscreteLeaf(op, (line,), NO_PARAMS, None, line.provenance(line.spec))
 
 
 def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -> list[Node]:
@@ -186,12 +186,12 @@ def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -
         place[a] = held(x) if stops and type(x) is Node else x
 
     def change(node: Node, args: tuple[Any, ...]) -> Node | None:
-        if isinstance(node.op, Leaf) or not args:
+        if isinstance(node.op, LeafOp) or not args:
             return None
         kinds = set(map(type, args))
-        cls: type[Node] = Constant if kinds == {Constant} else Discrete
+        cls: type[Node] = ConstantLeaf if kinds == {ConstantLeaf} else DiscreteLeaf
         if Node in kinds:
-            cls = type(node) if type(node) is not Constant else Discrete
+            cls = type(node) if type(node) is not ConstantLeaf else DiscreteLeaf
         if cls is type(node) and all(a is b for a, b in zip(args, node.inputs, strict=True)):
             return None
         return cls(node.op, args, node.params, None, node.info_with(spec=node.spec))

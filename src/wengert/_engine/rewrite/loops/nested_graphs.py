@@ -3,8 +3,8 @@
 Each distinct body is simplified once, however many lines have it, and remembered for as long as
 somebody has it.  What comes out has the same inputs, and outputs of the same specs.
 
-    Bodies      the bodies of graphs, simplified by the same passes
-    Inside      what was done in one of them
+    Bodies       the bodies of graphs, simplified by the same passes
+    BodyHistory  what was done in one of them
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wengert._engine.core.subgraph import Body, bodies_of
 from .loop_view import like
 
 
-class Inside(NamedTuple):
+class BodyHistory(NamedTuple):
     """What was done in a body: its name, and the history of its simplification."""
 
     name: str
@@ -44,8 +44,8 @@ class Bodies:
         self._known: weakref.WeakKeyDictionary[Body, Body | None] = weakref.WeakKeyDictionary()
 
     def of(self, graph: AnyGraph, new_history: Callable[[], Any] | None) -> tuple[AnyGraph, Any]:
-        """A graph whose bodies are simplified, and what was done in each (`Inside`)."""
-        inside: list[Inside] = []
+        """A graph whose bodies are simplified, and what was done in each (`BodyHistory`)."""
+        inside: list[BodyHistory] = []
         made: dict[Body, Body] = {}
         for node in graph.nodes:
             for body in bodies_of(node):
@@ -63,7 +63,7 @@ class Bodies:
         changed = {old: line for old, line in new.items() if old is not line}
         return graph.with_lines(changed), tuple(inside)
 
-    def _simplest(self, body: Body, new_history: Any, inside: list[Inside]) -> Body:
+    def _simplest(self, body: Body, new_history: Any, inside: list[BodyHistory]) -> Body:
         if body in self._known and new_history is None:  # a history tells all that is done
             return self._known[body] or body
         history = None if new_history is None else new_history()
@@ -71,7 +71,7 @@ class Bodies:
         if made is not body:
             self._known[made] = None
             if history is not None:
-                inside.append(Inside(body.name, history))
+                inside.append(BodyHistory(body.name, history))
         self._known[body] = made if made is not body else None
         return made
 

@@ -26,14 +26,14 @@ from wengert._engine.core.tracing import infer, part_of
 
 from ..driver import Applied
 from .loop_dce import Need, used
-from .loop_view import Loop, Rewiring, like
+from .loop_view import LoopView, Rewiring, like
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
 _WORTH = 4096  # multiplications of a step; fewer are as well done in registers
 NAME = "summed after the loop"
 
 
-class Sum(NamedTuple):
+class CarriedSum(NamedTuple):
     """A carried total.
 
     number : which of the carried values it is
@@ -69,7 +69,7 @@ def summed_afterwards(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[int, Node] | None:
     """The results of a loop that leaves its sums for later; None if it has none."""
-    first = Loop(node)
+    first = LoopView(node)
     if first.count or not isinstance(first.length, int) or is_open(first.length):
         return None
     sums = [x for k in sorted(need.results) if k < first.carried and (x := _sum(first, k))]
@@ -81,7 +81,7 @@ def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[in
     more = list(dict.fromkeys(a for x in sums for a in x.factors if a in more))
     kept = [k for k in range(first.carried) if k not in gone]
     ys = [*body.outputs[first.carried :], *more]
-    loop = Loop(like(node, operands, node.params))
+    loop = LoopView(like(node, operands, node.params))
     inputs = [x for k, x in enumerate(body.inputs) if k - first.fixed not in gone]
     line = loop.line(
         Body(*[body.outputs[k] for k in kept], *ys, inputs=inputs, name=body.name),
@@ -106,7 +106,7 @@ def _part(line: Node, k: int, carried: int, kept: Sequence[int]) -> Node:
     return part_of(line, kept.index(k) if k < carried else k - carried + len(kept))
 
 
-def _sum(loop: Loop, k: int) -> Sum | None:
+def _sum(loop: LoopView, k: int) -> CarriedSum | None:
     """Carried value number k as a sum of products; None if it is something else."""
     body = loop.body
     total, out = body.inputs[loop.fixed + k], body.outputs[k]
@@ -126,7 +126,7 @@ def _sum(loop: Loop, k: int) -> Sum | None:
         return None
     bases = [_base(a, w) for a, w in zip(added.inputs, _letters(added)[:-1], strict=True)]
     factors, words = zip(*bases, strict=True)
-    return Sum(k, added, factors, words, tuple(views[::-1]))
+    return CarriedSum(k, added, factors, words, tuple(views[::-1]))
 
 
 def _base(x: Node, word: str) -> tuple[Node, str]:
@@ -165,13 +165,13 @@ def _letters(product: Node) -> tuple[str, ...]:
     return found
 
 
-def _is_there(loop: Loop, x: Node) -> bool:
+def _is_there(loop: LoopView, x: Node) -> bool:
     """Whether there is an array of the values of a line in all steps."""
     rows = loop.body.inputs[loop.fixed + loop.carried :]
     return x in rows or x in loop.body.outputs[loop.carried :]
 
 
-def _to_be_stacked(loop: Loop, sums: Sequence[Sum]) -> list[Node]:
+def _to_be_stacked(loop: LoopView, sums: Sequence[CarriedSum]) -> list[Node]:
     """Factors that are worth being stacked: with one that is there, and not more than is there."""
     inputs = loop.body.inputs
     room = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
@@ -184,7 +184,7 @@ def _to_be_stacked(loop: Loop, sums: Sequence[Sum]) -> list[Node]:
     return found
 
 
-def _moving(loop: Loop) -> set[Node]:
+def _moving(loop: LoopView) -> set[Node]:
     """The lines of a body that differ from step to step."""
     found = set(loop.body.inputs[loop.fixed :])
     for n in loop.body.nodes:
@@ -199,7 +199,7 @@ def _bytes(x: Node) -> int:
     return prod(shape) * x.spec.dtype.itemsize if known else 0
 
 
-def _total(x: Sum, factors: Sequence[Node], start: Node, near: Node) -> Node:
+def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> Node:
     """The product of whole arrays, added to what the total began with."""
     words, result = x.words, _letters(x.product)[-1]
     step = next(c for c in ascii_letters if c not in "".join((*words, result)))

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wengert._engine.core.node import CONSTANT, Constant, Node
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, Node
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 
 from .loop_dce import Need
-from .loop_view import LOOPS, Loop, inlined
+from .loop_view import LOOPS, LoopView, inlined
 
 
 def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
@@ -23,7 +23,7 @@ def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, N
     if node.op.name in LOOPS:
         return _few_steps(node, operands, need) if node.op.name == "scan" else None
     which = operands[0]
-    if which.op is not CONSTANT or not isinstance(which, Constant):
+    if which.op is not CONSTANT or not isinstance(which, ConstantLeaf):
         return None
     branches = node.params["branches"]
     chosen = branches[min(max(int(which.value), 0), len(branches) - 1)]
@@ -32,11 +32,11 @@ def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, N
 
 
 def _few_steps(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
-    loop = Loop(node)
+    loop = LoopView(node)
     length = loop.length
     if loop.count:
         first = operands[0]
-        if first.op is not CONSTANT or not isinstance(first, Constant):
+        if first.op is not CONSTANT or not isinstance(first, ConstantLeaf):
             return None
         length = max(int(first.value), 0) if length is None else None
     if length not in (0, 1) or not isinstance(length, int):
@@ -66,9 +66,9 @@ def _alone(x: Node, near: Node) -> Node:
     return type(x)(lookup("reshape"), (x,), {"shape": shape}, None, info)
 
 
-def _none(loop: Loop, k: int) -> Node:
+def _none(loop: LoopView, k: int) -> Node:
     """No rows."""
     spec = loop.node.spec[k]
     zero = np.zeros((), spec.dtype).item()
     params = {"shape": spec.shape, "value": zero, "dtype": spec.dtype}
-    return Constant(lookup("full"), (), params, None, loop.node.provenance(spec))
+    return ConstantLeaf(lookup("full"), (), params, None, loop.node.provenance(spec))

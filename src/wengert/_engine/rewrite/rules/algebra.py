@@ -21,7 +21,7 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 
-from ..rule import Match, Rule, Writer, rule
+from ..rule import Match, NodeBuilder, Rule, rule
 
 _X = np.array([-2.0, -0.0, 0.5, 3.0])
 _Y = np.array([1.5, -0.5, 0.0, -3.0])
@@ -316,7 +316,7 @@ CHOICES = (
     exact=True,
     example=(lambda x: x / 4.0, _X),
 )
-def by_power_of_two(line: Node, new: Writer) -> Node | None:
+def by_power_of_two(line: Node, new: NodeBuilder) -> Node | None:
     """The product with an exact reciprocal."""
     x, y = line.args
     value, spec = new.context.number(y), new.context.spec(y)
@@ -350,7 +350,7 @@ def _has(dtype: np.dtype[Any], value: Any) -> bool:
     exact=True,
     example=(lambda x: x + 3 + 4, np.arange(3)),
 )
-def grouped(line: Node, new: Writer) -> Node | None:
+def grouped(line: Node, new: NodeBuilder) -> Node | None:
     """x + (a + b) for (x + a) + b."""
     walk = new.context
     dtype = walk.spec(line).dtype

@@ -18,7 +18,7 @@ from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert.errors import WengertError
 
-from ..rule import Descriptor, LineRule, Writer, rule
+from ..rule import Descriptor, LineRule, NodeBuilder, rule
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
@@ -36,7 +36,7 @@ def _all_constant(op: Op, operands: tuple[Descriptor, ...]) -> bool:
     return bool(operands) and all(map(is_constant, operands))
 
 
-def _computed(line: Node, new: Writer) -> Node | None:
+def _computed(line: Node, new: NodeBuilder) -> Node | None:
     """The value of a line, from those of its operands."""
     spec = new.context.spec(line)
     if type(spec) is not Spec or is_symbolic(spec.shape) or sizes_of(line.params):
@@ -87,7 +87,7 @@ def _all_uniform(op: Op, operands: tuple[Descriptor, ...]) -> bool:
     return op.kind == "elementwise" and strings and any(d[:4] == "full" for d in operands)
 
 
-def _computed_once(line: Node, new: Writer) -> Node | None:
+def _computed_once(line: Node, new: NodeBuilder) -> Node | None:
     """An elementwise operation on arrays of one number, computed on the numbers."""
     walk = new.context
     spec = walk.spec(line)
@@ -103,7 +103,7 @@ def _computed_once(line: Node, new: Writer) -> Node | None:
     return None if one is None else _full(new, spec, one)
 
 
-def _full(new: Writer, spec: Spec, value: Operand) -> Node:
+def _full(new: NodeBuilder, spec: Spec, value: Operand) -> Node:
     number = value.item() if isinstance(value, np.generic) else value
     return new("full", shape=spec.shape, value=number, dtype=spec.dtype)
 
@@ -118,7 +118,7 @@ uniform = LineRule(
 )
 
 
-def _moved_uniform(line: Node, new: Writer) -> Node | None:
+def _moved_uniform(line: Node, new: NodeBuilder) -> Node | None:
     spec = new.context.spec(line)
     value = new.context.number(line.args[0])
     is_number = new.context.spec(line.args[0]).shape == ()
@@ -151,7 +151,7 @@ uniform_moved = rule(
     exact=True,
     example=(lambda x: x + np.full_like(x, 2.0).astype("float32"), np.ones((4, 5))),
 )
-def uniform_cast(line: Node, new: Writer) -> Node | None:
+def uniform_cast(line: Node, new: NodeBuilder) -> Node | None:
     """The cast of an array of one number."""
     spec = new.context.spec(line)
     with np.errstate(all="ignore"):

@@ -17,7 +17,7 @@ from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of
 from wengert._engine.ops.casts import sum_to
 
-from ..rule import Writer, rule
+from ..rule import NodeBuilder, rule
 
 _A = np.arange(6.0).reshape(2, 3)
 _SUMS = ("sum_to", "sum")
@@ -30,7 +30,7 @@ _SUMS = ("sum_to", "sum")
     reason="the sum of the numbers is as exact, and there is less to be negated",
     example=(lambda x: sum_to(-x, shape=(3,)), _A),
 )
-def sum_of_negatives(line: Node, new: Writer) -> Node | None:
+def sum_of_negatives(line: Node, new: NodeBuilder) -> Node | None:
     """The sum, negated."""
     x = line.args[0].args[0]
     have, wanted = new.context.spec(x), new.context.spec(line)
@@ -50,7 +50,7 @@ def sum_of_negatives(line: Node, new: Writer) -> Node | None:
         _A,
     ),
 )
-def sum_of_contraction(line: Node, new: Writer) -> Node | None:
+def sum_of_contraction(line: Node, new: NodeBuilder) -> Node | None:
     """The contraction of factors that are summed before, over what only one of them has."""
     walk, inner = new.context, line.args[0]
     have, wanted = walk.spec(inner), walk.spec(line)

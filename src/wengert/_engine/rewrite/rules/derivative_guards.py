@@ -15,7 +15,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.ops.elementwise import selection
 from wengert._engine.ops.linalg import matmul
 
-from ..rule import Writer, rule
+from ..rule import NodeBuilder, rule
 
 _DEPTH = 8  # operations between t and g that are looked through
 
@@ -27,7 +27,7 @@ _DEPTH = 8  # operations between t and g that are looked through
     exact=True,
     example=(lambda x: selection.strong_zero(np.ones(3), x), np.array([1.0, np.nan, np.inf])),
 )
-def strong_zero(line: Node, new: Writer) -> Node | None:
+def strong_zero(line: Node, new: NodeBuilder) -> Node | None:
     """The second operand."""
     t, g = line.inputs
     walk = new.context
@@ -69,7 +69,7 @@ def _vanishes(t: Node, g: Node, walk: Any, depth: int) -> bool:
     exact=True,
     example=(lambda x: selection.strong_zero(x, selection.strong_zero(x, 1.0 / x)), np.zeros(2)),
 )
-def strong_zero_twice(line: Node, new: Writer) -> Node | None:
+def strong_zero_twice(line: Node, new: NodeBuilder) -> Node | None:
     """The inner one, if it guards against the same."""
     t, g = line.args
     same = g.op is line.op and g.args[0] is t and new.context.spec(g) == new.context.spec(line)
@@ -86,7 +86,7 @@ def strong_zero_twice(line: Node, new: Writer) -> Node | None:
         np.ones((2, 2)),
     ),
 )
-def strong_contraction(line: Node, new: Writer) -> Node | None:
+def strong_contraction(line: Node, new: NodeBuilder) -> Node | None:
     """The plain contraction."""
     t, *others = line.args
     walk = new.context

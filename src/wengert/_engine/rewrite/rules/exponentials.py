@@ -18,7 +18,7 @@ from wengert._engine.ops.casts import sum_to
 from wengert._engine.ops.elementwise import selection
 from wengert._engine.ops.elementwise.exponential import sigmoid
 
-from ..rule import AnyRule, Match, Rule, Writer, rule
+from ..rule import AnyRule, Match, NodeBuilder, Rule, rule
 
 _X = np.array([[-1.5, -0.25, 0.5], [2.0, -3.0, 0.125]])
 _T = np.array([[0.75, 1.5, -2.0], [1.0, 0.5, -0.5]])
@@ -149,7 +149,7 @@ _SPREADS = ("reshape", "expand_dims", "broadcast_to")
     reason="0 * inf where a sum of exponentials overflows",
     example=(lambda x, t: _quotient(np.exp(x), t), _X, _T[:, :1]),
 )
-def share(line: Node, new: Writer) -> Node | None:
+def share(line: Node, new: NodeBuilder) -> Node | None:
     """t times the share of exp(x) in the sum, shifted."""
     for quotient, e in (line.args, line.args[::-1]):
         if e.op.name != "exp" or new.context.spec(e).dtype.kind != "f":
@@ -175,7 +175,7 @@ def share(line: Node, new: Writer) -> Node | None:
     return None
 
 
-def _whole_axes(total: Node, way: list[Node], e: Node, new: Writer) -> bool:
+def _whole_axes(total: Node, way: list[Node], e: Node, new: NodeBuilder) -> bool:
     """Whether the sum meets what was summed: it has kept its axes, or has got them back."""
     shape = new.context.spec(e).shape
     axis = total.params.get("axis")
@@ -185,7 +185,7 @@ def _whole_axes(total: Node, way: list[Node], e: Node, new: Writer) -> bool:
     return kept in shapes or (axis is None and () in shapes)
 
 
-def _shifted_share(x: Node, axis: int | None, new: Writer) -> Node:
+def _shifted_share(x: Node, axis: int | None, new: NodeBuilder) -> Node:
     top = new("stop_gradient", new("max", x, axis=axis, keepdims=True))
     e = new("exp", new("subtract", x, top))
     return new("divide", e, new("sum", e, axis=axis, dtype=None, keepdims=True))
@@ -198,7 +198,7 @@ def _shifted_share(x: Node, axis: int | None, new: Writer) -> Node:
     reason="divided once, after the sum",
     example=(lambda x, t: sum_to(x * (t / np.sum(t, 1, keepdims=True)), shape=(2, 1)), _X, _X),
 )
-def sum_of_quotients(line: Node, new: Writer) -> Node | None:
+def sum_of_quotients(line: Node, new: NodeBuilder) -> Node | None:
     """The quotient of the sum, where the divisor is the same for all that is summed."""
     inner, shape = line.args[0], new.context.spec(line).shape
     factor, quotient = None, inner

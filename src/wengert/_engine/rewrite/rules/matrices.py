@@ -11,7 +11,7 @@ import numpy as np
 from wengert._engine.core.node import Node
 
 from ..assume import assume
-from ..rule import Writer, rule
+from ..rule import NodeBuilder, rule
 
 _S = np.array([[2.0, 1.0], [1.0, 3.0]])
 _L = np.array([[2.0, 0.0], [1.0, 3.0]])
@@ -25,7 +25,7 @@ _B = np.array([[1.0, 2.0], [0.5, -1.0]])
     exact=True,
     example=(lambda x: assume(x, symmetric=True).T + 1.0, _S),
 )
-def symmetric(line: Node, new: Writer) -> Node | None:
+def symmetric(line: Node, new: NodeBuilder) -> Node | None:
     """The matrix itself."""
     x, walk = line.args[0], new.context
     ndim = len(walk.spec(line).shape)
@@ -42,7 +42,7 @@ def symmetric(line: Node, new: Writer) -> Node | None:
     reason="a triangle is solved by substitution, without a factorization",
     example=(lambda x, y: np.linalg.solve(assume(x, lower=True), y), _L, _B),
 )
-def triangle(line: Node, new: Writer) -> Node | None:
+def triangle(line: Node, new: NodeBuilder) -> Node | None:
     """The triangular solver."""
     a, b = line.args
     is_lower = new.context.has(a, "lower")
@@ -59,7 +59,7 @@ def triangle(line: Node, new: Writer) -> Node | None:
     reason="solving is more accurate than the inverse, and cheaper",
     example=(lambda x, y: np.linalg.inv(x) @ y, _S, _B),
 )
-def inverse_times(line: Node, new: Writer) -> Node | None:
+def inverse_times(line: Node, new: NodeBuilder) -> Node | None:
     """solve(a, b) for inv(a) @ b."""
     left, b = line.args
     return new("solve", left.args[0], b)
@@ -71,7 +71,7 @@ def inverse_times(line: Node, new: Writer) -> Node | None:
     reason="the product of the diagonal",
     example=(lambda x: np.linalg.det(assume(x, lower=True)), _L),
 )
-def determinant(line: Node, new: Writer) -> Node | None:
+def determinant(line: Node, new: NodeBuilder) -> Node | None:
     """The product of the diagonal."""
     a = line.args[0]
     if not (new.context.has(a, "lower") or new.context.has(a, "upper")):

@@ -24,7 +24,7 @@ from wengert._engine.kinds.reduction import axes_of
 from wengert._engine.ops.casts import sum_to
 
 from ..driver import holds
-from ..rule import Writer, rule
+from ..rule import NodeBuilder, rule
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -43,7 +43,7 @@ SAME_ORDER = ("reshape", "expand_dims", "squeeze")
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (2, 3)).sum(0), (3,)), _A),
 )
-def nothing(line: Node, new: Writer) -> Node | None:
+def nothing(line: Node, new: NodeBuilder) -> Node | None:
     """The operand itself."""
     x = line.inputs[0]
     if (
@@ -56,7 +56,7 @@ def nothing(line: Node, new: Writer) -> Node | None:
     return x
 
 
-def _axes(line: Node, new: Writer) -> tuple[int, ...]:
+def _axes(line: Node, new: NodeBuilder) -> tuple[int, ...]:
     ndim = len(new.context.spec(line).shape)
     axes = line.params.get("axes")
     return tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
@@ -74,14 +74,14 @@ def _is_identity(axes: tuple[int, ...]) -> bool:
     exact=True,
     example=(lambda x: np.transpose(x[None], (2, 0, 1)).transpose(1, 0, 2), _A),
 )
-def transposes(line: Node, new: Writer) -> Node | None:
+def transposes(line: Node, new: NodeBuilder) -> Node | None:
     """One transpose, or none."""
     inner = line.args[0]
     first, second = _axes(inner, new), _axes(line, new)
     return _transposed(inner.args[0], tuple(first[a] for a in second), new)
 
 
-def _transposed(x: Node, axes: tuple[int, ...], new: Writer) -> Node:
+def _transposed(x: Node, axes: tuple[int, ...], new: NodeBuilder) -> Node:
     if _is_identity(axes):
         return x
     backwards = axes == tuple(range(len(axes)))[::-1]
@@ -96,7 +96,7 @@ def _transposed(x: Node, axes: tuple[int, ...], new: Writer) -> Node:
     exact=True,
     example=(lambda x: np.squeeze(np.expand_dims(np.reshape(x, (3, 2)), 1)), _A),
 )
-def reshapes(line: Node, new: Writer) -> Node | None:
+def reshapes(line: Node, new: NodeBuilder) -> Node | None:
     """One reshape, or none."""
     inner = line.args[0]
     if any(n.params.get("order", "C") != "C" for n in (line, inner)):
@@ -113,7 +113,7 @@ def reshapes(line: Node, new: Writer) -> Node | None:
     exact=True,
     example=(lambda x: np.broadcast_to(np.broadcast_to(x, (1, 2, 3)), (4, 2, 3)), _A),
 )
-def broadcasts(line: Node, new: Writer) -> Node | None:
+def broadcasts(line: Node, new: NodeBuilder) -> Node | None:
     """One broadcast."""
     return new("broadcast_to", line.args[0].args[0], **line.params)
 
@@ -126,7 +126,7 @@ def broadcasts(line: Node, new: Writer) -> Node | None:
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (1, 1, 2, 3)), (5, 4, 2, 3)), _A),
 )
-def broadcast_of_new_axes(line: Node, new: Writer) -> Node | None:
+def broadcast_of_new_axes(line: Node, new: NodeBuilder) -> Node | None:
     """The broadcast of what had fewer axes."""
     inner = line.args[0]
     x = inner.args[0]
@@ -145,7 +145,7 @@ def broadcast_of_new_axes(line: Node, new: Writer) -> Node | None:
     exact=True,
     example=(lambda x: x.astype("float32").astype("float64").astype("float32"), _A),
 )
-def casts(line: Node, new: Writer) -> Node | None:
+def casts(line: Node, new: NodeBuilder) -> Node | None:
     """One cast, or none."""
     inner = line.inputs[0]
     x = inner.inputs[0]
@@ -164,7 +164,7 @@ def casts(line: Node, new: Writer) -> Node | None:
     exact=True,
     example=(lambda x: x.astype("float32").astype("float32"), _A),
 )
-def same_cast(line: Node, new: Writer) -> Node | None:
+def same_cast(line: Node, new: NodeBuilder) -> Node | None:
     """The operand itself."""
     spec = new.context.spec(line.args[0])
     return line.args[0] if spec.dtype == line.params["dtype"] and not spec.weak else None
@@ -181,7 +181,7 @@ def same_cast(line: Node, new: Writer) -> Node | None:
     exact=True,
     example=(lambda x: np.exp(np.broadcast_to(x, (4, 2, 3))) + _A, _A),
 )
-def elementwise_broadcasts(line: Node, new: Writer) -> Node | None:
+def elementwise_broadcasts(line: Node, new: NodeBuilder) -> Node | None:
     """The operation on what was broadcast, broadcast again if it has to be."""
     walk = new.context
     bare = [_bare(a, walk) for a in line.args]
@@ -219,7 +219,7 @@ def _is_less(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
     exact=True,
     example=(lambda x, y: np.exp(x.T) * y.T + 1.0, _A, _A),
 )
-def elementwise_transposes(line: Node, new: Writer) -> Node | None:
+def elementwise_transposes(line: Node, new: NodeBuilder) -> Node | None:
     """The transpose of the operation."""
     walk, axes = new.context, None
     operands = []
@@ -244,7 +244,7 @@ def elementwise_transposes(line: Node, new: Writer) -> Node | None:
     reason="the subscripts say in which order axes are read",
     example=(lambda x, y: np.einsum("ij,jk->ik", x.T, y), _A, _A),
 )
-def einsum_transposes(line: Node, new: Writer) -> Node | None:
+def einsum_transposes(line: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the subscripts of an operand in the order before the transpose."""
     *words, result = line.params["letters"]
     operands = []
@@ -265,7 +265,7 @@ def einsum_transposes(line: Node, new: Writer) -> Node | None:
     reason="the subscripts say in which order axes are written",
     example=(lambda x, y: np.einsum("ij,kj->ik", x, y).T, _A, _A),
 )
-def einsum_transposed(line: Node, new: Writer) -> Node | None:
+def einsum_transposed(line: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the letters of the result in the order after the transpose."""
     inner = line.args[0]
     *words, result = inner.params["letters"]
@@ -283,7 +283,7 @@ def einsum_transposed(line: Node, new: Writer) -> Node | None:
     reason="n equal numbers sum to n times the number, with one rounding",
     example=(lambda x: np.sum(np.broadcast_to(x, (4, 2, 3)), axis=0), _A),
 )
-def sum_of_broadcast(line: Node, new: Writer) -> Node | None:
+def sum_of_broadcast(line: Node, new: NodeBuilder) -> Node | None:
     """The number of repetitions times what was repeated, if no more than that is summed."""
     walk, inner = new.context, line.args[0]
     have, wanted = walk.spec(inner), walk.spec(line)
@@ -332,7 +332,7 @@ def _summed(line: Node, shape: tuple[Size, ...], wanted: tuple[int, ...]) -> tup
     reason="summed once",
     example=(lambda x: sum_to(sum_to(x, shape=(1, 3)), shape=()), _A),
 )
-def sums(line: Node, new: Writer) -> Node | None:
+def sums(line: Node, new: NodeBuilder) -> Node | None:
     """One sum."""
     return new("sum_to", line.args[0].args[0], **line.params)
 

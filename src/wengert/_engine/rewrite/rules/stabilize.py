@@ -27,7 +27,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.ops.elementwise.exponential import log_sigmoid, sigmoid, softplus
 from wengert._engine.ops.reductions import logsumexp
 
-from ..rule import AnyRule, Match, Rule, Writer, rule
+from ..rule import AnyRule, Match, NodeBuilder, Rule, rule
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -100,7 +100,7 @@ SUMS = (
     reason="a small share underflows to 0, and log(0) is -inf",
     example=(),
 )
-def log_of_softmax(line: Node, new: Writer) -> Node | None:
+def log_of_softmax(line: Node, new: NodeBuilder) -> Node | None:
     """The logarithm of the operation softmax (wengert.nn)."""
     inner = line.args[0]
     return new("log_softmax", inner.args[0], **inner.params)
@@ -281,7 +281,7 @@ ROOTS = (
     reason="exp(x) overflows for x > 709 and underflows for x < -745",
     example=(lambda x: np.log(np.mean(np.exp(x), axis=0)), _X),
 )
-def log_of_mean(line: Node, new: Writer) -> Node | None:
+def log_of_mean(line: Node, new: NodeBuilder) -> Node | None:
     """logsumexp less the logarithm of the number of elements."""
     inner = line.args[0]
     exponential = inner.args[0]

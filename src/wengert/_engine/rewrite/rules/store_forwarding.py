@@ -16,9 +16,9 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 from wengert._engine.ops.indexing.getitem import scatter
-from wengert._engine.ops.indexing.template import Hole
+from wengert._engine.ops.indexing.template import IndexSlot
 
-from ..rule import Writer, rule
+from ..rule import NodeBuilder, rule
 
 _A = np.arange(6.0).reshape(2, 3)
 
@@ -38,11 +38,11 @@ def _is_same_place(line: Node, inner: Node) -> bool:
     return line.params["index"] == inner.params["index"] and _places(line) == _places(inner)
 
 
-def _is_alone(line: Node, new: Writer) -> bool:
+def _is_alone(line: Node, new: NodeBuilder) -> bool:
     """Whether no element is chosen twice: positions are numbers and slices, not arrays."""
     template = line.params["index"]
     parts = template if isinstance(template, tuple) else (template,)
-    holes = sum(isinstance(p, Hole) for p in parts)
+    holes = sum(isinstance(p, IndexSlot) for p in parts)
     specs = [new.context.spec(a) for a in _places(line)]
     return holes == len(specs) and all(s.shape == () and s.dtype.kind in "iu" for s in specs)
 
@@ -56,7 +56,7 @@ def _is_alone(line: Node, new: Writer) -> bool:
     exact=True,
     example=(lambda x, i, v: _written(x, i, v)[i], np.arange(3.0), 1, np.array(5.0)),
 )
-def read_back(line: Node, new: Writer) -> Node | None:
+def read_back(line: Node, new: NodeBuilder) -> Node | None:
     """The value, where it has the shape and dtype of what is read."""
     inner = line.args[0]
     if not _is_same_place(line, inner) or not _is_alone(line, new):
@@ -73,9 +73,9 @@ def read_back(line: Node, new: Writer) -> Node | None:
     operand=0,
     reason="what was just put there",
     exact=True,
-    example=(lambda v, i: scatter(v, i, index=Hole(0), shape=(3,))[i], np.array(5.0), 1),
+    example=(lambda v, i: scatter(v, i, index=IndexSlot(0), shape=(3,))[i], np.array(5.0), 1),
 )
-def read_from_zeros(line: Node, new: Writer) -> Node | None:
+def read_from_zeros(line: Node, new: NodeBuilder) -> Node | None:
     """The value."""
     inner = line.args[0]
     return inner.args[0] if _is_same_place(line, inner) and _is_alone(line, new) else None
@@ -90,7 +90,7 @@ def read_from_zeros(line: Node, new: Writer) -> Node | None:
     exact=True,
     example=(lambda x, i, v: _written(_written(x, i, 7.0), i, v), np.arange(3.0), 1, 5.0),
 )
-def written_over(line: Node, new: Writer) -> Node | None:
+def written_over(line: Node, new: NodeBuilder) -> Node | None:
     """The second write alone."""
     inner = line.args[0]
     if not _is_same_place(line, inner):
@@ -106,7 +106,7 @@ def written_over(line: Node, new: Writer) -> Node | None:
     exact=True,
     example=(lambda x: x.copy() + 1.0, _A),
 )
-def copied(line: Node, new: Writer) -> Node | None:
+def copied(line: Node, new: NodeBuilder) -> Node | None:
     """The array itself."""
     made: Node = line.args[0]
     return made

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import Leaf
+from wengert._engine.core.node import LeafOp
 
 from .line_blocks import FAN, ranges
 
@@ -27,7 +27,7 @@ Path = tuple[tuple[str, str], ...]
 ORDINALS = ("function", "first derivative", "second derivative", "third derivative")
 
 
-class Group(NamedTuple):
+class NodeGroup(NamedTuple):
     """A box that holds lines and other boxes."""
 
     kind: str
@@ -38,7 +38,7 @@ class Group(NamedTuple):
 class Grouping(NamedTuple):
     """All groups, and the innermost group of each line."""
 
-    groups: list[Group]
+    groups: list[NodeGroup]
     home: list[int]
 
 
@@ -97,7 +97,7 @@ def _paths(graph: Graph) -> list[Path]:
         paths.append(() if node in fed else (*level, *(("scope", part) for part in parts)))
     for i in range(len(graph) - 1, -1, -1):
         node = graph.nodes[i]
-        if isinstance(node.op, Leaf) and node not in fed and not node.scope:
+        if isinstance(node.op, LeafOp) and node not in fed and not node.scope:
             users = graph.consumers(i)
             lowest = min((graph.nodes[k].level for k in users), default=0)
             places = [paths[k] for k in users if graph.nodes[k].level == lowest]
@@ -116,13 +116,13 @@ def _common(paths: list[Path]) -> Path:
 
 def _numbered(graph: Graph, root: _Box, blocks: bool) -> Grouping:
     """Number the boxes, parents first, splitting those with too many members on the way."""
-    groups: list[Group] = []
+    groups: list[NodeGroup] = []
     home = [0] * len(graph)
     stack: list[tuple[_Box, int]] = [(root, -1)]
     while stack:
         box, parent = stack.pop()
         number = len(groups)
-        groups.append(Group(box.kind, box.name, parent))
+        groups.append(NodeGroup(box.kind, box.name, parent))
         if blocks and len(box.members) > FAN:
             box.members = _blocks(graph, box)
         for one in reversed(box.members):

@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import CONSTANT, Constant, Leaf, Node, is_variable
+from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, is_variable
 from wengert._engine.core.spec import shown
 
 from ..colors import legend_name
-from ..node_labels import ORDER, Line, brief, lines_of, options_of
+from ..node_labels import ORDER, NodeLabel, brief, lines_of, options_of
 from ..source_text import source_of
 from ..statistics import statistics
 from .grouping import grouping_of, level_name
-from .rewrite_history import Step, change
+from .rewrite_history import HistoryStep, change
 
 COLUMNS = "op tone name spec kind params place scope level inline meta args".split()
 Data = dict[str, Any]
@@ -55,7 +55,7 @@ class Page:
         self._statistics: dict[int, Data] = {}
         self._levels: set[int] = set()
 
-    def data(self, steps: list[Step], title: str) -> Data:
+    def data(self, steps: list[HistoryStep], title: str) -> Data:
         """Everything, ready to be written as JSON."""
         rows = []
         for k, step in enumerate(steps):
@@ -91,7 +91,7 @@ class Page:
             "home": home,
         }
 
-    def _add(self, line: Line, boxed: bool) -> None:
+    def _add(self, line: NodeLabel, boxed: bool) -> None:
         node = line.node
         number = self._number[node] = len(self._number)
         self._levels.add(node.level)
@@ -133,23 +133,23 @@ class Page:
         return self._places[key]
 
 
-def _name(line: Line) -> str:
-    if isinstance(line.node.op, Leaf):
+def _name(line: NodeLabel) -> str:
+    if isinstance(line.node.op, LeafOp):
         return line.title if line.title != line.node.op.name else ""
     return line.title.partition(" = ")[0] if " = " in line.title else ""
 
 
-def _tone(line: Line) -> str:
+def _tone(line: NodeLabel) -> str:
     tone = legend_name(line)
     return "variable" if tone == "input" and is_variable(line.node) else tone
 
 
-def _inline(line: Line) -> str:
+def _inline(line: NodeLabel) -> str:
     """The text of a line that is shown inside its users instead of as a box: a number, a size."""
     node = line.node
     if line.role == "constant" and "size" in node.params:
         return line.title
-    if isinstance(node, Constant) and node.op is CONSTANT and not node.args:
+    if isinstance(node, ConstantLeaf) and node.op is CONSTANT and not node.args:
         value = node.value
         return (node.name or brief(value)) if np.size(value) == 1 else ""
     if node.op.name == "full" and not node.args and shown(node.spec).endswith("[]"):
@@ -159,7 +159,7 @@ def _inline(line: Line) -> str:
 
 def _described(op: Any) -> Data:
     row: Data = {"name": op.name}
-    if isinstance(op, Leaf):
+    if isinstance(op, LeafOp):
         return row
     row["kind"] = op.kind
     if op.name == ORDER:

@@ -21,7 +21,7 @@ from wengert.errors import ArgumentError, at, user_line
 from ..node_labels import brief
 
 
-class Step(NamedTuple):
+class HistoryStep(NamedTuple):
     """A graph, what was done to get it, and what there is to say about that."""
 
     title: str
@@ -40,7 +40,7 @@ class Change(NamedTuple):
     rewired: list[int]
 
 
-def steps_of(graph: Graph, history: Any = None) -> list[Step]:
+def steps_of(graph: Graph, history: Any = None) -> list[HistoryStep]:
     """The steps that lead to a graph; one, where no history is given.
 
     Parameters
@@ -56,33 +56,33 @@ def steps_of(graph: Graph, history: Any = None) -> list[Step]:
         It is neither.
     """
     if history is None:
-        return [Step(graph.name, graph, "")]
+        return [HistoryStep(graph.name, graph, "")]
     recorded = getattr(history, "steps", None)
     items = _recorded(recorded) if recorded is not None else history
-    steps: list[Step] = []
+    steps: list[HistoryStep] = []
     for item in items:
-        if isinstance(item, Step):
+        if isinstance(item, HistoryStep):
             steps.append(item)
         elif isinstance(item, tuple | list) and len(item) in (2, 3) and isinstance(item[1], Graph):
-            steps.append(Step(str(item[0]), item[1], str(item[2]) if len(item) > 2 else ""))
+            steps.append(HistoryStep(str(item[0]), item[1], str(item[2]) if len(item) > 2 else ""))
         else:
             raise ArgumentError(
                 f"an entry of history= is {item!r:.80}. Give pairs of a title and a graph"
                 f"{at(user_line())}."
             )
     if not steps or steps[-1].graph is not graph:
-        steps.append(Step("result" if steps else graph.name, graph, ""))
+        steps.append(HistoryStep("result" if steps else graph.name, graph, ""))
     return steps
 
 
-def _recorded(recorded: Sequence[Any]) -> list[Step]:
-    steps: list[Step] = []
+def _recorded(recorded: Sequence[Any]) -> list[HistoryStep]:
+    steps: list[HistoryStep] = []
     for one in recorded:
         if not steps:
-            steps.append(Step("as it was", one.before, ""))
+            steps.append(HistoryStep("as it was", one.before, ""))
         counts = getattr(one, "counts", None) or {}
         words = [name if n == 1 else f"{name} ×{n}" for name, n in counts.items()]
-        steps.append(Step(str(one.name), one.after, ", ".join(words)))
+        steps.append(HistoryStep(str(one.name), one.after, ", ".join(words)))
     return steps
 
 

@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops.indexing.shapes import position_of, slice_length, slice_start
-from wengert._engine.ops.indexing.template import Hole
+from wengert._engine.ops.indexing.template import IndexSlot
 
 from .affine import Length, is_one
 
-_KNOWN = (int, Dim, slice, type(None), type(Ellipsis), Hole)
+_KNOWN = (int, Dim, slice, type(None), type(Ellipsis), IndexSlot)
 
 
 class AxisIndex(NamedTuple):
@@ -78,7 +78,7 @@ def chosen(
     entries = list(index) if isinstance(index, tuple) else [index]
     if any(isinstance(e, bool) or not isinstance(e, _KNOWN) for e in entries):
         return None
-    used = sum(isinstance(e, int | Dim | slice | Hole) for e in entries)
+    used = sum(isinstance(e, int | Dim | slice | IndexSlot) for e in entries)
     if not any(e is Ellipsis for e in entries):
         entries.append(Ellipsis)
     at = next(k for k, e in enumerate(entries) if e is Ellipsis)
@@ -99,7 +99,7 @@ def chosen(
             out.append(length)
             gap = seen
             continue
-        hole = isinstance(e, Hole)
+        hole = isinstance(e, IndexSlot)
         parts.append(AxisIndex(None, 0 if hole else position_of(e, n), 1, 1, e.k if hole else None))
         if arrays:
             apart |= gap

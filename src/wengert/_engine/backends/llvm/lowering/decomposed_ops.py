@@ -15,7 +15,7 @@ from wengert._engine.control_flow.closure_conversion import closed
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.handle import Handle
-from wengert._engine.core.node import Leaf, Node, constant
+from wengert._engine.core.node import LeafOp, Node, constant
 from wengert._engine.core.subgraph import Body
 from wengert.errors import DtypeError, TracedBranchError
 
@@ -34,7 +34,7 @@ def composed(node: Node) -> Graph | None:
     node : Node
         Of an operation with a `composition`.
     """
-    assert not isinstance(node.op, Leaf)
+    assert not isinstance(node.op, LeafOp)
     made = node.op.composition
     assert made is not None, node.op.name
 

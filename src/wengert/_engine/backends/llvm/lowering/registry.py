@@ -19,7 +19,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.llvm_types import is_supported
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
-from wengert._engine.core.node import Leaf, Node
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
 
 from ..kernels import is_served
@@ -104,7 +104,7 @@ class Lowering:
         operands = [self.exprs[a] for a in node.inputs]
         if node.op.name not in ACCEPT_DEFERRED:
             operands = [settled(x) for x in operands]
-        if isinstance(node.op, Leaf):
+        if isinstance(node.op, LeafOp):
             return _BY_NAME[f"leaf {node.op.name}"](self, node, operands)
         if self._has_lanes(node):
             function = _BY_NAME.get(node.op.name)
@@ -144,7 +144,7 @@ class Lowering:
 
 def note_line(node: Node, line: Node) -> None:
     """Record which node of the graph a derived node is part of."""
-    if not isinstance(node.op, Leaf):
+    if not isinstance(node.op, LeafOp):
         node.info = node.info_with(line=line_of(line))
 
 

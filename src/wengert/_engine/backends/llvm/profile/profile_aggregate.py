@@ -21,7 +21,7 @@ from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.backends.llvm.schedule.scheduling import Plan
 from wengert._engine.backends.llvm.schedule.workspace import last_uses
 from wengert._engine.core.spec import shown
-from wengert._engine.profiling.record import Part, Step
+from wengert._engine.profiling.record import LineShare, StepRecord
 
 from .instrumented import InstrumentedBody, InstrumentedProgram, TimedStep
 from .profile_attribution import StepCost, number_of, step_cost_of
@@ -69,7 +69,7 @@ class ProfileAggregate:
         self._of_plans: dict[Plan, dict[FusedLoops | Expr, int]] = {}
         self._deep = flat if deep is None else deep
 
-    def of_kernel(self, flat: InstrumentedProgram, deep: InstrumentedProgram) -> tuple[Step, ...]:
+    def of_kernel(self, flat: InstrumentedProgram, deep: InstrumentedProgram) -> tuple[StepRecord, ...]:
         """The steps of a program, whose times are those of the flat reading."""
         found = []
         for own, place in zip(flat.places, deep.places, strict=True):
@@ -88,7 +88,7 @@ class ProfileAggregate:
         calls: float,
         body: InstrumentedBody | None = None,
         base: int = 0,
-    ) -> Step:
+    ) -> StepRecord:
         made = step_cost_of(plan, place.stages, self._sizes, None if body is None else body.choices)
         held = base + self._held(plan, place.stages)
         if len(place.stages) == 1:
@@ -99,7 +99,7 @@ class ProfileAggregate:
             made.keep([x for x in own if x not in results])
         kind, title = _words(place, self._steps(place) / calls if calls else 0.0)
         inside = self._inside(place, seconds, held)
-        return Step(
+        return StepRecord(
             kind=kind,
             title=title,
             operations=made.operations,
@@ -109,13 +109,13 @@ class ProfileAggregate:
             read=_total(made.read * calls, "read", inside),
             written=_total(made.written * calls, "written", inside),
             held=max([held, *[step.held for step in inside]]),
-            parts=made.parts() or (Part("", 0, "", 1.0),),
+            parts=made.parts() or (LineShare("", 0, "", 1.0),),
             kept=tuple(made.kept),
             inside=inside,
             body="" if body is None else body.label,
         )
 
-    def _inside(self, place: TimedStep, seconds: float, base: int) -> tuple[Step, ...]:
+    def _inside(self, place: TimedStep, seconds: float, base: int) -> tuple[StepRecord, ...]:
         """The steps of the bodies of a loop that took so long.
 
         What no clock was put around - bodies in registers - has what the others leave.
@@ -207,7 +207,7 @@ def _words(place: TimedStep, steps: float) -> tuple[str, str]:
     return "loop", f"{node.op.name} of {steps:,.6g} steps"
 
 
-def _flops(made: StepCost, calls: float, inside: Sequence[Step]) -> float | None:
+def _flops(made: StepCost, calls: float, inside: Sequence[StepRecord]) -> float | None:
     """Of all runs; of a loop those of its steps."""
     if inside:
         known = [step.flops for step in inside]
@@ -215,5 +215,5 @@ def _flops(made: StepCost, calls: float, inside: Sequence[Step]) -> float | None
     return None if made.flops is None else made.flops * calls
 
 
-def _total(own: float, name: str, inside: Sequence[Step]) -> int:
+def _total(own: float, name: str, inside: Sequence[StepRecord]) -> int:
     return sum(getattr(step, name) for step in inside) if inside else round(own)

@@ -24,7 +24,7 @@ from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.core.symbolic.dim import names_in, valued
 from wengert._engine.ops.cost_model import bytes_of, flops_of
-from wengert._engine.profiling.record import Kept, Part
+from wengert._engine.profiling.record import LiveArray, LineShare
 
 Sizes = Mapping[str, int]
 
@@ -58,7 +58,7 @@ class StepCost:
         self.work: dict[tuple[str, int, str], float] = {}
         self.flops: float | None = 0.0
         self.read = self.written = 0
-        self.kept: list[Kept] = []
+        self.kept: list[LiveArray] = []
         self._each = 1.0
         self._serials: dict[str, int] = {}
         self._stored = set(plan.stored)
@@ -69,13 +69,13 @@ class StepCost:
         """In the order of the program, each once."""
         return tuple(sorted(self._serials, key=self._serials.__getitem__))
 
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[LineShare, ...]:
         """The user's lines, the largest share first; they make 1 together."""
         whole = sum(self.work.values())
         if not whole:
-            return tuple(Part(*key, 1.0 / len(self.work)) for key in self.work)
+            return tuple(LineShare(*key, 1.0 / len(self.work)) for key in self.work)
         found = sorted(self.work.items(), key=lambda expr: -expr[1])
-        return tuple(Part(*key, work / whole) for key, work in found if work)
+        return tuple(LineShare(*key, work / whole) for key, work in found if work)
 
     def add(self, stage: FusedLoops | Expr) -> None:
         """A stage of the plan."""
@@ -100,7 +100,7 @@ class StepCost:
             size = self._bytes(x)
             name = str(x.rule) if node is None else node.op.name
             what = f"{name} {shown(Spec(x.shape, x.dtype))}"
-            self.kept.append(Kept(what, size, _where(node), x in self._results))
+            self.kept.append(LiveArray(what, size, _where(node), x in self._results))
 
     # ---- nests -----------------------------------------------------------------------------------
 

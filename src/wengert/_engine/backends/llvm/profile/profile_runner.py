@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.codegen.function import ON_STACK
-from wengert._engine.backends.llvm.compiled import Compiled, entry_of, has_entry
+from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_entry
 from wengert._engine.backends.llvm.runtime.thread_count import get_threads
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
@@ -48,7 +48,7 @@ class TimedRunner:
 
     def __init__(self, program: InstrumentedProgram) -> None:
         self.program = program
-        self.compiled = Compiled(self.program)
+        self.compiled = LoadedProgram(self.program)
         code = self.compiled.code
         self._tick = ctypes.CFUNCTYPE(ctypes.c_int64)(code.address(READ))
         self._cost = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address(COST))
@@ -134,7 +134,7 @@ def check_timers() -> None:
 
 
 def timed(
-    own: Compiled,
+    own: LoadedProgram,
     graph: Graph,
     values: Sequence[Any],
     sizes: Mapping[str, int],
@@ -197,7 +197,7 @@ def timed(
 
 
 def _runner(
-    compiled: Compiled, values: Sequence[Any], sizes: Mapping[str, int]
+    compiled: LoadedProgram, values: Sequence[Any], sizes: Mapping[str, int]
 ) -> Callable[[], object]:
     """What runs a program as a call does: results come from memory that is recycled."""
 
