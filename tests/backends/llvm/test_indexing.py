@@ -205,7 +205,9 @@ def test_labels_beside_a_range_are_read_and_written_where_they_are():
     graph = wg.trace(lambda x, k: x[np.arange(6), k])(x, labels)
     program = Program(graph)
     assert not program.host_callbacks and not program.constants
-    assert LoadedProgram(program).run([x, labels], {})[0].tolist() == x[np.arange(6), labels].tolist()
+    assert (
+        LoadedProgram(program).run([x, labels], {})[0].tolist() == x[np.arange(6), labels].tolist()
+    )
     (found,) = native(lambda x, k: wnp.take_along_axis(x, k[:, None], 1), x, labels)
     np.testing.assert_array_equal(found[:, 0], x[np.arange(6), labels])
 

@@ -176,7 +176,8 @@ def test_an_object_file_that_is_signed_and_none_is_compiled_again(folder, damage
     np.testing.assert_allclose(compiled.run([X], {})[0], f(X), rtol=1e-14)
     assert type(compiled.program) is Program
     assert (
-        type(LoadedProgram(program_cache.program_of(graph, None)).program) is program_cache.CachedProgram
+        type(LoadedProgram(program_cache.program_of(graph, None)).program)
+        is program_cache.CachedProgram
     )
 
 

@@ -94,7 +94,7 @@ class BatchedNodes:
         self, lines: Sequence[Node], outputs: Sequence[Node], checks: Checks
     ) -> list[Pair]:
         """The same while `wengert.debug` looks for NaN, which it finds in these lines."""
-        watch = checks.locator.Watch(checks)
+        watch = checks.locator.NodeWatch(checks)
         with nonfinite_checks.unseen(), np.errstate(all="ignore"):
             for node in lines:
                 out = self.known[node] = self._value(node)

@@ -108,8 +108,8 @@ def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list
     leaves, structure = pytree.flatten(out)
     if structure != pytree.flatten(elems)[1]:
         raise StructureError(
-            f"{_WHAT}: the function returned {pytree.marked(out)} for {pytree.marked(elems)}. Return the "
-            f"containers that are given{at(user_line())}."
+            f"{_WHAT}: the function returned {pytree.marked(out)} for {pytree.marked(elems)}. "
+            f"Return the containers that are given{at(user_line())}."
         )
     leaves = [_fronted(x, axis, "what the function returned") for x in leaves]
     for k, (x, spec) in enumerate(zip(leaves, wanted, strict=True)):

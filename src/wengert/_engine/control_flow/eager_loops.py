@@ -167,9 +167,9 @@ class Carry:
         slots = [k for k, x in enumerate(full) if x is not None]
         if structure != self.structure or slots != self._slots:
             raise StructureError(
-                f"{self.what}: the carry is {pytree.marked(self.init)} at the start and {pytree.marked(out)} "
-                f"after a step. Return the carry in the containers that it came in"
-                f"{at(user_line())}."
+                f"{self.what}: the carry is {pytree.marked(self.init)} at the start and "
+                f"{pytree.marked(out)} after a step. Return the carry in the containers that it "
+                f"came in{at(user_line())}."
             )
         leaves = [strong(full[k]) for k in slots]
         for k, x, wanted in zip(slots, leaves, self.specs, strict=True):

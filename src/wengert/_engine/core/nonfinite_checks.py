@@ -67,7 +67,7 @@ class Locator(Protocol):
         """Report the first operation of a forward pass whose tangent is bad."""
 
     @property
-    def NonfiniteWatch(self) -> Callable[[Checks], NonfiniteWatch]:
+    def NodeWatch(self) -> Callable[[Checks], NonfiniteWatch]:
         """The class of what watches a graph that runs node by node."""
 
 

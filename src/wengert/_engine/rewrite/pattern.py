@@ -8,7 +8,7 @@ place.  `lambda x: np.log(1 + x)` becomes
 Keyword-only arguments are parameters: `lambda x, *, axis: np.sum(np.exp(x), axis=axis)`.  Where a
 parameter goes is found by tracing twice, with two values of it, and looking where the trees differ.
 
-    Wildcard, NumberPattern, ParameterWildcard, OperationPattern  what a tree is made of
+    OperationPattern, NumberPattern, Wildcard, ParameterWildcard   what a tree is made of
     traced                                                        the tree of a function
     variants                                                      the same tree with operands of
                                                                   commutative operations swapped

@@ -113,7 +113,9 @@ def _common(*xs: Any) -> np.dtype[Any]:
     """The dtype that values meet in, Python numbers taking that of the others."""
     strong = [x.dtype for x in xs if isinstance(x, OnnxScalar) and not x.weak]
     weak = [
-        {"b": False, "i": 0, "u": 0, "f": 0.0}[x.dtype.kind] if isinstance(x, OnnxScalar) else _python(x)
+        {"b": False, "i": 0, "u": 0, "f": 0.0}[x.dtype.kind]
+        if isinstance(x, OnnxScalar)
+        else _python(x)
         for x in xs
         if not isinstance(x, OnnxScalar) or x.weak
     ]

@@ -1,4 +1,8 @@
-"""Forward mode, as rules of linear algebra use it: autodiff, a later layer, sets the functions."""
+"""Forward mode, as rules of linear algebra use it.
+
+The rules of determinants and of equal eigenvalues differentiate functions themselves; autodiff, a
+later layer, sets the functions that do it.
+"""
 
 from __future__ import annotations
 
