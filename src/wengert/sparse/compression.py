@@ -49,7 +49,9 @@ class Passes(NamedTuple):
     limit: int
 
 
-def entries(call: DifferentiatedCall, passes: Passes, in_specs: Sequence[Spec], out_specs: Sequence[Spec]) -> Any:
+def entries(
+    call: DifferentiatedCall, passes: Passes, in_specs: Sequence[Spec], out_specs: Sequence[Spec]
+) -> Any:
     """The values of the entries, for one call of the function."""
     outs, _ = pytree.flatten(call())
     dtype = np.result_type(*[s.dtype for s in (*in_specs, *out_specs)], np.float16)

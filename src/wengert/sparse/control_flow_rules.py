@@ -1,8 +1,9 @@
 """Loops: the rules of operations whose parameters are bodies.
 
-What one run of a body makes of its inputs' sets is found once (`BodyDependencies`), and put together step by
-step while there are few steps.  Where there are many, or their number is not known, the carry
-gathers what it may depend on in any step until nothing new comes; rows still have their own.
+What one run of a body makes of its inputs' sets is found once (`BodyDependencies`), and put
+together step by step while there are few steps.  Where there are many, or their number is not
+known, the carry gathers what it may depend on in any step until nothing new comes; rows still have
+their own.
 
     scan            a known number of steps, with rows of arrays going in and coming out
     repeated_while  steps until a condition ends them
@@ -142,7 +143,11 @@ def _of_numbers(line: NodeContext, found: Sequence[Sets]) -> list[Sets | None]:
 
 
 def _closed(
-    line: NodeContext, inside: BodyDependencies, consts: list[Sets], carry: list[Sets], xs: list[Sets]
+    line: NodeContext,
+    inside: BodyDependencies,
+    consts: list[Sets],
+    carry: list[Sets],
+    xs: list[Sets],
 ) -> list[Sets | None]:
     """The carry with all that it may depend on after any step; each row with its own elements."""
     carried = len(carry)
