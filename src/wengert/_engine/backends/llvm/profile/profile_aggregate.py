@@ -69,7 +69,9 @@ class ProfileAggregate:
         self._of_plans: dict[Plan, dict[FusedLoops | Expr, int]] = {}
         self._deep = flat if deep is None else deep
 
-    def of_kernel(self, flat: InstrumentedProgram, deep: InstrumentedProgram) -> tuple[StepRecord, ...]:
+    def of_kernel(
+        self, flat: InstrumentedProgram, deep: InstrumentedProgram
+    ) -> tuple[StepRecord, ...]:
         """The steps of a program, whose times are those of the flat reading."""
         found = []
         for own, place in zip(flat.places, deep.places, strict=True):

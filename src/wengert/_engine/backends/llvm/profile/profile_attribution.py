@@ -24,7 +24,7 @@ from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.core.symbolic.dim import names_in, valued
 from wengert._engine.ops.cost_model import bytes_of, flops_of
-from wengert._engine.profiling.record import LiveArray, LineShare
+from wengert._engine.profiling.record import LineShare, LiveArray
 
 Sizes = Mapping[str, int]
 
