@@ -302,7 +302,7 @@ def test_as_operation_is_one_operation_for_one_thing(styles):
     assert as_operation(styles["tanh"]) is as_operation(styles["tanh"])
     named = as_operation(Double, name="tests.double", oracle=lambda x: x + x)
     assert named.oracle(2.0) == 4.0
-    with pytest.raises(wg.errors.OperandError, match="no operation in any of the five styles"):
+    with pytest.raises(wg.errors.OperandError, match="not an operation in any of the five styles"):
         as_operation(3.0)
 
 

@@ -127,7 +127,7 @@ def test_a_shape_must_be_known():
         wg.onnx.load(data)
     graph = wg.onnx.load(data, given={"shape": np.array([6])})
     assert graph(np.ones((2, 3))).shape == (6,)
-    with pytest.raises(ArgumentError, match="no inputs of the file"):
+    with pytest.raises(ArgumentError, match="not inputs of the file"):
         wg.onnx.load(data, given={"size": np.array([6])})
 
 
@@ -166,7 +166,7 @@ def test_weights_beside_the_file(model, tmp_path):
         wg.onnx.load(path)
 
 
-def test_what_is_no_file(tmp_path):
+def test_what_is_not_a_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         wg.onnx.load(tmp_path / "none.onnx")
     for content in (b"", b"PK\x03\x04 not this", bytes(range(256)) * 4):
@@ -175,7 +175,7 @@ def test_what_is_no_file(tmp_path):
     (tmp_path / "a.onnx").write_text("Dear reader")
     with pytest.raises(FileError, match=r"a\.onnx"):
         wg.onnx.load(tmp_path / "a.onnx")
-    with pytest.raises(ArgumentError, match="no file"):
+    with pytest.raises(ArgumentError, match="is not a file"):
         wg.onnx.load(3)
 
 

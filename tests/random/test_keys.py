@@ -106,11 +106,11 @@ def test_derivatives_pass_beside_keys():
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda r: r.normal(0, (3,)), ArgumentError, "is no key"),
-        (lambda r: r.normal(np.zeros(2), (3,)), ArgumentError, "is no key"),
+        (lambda r: r.normal(0, (3,)), ArgumentError, "is not a key"),
+        (lambda r: r.normal(np.zeros(2), (3,)), ArgumentError, "is not a key"),
         (lambda r: r.normal(r.split(ROOT, 3), (3,)), ArgumentError, "one was expected"),
         (lambda r: r.normal(ROOT, (-3,)), ShapeError, "cannot be -3"),
-        (lambda r: r.normal(ROOT, (2.5,)), ShapeError, "is no length"),
+        (lambda r: r.normal(ROOT, (2.5,)), ShapeError, "is not a length"),
         (lambda r: r.normal(ROOT, 3, "int32"), DtypeError, "float64 or float32"),
         (lambda r: r.key(-1), ArgumentError, "at least zero"),
         (lambda r: r.key(1.5), ArgumentError, "integer"),

@@ -81,7 +81,7 @@ def _operation_of(thing: Any) -> Any:
     if isinstance(getattr(thing, "operation", None), Operation):
         return thing.operation
     raise OperandError(
-        f"{thing!r} is no operation in any of the five styles. Give a Behavior, a class derived "
-        "from AbstractOperator or Op, a primitive, a method decorated with @backward, or an "
+        f"{thing!r} is not an operation in any of the five styles. Give a Behavior, a class "
+        "derived from AbstractOperator or Op, a primitive, a method decorated with @backward, or an "
         f"operation of the native kinds{at(user_line())}."
     )

@@ -251,7 +251,7 @@ class Rules:
         Raises
         ------
         RegistryError
-            What it is for is no primitive, or the number of types is not its arity.
+            What it is for is not a primitive, or the number of types is not its arity.
         RuleError
             The rule does not take the arguments of the contract.
         """

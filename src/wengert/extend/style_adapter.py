@@ -255,7 +255,7 @@ def accumulate(
     Parameters
     ----------
     steps : iterable of (key, operand keys)
-        The list in order, operands before their consumers. Operands that are no steps themselves
+        The list in order, operands before their consumers. Operands that are not steps themselves
         (constants) are left out of the derivative.
     output : key
         What is differentiated.

@@ -142,7 +142,7 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = np.linalg.eigvals(zeros)
     elif zeros.ndim != 1:
         raise ValueError("input must be 1d or non-empty square 2d array.")
-    dtype = np.dtype(np.mintypecode(zeros.dtype.char))  # NumPy's: float64 of what is no float
+    dtype = np.dtype(np.mintypecode(zeros.dtype.char))  # NumPy's: float64 of what is not a float
     zeros = zeros if zeros.dtype == dtype else casts.astype(zeros, dtype)
     a: Any = np.ones(1, dtype)
     nothing = np.zeros(1, dtype)

@@ -126,7 +126,7 @@ def _loaded(model: Any, given: Mapping[str, Any] | None, constants: bool, room: 
     missing = held.keys() - {i.name for i in model.graph.input}
     if missing:
         raise ArgumentError(
-            f"onnx.load: given={sorted(missing)} are no inputs of the file, which has "
+            f"onnx.load: given={sorted(missing)} are not inputs of the file, which has "
             f"{[i.name for i in model.graph.input]}{at(user_line())}."
         )
     specs = [_spec_of(i) for i in heads]
@@ -261,7 +261,7 @@ def _model_of(file: Any) -> Any:
         source.open("rb").close()  # an OSError that names it
     elif not hasattr(file, "read"):
         raise ArgumentError(
-            f"onnx.load: {type(file).__name__} is no file. Give a path, bytes or an open binary "
+            f"onnx.load: {type(file).__name__} is not a file. Give a path, bytes or an open binary "
             f"file{at(user_line())}."
         )
     try:

@@ -83,7 +83,7 @@ def clip_grad_norm_(
         )
     if not norm_type >= 1:
         raise ArgumentError(
-            f"clip_grad_norm_(norm_type={norm_type}): below 1 it is no norm. Take 1, 2 or inf"
+            f"clip_grad_norm_(norm_type={norm_type}): below 1 it is not a norm. Take 1, 2 or inf"
             f"{at(user_line())}."
         )
     owners = _with_gradient(parameters, "clip_grad_norm_")

@@ -60,7 +60,7 @@ def minimize(
         SciPy's names. Newton-CG, trust-ncg, trust-krylov and trust-constr get products with the
         Hessian, dogleg and trust-exact the Hessian (n**2 numbers), the others the gradient.
     bounds : pair, optional
-        ``(lower, upper)``: numbers, or containers like `x0`; None and infinity are no bound.
+        ``(lower, upper)``: numbers, or containers like `x0`; None and infinity mean no bound.
     tol, callback, options
         SciPy's; `callback` gets the container.
     compile : bool, default True

@@ -184,8 +184,8 @@ class Optimizer:
         Raises
         ------
         StructureError
-            It is no state of an optimizer, or of another kind of one, or that had other numbers of
-            groups or parameters. Nothing was changed.
+            It is not a state of an optimizer of this class with as many groups and parameters.
+            Nothing was changed.
         ShapeError
             It is of parameters of other shapes. Nothing was changed.
         """

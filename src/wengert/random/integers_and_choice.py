@@ -1,4 +1,4 @@
-"""Whole: draws of integers and of booleans, and of elements of arrays.
+"""Integers, booleans, permutations and choices.
 
     bernoulli, rademacher, geometric    from uniform numbers
     randint                             between two bounds, exactly equally likely

@@ -206,7 +206,7 @@ def truncated_normal(
     ----------
     key : array_like or Tensor
     lower, upper : float, array_like or Tensor
-        In deviations; infinite ones are no bounds.
+        In deviations; infinite ones do not bound.
     shape : int or tuple of int, optional
         By default that of the bounds.
     dtype : float64 or float32

@@ -193,7 +193,7 @@ def as_key(key: Any) -> Any:
         key = np.asarray(key)
     if dtype_of(key) != WORD or not shape_of(key) or shape_of(key)[-1] != 2:
         raise ArgumentError(
-            f"{dtype_of(key)}{list(shape_of(key))} is no key, which is uint64[2]. Make one of a "
+            f"{dtype_of(key)}{list(shape_of(key))} is not a key, which is uint64[2]. Make one of a "
             f"seed: wengert.random.key(0){at(user_line())}."
         )
     if len(shape_of(key)) > 1:
@@ -210,7 +210,7 @@ def as_shape(shape: Any) -> tuple[Any, ...]:
     Raises
     ------
     ShapeError
-        Something is no length.
+        Something is not a length.
     """
     found = []
     for n in tuple(shape) if isinstance(shape, tuple | list) else (shape,):
@@ -219,7 +219,7 @@ def as_shape(shape: Any) -> tuple[Any, ...]:
                 n = operator.index(n)
             except TypeError as error:
                 raise ShapeError(
-                    f"shape={shape!r}: {n!r} is no length{at(user_line())}."
+                    f"shape={shape!r}: {n!r} is not a length{at(user_line())}."
                 ) from error
             if n < 0:
                 raise ShapeError(f"shape={shape!r}: a length cannot be {n}{at(user_line())}.")
@@ -232,4 +232,4 @@ def as_dtype(dtype: Any) -> np.dtype[Any]:
     try:
         return np.dtype(dtype)
     except (TypeError, ValueError) as error:
-        raise DtypeError(f"dtype={dtype!r} is no dtype{at(user_line())}.") from error
+        raise DtypeError(f"dtype={dtype!r} is not a dtype{at(user_line())}.") from error

@@ -1,4 +1,4 @@
-"""Vectors: draws whose elements belong together.
+"""Multivariate distributions and random rotations.
 
 multivariate_normal     by a factor of its covariance; derivatives by mean and covariance pass
 orthogonal              rotations and reflections, all equally likely

@@ -36,7 +36,7 @@ def parameter(x: Any, dtype: np.dtype[Any], shape: tuple[Any, ...]) -> Any:
     Raises
     ------
     DtypeError
-        It is no real number.
+        It is not a real number.
     ShapeError
         It has another shape.
     """

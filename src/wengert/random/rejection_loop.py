@@ -1,4 +1,4 @@
-"""Trials: draws that are proposed and accepted, element by element.
+"""Rejection sampling, element by element.
 
     Trials    an operation of a key and parameters that proposes until every element is accepted
 

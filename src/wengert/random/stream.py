@@ -25,7 +25,9 @@ from wengert._engine.ops.random import bits as ops
 from wengert._engine.ops.random import keys
 
 from ..errors import ArgumentError, DtypeError, ShapeError, at, user_line
+from .keys import as_dtype, as_shape
 from .keys import key as key_of
+from .parameter_shapes import as_floating
 
 _STEP = np.array([0, 0, 1], np.uint64)
 
@@ -90,7 +92,7 @@ class Stream:
         Tensor
         """
         low, high = _number(low, "low"), _number(high, "high")
-        unit = self._draw(ops.uniform, shape, _floating(dtype))
+        unit = self._draw(ops.uniform, shape, as_floating(dtype))
         return unit if _is(low, 0.0) and _is(high, 1.0) else low + (high - low) * unit
 
     def normal(
@@ -109,7 +111,7 @@ class Stream:
         Tensor
         """
         mean, deviation = _number(mean, "mean"), _number(deviation, "deviation")
-        unit = self._draw(ops.normal, shape, _floating(dtype))
+        unit = self._draw(ops.normal, shape, as_floating(dtype))
         return unit if _is(mean, 0.0) and _is(deviation, 1.0) else mean + deviation * unit
 
     def integers(self, low: int, high: int, shape: Any = (), dtype: Any = "int64") -> Any:
@@ -125,7 +127,7 @@ class Stream:
         -------
         Tensor
         """
-        kind = _dtype(dtype)
+        kind = as_dtype(dtype)
         low, high = _whole(low, "low"), _whole(high, "high")
         if kind.kind not in "iu":
             raise DtypeError(f"dtype={dtype!r} is not an integer dtype{at(user_line())}.")
@@ -172,7 +174,7 @@ class Stream:
         return {self.state: self.state + _STEP * np.uint64(max(1, self._count()))}
 
     def _draw(self, op: Any, shape: Any, dtype: np.dtype[Any], **options: Any) -> Any:
-        lengths = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+        lengths = as_shape(shape)
         if current_trace() is not None:
             return op(self._moved(), number=0, shape=lengths, dtype=dtype, **options)
         return op(self.state, number=self._next(), shape=lengths, dtype=dtype, **options)
@@ -227,13 +229,6 @@ class Stream:
         self._lock = lock()
 
 
-def _dtype(dtype: Any) -> np.dtype[Any]:
-    try:
-        return np.dtype(dtype)
-    except (TypeError, ValueError) as error:
-        raise DtypeError(f"dtype={dtype!r} is no dtype{at(user_line())}.") from error
-
-
 def _whole(number: Any, what: str) -> int:
     try:
         return operator.index(number)
@@ -250,15 +245,8 @@ def _number(x: Any, what: str) -> Any:
     except ValueError as error:
         raise ShapeError(f"{what}={x!r}: {error}{at(user_line())}.") from error
     if array.dtype.kind not in "biufc":
-        raise DtypeError(f"{what}={x!r} is no number{at(user_line())}.")
+        raise DtypeError(f"{what}={x!r} is not a number{at(user_line())}.")
     return x if isinstance(x, int | float) else array
-
-
-def _floating(dtype: Any) -> np.dtype[Any]:
-    kind = _dtype(dtype)
-    if kind not in (np.float64, np.float32):
-        raise DtypeError(f"dtype={dtype!r}: float64 or float32{at(user_line())}.")
-    return kind
 
 
 def _is(x: Any, number: float) -> bool:

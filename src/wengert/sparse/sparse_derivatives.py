@@ -119,7 +119,7 @@ class SparseDerivative:
 
 
 def _spec(x: Any) -> Any:
-    """The spec of an argument, or what is no number as it is."""
+    """The spec of an argument, or what is not a number as it is."""
     spec = x if isinstance(x, Spec) else describe(x)
     return spec if isinstance(spec, Spec) else x
 

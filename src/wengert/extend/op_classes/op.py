@@ -70,7 +70,7 @@ class Op:
     Parameters
     ----------
     *args : Op, Tensor, array or number
-        The arguments; what is no op becomes a constant.
+        The arguments; what is not an op becomes a constant.
     name : str, optional
         For messages.
 

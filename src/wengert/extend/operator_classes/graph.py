@@ -166,7 +166,7 @@ class OperatorGraph:
         MixedGraphError
             An ancestor belongs to another graph.
         CycleError
-            An ancestor is no earlier node.
+            An ancestor is not an earlier node.
         """
         if operator.graph is not self:
             raise MixedGraphError(

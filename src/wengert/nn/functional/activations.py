@@ -336,7 +336,7 @@ def maxout(x: Any, pieces: int, axis: int = -1) -> Any:
     if not shape or pieces < 1 or shape[axis] % pieces:
         raise ShapeError(
             f"maxout: groups of {pieces} along axis {axis} of shape {spelled(shape)}, whose length "
-            f"is no multiple of that{at(user_line())}."
+            f"is not a multiple of that{at(user_line())}."
         )
     groups = (*shape[:axis], shape[axis] // pieces, pieces, *shape[axis + 1 :])
     return np.max(np.reshape(x, groups), axis=axis + 1)

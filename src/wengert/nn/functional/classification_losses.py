@@ -81,7 +81,7 @@ def cross_entropy(
     """
     if not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(
-            f"cross_entropy: label_smoothing={label_smoothing} is no share from 0 to 1"
+            f"cross_entropy: label_smoothing={label_smoothing} is not between 0 and 1"
             f"{at(user_line())}."
         )
     _check_axis(shape_of(logits), axis, "cross_entropy")

@@ -65,7 +65,7 @@ def _dropped(x: Any, p: float, training: bool, rng: Any, shape: Any, what: str) 
 
 
 def probability(p: float, what: str) -> None:
-    """Refuse what is no probability."""
+    """Raise an error for what is not a probability."""
     if not isinstance(p, int | float | np.number) or not 0.0 <= p <= 1.0:
         raise ArgumentError(
             f"{what} with p={p!r}: it is the probability of dropping an element. Choose it from 0 "

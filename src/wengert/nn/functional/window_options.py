@@ -32,7 +32,7 @@ def per_axis(value: Any, axes: int, name: str, least: int = 1) -> tuple[int, ...
     Raises
     ------
     ArgumentError
-        It is no such number or tuple, or less than `least`.
+        It is not such a number or tuple, or less than `least`.
     """
     many = list(value) if isinstance(value, list | tuple) else [value] * axes
     if len(many) == 1:

@@ -241,7 +241,7 @@ def _callback(given: Any) -> Callback:
         return OnPlateau(given)
     if not isinstance(given, Callback):
         raise ArgumentError(
-            f"fit: {given!r} is no callback. Derive a class from nn.training.Callback"
+            f"fit: {given!r} is not a callback. Derive a class from nn.training.Callback"
             f"{at(user_line())}."
         )
     return given

@@ -51,8 +51,8 @@ class Objective:
         chosen = objective if loss is None else loss
         if not callable(chosen):
             raise ArgumentError(
-                f"fit: {spelled(chosen)} is no loss. Give a function of predictions and targets, "
-                f"such as nn.CrossEntropyLoss(){at(user_line())}."
+                f"fit: {spelled(chosen)} is not a loss. Give a function of predictions and "
+                f"targets, such as nn.CrossEntropyLoss(){at(user_line())}."
             )
         self.model, self.loss, self.objective = model, loss, objective
         self.keeps_prediction = keeps_prediction

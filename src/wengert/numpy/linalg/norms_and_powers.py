@@ -53,7 +53,7 @@ def norm(x: Any, ord: Ord = None, axis: Axis = None, keepdims: bool = False) -> 
     Raises
     ------
     ArgumentError
-        There is no norm of that order.
+        There is not a norm of that order.
     ShapeError
         Neither one nor two axes.
 
@@ -88,8 +88,8 @@ def norm(x: Any, ord: Ord = None, axis: Axis = None, keepdims: bool = False) -> 
 
 def _unknown(ord: Any, what: str) -> ArgumentError:
     return ArgumentError(
-        f"ord={ord!r} is no norm of {what}. Choose a number, or for matrices one of 'fro', 'nuc', "
-        f"1, -1, 2, -2, inf, -inf{at(user_line())}."
+        f"ord={ord!r} is not a norm of {what}. Choose a number, or for matrices one of 'fro', "
+        f"'nuc', 1, -1, 2, -2, inf, -inf{at(user_line())}."
     )
 
 

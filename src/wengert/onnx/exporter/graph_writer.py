@@ -193,7 +193,7 @@ class GraphWriter:
         if node.op is SIZE:
             return self.op("Squeeze", self.length(node.params["size"]), self.ints([0]))
         if isinstance(node.op, LeafOp) and node.op is not PART:
-            raise refused(node, "is fed from outside, and is no input of this graph")
+            raise refused(node, "is fed from outside, and is not an input of this graph")
         if node.op is PART:
             return self.name_of(node.inputs[0])[node.params["index"]]
         names = [self.name_of(a) for a in node.inputs]

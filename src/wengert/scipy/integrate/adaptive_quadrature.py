@@ -8,7 +8,7 @@ Gauss and Kronrod's rule of 15 points (A. Kronrod, 1965; C. Piessens et al., QUA
 the integral is the sum of the function's values at their points: a sum with tensors, which
 differentiates in all that the function depends on, to any order.  By an end the derivative is the
 function there, as Leibniz has it (NIST DLMF 1.5.22), with its own derivatives: the end is moved by
-a Gauss sum over the interval from the end to itself, so that a jump inside is no matter.
+a Gauss sum over the interval from the end to itself, so that a jump inside is allowed.
 
 Which intervals there are depends on values, so that these integrals are not for graphs.
 """

@@ -2,7 +2,7 @@
 
 A value is computed by de Boor's recurrence, k + 1 coefficients and 2 k knots for each point: only
 arithmetic once the interval of the point is known, so it differentiates by coefficients, knots and
-points.  The recurrence divides by lengths that contain the interval, so repeated knots are no harm.
+points.  The recurrence divides by lengths that contain the interval, so repeated knots are allowed.
 
 C. de Boor, "A Practical Guide to Splines", 1978, chapters X and XIII.
 """

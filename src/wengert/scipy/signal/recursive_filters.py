@@ -168,7 +168,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     Raises
     ------
     ShapeError, ArgumentError
-        Coefficients are no lines, or begin with 0; the state has another shape.
+        Coefficients are not one-dimensional, or begin with 0; the state has another shape.
 
     Notes
     -----

@@ -138,7 +138,7 @@ def multigammaln(a: Any, d: Any) -> Any:
     Raises
     ------
     ArgumentError
-        d is no such number, or an a is too small.
+        d is not such a number, or an a is too small.
     """
     number = int(whole_numbers(d, "multigammaln: the dimension d", 1))
     right = value_of(a) > 0.5 * (number - 1)
