@@ -82,6 +82,6 @@ def _operation_of(thing: Any) -> Any:
         return thing.operation
     raise OperandError(
         f"{thing!r} is not an operation in any of the five styles. Give a Behavior, a class "
-        "derived from AbstractOperator or Op, a primitive, a method decorated with @backward, or an "
-        f"operation of the native kinds{at(user_line())}."
+        "derived from AbstractOperator or Op, a primitive, a method decorated with @backward, or "
+        f"an operation of the native kinds{at(user_line())}."
     )

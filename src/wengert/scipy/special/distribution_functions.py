@@ -13,18 +13,14 @@ function theorem; a count (k) is rounded down, so that it has none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-from wengert._engine.kinds.elementwise import POSITIVE
-
 from .incomplete_beta import beta_density, betainc_orders
 from .incomplete_gamma import gamma_density, gammainc_order
-from .oracle_expression import Witness
-from .register import function
+from .register import inverse_partials, sampled_function
 
 __all__ = """
     chdtr chdtrc chdtri gdtr gdtrc gdtrix gdtria gdtrib pdtr pdtrc pdtri
@@ -35,28 +31,6 @@ _SHARE = (0.0, 1.0)
 _COUNT = (0, 4)
 _SOME = (0.6, 3.0)
 _MIDDLE = (0.15, 0.85)
-
-
-def _entry(
-    name: str, operands: str, doc: str, oracle: Any, bounds: Sequence[tuple[float, float]]
-) -> Any:
-    """A distribution function; `bounds` are those of the examples, whole ones for counts."""
-    if isinstance(oracle, str):
-        oracle = Witness(operands, oracle)
-    domain = [_COUNT if isinstance(b[0], int) else _SHARE if b[1] < 1 else POSITIVE for b in bounds]
-    entry = function(
-        name, operands, domain=domain, oracle=oracle, singular=True, half=False, doc=doc
-    )
-
-    @entry.examples  # type: ignore[untyped-decorator]
-    def _(rng: Any) -> Any:
-        drawn = [
-            rng.integers(low, high + 1, size=2) if isinstance(low, int) else rng.uniform(low, high)
-            for low, high in bounds
-        ]
-        yield (*drawn[:-1], rng.uniform(*bounds[-1], size=2)), {}
-
-    return entry
 
 
 def _slope(a: Any, x: Any) -> Any:
@@ -72,8 +46,10 @@ def _share(a: Any, b: Any, x: Any) -> Any:
 # ---- chi-square ----------------------------------------------------------------------------------
 
 _CHI = "gammainc(v / 2, 0, x / 2, regularized=True)"
-chdtr = _entry("chdtr", "v x", "P(v/2, x/2), DLMF 8.2.4.", _CHI, [_SOME, _SOME])
-chdtrc = _entry("chdtrc", "v x", "Q(v/2, x/2), DLMF 8.2.4.", f"1 - {_CHI}", [_SOME, _SOME])
+chdtr = sampled_function("chdtr", "v x", "P(v/2, x/2), DLMF 8.2.4.", _CHI, [_SOME, _SOME])
+chdtrc = sampled_function(
+    "chdtrc", "v x", "Q(v/2, x/2), DLMF 8.2.4.", f"1 - {_CHI}", [_SOME, _SOME]
+)
 chdtr.partials(
     lambda t, out, v, x: 0.5 * t * gammainc_order(0.5 * v, 0.5 * x, n=1),
     lambda t, out, v, x: 0.5 * t * _slope(0.5 * v, 0.5 * x),
@@ -82,7 +58,7 @@ chdtrc.partials(
     lambda t, out, v, x: -0.5 * t * gammainc_order(0.5 * v, 0.5 * x, n=1),
     lambda t, out, v, x: -0.5 * t * _slope(0.5 * v, 0.5 * x),
 )
-chdtri = _entry(
+chdtri = sampled_function(
     "chdtri",
     "v p",
     "The x at which Q(v/2, x/2) is p.",
@@ -106,15 +82,15 @@ chdtri.partials(
 # ---- gamma ---------------------------------------------------------------------------------------
 
 _GAMMA = "gammainc(b, 0, a * x, regularized=True)"
-gdtr = _entry("gdtr", "a b x", "P(b, a x), DLMF 8.2.4.", _GAMMA, [_SOME] * 3)
-gdtrc = _entry("gdtrc", "a b x", "Q(b, a x), DLMF 8.2.4.", f"1 - {_GAMMA}", [_SOME] * 3)
+gdtr = sampled_function("gdtr", "a b x", "P(b, a x), DLMF 8.2.4.", _GAMMA, [_SOME] * 3)
+gdtrc = sampled_function("gdtrc", "a b x", "Q(b, a x), DLMF 8.2.4.", f"1 - {_GAMMA}", [_SOME] * 3)
 for _op, _sign in ((gdtr, 1.0), (gdtrc, -1.0)):
     _op.partials(
         lambda t, out, a, b, x, s=_sign: s * t * (x * _slope(b, a * x)),
         lambda t, out, a, b, x, s=_sign: s * t * gammainc_order(b, a * x, n=1),
         lambda t, out, a, b, x, s=_sign: s * t * (a * _slope(b, a * x)),
     )
-gdtrix = _entry(
+gdtrix = sampled_function(
     "gdtrix",
     "a b p",
     "The x at which P(b, a x) is p.",
@@ -128,7 +104,7 @@ gdtrix.partials(
     ),
     lambda t, out, a, b, p: t / (a * _slope(b, a * out)),
 )
-gdtria = _entry(
+gdtria = sampled_function(
     "gdtria",
     "p b x",
     "The a at which P(b, a x) is p.",
@@ -142,7 +118,7 @@ gdtria.partials(
     ),
     lambda t, out, p, b, x: -t * (out / x),
 )
-gdtrib = _entry(
+gdtrib = sampled_function(
     "gdtrib",
     "a p x",
     "The b at which P(b, a x) is p.",
@@ -150,19 +126,22 @@ gdtrib = _entry(
     [_SOME, _MIDDLE, _SOME],
 )
 gdtrib.partials(
-    lambda t, out, a, p, x: -t * (x * _slope(out, a * x)) / gammainc_order(out, a * x, n=1),
-    lambda t, out, a, p, x: t / gammainc_order(out, a * x, n=1),
-    lambda t, out, a, p, x: -t * (a * _slope(out, a * x)) / gammainc_order(out, a * x, n=1),
+    *inverse_partials(
+        1,
+        lambda a, b, x: x * _slope(b, a * x),
+        lambda a, b, x: gammainc_order(b, a * x, n=1),
+        lambda a, b, x: a * _slope(b, a * x),
+    )
 )
 
 # ---- Poisson -------------------------------------------------------------------------------------
 
 _POISSON = "gammainc(k + 1, m, inf, regularized=True)"
-pdtr = _entry("pdtr", "k m", "Q(floor(k) + 1, m), DLMF 8.2.4.", _POISSON, [(0, 4), _SOME])
-pdtrc = _entry("pdtrc", "k m", "P(floor(k) + 1, m).", f"1 - {_POISSON}", [(0, 4), _SOME])
+pdtr = sampled_function("pdtr", "k m", "Q(floor(k) + 1, m), DLMF 8.2.4.", _POISSON, [(0, 4), _SOME])
+pdtrc = sampled_function("pdtrc", "k m", "P(floor(k) + 1, m).", f"1 - {_POISSON}", [(0, 4), _SOME])
 pdtr.partials(None, lambda t, out, k, m: -t * _slope(np.floor(k) + 1.0, m))
 pdtrc.partials(None, lambda t, out, k, m: t * _slope(np.floor(k) + 1.0, m))
-pdtri = _entry(
+pdtri = sampled_function(
     "pdtri",
     "k y",
     "The m at which pdtr(k, m) is y.",
@@ -198,8 +177,10 @@ def _parts(a: Any, b: Any, x: Any) -> tuple[Any, Any, Any, Any]:
 
 
 _F = "betainc(a / 2, b / 2, 0, a * x / (a * x + b), regularized=True)"
-fdtr = _entry("fdtr", "a b x", "I(a/2, b/2) of a x / (a x + b), DLMF 8.17.2.", _F, [_SOME] * 3)
-fdtrc = _entry("fdtrc", "a b x", "1 - fdtr(a, b, x).", f"1 - {_F}", [_SOME] * 3)
+fdtr = sampled_function(
+    "fdtr", "a b x", "I(a/2, b/2) of a x / (a x + b), DLMF 8.17.2.", _F, [_SOME] * 3
+)
+fdtrc = sampled_function("fdtrc", "a b x", "1 - fdtr(a, b, x).", f"1 - {_F}", [_SOME] * 3)
 for _op, _sign in ((fdtr, 1.0), (fdtrc, -1.0)):
     _op.partials(
         lambda t, out, a, b, x, s=_sign: s * t * _parts(a, b, x)[0],
@@ -218,7 +199,7 @@ def _moved(t: Any, out: Any, a: Any, b: Any, which: int) -> Any:
     return _at_end(out, -t * parts[which] / parts[2])
 
 
-fdtri = _entry(
+fdtri = sampled_function(
     "fdtri", "a b p", "The x at which fdtr(a, b, x) is p.", _f_inverse, [_SOME, _SOME, _MIDDLE]
 )
 fdtri.partials(
@@ -230,35 +211,24 @@ fdtri.partials(
 # ---- parameters of the beta distribution ---------------------------------------------------------
 
 
-def _of_a(out: Any, b: Any, x: Any) -> Any:
-    return betainc_orders(out, b, x, j=1, k=0)
-
-
-def _of_b(a: Any, out: Any, x: Any) -> Any:
-    return betainc_orders(a, out, x, j=0, k=1)
-
-
-btdtria = _entry(
+_BETA = (
+    lambda a, b, x: betainc_orders(a, b, x, j=1, k=0),
+    lambda a, b, x: betainc_orders(a, b, x, j=0, k=1),
+    _share,
+)
+btdtria = sampled_function(
     "btdtria",
     "p b x",
     "The a at which I_x(a, b) is p.",
     lambda p, b, x: special.btdtria(special.betainc(special.btdtria(p, b, x), b, x), b, x),
     [_MIDDLE, _SOME, _MIDDLE],
 )
-btdtria.partials(
-    lambda t, out, p, b, x: t / _of_a(out, b, x),
-    lambda t, out, p, b, x: -t * _of_b(out, b, x) / _of_a(out, b, x),
-    lambda t, out, p, b, x: -t * _share(out, b, x) / _of_a(out, b, x),
-)
-btdtrib = _entry(
+btdtria.partials(*inverse_partials(0, *_BETA))
+btdtrib = sampled_function(
     "btdtrib",
     "a p x",
     "The b at which I_x(a, b) is p.",
     lambda a, p, x: special.btdtrib(a, special.betainc(a, special.btdtrib(a, p, x), x), x),
     [_SOME, _MIDDLE, _MIDDLE],
 )
-btdtrib.partials(
-    lambda t, out, a, p, x: -t * _of_a(a, out, x) / _of_b(a, out, x),
-    lambda t, out, a, p, x: t / _of_b(a, out, x),
-    lambda t, out, a, p, x: -t * _share(a, out, x) / _of_b(a, out, x),
-)
+btdtrib.partials(*inverse_partials(1, *_BETA))

@@ -28,35 +28,18 @@ from .hypergeometric_parameter_derivatives import (
     struve_orders,
 )
 from .oracle_expression import Witness
-from .register import PREFIX, function
+from .register import PREFIX, sampled_function
 
 _LARGE = 20.0  # an order from which on gamma is taken by its logarithm
 
 __all__ = "hyp0f1 hyp1f1 hyp2f1 hyperu struve modstruve".split()
 
 
-def _entry(name: str, operands: str, doc: str, expression: str, bounds: Any) -> Any:
-    entry = function(
-        name,
-        operands,
-        domain=[POSITIVE] * (len(bounds) - 1) + [REAL if bounds[-1][0] < 0 else POSITIVE],
-        oracle=Witness(operands, expression),
-        singular=True,
-        half=False,
-        doc=doc,
-    )
-
-    @entry.examples  # type: ignore[untyped-decorator]
-    def _(rng: Any) -> Any:
-        drawn = [rng.uniform(low, high, size=1) for low, high in bounds]
-        yield (np.concatenate([drawn[0], drawn[0] + 0.5]), *drawn[1:]), {}
-
-    return entry
-
-
 _SOME = (0.5, 2.5)
 
-hyp0f1 = _entry("hyp0f1", "v x", "0F1(; v; x), DLMF 16.2.1.", "hyp0f1(v, x)", [_SOME, (-2.0, 2.0)])
+hyp0f1 = sampled_function(
+    "hyp0f1", "v x", "0F1(; v; x), DLMF 16.2.1.", "hyp0f1(v, x)", [_SOME, (-2.0, 2.0)]
+)
 hyp0f1.partials(
     lambda t, out, v, x: t * hyp0f1_orders(v, x, k=1, m=0),
     lambda t, out, v, x: t * (hyp0f1(v + 1.0, x) / v),
@@ -92,7 +75,7 @@ hyp1f1.partials(
     lambda t, out, a, b, x: t * hyp1f1_orders(a, b, x, j=0, k=1, m=0),
     lambda t, out, a, b, x: t * (a / b * hyp1f1(a + 1.0, b + 1.0, x)),
 )
-hyp2f1 = _entry(
+hyp2f1 = sampled_function(
     "hyp2f1",
     "a b c x",
     "Gauss' function 2F1(a, b; c; x), DLMF 15.2.1; for real x below 1.",
@@ -137,7 +120,7 @@ def _tricomi(rng: Any) -> Any:
     yield operands, {"j": 1, "k": 0, "m": 0}
 
 
-hyperu = _entry(
+hyperu = sampled_function(
     "hyperu",
     "a b x",
     "Tricomi's function U(a, b, x), DLMF 13.2.6; for x > 0.",
@@ -153,19 +136,21 @@ hyperu.partials(
 
 # ---- Struve's ------------------------------------------------------------------------------------
 
-struve = _entry(
+struve = sampled_function(
     "struve",
     "v x",
     "Struve's function H of order v, DLMF 11.2.1.",
     "struveh(v, x)",
     [(-0.9, 2.5), (0.5, 3.0)],
+    [POSITIVE, POSITIVE],
 )
-modstruve = _entry(
+modstruve = sampled_function(
     "modstruve",
     "v x",
     "The modified Struve function L of order v, DLMF 11.2.2.",
     "struvel(v, x)",
     [(-0.9, 2.5), (0.5, 3.0)],
+    [POSITIVE, POSITIVE],
 )
 
 

@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from wengert._engine.kinds.elementwise import POSITIVE
-
 from . import beta_integrals
 from .derivative_families import family
 from .oracle_expression import Witness
-from .register import function
+from .register import sampled_function
 
 __all__ = ["betainc", "betaincc", "betaincinv", "betainccinv"]
 
@@ -91,31 +89,21 @@ def _densities(rng: Any) -> Any:
     yield _operands(rng), {"j": 1, "k": 0, "m": 1}
 
 
-def _entry(name: str, operands: str, doc: str, oracle: Any) -> Any:
-    entry = function(
-        name,
-        operands,
-        domain=[POSITIVE, POSITIVE, _SHARE],
-        oracle=oracle,
-        singular=True,
-        half=False,
-        doc=doc,
-    )
-    entry.examples(lambda rng: iter([(_operands(rng), {})]))
-    return entry
+_BOUNDS = [(0.4, 3.0), (0.4, 3.0), (0.2, 0.8)]
 
-
-betainc = _entry(
+betainc = sampled_function(
     "betainc",
     "a b x",
     "The integral of t^(a-1) (1-t)^(b-1) / B(a, b) from 0 to x, I of DLMF 8.17.2.",
-    Witness("a b x", "betainc(a, b, 0, x, regularized=True)"),
+    "betainc(a, b, 0, x, regularized=True)",
+    _BOUNDS,
 )
-betaincc = _entry(
+betaincc = sampled_function(
     "betaincc",
     "a b x",
     "The integral of t^(a-1) (1-t)^(b-1) / B(a, b) from x to 1, DLMF 8.17.4.",
-    Witness("a b x", "betainc(a, b, x, 1, regularized=True)"),
+    "betainc(a, b, x, 1, regularized=True)",
+    _BOUNDS,
 )
 betainc.partials(
     lambda t, out, a, b, x: t * betainc_orders(a, b, x, j=1, k=0),
@@ -137,17 +125,19 @@ def _moved(t: Any, out: Any, a: Any, b: Any, j: int, k: int) -> Any:
     )
 
 
-betaincinv = _entry(
+betaincinv = sampled_function(
     "betaincinv",
     "a b y",
     "The x at which I_x(a, b) is y.",
     lambda a, b, y: special.betainccinv(a, b, 1.0 - y),
+    _BOUNDS,
 )
-betainccinv = _entry(
+betainccinv = sampled_function(
     "betainccinv",
     "a b y",
     "The x at which 1 - I_x(a, b) is y.",
     lambda a, b, y: special.betaincinv(a, b, 1.0 - y),
+    _BOUNDS,
 )
 betaincinv.partials(
     lambda t, out, a, b, y: _moved(t, out, a, b, 1, 0),

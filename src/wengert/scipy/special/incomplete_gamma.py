@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from wengert._engine.kinds.elementwise import POSITIVE
-
 from . import gamma_integrals
 from .derivative_families import family
 from .oracle_expression import Witness
-from .register import function
+from .register import sampled_function
 
 __all__ = ["gammainc", "gammaincc", "gammaincinv", "gammainccinv"]
 
@@ -76,38 +74,21 @@ def _densities(rng: Any) -> Any:
     yield (rng.uniform(0.3, 4.0, size=(2, 1)), rng.uniform(0.3, 5.0, size=1)), {"n": 1, "m": 1}
 
 
-def _entry(name: str, operands: str, domain: Any, doc: str, oracle: Any) -> Any:
-    entry = function(
-        name,
-        operands,
-        domain=[POSITIVE, domain],
-        oracle=oracle,
-        singular=True,
-        half=False,
-        doc=doc,
-    )
-    low, high = (0.2, 5.0) if domain is POSITIVE else (0.1, 0.9)
+_SHAPE = (0.3, 4.0)
 
-    @entry.examples  # type: ignore[untyped-decorator]
-    def _(rng: Any) -> Any:
-        yield (rng.uniform(0.3, 4.0, size=(2, 1)), rng.uniform(low, high, size=1)), {}
-
-    return entry
-
-
-gammainc = _entry(
+gammainc = sampled_function(
     "gammainc",
     "a x",
-    POSITIVE,
     "The integral of t^(a-1) exp(-t) / gamma(a) from 0 to x, P of DLMF 8.2.4.",
-    Witness("a x", "gammainc(a, 0, x, regularized=True)"),
+    "gammainc(a, 0, x, regularized=True)",
+    [_SHAPE, (0.2, 5.0)],
 )
-gammaincc = _entry(
+gammaincc = sampled_function(
     "gammaincc",
     "a x",
-    POSITIVE,
     "The integral of t^(a-1) exp(-t) / gamma(a) from x on, Q of DLMF 8.2.4.",
-    Witness("a x", "gammainc(a, x, inf, regularized=True)"),
+    "gammainc(a, x, inf, regularized=True)",
+    [_SHAPE, (0.2, 5.0)],
 )
 gammainc.partials(
     lambda t, out, a, x: t * gammainc_order(a, x, n=1),
@@ -125,19 +106,19 @@ def _by_shape(t: Any, out: Any, a: Any, y: Any) -> Any:
     return np.where(out == 0.0, 0.0, moved)
 
 
-gammaincinv = _entry(
+gammaincinv = sampled_function(
     "gammaincinv",
     "a y",
-    (0.0, 1.0),
     "The x at which P(a, x) is y.",
     lambda a, y: special.gammainccinv(a, 1.0 - y),
+    [_SHAPE, (0.1, 0.9)],
 )
-gammainccinv = _entry(
+gammainccinv = sampled_function(
     "gammainccinv",
     "a y",
-    (0.0, 1.0),
     "The x at which Q(a, x) is y.",
     lambda a, y: special.gammaincinv(a, 1.0 - y),
+    [_SHAPE, (0.1, 0.9)],
 )
 gammaincinv.partials(_by_shape, lambda t, out, a, y: t / gamma_density(a, out, n=0, m=0))
 gammainccinv.partials(_by_shape, lambda t, out, a, y: -t / gamma_density(a, out, n=0, m=0))

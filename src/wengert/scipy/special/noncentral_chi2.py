@@ -20,12 +20,10 @@ import numpy as np
 import scipy  # scipy.optimize is loaded when the laws ask
 from scipy import special
 
-from wengert._engine.kinds.elementwise import POSITIVE
-
 from .derivative_families import family
 from .incomplete_gamma import gamma_density, gammainc_order
 from .oracle_expression import Witness
-from .register import function
+from .register import inverse_partials, sampled_function
 from .traced_loops import is_element, refuse, repeat
 
 __all__ = "chndtr chndtrix chndtridf chndtrinc".split()
@@ -160,20 +158,6 @@ def _densities(rng: Any) -> Any:
 # ---- chi-square ----------------------------------------------------------------------------------
 
 
-def _entry(name: str, operands: str, doc: str, oracle: Any, bounds: Any) -> Any:
-    domain = [(0.0, 1.0) if b[1] < 1 else POSITIVE for b in bounds]
-    entry = function(
-        name, operands, domain=domain, oracle=oracle, singular=True, half=False, doc=doc
-    )
-
-    @entry.examples  # type: ignore[untyped-decorator]
-    def _(rng: Any) -> Any:
-        drawn = [rng.uniform(low, high) for low, high in bounds]
-        yield (rng.uniform(*bounds[0], size=2), *drawn[1:]), {}
-
-    return entry
-
-
 def _by_x(x: Any, df: Any, nc: Any) -> Any:
     return 0.5 * noncentral_density(0.5 * df, 0.5 * x, 0.5 * nc, n=0, m=0)
 
@@ -186,7 +170,7 @@ def _by_nc(x: Any, df: Any, nc: Any) -> Any:
     return -0.5 * noncentral_density(0.5 * df + 1.0, 0.5 * x, 0.5 * nc, n=0, m=0)
 
 
-chndtr = _entry(
+chndtr = sampled_function(
     "chndtr",
     "x df nc",
     "The noncentral chi-square distribution function of x, of df degrees of freedom.",
@@ -218,39 +202,27 @@ def _solved(place: int, low: float, high: float) -> Any:
     return np.vectorize(one)
 
 
-chndtrix = _entry(
+chndtrix = sampled_function(
     "chndtrix",
     "p df nc",
     "The x at which chndtr(x, df, nc) is p.",
     _solved(0, 1e-12, 1e3),
     [_MIDDLE, _SOME, _SOME],
 )
-chndtrix.partials(
-    lambda t, out, p, df, nc: t / _by_x(out, df, nc),
-    lambda t, out, p, df, nc: -t * _by_df(out, df, nc) / _by_x(out, df, nc),
-    lambda t, out, p, df, nc: -t * _by_nc(out, df, nc) / _by_x(out, df, nc),
-)
-chndtridf = _entry(
+chndtrix.partials(*inverse_partials(0, _by_x, _by_df, _by_nc))
+chndtridf = sampled_function(
     "chndtridf",
     "x p nc",
     "The df at which chndtr(x, df, nc) is p.",
     _solved(1, 1e-6, 1e3),
     [_SOME, (0.15, 0.4), _SOME],
 )
-chndtridf.partials(
-    lambda t, out, x, p, nc: -t * _by_x(x, out, nc) / _by_df(x, out, nc),
-    lambda t, out, x, p, nc: t / _by_df(x, out, nc),
-    lambda t, out, x, p, nc: -t * _by_nc(x, out, nc) / _by_df(x, out, nc),
-)
-chndtrinc = _entry(
+chndtridf.partials(*inverse_partials(1, _by_x, _by_df, _by_nc))
+chndtrinc = sampled_function(
     "chndtrinc",
     "x df p",
     "The nc at which chndtr(x, df, nc) is p.",
     _solved(2, 0.0, 1e3),
     [(3.0, 5.0), (0.6, 1.5), (0.15, 0.4)],
 )
-chndtrinc.partials(
-    lambda t, out, x, df, p: -t * _by_x(x, df, out) / _by_nc(x, df, out),
-    lambda t, out, x, df, p: -t * _by_df(x, df, out) / _by_nc(x, df, out),
-    lambda t, out, x, df, p: t / _by_nc(x, df, out),
-)
+chndtrinc.partials(*inverse_partials(2, _by_x, _by_df, _by_nc))

@@ -1,7 +1,9 @@
 """How a function of scipy.special becomes an operation: by one entry, which names it.
 
-    function   an elementwise operation that is one ufunc of scipy.special
-    public     the public names of a family: SciPy's own ufuncs, and functions of ours
+    function           an elementwise operation that is one ufunc of scipy.special
+    sampled_function   the same, with examples drawn between bounds
+    inverse_partials   partials of an inverse function, by the implicit function theorem
+    public             the public names of a family: SciPy's own ufuncs, and functions of ours
 
 An entry is
 
@@ -19,14 +21,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import scipy.special
 
-from wengert._engine.kinds.elementwise import Elementwise, elementwise
+from wengert._engine.kinds.elementwise import POSITIVE, REAL, Elementwise, elementwise
 from wengert._engine.tensor.numpy_protocols import implements
+
+from .oracle_expression import Witness
 
 PREFIX = "special."
 
@@ -85,6 +89,78 @@ def function(
     if wide:
         entry.run = functools.partial(_in_double, theirs)
     return entry
+
+
+def sampled_function(
+    name: str,
+    operands: str,
+    doc: str,
+    oracle: Any,
+    bounds: Sequence[tuple[float, float]] = (),
+    domain: Sequence[Any] | None = None,
+    examples: Callable[[Any], Any] | None = None,
+) -> Elementwise:
+    """Register a ufunc whose derivatives need special functions: singular, not of half precision.
+
+    Parameters
+    ----------
+    name, operands, doc
+        As of `function`.
+    oracle : str or callable
+        An expression of mpmath in the operands, or a function.
+    bounds : sequence of pairs
+        Between which examples of each operand are drawn; a pair of int gives integers.
+    domain : sequence, optional
+        By default from the bounds: integers, numbers from 0 to 1, positive or all numbers.
+    examples : callable, optional
+        ``examples(rng)``, in place of bounds.
+    """
+    if isinstance(oracle, str):
+        oracle = Witness(operands, oracle)
+    domain = [_domain(*b) for b in bounds] if domain is None else domain
+    entry = function(
+        name, operands, doc=doc, domain=domain, oracle=oracle, singular=True, half=False
+    )
+
+    def drawn(rng: Any) -> Any:
+        yield (
+            tuple(
+                rng.integers(a, b + 1, size=2) if isinstance(a, int) else rng.uniform(a, b, size=2)
+                for a, b in bounds
+            ),
+            {},
+        )
+
+    entry.examples(examples or drawn)
+    return entry
+
+
+def _domain(low: float, high: float) -> tuple[float, float]:
+    if isinstance(low, int):
+        return low, high
+    return REAL if low < 0 else (0.0, 1.0) if high < 1 else POSITIVE
+
+
+def inverse_partials(place: int, *slopes: Callable[..., Any]) -> list[Callable[..., Any]]:
+    """The partials of the argument for which a function has a given value.
+
+    Parameters
+    ----------
+    place : int
+        Which argument is solved for; the value of the function stands in its place.
+    *slopes : callable
+        The partial derivatives of the function with respect to its arguments.
+    """
+
+    def partial(k: int) -> Callable[..., Any]:
+        def rule(t: Any, out: Any, *operands: Any) -> Any:
+            at = (*operands[:place], out, *operands[place + 1 :])
+            moved = t if k == place else -t * slopes[k](*at)
+            return moved / slopes[place](*at)
+
+        return rule
+
+    return [partial(k) for k in range(len(slopes))]
 
 
 def _in_double(theirs: np.ufunc, *xs: Any) -> Any:

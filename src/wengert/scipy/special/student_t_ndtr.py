@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from wengert._engine.kinds.elementwise import POSITIVE, REAL
 from wengert._engine.ops.elementwise.error_function import erf
 
 from .derivative_families import family
 from .oracle_expression import Witness
 from .power_series import exponential, log_gamma, log_minus_psi, rest, zeros
 from .quadrature import edge, integrals
-from .register import function
+from .register import inverse_partials, sampled_function
 
 __all__ = ["stdtr", "stdtrit", "stdtridf", "owens_t", "kolmogorov", "kolmogi"]
 
@@ -162,20 +161,12 @@ def _students(rng: Any) -> Any:
     yield (rng.uniform(0.5, 6.0, size=(2, 1)), rng.normal(size=1)), {"n": 1}
 
 
-def _entry(name: str, operands: str, doc: str, oracle: Any, domains: Any, bounds: Any) -> Any:
-    entry = function(
-        name, operands, domain=domains, oracle=oracle, singular=True, half=False, doc=doc
-    )
-
-    @entry.examples  # type: ignore[untyped-decorator]
-    def _(rng: Any) -> Any:
-        yield tuple(rng.uniform(low, high, size=2) for low, high in bounds), {}
-
-    return entry
-
-
+_STUDENT = (
+    lambda df, x: stdtr_order(df, x, n=1),
+    lambda df, x: t_density(df, x, n=0),
+)
 _DF, _T, _P = (0.6, 6.0), (-2.0, 2.0), (0.1, 0.9)
-stdtr = _entry(
+stdtr = sampled_function(
     "stdtr",
     "df x",
     "Student's distribution function of df degrees of freedom: I(df/2, 1/2), DLMF 8.17.2.",
@@ -184,14 +175,13 @@ stdtr = _entry(
         "(1 + sign(x) * betainc(mpf(1) / 2, df / 2, 0, x * x / (df + x * x), regularized=True))"
         " / 2",
     ),
-    [POSITIVE, REAL],
     [_DF, _T],
 )
 stdtr.partials(
     lambda t, out, df, x: t * stdtr_order(df, x, n=1),
     lambda t, out, df, x: t * t_density(df, x, n=0),
 )
-stdtrit = _entry(
+stdtrit = sampled_function(
     "stdtrit",
     "df p",
     "The x at which stdtr(df, x) is p.",
@@ -199,14 +189,10 @@ stdtrit = _entry(
         np.sign(p - 0.5)
         * np.sqrt(df / special.betaincinv(0.5 * df, 0.5, 2.0 * np.minimum(p, 1.0 - p)) - df)
     ),
-    [POSITIVE, _SHARE],
     [_DF, _P],
 )
-stdtrit.partials(
-    lambda t, out, df, p: -t * stdtr_order(df, out, n=1) / t_density(df, out, n=0),
-    lambda t, out, df, p: t / t_density(df, out, n=0),
-)
-stdtridf = _entry(
+stdtrit.partials(*inverse_partials(1, *_STUDENT))
+stdtridf = sampled_function(
     "stdtridf",
     "p x",
     "The df at which stdtr(df, x) is p.",
@@ -214,21 +200,17 @@ stdtridf = _entry(
     [(0.8, 0.82), (1.0, 1.3)],
     [(0.8, 0.82), (1.0, 1.3)],
 )
-stdtridf.partials(
-    lambda t, out, p, x: t / stdtr_order(out, x, n=1),
-    lambda t, out, p, x: -t * t_density(out, x, n=0) / stdtr_order(out, x, n=1),
-)
+stdtridf.partials(*inverse_partials(0, *_STUDENT))
 
 # ---- Owen's T ------------------------------------------------------------------------------------
 
-owens_t = _entry(
+owens_t = sampled_function(
     "owens_t",
     "h a",
     "Owen's T: the integral of exp(-h^2 (1 + x^2) / 2) / (1 + x^2) / (2 pi) from 0 to a.",
     Witness(
         "h a", "quad(lambda x: exp(-h * h * (1 + x * x) / 2) / (1 + x * x), [0, a]) / (2 * pi)"
     ),
-    [REAL, REAL],
     [(-1.5, 1.5), (-1.5, 1.5)],
 )
 owens_t.partials(
@@ -282,21 +264,19 @@ def _statistics(rng: Any) -> Any:
     yield (rng.uniform(0.4, 1.6, size=3),), {"n": 1}
 
 
-kolmogorov = _entry(
+kolmogorov = sampled_function(
     "kolmogorov",
     "y",
     "The limit of the probability that Kolmogorov's statistic is above y: 1 - a theta function.",
     Witness("y", "2 * nsum(lambda k: (-1)**(k - 1) * exp(-2 * k * k * y * y), [1, inf])"),
-    [POSITIVE],
     [(0.4, 1.6)],
 )
 kolmogorov.partials(lambda t, out, y: t * kolmogorov_order(y, n=1))
-kolmogi = _entry(
+kolmogi = sampled_function(
     "kolmogi",
     "p",
     "The y at which kolmogorov(y) is p.",
     lambda p: special.kolmogi(special.kolmogorov(special.kolmogi(p))),
-    [_SHARE],
     [_P],
 )
 kolmogi.partials(lambda t, out, p: t / kolmogorov_order(out, n=1))
