@@ -90,10 +90,10 @@ ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 two_ways = pytest.mark.parametrize("way", [WAYS["eager"], WAYS["jit"]], ids=["eager", "jit"])
 
 
-def islands(f, *args):
+def called_back(f, *args):
     """The lines of a compiled function that call back into Python."""
     compiled = f if hasattr(f, "lower") else wg.jit(f)
-    return [n.op.name for n in compiled.lower(*args)._of_program("islands")]
+    return [n.op.name for n in compiled.lower(*args)._of_program("host_callbacks")]
 
 
 def close(a, b):
@@ -151,7 +151,7 @@ def test_a_right_rule_gives_the_right_derivative(what, f):
     compiled, expected = wg.jit(what(f)), what(plain)(X, Y)
     close(what(f)(X, Y), expected)
     close(compiled(X, Y), expected)
-    assert islands(compiled, X, Y) == []
+    assert called_back(compiled, X, Y) == []
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_newton_with_a_rule_is_the_program_without_one():
         pulled = wg.jit(wg.vmap(wg.grad(f)))
         # One loop, as of the value alone: the rule needs its result only.
         assert [n.op.name for n in pulled.lower(a).graph].count("scan") == 1
-        assert islands(pulled, a) == []
+        assert called_back(pulled, a) == []
         np.testing.assert_allclose(pulled(a), 0.5 / np.sqrt(a), rtol=1e-14)
         np.testing.assert_allclose(wg.jit(wg.grad(lambda a, f=f: np.sum(f(a))))(a), pulled(a))
 
@@ -485,7 +485,7 @@ def test_a_body_that_cannot_be_traced_is_called_back_once():
         close(way(wg.grad(f, (0, 1)))(X, 2.0), wg.grad(plainly, (0, 1))(X, 2.0))
         close(way(wg.jacfwd(wg.grad(f)))(X, 2.0), wg.hessian(plainly)(X, 2.0))
     compiled = wg.jit(f)
-    assert islands(compiled, X, 2.0) == ["row_by_row"]
+    assert called_back(compiled, X, 2.0) == ["row_by_row"]
     close(
         wg.vmap(wg.vmap(cube, in_axes=(0, None)))(np.outer(X, X), Y),
         np.outer(X, X) ** 3 * Y[:, None],
@@ -501,12 +501,12 @@ def test_a_body_that_cannot_be_traced_is_called_back_once():
     vjp[whole] = lambda g, p, x: (2.0 * g * x,)
     compiled = wg.jit(wg.vmap(wg.grad(whole)))
     close(compiled(X), 2.0 * X)
-    assert islands(wg.jit(wg.vmap(whole)), X) == ["tests.custom.whole"]
+    assert called_back(wg.jit(wg.vmap(whole)), X) == ["tests.custom.whole"]
 
 
 def test_primitives_say_whether_they_are_called_back():
     host = primitive(lambda x: x * x, name="tests.custom.host", callback=True)
-    assert islands(wg.jit(host), X) == ["tests.custom.host"]
+    assert called_back(wg.jit(host), X) == ["tests.custom.host"]
     strict = primitive(lambda x: x if x > 0 else -x, name="tests.custom.strict", callback=False)
     with pytest.raises(TraceError, match=r"callback=False.*cannot be traced"):
         wg.jit(strict)(2.0)

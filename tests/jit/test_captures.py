@@ -367,6 +367,21 @@ def test_attributes_of_modules_of_networks_count():
 # ---- arrays that have to be known ---------------------------------------------------------------
 
 
+def test_an_array_whose_values_are_needed_may_become_a_list():
+    chosen = types.SimpleNamespace(places=np.array([0, 1]))
+
+    def change(places):
+        return lambda: setattr(chosen, "places", places)
+
+    follows(
+        lambda x: sum(x[int(k)] for k in chosen.places),
+        change((2,)),
+        change([0, 2]),
+        change(np.array([1.0, 2.0])),
+        change(np.array([1, 1])),
+    )
+
+
 def test_arrays_whose_values_are_needed_are_compared():
     index, mask, flag = np.array([1, 0]), np.array([True, False, True]), np.array([1.0])
 

@@ -334,8 +334,8 @@ def test_refusals():
         wg.jit(lambda x: (yield x))
     with pytest.raises(ArgumentError, match="class"):
         wg.jit(Model)
-    with pytest.raises(ArgumentError, match="islands"):
-        wg.jit(np.sin, islands="maybe")
+    with pytest.raises(ArgumentError, match="host_callbacks"):
+        wg.jit(np.sin, host_callbacks="maybe")
     with pytest.raises(ArgumentError, match="threads"):
         wg.jit(np.sin, threads=0)
     with pytest.raises(ArgumentError, match="not a function"):
@@ -495,20 +495,28 @@ def test_noted_lines_are_seen():
     assert {n.op.name for n in wg.Graph(y).nodes} >= {"sin", "multiply", "sum"}
 
 
-def test_islands(compiler):
+def test_the_old_name_of_host_callbacks_still_works():
+    with pytest.warns(DeprecationWarning, match="host_callbacks"):
+        compiled = wg.jit(np.tanh, islands="forbid")
+    equal(compiled(X), np.tanh(X))
+
+
+def test_host_callbacks_can_be_forbidden(compiler):
     @wg.primitive(callback=True)
     def reversed_twice(x):
         return x[::-1] * 2.0
 
     f = lambda x: reversed_twice(x) + 1.0  # noqa: E731
     equal(wg.jit(f)(X), f(X))
-    strict = wg.jit(f, islands="forbid")
+    strict = wg.jit(f, host_callbacks="forbid")
     if compiler == "interpret":
         equal(strict(X), f(X))
         return
-    with pytest.raises(BackendError, match=r"reversed_twice.*test_jit\.py.*islands='forbid'"):
+    with pytest.raises(
+        BackendError, match=r"reversed_twice.*test_jit\.py.*host_callbacks='forbid'"
+    ):
         strict(X)
-    equal(wg.jit(np.tanh, islands="forbid")(X), np.tanh(X))
+    equal(wg.jit(np.tanh, host_callbacks="forbid")(X), np.tanh(X))
 
 
 def test_native_text(compiler):

@@ -65,7 +65,7 @@ def test_compiled():
     """All cases as one native program, which calls nothing back."""
     every = [weighed(name) for name in CASES]
 
-    @wg.jit(islands="forbid")
+    @wg.jit(host_callbacks="forbid")
     def together(inputs):
         return [derived(*arrays) for (derived, _), arrays in zip(every, inputs, strict=True)]
 

@@ -112,7 +112,7 @@ def test_precision_is_kept(rng):
 def test_operands_may_differ_in_precision(rng):
     x, w = rng.normal(size=(2, 3, 6, 6)).astype("f"), rng.normal(size=(4, 3, 3, 3))
     f = wg.grad(lambda x, w: np.sum(F.conv2d(x, w) ** 2), (0, 1))
-    eager, native = f(x, w), wg.jit(f, islands="forbid")(x, w)
+    eager, native = f(x, w), wg.jit(f, host_callbacks="forbid")(x, w)
     assert [g.dtype for g in eager] == [g.dtype for g in native] == [np.float32, np.float64]
     for one, other in zip(eager, native, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)

@@ -88,7 +88,9 @@ def test_same_numbers_in_graphs_loops_and_rows():
     keys = wg.random.split(ROOT, 4)
     rows = wg.vmap(lambda key: program(key, 2.0)[1])(keys)
     assert np.array_equal(rows, [program(key, 2.0)[1] for key in keys])
-    compiled = wg.jit(wg.vmap(lambda key: program(key, 2.0)[1]), backend="llvm", islands="forbid")
+    compiled = wg.jit(
+        wg.vmap(lambda key: program(key, 2.0)[1]), backend="llvm", host_callbacks="forbid"
+    )
     assert np.array_equal(rows, compiled(keys))
 
 

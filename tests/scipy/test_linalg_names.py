@@ -85,7 +85,7 @@ def test_native_code_gives_the_same(name):
         return sum(np.sum(np.real(p) ** 2 + np.real(p)) for p in _flat(fun(*xs)))
 
     gradient = wg.grad(total)
-    compiled = wg.jit(gradient, islands="forbid") if name not in CALLED else wg.jit(gradient)
+    compiled = wg.jit(gradient, host_callbacks="forbid") if name not in CALLED else wg.jit(gradient)
     np.testing.assert_allclose(compiled(*arrays), gradient(*arrays), rtol=1e-9, atol=1e-10)
 
 
@@ -121,7 +121,9 @@ def test_cosine_and_sine_transforms_are_native(kind, type):
     for n in (4, 7):
         f = lambda x: getattr(wg.scipy.fft, kind)(x, type, n, norm="ortho")  # noqa: B023, E731
         want = f(wg.tensor(x)).numpy()
-        np.testing.assert_allclose(wg.jit(f, islands="forbid")(x), want, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(
+            wg.jit(f, host_callbacks="forbid")(x), want, rtol=1e-12, atol=1e-14
+        )
 
 
 def test_complex_cosines_are_orthogonal_as_scipys_are():
@@ -142,7 +144,7 @@ def test_a_determinant_and_its_gradient_share_a_factorization(complex_):
         lambda a: np.linalg.slogdet(a[0])[1] + np.sum(np.real(np.linalg.inv(a[0]))),
     ):
         both = wg.value_and_grad(f)
-        value, slope = wg.jit(both, islands="forbid")(a)
+        value, slope = wg.jit(both, host_callbacks="forbid")(a)
         want, wanted = both(a)
         np.testing.assert_allclose(value, want, rtol=1e-12)
         np.testing.assert_allclose(slope, wanted, rtol=1e-9, atol=1e-11 * np.abs(wanted).max())

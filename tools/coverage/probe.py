@@ -241,10 +241,12 @@ def _native(program: Program, want: Any, differentiable: bool) -> Any:
     try:
         _compare(jit(program)(*program.inputs), want)
         native: Any = backend("llvm")
-        callbacks = {n.op.name for n in native.program(trace(program)(*program.inputs)).islands}
+        callbacks = {
+            n.op.name for n in native.program(trace(program)(*program.inputs)).host_callbacks
+        }
         if differentiable:
             graph = trace(_pulled(program))(*program.inputs)
-            callbacks |= {n.op.name for n in native.program(graph).islands}
+            callbacks |= {n.op.name for n in native.program(graph).host_callbacks}
     except Exception as error:
         return _said(error)
     return sorted(callbacks) or True

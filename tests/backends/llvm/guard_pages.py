@@ -138,8 +138,8 @@ class guarded:
             frame[port.slot] = memory.place(np.full(shape, 0, port.spec.dtype))
             results.append((int(frame[port.slot]), shape, port.spec.dtype))
         for slot, array in made.constants:
-            island = array is made.callbacks.pointer
-            frame[slot] = array.ctypes.data if island else memory.place(array)
+            is_called_back = array is made.callbacks.pointer
+            frame[slot] = array.ctypes.data if is_called_back else memory.place(array)
         status = self._kernel(memory.place(frame))
         found = [memory.array(*r) for r in results]
         memory.close()

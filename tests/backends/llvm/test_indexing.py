@@ -35,7 +35,7 @@ def draw(rng, shape, dtype):
 
 
 def native(function, *args):
-    """The results of a traced function, in machine code without islands; None if it fails."""
+    """The results of a traced function, in machine code alone; None if it fails."""
     graph = wg.trace(function)(*args)
     compiled = LoadedProgram(Program(graph))
     assert not compiled.program.host_callbacks, compiled.program.host_callbacks

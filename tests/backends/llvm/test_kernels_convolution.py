@@ -51,7 +51,7 @@ def poolings(x, params):
 def agree(functions, threads=1):
     for f, operands in functions:
         wide = [x.astype(float) for x in operands]
-        expected, found = f(*wide), wg.jit(f, threads=threads, islands="forbid")(*operands)
+        expected, found = f(*wide), wg.jit(f, threads=threads, host_callbacks="forbid")(*operands)
         assert found.dtype == operands[0].dtype
         scale = np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
         eps = np.finfo(found.dtype).eps

@@ -158,14 +158,14 @@ def test_vectors_that_nobody_reads_are_not_computed(dtype):
         (lambda a: np.linalg.svd(a, compute_uv=False), tall),
         (lambda a: np.linalg.svd(a)[1], tall),
     ]:
-        compiled = wg.jit(fun, islands="forbid")
+        compiled = wg.jit(fun, host_callbacks="forbid")
         assert not {"@letter.V", "@letter.S", "@letter.A"} & set(
             re.findall(r"@letter\.\w", compiled.lower(a).llvm_ir)
         )
         agree(compiled(a), fun(a))
-    both = wg.jit(lambda a: (np.linalg.eigvalsh(a), np.linalg.eigh(a)[1]), islands="forbid")
+    both = wg.jit(lambda a: (np.linalg.eigvalsh(a), np.linalg.eigh(a)[1]), host_callbacks="forbid")
     a = g + np.conj(g.mT)
     agree(both(a)[0], np.linalg.eigvalsh(a))
     agree(np.abs(both(a)[1]), np.abs(np.linalg.eigh(a)[1]), 1e-5 if dtype == "f4" else 1e-9)
-    half = wg.jit(lambda a: np.linalg.svd(a, full_matrices=False)[0], islands="forbid")
+    half = wg.jit(lambda a: np.linalg.svd(a, full_matrices=False)[0], host_callbacks="forbid")
     agree(np.abs(half(tall)), np.abs(np.linalg.svd(tall, full_matrices=False)[0]), 1e-5)

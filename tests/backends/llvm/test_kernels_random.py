@@ -102,7 +102,7 @@ def test_streams_compiled_draw_what_they_draw_eagerly():
         return x + stream.normal(x.shape), stream.integers(0, 10, 3), stream.uniform((2, 2), 1, 3)
 
     eager = lambda x: draw(streams[0], x)  # noqa: E731
-    compiled = wg.jit(lambda x: draw(streams[1], x), backend="llvm", islands="forbid")
+    compiled = wg.jit(lambda x: draw(streams[1], x), backend="llvm", host_callbacks="forbid")
     for n in (3, 3, 8, 5):  # of several lengths one program
         for a, b in zip(eager(np.zeros(n)), compiled(np.zeros(n)), strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))

@@ -112,5 +112,5 @@ def test_gradients(rng):
         lambda a: np.sum(wg.scipy.linalg.solve_banded((1, 2), a, q[0]) ** 2),
         lambda a: np.sum(wg.scipy.linalg.lu(a)[2] ** 2) + np.sum(wg.scipy.linalg.lu(a)[1] * q),
     ):
-        slope = wg.jit(wg.grad(fun), islands="forbid")
+        slope = wg.jit(wg.grad(fun), host_callbacks="forbid")
         agree(slope(a), wg.grad(fun)(a), 1e-11)

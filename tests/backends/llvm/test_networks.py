@@ -145,7 +145,7 @@ def agree(make, *args):
         return wg.value_and_grad(total)
 
     wanted = weighed(make())(*args)
-    found = wg.jit(weighed(make()), backend="llvm", islands="forbid")(*args)
+    found = wg.jit(weighed(make()), backend="llvm", host_callbacks="forbid")(*args)
     for a, b in zip(wanted, found, strict=True):
         a, b = (x.numpy() if isinstance(x, wg.Tensor) else np.asarray(x) for x in (a, b))
         assert a.shape == b.shape and a.dtype == b.dtype
@@ -191,7 +191,7 @@ def test_softmax_along_any_axis(f, dtype):
 
 @pytest.mark.parametrize("f", [F.softmax, F.log_softmax])
 def test_softmax_of_special_values(f):
-    compiled = wg.jit(f, backend="llvm", islands="forbid")
+    compiled = wg.jit(f, backend="llvm", host_callbacks="forbid")
     nan, inf = np.nan, np.inf
     x = np.array([[nan, 1, 2], [inf, 0, 1], [-inf] * 3, [-inf, 2, 3], [1e300, 0, -1e300]])
     with np.errstate(all="ignore"):
@@ -203,7 +203,7 @@ def test_softmax_of_special_values(f):
 
 
 def test_softmax_for_rows_of_any_number():
-    compiled = wg.jit(F.log_softmax, backend="llvm", islands="forbid")
+    compiled = wg.jit(F.log_softmax, backend="llvm", host_callbacks="forbid")
     for rows in (3, 5, 1, 64):
         x = GEN.normal(size=(rows, 7))
         np.testing.assert_allclose(compiled(x), F.log_softmax(x), rtol=1e-13)
@@ -220,7 +220,7 @@ def test_a_step_of_training_is_all_native():
     )
     optimizer = wg.optim.Adam(model.parameters(), lr=0.01, weight_decay=1e-3)
 
-    @wg.jit(backend="llvm", islands="forbid")
+    @wg.jit(backend="llvm", host_callbacks="forbid")
     def step(x, y):
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(x), y)

@@ -17,7 +17,7 @@ from wengert._engine.core.op import lookup
 
 
 def native(function, *args):
-    """The results of a traced function, in machine code without islands."""
+    """The results of a traced function, in machine code without host callbacks."""
     program = Program(wg.trace(function)(*args))
     assert not program.host_callbacks, program.host_callbacks
     return LoadedProgram(program).run(list(args), {})

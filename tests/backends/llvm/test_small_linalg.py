@@ -27,7 +27,7 @@ def native(fun, *args):
     program = backend("llvm").program(wg.trace(fun)(*args))
     used = [s for s in program.symbols if s.startswith(("blas.", "lapack."))]
     assert not used and not program.host_callbacks
-    return wg.jit(fun, islands="forbid")(*args)
+    return wg.jit(fun, host_callbacks="forbid")(*args)
 
 
 def symmetric(a, uplo="L"):
@@ -133,7 +133,7 @@ def test_eigenvalues_without_vectors(n, rng):
 
 
 def test_batches_of_all_sizes(rng):
-    compiled = wg.jit(lambda a: tuple(np.linalg.eigh(a)), islands="forbid")
+    compiled = wg.jit(lambda a: tuple(np.linalg.eigh(a)), host_callbacks="forbid")
     for count in [5, 6, *range(2, 21), 100, 0]:
         g = rng.normal(size=(count, 3, 3))
         for x, y in zip(compiled(g + g.mT), np.linalg.eigh(g + g.mT), strict=True):
@@ -161,9 +161,9 @@ def test_gradients(rng):
             lambda a: np.sum(np.exp(np.linalg.eigh(a)[0])[:, None, :] * np.linalg.eigh(a)[1] * c),  # noqa: B023
         ]
         for fun in functions:
-            agree(wg.jit(wg.grad(fun), islands="forbid")(a), wg.grad(fun)(a), 1e-9)
+            agree(wg.jit(wg.grad(fun), host_callbacks="forbid")(a), wg.grad(fun)(a), 1e-9)
     twice = wg.grad(lambda a: np.sum(wg.grad(functions[0])(a) ** 2))
-    agree(wg.jit(twice, islands="forbid")(a), twice(a), 1e-9)
+    agree(wg.jit(twice, host_callbacks="forbid")(a), twice(a), 1e-9)
 
 
 def test_threads(rng):
@@ -194,18 +194,18 @@ def test_the_cotangent_of_cholesky(shape, dtype, rng):
     t = t.astype(dtype)
     want = cholesky_cotangent.oracle(low, t)
     low += np.triu(other, 1).astype(dtype)
-    compiled = wg.jit(lambda low, t: cholesky_cotangent(low, t), islands="forbid")
+    compiled = wg.jit(lambda low, t: cholesky_cotangent(low, t), host_callbacks="forbid")
     tolerance = 3 * n * np.finfo(dtype).eps
     for found in (compiled(low, t), cholesky_cotangent.run(low, t)):
         assert found.dtype == dtype
         agree(found, want.astype(dtype), tolerance)
         np.testing.assert_array_equal(found, np.conj(found.mT))
-    turned = wg.jit(lambda low, t: cholesky_cotangent(low.mT, t.mT), islands="forbid")
+    turned = wg.jit(lambda low, t: cholesky_cotangent(low.mT, t.mT), host_callbacks="forbid")
     agree(turned(low.mT.copy(), t.mT.copy()), want.astype(dtype), tolerance)
 
 
 def test_cotangents_of_one_factor_with_many(rng):
     low = np.linalg.cholesky(9.0 * np.eye(60) + 0.1 * np.ones((60, 60)))
     t = rng.normal(size=(3, 60, 60))
-    compiled = wg.jit(lambda low, t: cholesky_cotangent(low, t), islands="forbid")
+    compiled = wg.jit(lambda low, t: cholesky_cotangent(low, t), host_callbacks="forbid")
     agree(compiled(low, t), cholesky_cotangent.oracle(low, t), 1e-13)

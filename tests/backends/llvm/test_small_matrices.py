@@ -40,7 +40,7 @@ def native(fun, *args):
     program = backend("llvm").program(graph)
     used = [s for s in program.symbols if s.startswith(("blas.", "lapack."))]
     assert not used and not program.host_callbacks
-    return wg.jit(fun, islands="forbid")(*args)
+    return wg.jit(fun, host_callbacks="forbid")(*args)
 
 
 def check(fun, *args, tolerance=None):
@@ -87,11 +87,11 @@ def test_values(n, dtype, rng):
 def test_batches_of_all_sizes(name, rng):
     """One program for all lengths; a batch may be shorter than a register."""
     if name == "solve":
-        compiled = wg.jit(lambda a: np.linalg.solve(a, a[..., :2] + 1.0), islands="forbid")
+        compiled = wg.jit(lambda a: np.linalg.solve(a, a[..., :2] + 1.0), host_callbacks="forbid")
         fun = lambda a: np.linalg.solve(a, a[..., :2] + 1.0)  # noqa: E731
     else:
         fun = np.linalg.cholesky if name == "cholesky" else UNARY[name]
-        compiled = wg.jit(fun, islands="forbid")
+        compiled = wg.jit(fun, host_callbacks="forbid")
     for count in [5, 6, *range(2, 21), 100, 0]:
         a = positive(rng, count, 3)
         want, got = fun(a), compiled(a)
@@ -272,10 +272,10 @@ def test_gradients(n, rng):
     ]
     for fun in functions:
         slope = wg.grad(fun, argnums=(0, 1))
-        for x, y in zip(wg.jit(slope, islands="forbid")(a, b), slope(a, b), strict=True):
+        for x, y in zip(wg.jit(slope, host_callbacks="forbid")(a, b), slope(a, b), strict=True):
             agree(x, y, 1e-11)
     twice = wg.grad(lambda a: np.sum(wg.grad(functions[0])(a, b) ** 2))
-    agree(wg.jit(twice, islands="forbid")(a), twice(a), 1e-10)
+    agree(wg.jit(twice, host_callbacks="forbid")(a), twice(a), 1e-10)
 
 
 def test_the_derivative_of_a_singular_determinant(rng):
@@ -310,14 +310,14 @@ def test_products(name, rng):
     for n, dtype, count in [(3, "f8", 29), (4, "f4", 3), (2, "i8", 8), (3, "f2", 17)]:
         a, b = ((4 * rng.normal(size=(count, n, n))).astype(dtype) for _ in range(2))
         v = (4 * rng.normal(size=(count, n))).astype(dtype)
-        agree(wg.jit(fun, islands="forbid")(a, b, v), fun(a, b, v))
+        agree(wg.jit(fun, host_callbacks="forbid")(a, b, v), fun(a, b, v))
     native(fun, a.astype("f8"), b.astype("f8"), v.astype("f8"))
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_products_of_all_sizes(name, rng):
-    compiled = wg.jit(PRODUCTS[name], islands="forbid")
+    compiled = wg.jit(PRODUCTS[name], host_callbacks="forbid")
     for count in (5, 6, 7, 8, 9, 16, 31):
         a, b, v = (rng.normal(size=(count, 3, 3)[:k]) for k in (3, 3, 2))
         agree(compiled(a, b, v), PRODUCTS[name](a, b, v))
@@ -368,7 +368,7 @@ def test_threads(count, rng):
     def fun(a, b):
         return np.linalg.solve(a, b), np.linalg.det(a), a @ a.mT
 
-    compiled = [wg.jit(fun, threads=n, islands="forbid") for n in (1, 3)]
+    compiled = [wg.jit(fun, threads=n, host_callbacks="forbid") for n in (1, 3)]
     one, three = (f(a, b) for f in compiled)
     for x, y, z in zip(one, three, fun(a, b), strict=True):
         np.testing.assert_array_equal(x, y)

@@ -204,7 +204,7 @@ def ways(fun, *args):
     with np.errstate(all="ignore"):
         eager = fun(*args)
         slow = wg.jit(fun, backend="interpret")(*args)
-    fast = wg.jit(fun, islands="forbid")(*args)
+    fast = wg.jit(fun, host_callbacks="forbid")(*args)
     return eager, slow, fast
 
 
@@ -282,12 +282,12 @@ def several(x):
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_tails(dtype):
     """All lengths to 40 by the code for lengths with names, some by code of their own."""
-    compiled = wg.jit(several, islands="forbid")
+    compiled = wg.jit(several, host_callbacks="forbid")
     for n in range(1, 41):
         x = np.linspace(0.5, 3.0, n, dtype=dtype)
         found = [compiled(x)]
         if n in (1, 2, 3, 5, 8, 9, 31):
-            found.append(wg.jit(several, islands="forbid")(x))
+            found.append(wg.jit(several, host_callbacks="forbid")(x))
         for got in found:
             for a, b in zip(got, several(x), strict=True):
                 assert a.dtype == b.dtype
@@ -321,8 +321,8 @@ def test_python_numbers_are_weak():
 
 def test_what_is_under_no_mask_is_not_computed():
     """A lane beyond the end holds zeros, of which zeta is singular: SciPy must not see it."""
-    compiled = wg.jit(lambda x: polygamma_s(1.0, x), islands="forbid")
-    padded = wg.jit(lambda x: np.pad(polygamma_s(1.0, x[:, None] + x), 1), islands="forbid")
+    compiled = wg.jit(lambda x: polygamma_s(1.0, x), host_callbacks="forbid")
+    padded = wg.jit(lambda x: np.pad(polygamma_s(1.0, x[:, None] + x), 1), host_callbacks="forbid")
     with sp.errstate(all="raise"):
         for n in (*range(1, 10), 17):
             x = np.linspace(1.0, 2.0, n)
@@ -335,7 +335,7 @@ def test_what_scipy_raises_when_asked(n):
     """`scipy.special.seterr` holds for the loops of ufuncs, as it does in NumPy."""
     x = np.ones(n)
     zero = np.zeros(n)
-    compiled = wg.jit(lambda x: polygamma_s(1.0, x), islands="forbid")
+    compiled = wg.jit(lambda x: polygamma_s(1.0, x), host_callbacks="forbid")
     graph = wg.trace(lambda x: polygamma_s(1.0, x))(x)
     program = backend("llvm").compile(graph, {})
     for run in (compiled, lambda x: program([x])[0]):
@@ -357,8 +357,8 @@ def test_threads():
     def fun(x):
         return digamma_s(x), np.sum(j0_s(x)), airy_s(-x)
 
-    one = wg.jit(fun, threads=1, islands="forbid")(x)
-    two = wg.jit(fun, threads=2, islands="forbid")
+    one = wg.jit(fun, threads=1, host_callbacks="forbid")(x)
+    two = wg.jit(fun, threads=2, host_callbacks="forbid")
     again = [two(x) for _ in range(3)]
     for a, b, c, d in zip(one, *again, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
@@ -367,7 +367,7 @@ def test_threads():
 
 
 def test_symbolic_sizes():
-    compiled = wg.jit(lambda x: np.sum(digamma_s(x) * j0_s(x)), islands="forbid")
+    compiled = wg.jit(lambda x: np.sum(digamma_s(x) * j0_s(x)), host_callbacks="forbid")
     for n in (5, 6, 17, 40, 0, 1):
         x = np.linspace(0.5, 3.0, n)
         np.testing.assert_allclose(
@@ -396,7 +396,7 @@ def test_what_has_no_kernel_is_a_host_callback():
     x = np.linspace(1.0, 2.0, 5)
     np.testing.assert_allclose(wg.jit(spherical_s)(x), sp.spherical_jn(1, x))
     with pytest.raises(wg.errors.WengertError, match="spherical_s"):
-        wg.jit(spherical_s, islands="forbid")(x)
+        wg.jit(spherical_s, host_callbacks="forbid")(x)
 
 
 @elementwise

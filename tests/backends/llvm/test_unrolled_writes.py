@@ -27,7 +27,7 @@ def program_of(function, *args):
 
 
 def native(function, *args):
-    """The results of a traced function, in machine code without islands."""
+    """The results of a traced function, in machine code without host callbacks."""
     return LoadedProgram(program_of(function, *args)).run(list(args), {})
 
 

@@ -60,9 +60,9 @@ class Blocks(Generic[T]):
 
     Examples
     --------
-    >>> from wengert._engine.core.dynamic_scope import Block, Blocks
+    >>> from wengert._engine.core.dynamic_scope import Blocks, ScopedValue
     >>> colors = Blocks("colors", "none")
-    >>> red, blue = Block("red"), Block("blue")
+    >>> red, blue = ScopedValue("red"), ScopedValue("blue")
     >>> colors.open(red)
     >>> colors.open(blue)
     >>> red.end(True)

@@ -9,6 +9,7 @@ Its docstring says what is fed, what is compared and what is fixed.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
@@ -30,7 +31,7 @@ def jit(
     static_argnames: str | Sequence[str] = ...,
     backend: str | Backend | None = ...,
     threads: int | None = ...,
-    islands: str = ...,
+    host_callbacks: str = ...,
     simplify: bool = ...,
 ) -> Jitted[..., Any]: ...
 
@@ -43,7 +44,7 @@ def jit(
     static_argnames: str | Sequence[str] = ...,
     backend: str | Backend | None = ...,
     threads: int | None = ...,
-    islands: str = ...,
+    host_callbacks: str = ...,
     simplify: bool = ...,
 ) -> Jitted[P, R]: ...
 
@@ -56,7 +57,7 @@ def jit(
     static_argnames: str | Sequence[str] = ...,
     backend: str | Backend | None = ...,
     threads: int | None = ...,
-    islands: str = ...,
+    host_callbacks: str = ...,
     simplify: bool = ...,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
@@ -68,65 +69,69 @@ def jit(
     static_argnames: str | Sequence[str] = (),
     backend: str | Backend | None = None,
     threads: int | None = None,
-    islands: str = "allow",
+    host_callbacks: str = "allow",
     simplify: bool = True,
+    islands: str | None = None,
 ) -> Any:
-    """Compile a function: its first call writes it down as a graph, and later calls run that.
+    """Compile a function: the first call traces it into a graph, and later calls run its program.
 
     Parameters
     ----------
     fun : callable, optional
         A function of arrays and numbers, or of nested containers of them; a method, a graph, a
-        module. Without it, a decorator with the options given.
-    static_argnums, static_argnames
-        Arguments that are a part of the program: another value needs another program. What is
-        neither an array nor a number is static anyway.
+        module. Without it, `jit` returns a decorator with the given options.
+    static_argnums, static_argnames : int or str, or a sequence of them, optional
+        Static arguments: they are constants of the program, and each new value compiles another
+        one. Arguments that are neither arrays nor numbers are always static.
     backend : str or Backend, optional
-        What compiles; by default the best there is.
+        The backend to compile with; by default native code where LLVM is available.
     threads : int, optional
-        How many the program may use; by default the backend decides.
-    islands : {"allow", "forbid"}
-        Whether operations that cannot be compiled are called back in Python.
+        The largest number of threads that the program may use; by default the backend decides.
+    host_callbacks : {"allow", "forbid"}
+        Whether operations without a native implementation may be called back in Python.
     simplify : bool, default True
-        Whether the graph is simplified first.
+        Whether to simplify the graph first.
+    islands : str, optional
+        Deprecated name of `host_callbacks`.
 
     Returns
     -------
     Jitted
-        Called as `fun`. Its ``lower``, ``compile``, ``address``, ``cache_info`` and ``clear_cache``
-        are documented there.
+        Called like `fun`, with the methods ``lower``, ``compile``, ``address``, ``cache_info`` and
+        ``clear_cache``.
 
     Raises
     ------
     TracedBranchError
-        When it is called: a branch of the function depends on a value. The message names the line.
+        When called, if a branch of the function depends on a value. The message names the line.
     TraceError
-        It needs a value in another way, or draws random numbers that every run would use again.
+        When called, if the function needs a value in another way, or draws random numbers that
+        every run would repeat.
     BackendError
-        ``islands="forbid"``, and an operation would be called back.
+        When called with ``host_callbacks="forbid"``, if an operation would be called back.
     ArgumentError
-        An option that cannot be, or a static argument that is an array.
+        If an option is invalid, or a static argument is an array.
 
     Notes
     -----
-    *What is fed and what is fixed.* Arguments are fed, Python numbers among them. Parameters and
-    variables (`wengert.variable`) that the function reads are read at each call, and what it writes
-    to them is written after each. Arrays that it captures (globals, closures, defaults, attributes)
-    are fed, too; other captured values are compared at each call, and where one has changed the
-    function is traced again. The last 8 sets of captured values have programs, each for the last
-    64 ways of calling; what falls out is let go. The mode of a module (``train()``, ``eval()``) and
-    whether a parameter is frozen are noticed.
+    *Arguments and captured values.* Arguments are inputs of the program, Python numbers among them.
+    Parameters and variables (`wengert.variable`) that the function reads are read at each call, and
+    those that it assigns are updated after each call. Captured arrays (globals, closures, defaults,
+    attributes) are inputs too; other captured values are compared at each call, and the function is
+    traced again when one has changed. Programs are cached for the last 8 sets of captured values,
+    and for the last 64 signatures of each set. A change of the mode of a module (``train()``,
+    ``eval()``) or of a frozen parameter is detected.
 
-    *Sizes.* The first call compiles for its shapes. A call with other lengths compiles once more,
-    for all of them. Where that cannot be, because the function loops over rows or asks for a
-    length, each shape has its own program.
+    *Shapes.* The first call compiles for the shapes of its arguments. A call with other lengths
+    compiles one more program that serves all lengths. Where that is not possible, because the
+    function loops over rows or asks for a length, each shape has a program of its own.
 
-    *Derivatives.* ``jit(grad(f))`` compiles the derivative. With ``grad(jit(f))``, and where a
-    tensor that requires a gradient meets a compiled function, one line is recorded, whose
-    derivatives of all orders are compiled too.
+    *Derivatives.* ``jit(grad(f))`` compiles the derivative. In ``grad(jit(f))``, and where a tensor
+    that requires a gradient is passed to a compiled function, the call is recorded as one
+    operation, whose derivatives of all orders are compiled as well.
 
-    *Cost.* A call costs no more than finding its program. Compiling costs a run of the function,
-    and what the backend takes.
+    *Cost.* A call costs the lookup of its program. Compiling costs one run of the function and the
+    time of the backend.
 
     Examples
     --------
@@ -141,14 +146,18 @@ def jit(
     >>> energy.cache_info().programs
     1
     """
-    if islands not in ("allow", "forbid"):
+    if islands is not None:
+        warnings.warn("jit: islands is now host_callbacks.", DeprecationWarning, stacklevel=2)
+        host_callbacks = islands
+    if host_callbacks not in ("allow", "forbid"):
         raise ArgumentError(
-            f"islands={islands!r}: 'allow' calls operations that cannot be compiled back in "
-            f"Python, 'forbid' refuses them{at(user_line())}."
+            f"host_callbacks={host_callbacks!r}: must be 'allow', which calls operations without a "
+            f"native implementation back in Python, or 'forbid', which refuses "
+            f"them{at(user_line())}."
         )
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise ArgumentError(
-            f"threads={spelled(threads)}: how many may run at once, at least 1{at(user_line())}."
+            f"threads={spelled(threads)}: must be an integer of at least 1{at(user_line())}."
         )
     if backend is not None:
         backend_of(backend)
@@ -157,7 +166,7 @@ def jit(
         "static_argnames": tuple(words(static_argnames, "static_argnames")),
         "backend": backend,
         "threads": threads,
-        "islands": islands,
+        "host_callbacks": host_callbacks,
         "simplify": bool(simplify),
     }
     if fun is None:

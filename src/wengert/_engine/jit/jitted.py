@@ -41,7 +41,7 @@ from .pytree_fast_path import MISSED, LongWay, Shortcut, Without, shortened
 from .rng_guard import forbid_global_rng
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
-from .unsupported import check_islands, refuse_generators
+from .unsupported import check_host_callbacks, refuse_generators
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -254,7 +254,7 @@ class Jitted(Generic[P, R]):
                 graph = graph.simplify()
             backend = self._backend()
             compiled = CompiledProgram(graph, backend, options["simplify"], guards, grads, written)
-            check_islands(backend, compiled.executed, options["islands"])
+            check_host_callbacks(backend, compiled.executed, options["host_callbacks"])
             return compiled
         except RecursionError as error:
             raise self._endless() from error

@@ -1,7 +1,7 @@
 """Graphs that `jit` refuses to compile.
 
-check_islands      operations that are called back in Python, where that is forbidden
-refuse_generators  generators, coroutines, classes
+check_host_callbacks  operations that would be called back in Python, where that is forbidden
+refuse_generators     generators, coroutines, classes
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from wengert._engine.graphs import Graph
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
 
-def check_islands(backend: Backend, graph: Graph, islands: str) -> None:
+def check_host_callbacks(backend: Backend, graph: Graph, host_callbacks: str) -> None:
     """Refuse a program that would call back into Python, where that is forbidden."""
     make = getattr(backend, "program", None)
-    if islands == "allow" or make is None:
+    if host_callbacks == "allow" or make is None:
         return
     nodes = make(graph).host_callbacks
     if nodes:
         names = ", ".join(sorted({f"{n.op.name}{at(n.where)}" for n in nodes}))
         raise BackendError(
-            f"{graph.name} would call back into Python for {names}, which islands='forbid' does "
-            "not allow. Write these operations with others, or allow islands."
+            f"{graph.name} would call back into Python for {names}, which "
+            "host_callbacks='forbid' does not allow. Write these operations with others, or allow "
+            "host callbacks."
         )
 
 
