@@ -32,7 +32,7 @@ _VARIABLE = (
 WORDS = {
     "dispatch": ("door", r"\b(?:the|one|single|forward) door\b"),
     "the project, the engine": ("house", r"\bhouse rules?\b|\bthe house\b|\bhouse word"),
-    "host callback": ("sland", r"\b[Ii]slands?\b"),
+    "host callback": ("sland", r"\b[Ii]slands?\b(?!=)"),  # but for the deprecated keyword
     "pass, traversal, driver; fused loops": (
         "walk|Walk",
         r"\b(?:a|an|the|one|each|every|first|this|same|in) walks?\b|\bWalk\b",
