@@ -24,12 +24,12 @@ class _Shelf:
         self.room = room
         self.ready: deque[Any] = deque()
         self.changed = threading.Condition()
-        self.closed = False  # nobody wants more
+        self.closed = False  # no more are needed
         self.ended = False  # there are no more
         self.error: BaseException | None = None
 
     def put(self, batch: Any) -> bool:
-        """Add a batch when there is room; False if nobody wants it."""
+        """Add a batch when the queue has space; False if it is closed."""
         with self.changed:
             self.changed.wait_for(lambda: self.closed or len(self.ready) < self.room)
             if not self.closed:

@@ -186,7 +186,7 @@ def primitive(
     callback : bool, optional
         What becomes of it in a graph. By default function and rule are traced, once for each
         trace, and compiled with the rest; a function that cannot be traced is called back whenever
-        the graph runs. True: always called back, as a function that does something beside its
+        the graph runs. True: always called back, as a function that has effects besides its
         value has to be. False: one that cannot be traced is an error.
 
     Returns

@@ -262,7 +262,7 @@ def accumulate(
     seed : any
         The gradient of the output by itself, of any type.
     targets : sequence of keys
-        What it is differentiated by.
+        What it is differentiated with respect to.
     contributions : callable
         ``contributions(key, t, wanted)``, called once for each step that matters, with the
         complete gradient `t` of the step and those operands that take part; yields pairs of an

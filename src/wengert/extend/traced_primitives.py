@@ -1,6 +1,6 @@
 """Primitives in graphs: their bodies and rules are traced.
 
-A primitive is a function of arrays with a rule beside it.  On a traced operand the function is run
+A primitive is a function of arrays with a derivative rule.  On a traced operand the function is run
 once, with tensors, and its operations are recorded; the rule is stored with it (`custom_call`,
 _engine/control_flow/custom.py), batched with it, and asked in every derivative.  So a graph with
 primitives is fused and compiled as one without.  A function that cannot be traced (it calls another

@@ -73,7 +73,7 @@ class Parameter(Tensor):
 
 @register_class(name="Buffer")
 class Buffer(Tensor):
-    """A tensor that a model keeps beside its parameters: a running mean, a count, a mask.
+    """A tensor of a model that is not a parameter: a running mean, a count, a mask.
 
     It is saved and loaded with the model, and has no gradient. A graph reads it at each run, and
     what `forward` writes to it, ``self.count += 1`` or ``self.mean[...] = new``, is written by

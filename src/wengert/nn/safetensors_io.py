@@ -50,7 +50,7 @@ def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None =
 
     See Also
     --------
-    wengert.save : files of ours, with graphs and containers.
+    wengert.save : files with graphs and containers.
 
     Examples
     --------

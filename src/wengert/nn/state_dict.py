@@ -205,5 +205,5 @@ def _in_place_of(module: Any, state: Mapping[str, Any], what: str) -> Iterator[d
 
 def _node_of(value: Any) -> Any:
     node = value.node if isinstance(value, Handle) else Tensor(value).node
-    # A constant made anew belongs to the trace that is going on, and may be written to in it.
+    # A new constant belongs to the current trace, and may be written to in it.
     return constant(node.value) if type(node) is ConstantLeaf and node.value is not None else node

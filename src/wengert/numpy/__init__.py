@@ -131,7 +131,7 @@ __all__ = sorted({*np.__all__, *(name for module in COLLECTED for name in module
 
 
 def __getattr__(name: str) -> Any:
-    """NumPy's own of that name, where there is none of ours."""
+    """NumPy's own name, where wengert does not define it."""
     if name == "polynomial":  # at first use, as most programs have none
         return import_module(f"{__name__}.polynomial")
     if name.startswith("__") and name not in (*np.__all__, "__array_api_version__"):

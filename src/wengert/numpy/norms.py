@@ -97,7 +97,7 @@ def logsumexp(
 def _weighted(x: Any, b: Any, used: Any) -> Any:
     """b exp(x), for weights that may be zero beside any x.
 
-    The derivative by such a weight is exp(x), which may overflow although the product does not: it
+    The derivative in such a weight is exp(x), which may overflow although the product does not: it
     is multiplied in two factors, each of which is finite.
     """
     most = 2.0 * np.floor(np.log(np.finfo(x.dtype).max))

@@ -4,7 +4,7 @@
     polyder, polyint                              calculus in the variable
     poly, roots, polyfit                          from roots, to roots, from points
 
-All differentiate by coefficients and by points.  The roots are eigenvalues of the companion
+All are differentiable in coefficients and points.  The roots are eigenvalues of the companion
 matrix and the fit is a least-squares solution, as NumPy computes them.
 """
 

@@ -1,6 +1,6 @@
-"""numpy.random, for arrays and tensors: `default_rng` and `Generator` of ours.
+"""numpy.random, for arrays and tensors: wengert's `default_rng` and `Generator`.
 
-Their numbers are functions of a stream's keys (wengert.random.generator): derivatives with respect
+The numbers are functions of a stream's keys (wengert.random.generator): derivatives with respect
 to parameters pass, and a compiled function draws new numbers at each run.  What else numpy.random
 has is NumPy's own: bit generators, SeedSequence, and the old functions with a state that all share.
 

@@ -67,7 +67,7 @@ def load(
     Parameters
     ----------
     file : path, bytes or binary file object
-        Weights in files beside it (external data) are found if it is a path.
+        Weights in other files (external data) are found if it is a path.
     given : mapping from str to array, optional
         Values for inputs that are to be fixed: shapes, axes and counts must be known when a graph
         is built.

@@ -55,7 +55,7 @@ def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any
     key : array_like or Tensor
         uint64[2].
     a : float, array_like or Tensor
-        The parameter, above 0; NaN comes of others. Derivatives by it pass.
+        The parameter; NaN unless positive. Differentiable.
     shape : int or tuple of int, optional
         By default that of `a`.
     dtype : float64 or float32
@@ -76,7 +76,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = "float64") -> Any:
     key : array_like or Tensor
         uint64[2].
     a : float, array_like or Tensor
-        Above 0; NaN comes of others. Derivatives by it pass, implicit ones.
+        NaN unless positive. Differentiable (implicit reparameterization).
     shape : int or tuple of int, optional
         By default that of `a`.
     dtype : float64 or float32
@@ -192,6 +192,6 @@ def generalized_normal(key: Any, p: Any, shape: Any = None, dtype: Any = "float6
 
 
 def von_mises(key: Any, kappa: Any, shape: Any = None, dtype: Any = "float64") -> Any:
-    """Angles around 0, from -pi to pi, of concentration `kappa`; derivatives by it pass."""
+    """Angles around 0, from -pi to pi, of concentration `kappa`, differentiable in it."""
     kind, lengths, (kappa,) = parameters(shape, dtype, kappa)
     return lookup("special.von_mises_of_tail")(tails(key, lengths, kind), kappa)

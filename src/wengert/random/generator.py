@@ -62,7 +62,7 @@ class Generator:
     Notes
     -----
     Arguments are NumPy's, without `out`. A parameter that is a tensor gives a tensor, with
-    derivatives by it where the distribution is continuous.
+    differentiable where the distribution is continuous.
     """
 
     def __init__(self, stream: Stream) -> None:

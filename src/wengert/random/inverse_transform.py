@@ -57,7 +57,7 @@ def uniform(
     shape : int or tuple of int
     dtype : float64 or float32
     minval, maxval : float, array_like or Tensor
-        They broadcast to the shape; derivatives by them pass.
+        They broadcast to the shape; differentiable.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = "float64") -> Any:
 
     Notes
     -----
-    ``mean + deviation * normal(key, shape)`` has derivatives by mean and deviation.
+    ``mean + deviation * normal(key, shape)`` is differentiable in mean and deviation.
 
     Examples
     --------

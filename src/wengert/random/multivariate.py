@@ -1,6 +1,6 @@
 """Multivariate distributions and random rotations.
 
-multivariate_normal     by a factor of its covariance; derivatives by mean and covariance pass
+multivariate_normal     by a factor of its covariance; differentiable in mean and covariance
 orthogonal              rotations and reflections, all equally likely
 ball                    points of a ball, all equally likely
 """
@@ -31,7 +31,7 @@ def multivariate_normal(
     dtype: Any = "float64",
     method: str = "cholesky",
 ) -> Any:
-    """Vectors of the normal distribution; derivatives by mean and covariance pass.
+    """Vectors of the normal distribution, differentiable in mean and covariance.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@
     filled          repeated to the shape, for operations that treat every element for itself
     as_floating     float64 or float32
 
-Derivatives by a parameter of fewer elements than the draw has are added up.
+The derivative in a parameter that is broadcast is a sum.
 """
 
 from __future__ import annotations
@@ -76,5 +76,5 @@ def parameters(
 
 
 def filled(x: Any, shape: tuple[Any, ...]) -> Any:
-    """A parameter repeated to the shape of a draw; derivatives by it are added up."""
+    """A parameter repeated to the shape of a draw; its derivative is a sum."""
     return x if shape_of(x) == shape else np.broadcast_to(x, shape)

@@ -84,7 +84,7 @@ class Stream:
         shape : int or tuple of int
             Lengths; while a graph is built, also symbolic sizes.
         low, high : float, array_like or Tensor
-            Derivatives by them pass.
+            Differentiable.
         dtype : float64 or float32
 
         Returns
@@ -98,7 +98,7 @@ class Stream:
     def normal(
         self, shape: Any = (), mean: Any = 0.0, deviation: Any = 1.0, dtype: Any = "float64"
     ) -> Any:
-        """Numbers of a normal distribution; derivatives by mean and deviation pass.
+        """Numbers of a normal distribution, differentiable in mean and deviation.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ and the compiled function from arguments to the entries.
 
     Plan        pattern, passes, and ``values``
     planned     the plan for some arguments
-    traced      the graph of a function, and which of its inputs it is differentiated by
+    traced      the graph of a function, and which of its inputs are differentiated
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Given(NamedTuple):
     what: str
 
     def call(self, args: Any, kwargs: Any) -> DifferentiatedCall:
-        """A call with variables in the place of what it is differentiated by."""
+        """A call with variables in place of the differentiated arguments."""
         return DifferentiatedCall(self.fun, args, kwargs, self.argnums, self.argnames, self.what)
 
 
@@ -56,11 +56,11 @@ class TracedFunction(NamedTuple):
     """The graph of a function, and what is known of it before its pattern.
 
     pattern : which numbers of the outputs depend on which of the inputs.
-    ins, outs : specs of the leaves that it is differentiated by, and of the results.
+    ins, outs : specs of the differentiated leaves, and of the results.
     restore : from a list of blocks, in the order of `ins`, to what the caller gets.
     structure : of the results.
     guards : what else it was traced for, the mode of a module for one; questions and answers.
-    captured : what the function reads beside its arguments, compared at each call.
+    captured : captured values of the function, compared at each call.
     graph : called in the place of the function, whose closure may have changed since.
     """
 
@@ -120,7 +120,7 @@ class Plan:
         self.values: Callable[..., Any] = jit(values)
 
     def is_valid(self) -> bool:
-        """Whether what the function reads beside its arguments is what it was made for."""
+        """Whether the captured values are those that it was made for."""
         if self._found.captured.arrays() is None:
             return False
         if self._seen != Changes.count:

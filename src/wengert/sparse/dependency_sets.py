@@ -52,7 +52,7 @@ def refuse_full(count: int) -> None:
     if count > ENTRIES:
         raise ShapeError(
             f"the pattern of a derivative has {count:,} entries in some line, more than "
-            f"{ENTRIES:,}: an operation in it that nobody looks into makes everything depend on "
+            f"{ENTRIES:,}: an opaque operation makes everything depend on "
             "everything, or it is not sparse. wengert.sparsity shows it for a small size; for a "
             f"full matrix use wengert.jacobian{at(user_line())}."
         )

@@ -101,7 +101,7 @@ def propagate(graph: Graph, inputs: Sequence[Sets | None], columns: int) -> list
             place[node] = _sets(node, place, columns)
         for a in node.inputs:
             if left[a] == k and a not in kept:
-                place[a] = None  # nobody asks for them any more
+                place[a] = None  # no longer needed
     return [place[n] for n in graph.outputs]
 
 

@@ -6,7 +6,7 @@ element of any operand depends on.  That is always true; other rules say less wh
 to be true.
 
     NodeContext  the line, with the sets of its operands (sets.py)
-    everything   the rule for operations that nobody looks into
+    everything   the rule for opaque operations
     size_of      of a spec, as a number
 """
 
@@ -34,7 +34,7 @@ class NodeContext:
     sets : sequence
         For each operand the sets of its elements; None for one that depends on nothing.
     columns : int
-        How many numbers it is differentiated by.
+        The number of scalars to differentiate with respect to.
     """
 
     def __init__(self, node: Node, sets: Sequence[Sets | None], columns: int) -> None:

@@ -139,9 +139,9 @@ def sparse_jacobian(
     fun : callable
         Takes and returns arrays or nested containers of them, and can be traced.
     argnums : int or sequence of int, default 0
-        Which positional arguments to differentiate by.
+        Which positional arguments to differentiate with respect to.
     argnames : str or sequence of str, optional
-        Arguments to differentiate by, chosen by name.
+        Arguments to differentiate with respect to, by name.
     mode : {"auto", "fwd", "rev"}
         Passes along columns, or of rows; "auto" takes what needs fewest, and both where a few rows
         or columns are full.
@@ -215,7 +215,7 @@ def sparse_hessian(
     fun : callable
         Returns one real number, and can be traced.
     argnums : int, default 0
-        The argument to differentiate by, an array.
+        The argument to differentiate with respect to, an array.
     argnames : str, optional
         The same, by name.
     format : {"csr", "csc", "coo"}

@@ -9,8 +9,8 @@
     graph.mut_node_output(x, 4.0)            another value; forward() and backward() again
 
 The list is its own topological order: a node may use earlier nodes only.  Gradients are those of
-*this* backward, not added to those of the last; `node.grad()` is the gradient by that node's value
-and nothing else.  A pass that fails leaves values and gradients unchanged.
+*this* backward, not added to those of the last; `node.grad()` is that with respect to the value of
+the node.  A pass that fails leaves values and gradients unchanged.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class Placeholder(Op):
     """A value to be given when a computation is called."""
 
     def transform(self, transformer: Any) -> Any:
-        """Raise OperandError: nobody has given the value."""
+        """Raise OperandError: no value was given."""
         raise OperandError(
             f"{self!r} was given no value. Name it among the placeholders of "
             f"transformer.computation(outputs, *placeholders){at(self.where)}."
@@ -334,7 +334,7 @@ def deriv(dependent: Op, independent: Any, error: Any = None, unconnected: str =
     dependent : Op
         What is differentiated.
     independent : Op or sequence of Op
-        What it is differentiated by.
+        What it is differentiated with respect to.
     error : Op, array or number, optional
         The adjoint to start from, of the shape of `dependent`; one, if that is a single number.
     unconnected : {"raise", "warn", "zero"}

@@ -63,7 +63,7 @@ class Input(InputOperator):
         self.number = _number()
 
     def compute(self) -> Any:
-        """Raise OperandError: nobody has given the value."""
+        """Raise OperandError: no value was given."""
         raise OperandError(
             f"The input {self.label or 'without a name'}, {self.data_type}{list(self.shape)}, was "
             f"given no value. Name it among the inputs of graph.function(inputs, outputs)"

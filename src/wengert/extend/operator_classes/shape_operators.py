@@ -1,6 +1,6 @@
 """Operators of shapes and selections, and Call: any differentiable function.
 
-Reshape Broadcast SumTo Sum Transpose Cast     one parent, parameters beside it
+Reshape Broadcast SumTo Sum Transpose Cast     one parent, and parameters
 Select                                         a condition that is an argument
 MakeConstant                                   the parent becomes an argument: no gradient
 Call                                           an operation of another style, or of NumPy

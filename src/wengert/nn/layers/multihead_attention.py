@@ -133,7 +133,7 @@ class MultiheadAttention(Module):
             Or (batch, targets, embed_dim) with `batch_first`, or (targets, embed_dim).
         key, value : array or Tensor, shapes (sources, batch, kdim) and (sources, batch, vdim)
         key_padding_mask : array of bool or float, shape (batch, sources), optional
-            True for sources that nobody may look at; or numbers added to the scores.
+            True for sources that are not attended to; or numbers added to the scores.
         need_weights : bool, default True
             Whether to return the weights too.
         attn_mask : array of bool or float, optional

@@ -67,7 +67,7 @@ class _ByChannel(Module):
         return shape
 
     def reset_running_stats(self) -> None:
-        """Begin the running statistics anew."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             self.running_mean = np.zeros(self.num_features)  # type: ignore[assignment]
             self.running_var = np.ones(self.num_features)  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
     TransformerEncoder, TransformerDecoder    layers (transformer_layers.py), and a norm at the end
     Transformer                               both
-    generate_square_subsequent_mask           what is added so that nobody looks ahead
+    generate_square_subsequent_mask           a causal mask, added to scores
 
 Names of parameters, arguments and masks are PyTorch's.  A GPT is a TransformerEncoder with
 ``is_causal=True``.
@@ -24,7 +24,7 @@ from .transformer_layer import TransformerDecoderLayer, TransformerEncoderLayer,
 
 
 def generate_square_subsequent_mask(size: int, dtype: Any = float) -> Any:
-    """Zeros, and -inf above the diagonal: added to scores, nobody looks ahead.
+    """A causal mask: zeros, and -inf above the diagonal, to be added to scores.
 
     Examples
     --------

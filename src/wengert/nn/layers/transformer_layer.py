@@ -150,7 +150,7 @@ class TransformerEncoderLayer(_Layer):
         src : array or Tensor, shape (steps, batch, d_model)
             Or (batch, steps, d_model) with `batch_first`, or (steps, d_model).
         src_mask, src_key_padding_mask : array of bool or float, optional
-            Where nobody may look: attn_mask and key_padding_mask of `MultiheadAttention`.
+            attn_mask and key_padding_mask of `MultiheadAttention`.
         is_causal : bool, default False
             Step i may look at steps 0 to i.
         """

@@ -3,7 +3,7 @@
     Checkpoint         when, and where to: ``last`` and ``best`` in a folder
     read_checkpoint    what is in such a file
 
-A file is written beside its place, forced to the disk and moved there (`wengert.keep`), so whenever
+A file is written under a temporary name, flushed to disk and renamed (`wengert.keep`), so whenever
 a program is killed, the one before is whole.  It has a digest of its content; nothing is unpickled.
 """
 

@@ -58,7 +58,7 @@ class StepReplay:
         self._size += sum(a.nbytes for a in arrays)
 
     def forget(self) -> None:
-        """Begin anew, as the state has been changed by somebody else."""
+        """Start again: the state was changed from outside."""
         self._state = None
 
     def find(self, infinite: bool) -> str:

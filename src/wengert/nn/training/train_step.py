@@ -1,6 +1,6 @@
 """Steps: one step of a training, as it is or compiled.
 
-Objective      the loss of a batch, with the prediction and figures beside it
+Objective      the loss of a batch, with the prediction and figures
 TrainingSteps  value, gradient, clipping, update and average, in one compiled call; or, where
                gradients are gathered over several batches, one call for each and one at the end
 detached       what a step gave, without history; plain, number: as plain values

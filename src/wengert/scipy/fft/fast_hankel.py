@@ -51,7 +51,7 @@ def _at_a_pole(u: Any, above: Any, below: Any, bias: Any, inverse: bool, derived
     """The coefficients where the Gamma function has a pole, as SciPy settles it."""
     if derived:
         raise ArgumentError(
-            "fht with an order and a bias at a pole of the Gamma function: its derivative by these "
+            "fht with an order and a bias at a pole of the Gamma function: its derivative in these "
             f"does not exist there. Change the bias, or give plain numbers{at(user_line())}."
         )
     first = 2.0**bias * scipy.special.poch(below, above - below)
@@ -103,7 +103,7 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     Raises
     ------
     ArgumentError
-        A derivative by dln, mu, offset or bias is asked for at a pole of the Gamma function.
+        A derivative in dln, mu, offset or bias is asked for at a pole of the Gamma function.
 
     Notes
     -----

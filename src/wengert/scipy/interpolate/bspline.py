@@ -1,8 +1,8 @@
 """Splines by their B-splines: BSpline, and the one that goes through given values.
 
 A value is computed by de Boor's recurrence, k + 1 coefficients and 2 k knots for each point: only
-arithmetic once the interval of the point is known, so it differentiates by coefficients, knots and
-points.  The recurrence divides by lengths that contain the interval, so repeated knots are allowed.
+arithmetic once the interval of the point is known, so it is differentiable in coefficients, knots
+and points.  The recurrence divides by lengths that contain the interval, so knots may repeat.
 
 C. de Boor, "A Practical Guide to Splines", 1978, chapters X and XIII.
 """

@@ -68,7 +68,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
     Notes
     -----
-    Differentiable by both. A rotation for each row, a few nodes of a graph.
+    Differentiable in both. A rotation for each row, a few nodes of a graph.
     """
     t, z = square(T, "rsf2csf"), square(Z, "rsf2csf")
     signs = block_signs(value_of(t))

@@ -5,7 +5,7 @@
     toeplitz, hankel, circulant, companion          made by indexing, so their gradients are sums
     block_diag, khatri_rao, convolution_matrix
 
-Functions without anything to differentiate by (hadamard, hilbert, dft ...) are SciPy's own.
+Functions without a differentiable argument (hadamard, hilbert, dft ...) are SciPy's own.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     lp2lp_zpk lp2hp_zpk lp2bp_zpk lp2bs_zpk    a prototype brought to a frequency
     bilinear_zpk                       an analog filter made digital
 
-The prototypes are constants: SciPy's.  What moves them to frequencies is differentiable by these:
+The prototypes are constants: SciPy's.  What moves them to frequencies is differentiable in these:
 A. V. Oppenheim, R. W. Schafer, Discrete-Time Signal Processing, chapter 7.  So a cutoff can be
 fitted, through `lfilter` or `freqz`.
 """

@@ -5,7 +5,7 @@
     freqz_sos      of sections: sosfreqz by another name
     group_delay    how many samples a packet of waves is late
 
-All differentiate by what describes the filter and by the frequencies.
+All are differentiable in the description of the filter and in the frequencies.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def _binom_by_n(t: Any, out: Any, n: Any, k: Any) -> Any:
 
 
 def _by_larger(a: Any, d: Any, size: Any, sine: Any, cosine: Any) -> Any:
-    """The derivative by K of beta(a, d) sin(pi (n - K + 1)) / pi, where d = K - n."""
+    """The derivative in K of beta(a, d) sin(pi (n - K + 1)) / pi, where d = K - n."""
     return -size * (sine * _rise(d, a) + cosine)
 
 

@@ -11,7 +11,7 @@ so every order of derivative exists.  Native code computes them by the same func
 `run` with numbers that NumPy takes for arrays of one element, and records what is done with
 them (backends/llvm/families).  So a function `values` says what it does by NumPy's ufuncs, masks
 (`x[mask]`, `out[mask] = y`), `np.where`, the loops of loops.py and quadrature.py, and looks at no
-number: `mask.any()` only to leave out what nobody needs.
+number: `mask.any()` only to leave out what is not needed.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     ellipj                       sn, cn, dn and the amplitude, by u and by m
     agm                          by DLMF 19.8.4
 
-Derivatives by m are Carlson's R_D (carlson.py), which has no cancellation at m = 0 and none at 1.
+Derivatives in m are Carlson's R_D (carlson.py), which has no cancellation at m = 0 and none at 1.
 Beyond a quarter turn, phi is less an integer j of half turns, and 2 j times what is complete is
 added.
 """

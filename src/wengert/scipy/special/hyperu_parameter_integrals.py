@@ -1,7 +1,7 @@
 """Tricomi's function U differentiated with respect to its parameters, on plain arrays: DLMF 13.4.4.
 
 U(a, b, x) is the integral of exp(-x t) t^(a-1) (1+t)^(b-a-1) / gamma(a) over t > 0, for a > 0; in
-log t an integrand with one top.  Derivatives by a and b put polynomials in log t and log(1 + t)
+log t an integrand with one top.  Derivatives in a and b put polynomials in log t and log(1 + t)
 under the integral sign.  For small and negative a the recurrence DLMF 13.3.7 leads down from there:
 
     derivatives    of orders j, k, m by a, b, x

@@ -25,7 +25,7 @@ class Witness:
     Parameters
     ----------
     operands : str
-        Their names, apart by spaces.
+        Their names, separated by spaces.
     expression : str
         In mpmath's functions, the operands, and the names of the parameters.
 

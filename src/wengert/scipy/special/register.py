@@ -10,8 +10,8 @@ An entry is
     gammaln = function("gammaln", "x", domain=[POSITIVE], oracle="loggamma(x)", doc="...")
     gammaln.partials(lambda t, out, x: t * digamma(x))
 
-It is registered as "special.gammaln": nobody's own operation called gammaln is in its way, and it
-is in nobody's, whenever it is imported.  `scipy.special.gammaln` of a tensor is this operation, as
+It is registered as "special.gammaln", so that it does not collide with a user's operation of the
+name gammaln.  `scipy.special.gammaln` of a tensor is this operation, as
 the entry names the ufunc; so the public name is SciPy's ufunc itself, with `out=`, `where=` and the
 rest, and of plain arrays it gives exactly SciPy's values.  Native code calls SciPy's C function
 (_engine/backends/llvm/special_functions/scipy_symbols.py), or a leaf of our own of that name.
@@ -52,7 +52,7 @@ def function(
     name : str
         SciPy's.
     operands : str
-        Their names, apart by spaces.
+        Their names, separated by spaces.
     doc : str
         What it is: the formula, where it is from (DLMF), the domain.
     result : int, optional

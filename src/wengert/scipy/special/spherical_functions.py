@@ -193,7 +193,7 @@ if hasattr(scipy.special, "sph_harm_y"):  # SciPy 1.15
         """
         if diff_n:
             raise NotDifferentiableError(
-                "sph_harm_y of tensors gives no derivatives beside its value. Take them by "
+                "sph_harm_y of tensors gives no derivatives with its value. Take them by "
                 f"wengert.grad or wengert.jacobian{at(user_line())}."
             )
         return meridian(n, m, theta) * np.exp(1j * m * phi)

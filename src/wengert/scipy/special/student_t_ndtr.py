@@ -6,7 +6,7 @@
 
     stdtr_order, t_density    derivatives of the distribution by df, and of its density: families
 
-A derivative by df is an integral of the density times a polynomial; from 0 to t, or from t to
+A derivative in df is an integral of the density times a polynomial; from 0 to t, or from t to
 infinity where t > 1, as the whole of it is 0: so it keeps its digits in both.
 """
 
@@ -82,7 +82,7 @@ def _weight(n: int, df: Any, log_t: Any, rates: list[Any]) -> Any:
     ),
 )
 def t_density(df: Any, t: Any, *, n: int) -> Any:
-    """The n-th derivative by df of the density of Student's distribution."""
+    """The n-th derivative in df of the density of Student's distribution."""
     log_t = np.log(np.abs(t))
     size = _constant(df) * np.exp(-0.5 * (df + 1.0) * _log_growth(df, log_t))
     found = factorial(n) * size * _weight(n, df, log_t, _rates(n, df))

@@ -5,7 +5,7 @@
     matrix_normal, wishart, invwishart     of matrices
 
 The logarithm of the density differentiates in the point and by all parameters.  A matrix that is
-positive definite enters by its lower half, so the derivative by it is symmetric (half of it above
+positive definite enters by its lower half, so its derivative is symmetric (half of it above
 the diagonal): that by a symmetric matrix.
 
 Formulas: K. V. Mardia, J. T. Kent, J. M. Bibby, Multivariate Analysis (1979).
@@ -130,7 +130,7 @@ class _MultivariateNormal:
         return 0.5 * shape_of(lower)[0] * (log(2.0 * pi) + 1.0) + half
 
     def rvs(self, mean: Any = None, cov: Any = 1, size: Any = (), random_state: Any = None) -> Any:
-        """Random vectors, (*size, n); derivatives by mean and covariance pass."""
+        """Random vectors, (*size, n), differentiable in mean and covariance."""
         which = _random(random_state, "multivariate_normal")
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
         matrix = _square(cov, count)
