@@ -188,3 +188,12 @@ def test_dropout_keeps_the_expectation():
     np.testing.assert_array_equal(gradient, dropped)
     with pytest.raises(errors.ArgumentError, match=r"p=1\.5"):
         F.dropout(x, 1.5)
+
+
+def test_options_of_a_loss_are_those_of_its_function():
+    weight = np.array([1.0, 3.0])
+    x, y = np.array([1.0, 2.0]), np.array([0.0, 4.0])
+    loss = nn.MSELoss(weight=weight)
+    assert float(loss(x, y)) == float(F.mse_loss(x, y, weight=weight))
+    assert list(loss.state_dict()) == ["weight"]
+    assert repr(nn.SmoothL1Loss(beta=0.5)) == "SmoothL1Loss(reduction='mean', beta=0.5)"

@@ -13,6 +13,7 @@ Each is called with the prediction (or predictions) first and the target last.  
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, ClassVar
 
 from wengert.errors import ArgumentError, at, user_line
@@ -24,11 +25,20 @@ from ..parameter import Buffer
 
 
 class _Loss(Module):
-    """A loss: `function` called with what it is given, the reduction and `options` by name."""
+    """A loss: `function` called with what it is given, the reduction and `options` by name.
+
+    The options are the arguments of the function that have defaults.
+    """
 
     function: ClassVar[Any]
-    options: ClassVar[dict[str, Any]] = {}
+    options: ClassVar[dict[str, Any]]
     reductions: ClassVar[tuple[str, ...]] = REDUCTIONS
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        given = inspect.signature(cls.function).parameters.values()
+        defaults = {p.name: p.default for p in given if p.default is not p.empty}
+        cls.options = {n: default for n, default in defaults.items() if n != "reduction"}
 
     def __init__(self, reduction: str = "mean", **options: Any) -> None:
         if not isinstance(reduction, str) or reduction not in self.reductions:
@@ -87,35 +97,30 @@ class SmoothL1Loss(_Loss):
     """`functional.smooth_l1_loss`: squared below ``beta``, absolute beyond."""
 
     function = staticmethod(regression_losses.smooth_l1_loss)
-    options: ClassVar[dict[str, Any]] = {"beta": 1.0}
 
 
 class HuberLoss(_Loss):
     """`functional.huber_loss`: squared up to ``delta``, absolute beyond."""
 
     function = staticmethod(regression_losses.huber_loss)
-    options: ClassVar[dict[str, Any]] = {"delta": 1.0}
 
 
 class GaussianNLLLoss(_Loss):
     """`functional.gaussian_nll_loss`: called with mean, target and variance."""
 
     function = staticmethod(regression_losses.gaussian_nll_loss)
-    options: ClassVar[dict[str, Any]] = {"full": False, "eps": 1e-6}
 
 
 class PoissonNLLLoss(_Loss):
     """`functional.poisson_nll_loss`: of counts, by the logarithm of the rate."""
 
     function = staticmethod(regression_losses.poisson_nll_loss)
-    options: ClassVar[dict[str, Any]] = {"log_input": True, "full": False, "eps": 1e-8}
 
 
 class KLDivLoss(_Loss):
     """`functional.kl_div`: of log-probabilities for probabilities."""
 
     function = staticmethod(regression_losses.kl_div)
-    options: ClassVar[dict[str, Any]] = {"log_target": False}
     reductions = (*REDUCTIONS, "batchmean")
 
 
@@ -137,47 +142,36 @@ class CrossEntropyLoss(_Loss):
     """
 
     function = staticmethod(classification_losses.cross_entropy)
-    options: ClassVar[dict[str, Any]] = {
-        "axis": -1,
-        "weight": None,
-        "ignore_index": None,
-        "label_smoothing": 0.0,
-    }
 
 
 class NLLLoss(_Loss):
     """`functional.nll_loss`: from log-probabilities."""
 
     function = staticmethod(classification_losses.nll_loss)
-    options: ClassVar[dict[str, Any]] = {"axis": -1, "weight": None, "ignore_index": None}
 
 
 class BCEWithLogitsLoss(_Loss):
     """`functional.binary_cross_entropy_with_logits`: from logits."""
 
     function = staticmethod(classification_losses.binary_cross_entropy_with_logits)
-    options: ClassVar[dict[str, Any]] = {"weight": None, "pos_weight": None}
 
 
 class BCELoss(_Loss):
     """`functional.binary_cross_entropy`: from probabilities."""
 
     function = staticmethod(classification_losses.binary_cross_entropy)
-    options: ClassVar[dict[str, Any]] = {"weight": None}
 
 
 class SigmoidFocalLoss(_Loss):
     """`functional.sigmoid_focal_loss`: from logits, easy ones counting little."""
 
     function = staticmethod(classification_losses.sigmoid_focal_loss)
-    options: ClassVar[dict[str, Any]] = {"alpha": 0.25, "gamma": 2.0}
 
 
 class DiceLoss(_Loss):
     """`functional.dice_loss`: of sets given by probabilities."""
 
     function = staticmethod(classification_losses.dice_loss)
-    options: ClassVar[dict[str, Any]] = {"eps": 1.0}
 
 
 # ---- of margins --------------------------------------------------------------------------------
@@ -187,14 +181,12 @@ class HingeLoss(_Loss):
     """`functional.hinge_loss`: of scores, for 1 and -1."""
 
     function = staticmethod(margin_losses.hinge_loss)
-    options: ClassVar[dict[str, Any]] = {"margin": 1.0}
 
 
 class SquaredHingeLoss(_Loss):
     """`functional.squared_hinge_loss`: of scores, for 1 and -1."""
 
     function = staticmethod(margin_losses.squared_hinge_loss)
-    options: ClassVar[dict[str, Any]] = {"margin": 1.0}
 
 
 class SoftMarginLoss(_Loss):
@@ -207,14 +199,12 @@ class HingeEmbeddingLoss(_Loss):
     """`functional.hinge_embedding_loss`: of distances, for 1 and -1."""
 
     function = staticmethod(margin_losses.hinge_embedding_loss)
-    options: ClassVar[dict[str, Any]] = {"margin": 1.0}
 
 
 class MultiMarginLoss(_Loss):
     """`functional.multi_margin_loss`: of scores, for a class."""
 
     function = staticmethod(margin_losses.multi_margin_loss)
-    options: ClassVar[dict[str, Any]] = {"p": 1, "margin": 1.0, "weight": None}
 
 
 class MultiLabelMarginLoss(_Loss):
@@ -227,28 +217,24 @@ class MultiLabelSoftMarginLoss(_Loss):
     """`functional.multilabel_soft_margin_loss`: of logits, for some classes."""
 
     function = staticmethod(margin_losses.multilabel_soft_margin_loss)
-    options: ClassVar[dict[str, Any]] = {"weight": None}
 
 
 class MarginRankingLoss(_Loss):
     """`functional.margin_ranking_loss`: called with two scores and 1 or -1."""
 
     function = staticmethod(margin_losses.margin_ranking_loss)
-    options: ClassVar[dict[str, Any]] = {"margin": 0.0}
 
 
 class CosineEmbeddingLoss(_Loss):
     """`functional.cosine_embedding_loss`: called with two vectors and 1 or -1."""
 
     function = staticmethod(margin_losses.cosine_embedding_loss)
-    options: ClassVar[dict[str, Any]] = {"margin": 0.0}
 
 
 class TripletMarginLoss(_Loss):
     """`functional.triplet_margin_loss`: called with anchor, positive and negative."""
 
     function = staticmethod(margin_losses.triplet_margin_loss)
-    options: ClassVar[dict[str, Any]] = {"margin": 1.0, "p": 2.0, "eps": 1e-6, "swap": False}
 
 
 class CosineSimilarity(Module):

@@ -7,7 +7,7 @@ statistics are buffers: compiled training steps move them along as eager ones do
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -290,7 +290,38 @@ class GroupNorm(Module):
         )
 
 
-class LayerNorm(Module):
+class _OfLastAxes(Module):
+    """What layer and RMS normalization share: the weight, the shapes they take."""
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None,
+        elementwise_affine: bool,
+        dtype: Any,
+    ) -> None:
+        one = not isinstance(normalized_shape, list | tuple)
+        shape: Any = (normalized_shape,) if one else tuple(normalized_shape)  # type: ignore[arg-type]
+        counted(self, normalized_shape=shape)
+        self.normalized_shape, self.eps = shape, cast(float, eps)  # None: RMSNorm only
+        self.weight = Parameter(np.ones(shape, dtype)) if elementwise_affine else None
+
+    def _check(self, x: Any) -> None:
+        last, shape = self.normalized_shape, shape_of(x)
+        if shape[len(shape) - len(last) :] != last or len(shape) < len(last):
+            raise ShapeError(
+                f"{self!r} was given shape {spelled(shape)}, which must end with {spelled(last)}. "
+                f"Reshape the input, or change the layer{at(user_line())}."
+            )
+
+    def extra_repr(self) -> str:
+        """Sizes and options."""
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+        )
+
+
+class LayerNorm(_OfLastAxes):
     """`functional.layer_norm`: the last axes made standard.
 
     Parameters
@@ -325,26 +356,17 @@ class LayerNorm(Module):
         bias: bool = True,
         dtype: Any = float,
     ) -> None:
-        one = not isinstance(normalized_shape, list | tuple)
-        shape: Any = (normalized_shape,) if one else tuple(normalized_shape)  # type: ignore[arg-type]
-        counted(self, normalized_shape=shape)
-        self.normalized_shape, self.eps = shape, eps
-        self.weight = Parameter(np.ones(shape, dtype)) if elementwise_affine else None
+        super().__init__(normalized_shape, eps, elementwise_affine, dtype)
+        shape = self.normalized_shape
         self.bias = Parameter(np.zeros(shape, dtype)) if elementwise_affine and bias else None
 
     def forward(self, x: Any) -> Any:
         """x with mean 0 and variance 1 over its last axes; then scaled and moved."""
-        _ends_with(self, x)
+        self._check(x)
         return normalization.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """Sizes and options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
-        )
 
-
-class RMSNorm(Module):
+class RMSNorm(_OfLastAxes):
     """`functional.rms_norm`: the last axes divided by the root of their mean square.
 
     Parameters
@@ -367,28 +389,9 @@ class RMSNorm(Module):
         elementwise_affine: bool = True,
         dtype: Any = float,
     ) -> None:
-        one = not isinstance(normalized_shape, list | tuple)
-        shape: Any = (normalized_shape,) if one else tuple(normalized_shape)  # type: ignore[arg-type]
-        counted(self, normalized_shape=shape)
-        self.normalized_shape, self.eps = shape, eps
-        self.weight = Parameter(np.ones(shape, dtype)) if elementwise_affine else None
+        super().__init__(normalized_shape, eps, elementwise_affine, dtype)
 
     def forward(self, x: Any) -> Any:
         """x with mean square 1 over its last axes; then scaled."""
-        _ends_with(self, x)
+        self._check(x)
         return normalization.rms_norm(x, self.normalized_shape, self.weight, self.eps)
-
-    def extra_repr(self) -> str:
-        """Sizes and options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
-        )
-
-
-def _ends_with(layer: Any, x: Any) -> None:
-    last, shape = layer.normalized_shape, shape_of(x)
-    if shape[len(shape) - len(last) :] != last or len(shape) < len(last):
-        raise ShapeError(
-            f"{layer!r} was given shape {spelled(shape)}, which has to end with {spelled(last)}. "
-            f"Reshape the input, or change the layer{at(user_line())}."
-        )
