@@ -28,7 +28,7 @@ def test_help_names_every_command(capsys):
         main(["--help"])
     assert end.value.code == 0
     text = capsys.readouterr().out
-    assert all(name in text for name in ("demo", "show", "doctor"))
+    assert all(name in text for name in ("demo", "show", "doctor", "tune"))
 
 
 def test_what_is_not_understood_ends_with_2(capsys):

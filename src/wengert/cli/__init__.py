@@ -1,9 +1,10 @@
-"""The command line: `wengert demo`, `show`, `doctor`.
+"""The command line: `wengert demo`, `show`, `doctor`, `tune`.
 
 commands  argument parser, exit codes, error messages
 demo      a small training run with plots
 show      the contents of a file
 doctor    versions, hardware, and whether everything works
+tune      thresholds of the compiler, measured on this machine
 
 Exit codes: 0 success, 1 failure, 2 invalid arguments, 130 interrupted.  Errors of the user are
 printed as one message without a traceback.

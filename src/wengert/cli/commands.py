@@ -58,6 +58,17 @@ def parser() -> argparse.ArgumentParser:
         description="Print machine, versions, threads, cache and memory; compile a function and "
         "compare it with NumPy. The exit code is 1 if a check fails.",
     )
+
+    tune = commands.add_parser(
+        "tune",
+        help="measure thresholds of the compiler on this machine",
+        description="Measure from which sizes on threads, blocks of matrices and the like pay off "
+        "here, and keep the values for new processes, in the folder of the cache. Takes half a "
+        "minute; nothing else should run meanwhile.",
+    )
+    action = tune.add_mutually_exclusive_group()
+    action.add_argument("--show", action="store_true", help="print all thresholds")
+    action.add_argument("--reset", action="store_true", help="delete the values of this machine")
     return top
 
 

@@ -17,9 +17,7 @@ import sys
 import numpy as np
 
 import wengert as wg
-from wengert._engine.backends.llvm import program
-from wengert._engine.backends.llvm.codegen import elements
-from wengert._engine.backends.llvm.codegen import function as routine
+from wengert._engine.backends.llvm import program, tuning
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.core.symbolic.dim import replaced
 
@@ -148,8 +146,7 @@ class guarded:
 
 def without_stack():
     """All memory between loops is asked for, so that it is guarded too."""
-    routine.ON_STACK = -1
-    elements._ON_STACK = -1
+    tuning.install({"workspace_stack_bytes": -1, "row_stack_bytes": -1})
 
 
 def check(bundle, function, factor, eps, differing):

@@ -19,8 +19,9 @@ from wengert._engine.backends.llvm.runtime import (
     pooled_arrays,
     runtime_library,
 )
+from wengert._engine.backends.llvm.tuning import thresholds
 
-LARGE = allocator.LARGE
+LARGE = thresholds.pooled_block_bytes
 MEGABYTE = 1 << 20
 
 alloc = runtime_library.function("wengert_alloc")
@@ -442,4 +443,4 @@ assert wg.memory.info().limit == 12345
 
 
 def test_constants_of_the_system():
-    assert os_calls.HUGE == 2 * MEGABYTE and allocator.LARGE < os_calls.HUGE
+    assert os_calls.HUGE == 2 * MEGABYTE and LARGE < os_calls.HUGE

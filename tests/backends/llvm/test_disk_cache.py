@@ -202,7 +202,7 @@ def test_what_was_used_longest_ago_is_deleted(folder):
 
 
 def test_there_are_not_too_many_files(monkeypatch):
-    monkeypatch.setattr(disk_cache, "_FILES", 32)
+    monkeypatch.setattr(disk_cache, "_MAX_FILES", 32)
     for number in range(256):  # one in 64 measures the folder
         disk_cache.write(bytes([number]) * 32, b"x")
     assert 30 <= wg.cache.info().files <= 30 + 64

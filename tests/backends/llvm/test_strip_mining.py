@@ -5,7 +5,7 @@ import pytest
 from wengert.backends import backend
 
 import wengert as wg
-from wengert._engine.backends.llvm.codegen import parallel_loops
+from wengert._engine.backends.llvm.tuning import thresholds
 
 RNG = np.random.default_rng(0)
 SHAPES = [(1, 1), (3, 5), (33, 70), (64, 64), (100, 31), (7, 3, 40), (40, 3, 7)]
@@ -28,7 +28,7 @@ def test_transposed_arrays_are_read_right(shape, named):
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_strips_are_shared_out(threads, monkeypatch):
-    monkeypatch.setattr(parallel_loops, "PART", 10_000)
+    monkeypatch.setattr(thresholds, "parallel_loop_work", 10_000)
     f = wg.jit(lambda a: a.T * 2.0 + 1.0, threads=threads)
     a = RNG.normal(size=(300, 200))
     assert np.array_equal(f(a), a.T * 2.0 + 1.0)

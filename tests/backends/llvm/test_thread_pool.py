@@ -21,6 +21,7 @@ from wengert._engine.backends.llvm.runtime import (
     thread_pool,
 )
 from wengert._engine.backends.llvm.runtime import thread_count as threads
+from wengert._engine.backends.llvm.tuning import thresholds
 
 PART = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 parallel = runtime_library.function("wengert_parallel")
@@ -62,7 +63,7 @@ def expected(start, stop, grain, threads):
     """The same cut, written down once more in Python."""
     out = np.zeros(max(stop, 1), np.int64)
     units = -(-(stop - start) // max(grain, 1))
-    count = max(min(units, threads, thread_pool.MOST), 1) if stop > start else 0
+    count = max(min(units, threads, thread_pool.MAX_THREADS), 1) if stop > start else 0
     low = start
     for part in range(count):
         high = min(low + (units // count + (part < units % count)) * max(grain, 1), stop)
@@ -194,9 +195,9 @@ def test_workers_sleep_between_calls(marks):
 
 
 def test_more_threads_than_the_team_may_have(marks):
-    assert parts(0, 10**6, 1, 10**6) == thread_pool.MOST
+    assert parts(0, 10**6, 1, 10**6) == thread_pool.MAX_THREADS
     size = runtime_library.function("wengert_team_size")()
-    assert size < thread_pool.MOST
+    assert size < thread_pool.MAX_THREADS
 
 
 def test_without_threads_all_parts_run_here(marks):
@@ -405,7 +406,7 @@ def test_small_products_use_one_thread_and_the_number_comes_back(two_for_blas):
     assert number() == 1
     leave()
     assert number() == before
-    enter(blas_threads.WORTH, 2)
+    enter(thresholds.blas_parallel_flops, 2)
     assert number() == 2
     leave()
     assert number() == before

@@ -40,7 +40,7 @@ from .liveness import in_place, known_bytes, live_bytes, specs_at
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
 
-_MOST = 100  # runs, where nobody says how many
+_MAX_RUNS = 100  # runs, where nobody says how many
 
 
 def timed(
@@ -79,7 +79,9 @@ def timed_by_nodes(
     clocked = clock.compile(graph, sizes)
     runs = [functools.partial(run, values) for run in (clocked, plain)]
     seconds, seen = [], []
-    for one in in_turn(runs if call is None else [*runs, call], repeats, clock.events.clear, _MOST):
+    for one in in_turn(
+        runs if call is None else [*runs, call], repeats, clock.events.clear, _MAX_RUNS
+    ):
         seconds.append(one)
         seen.append(list(clock.events))
     if any(map(bodies_of, graph.nodes)):

@@ -19,6 +19,7 @@ vector_math/            exp, log, sin ... on SIMD values
 cache/                  object files on disk
 ir/                     LLVM IR: builder, types, SIMD values, the scalar language, execution engine
 program_fingerprint.py  the key of a graph in the cache
+tuning.py               the tuned thresholds of compiler, kernels and runtime
 
 Nothing is imported here, so that LLVM starts at the first use.
 """

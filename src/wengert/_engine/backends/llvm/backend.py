@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from wengert._engine.backends.llvm.abi import is_available
 from wengert._engine.backends.llvm.abi.array_layouts import LayoutDispatch, layout_of
+from wengert._engine.backends.llvm.cache import tuned_thresholds
 from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_entry
 from wengert._engine.backends.llvm.program_cache import CachedProgram, program_of
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
@@ -233,4 +234,5 @@ def _configured(threads: int | None) -> Any:
     return native.configured(threads)
 
 
+tuned_thresholds.load()
 register_backend(Native())

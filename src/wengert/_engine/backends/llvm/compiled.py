@@ -15,12 +15,12 @@ import numpy as np
 from wengert._engine.backends.llvm.abi import is_available, make_entry
 from wengert._engine.backends.llvm.abi.array_layouts import layout_of
 from wengert._engine.backends.llvm.abi.ports import Port
-from wengert._engine.backends.llvm.abi.shared_routines import LARGE
 from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.program_cache import CachedProgram, object_files_of
 from wengert._engine.backends.llvm.runtime.pooled_arrays import handler
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import replaced
 
 if TYPE_CHECKING:  # most calls need a cached program only
@@ -124,4 +124,4 @@ def entry_of(
 def _may_be_large(program: Program | CachedProgram) -> bool:
     """Whether a result may be as large as those whose memory is recycled."""
     sizes = [size_of(p.spec.shape) * p.spec.dtype.itemsize for p in program.outputs]
-    return any(type(n) is not int or n >= LARGE for n in sizes)
+    return any(type(n) is not int or n >= thresholds.pooled_result_bytes for n in sizes)

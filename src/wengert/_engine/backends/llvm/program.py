@@ -37,6 +37,7 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.runtime.runtime_library import symbols
 from wengert._engine.backends.llvm.schedule.buffer_donation import first_stage, overwritten
 from wengert._engine.backends.llvm.schedule.scheduling import Plan
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
@@ -46,8 +47,6 @@ from .kernels import Steps
 from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
 
-_LONG = 400  # lines of a kernel, or of cold functions
-_ENDLESS = 1000  # lines of an entry: it has dozens of arguments
 _LOOPS: dict[str, Any] = {
     "scan": ScanCodegen,
     "while": WhileCodegen,
@@ -177,10 +176,12 @@ class Program(FunctionCodegen):
         arguments, optimizing it takes longer than all its calls will.
         """
         lines = {name: text.count("\n") for name, text in self.module.parts.items()}
-        quick = ["kernel"] * (lines["kernel"] > _LONG and not self._bodies)
-        quick += ["entry"] * (lines["entry"] > _ENDLESS or self.nesting is not None)
-        quick += ["nested"] * (lines.get("nested", 0) > _ENDLESS)
-        if quick or sum(lines[name] for name in self.module.cold) > _LONG:
+        quick = ["kernel"] * (lines["kernel"] > thresholds.quick_kernel_lines and not self._bodies)
+        quick += ["entry"] * (
+            lines["entry"] > thresholds.quick_entry_lines or self.nesting is not None
+        )
+        quick += ["nested"] * (lines.get("nested", 0) > thresholds.quick_entry_lines)
+        if quick or sum(lines[name] for name in self.module.cold) > thresholds.quick_kernel_lines:
             quick += self.module.cold
         if not quick:
             return ((self.text, False),)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
+from wengert._engine.backends.llvm import tuning
 from wengert._engine.backends.llvm.abi.ports import Port
 from wengert._engine.backends.llvm.cache import disk_cache
 from wengert._engine.backends.llvm.cache.object_files import (
@@ -39,6 +40,7 @@ from wengert._engine.backends.llvm.ir.object_symbols import symbols_of
 from wengert._engine.backends.llvm.loops.interrupts import LISTENED
 from wengert._engine.backends.llvm.loops.interrupts import address_of as listened_at
 from wengert._engine.backends.llvm.program_fingerprint import fingerprint_of
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.lazy_import import STARTED, LazyModule
 from wengert._engine.core.spec import Spec
@@ -56,7 +58,6 @@ else:  # what is not needed where a program was kept
     runtime_library = LazyModule("wengert._engine.backends.llvm.runtime.runtime_library")
     blas_threads = LazyModule("wengert._engine.backends.llvm.runtime.blas_threads")
 
-_LARGEST = 1 << 20  # bytes of constants
 _KEY = 32  # bytes
 _EARLIER = 1_000_000_000  # nanoseconds by which sources have to be older than the process
 
@@ -177,7 +178,8 @@ def _key(graph: Graph, options: tuple[Any, ...]) -> bytes | None:
     if sources is None or content is None:
         return None
     made = hashlib.sha256(b"program")
-    for part in (sources, circumstances(), repr(options).encode(), content):
+    tuned = tuning.key().encode()
+    for part in (sources, circumstances(), repr(options).encode(), tuned, content):
         made.update(hashlib.sha256(part).digest())
     return made.digest()
 
@@ -216,7 +218,7 @@ def _said(program: Program) -> bytes | None:
         program.host_callbacks
         or program.sizes
         or program.requirements
-        or sum(a.nbytes for a in arrays) > _LARGEST
+        or sum(a.nbytes for a in arrays) > thresholds.cached_constant_bytes
         or any(a.dtype.kind not in "biufc" for a in arrays)
     ):
         return None

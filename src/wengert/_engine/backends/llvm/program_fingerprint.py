@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.node import CONSTANT, INPUT, LeafOp, Node
@@ -28,7 +29,6 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.indexing.template import IndexSlot
 
 _PACKAGE = __name__.partition(".")[0] + "."
-_LARGEST = 1 << 20  # bytes of all constants: more take longer to compare than what is spared
 _VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on how it was made
 _PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Ellipsis)})
 _ours: dict[int, Any] = {}  # operations that are known to be wengert's own, by their id
@@ -117,7 +117,7 @@ class _GraphEncoder:
             return "dtype", x.str
         if isinstance(x, np.ndarray | np.generic) and x.dtype.kind in "biufc":
             self._bytes += x.nbytes
-            if self._bytes > _LARGEST:
+            if self._bytes > thresholds.cached_constant_bytes:
                 raise _NotEncodableError("large")
             own = hashlib.sha256(np.ascontiguousarray(x).tobytes()).digest()
             return f"{kind.__module__}.{kind.__qualname__}", x.dtype.str, x.shape, own

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.spec import Spec
 
-_SEEN = 3  # so many calls with a layout before it is worth a program
-_MOST = 8  # programs of one graph for other layouts
 _COUNTED = 256  # layouts whose calls are counted
 
 
@@ -78,7 +77,7 @@ class LayoutDispatch:
             count = self._counts.get(layouts, 0) + 1
             if len(self._counts) < _COUNTED or layouts in self._counts:
                 self._counts[layouts] = count
-            if count < _SEEN or len(self._entries) >= _MOST:
+            if count < thresholds.layout_calls or len(self._entries) >= thresholds.layout_programs:
                 return self._otherwise
             if layouts not in self._entries:
                 self._entries[layouts] = self._make(layouts) or self._otherwise

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Module, Name
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import names_in
 
 from . import argument_guards
@@ -26,12 +27,10 @@ from .entry_builder import EntryBuilder
 from .ports import CallInterface
 from .result_objects import Results, bytes_of
 
-LONG = 64 * 1024  # bytes of arrays from which the lock is let go
 # As METH_FASTCALL | METH_KEYWORDS has them.
 _FASTCALL = [("ptr", "self"), ("ptr", "args"), ("i64", "nargs"), ("ptr", "names")]
 # An entry goes through once: optimising it takes three times as long and gains nothing.
 _ATTRIBUTES = "nounwind noinline optnone #1"
-_STACK = 512  # slots: a frame of more is allocated
 
 
 def entry_text(
@@ -84,7 +83,7 @@ class _Entry:
         self.writer = EntryBuilder(module, name, _FASTCALL, "ptr", words, _ATTRIBUTES)
         first = self.writer.load("ptr", "%self", ITEMS)
         self.writer.table = self.writer.load("ptr", first, DATA)
-        self.on_heap = program.slots > _STACK
+        self.on_heap = program.slots > thresholds.frame_stack_slots
         self.given: dict[int, Name] = {}  # results that are arguments
 
     def write(self, single: bool, nesting: Any, lenient: bool, numbers: bool) -> None:
@@ -206,8 +205,8 @@ class _Entry:
             total = total + bytes_of(port)
         number = lengths.roughly(total)
         if not number.startswith("%"):
-            return "true" if int(number) >= LONG else "false"
-        return self.writer.value(f"icmp sge i64 {number}, {LONG}")
+            return "true" if int(number) >= thresholds.gil_release_bytes else "false"
+        return self.writer.value(f"icmp sge i64 {number}, {thresholds.gil_release_bytes}")
 
     def _run(self, frame: Name, is_long: Name) -> Name:
         writer = self.writer

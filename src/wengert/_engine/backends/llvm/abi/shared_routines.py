@@ -14,12 +14,12 @@ import functools
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Module
 from wengert._engine.backends.llvm.runtime.runtime_library import loaded
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .address_table import SHARED, WORDS
 from .cpython_layout import ITEMS
 from .entry_builder import EntryBuilder
 
-LARGE = 256 * 1024  # bytes from which memory comes from the handler
 _NAMES = {name: f"wengert_entry_{name}" for name in SHARED}
 
 
@@ -45,7 +45,7 @@ def _new(module: Module) -> None:
     arguments = [("ptr", "dtype"), ("i32", "ndim"), ("ptr", "lengths"), ("i64", "bytes")]
     writer = EntryBuilder(module, _NAMES["new"], [("ptr", "table"), *arguments], "ptr", WORDS)
     handler = writer.word("handler")
-    large = writer.value(f"icmp sge i64 %bytes, {LARGE}")
+    large = writer.value(f"icmp sge i64 %bytes, {thresholds.pooled_result_bytes}")
     given = writer.value(f"icmp ne ptr {handler}, null")
     writer.branch(writer.value(f"and i1 {large}, {given}"), "pool", "plain")
     writer.label("plain")

@@ -37,11 +37,11 @@ from .private_directory import Folder
 _HEADER = struct.Struct("<8s32sQ32s")  # mark and version, key, length, checksum
 _MARK = b"wengert\x01"
 _ENDING = ".object"
-_LIMIT = 512 << 20
-_FILES = 1 << 14  # so that the folder is measured in a tenth of a second
-_SELDOM = 64  # one write in so many measures it; which, its key says, and keys are random
-_LARGEST = 256 << 20  # of one file: a header that says more is wrong
-_LEFT_OVER = 3600  # seconds after which a file that was never finished is deleted
+_MAX_BYTES = 512 << 20
+_MAX_FILES = 1 << 14  # so that the folder is measured in a tenth of a second
+_WRITES_PER_SWEEP = 64  # one write in so many measures it; which, its key says, and keys are random
+_MAX_FILE_BYTES = 256 << 20  # of one file: a header that says more is wrong
+_UNFINISHED_SECONDS = 3600  # seconds after which a file that was never finished is deleted
 _OFF = {"0", "off", "no", "false"}
 _ON = {"", "1", "on", "yes", "true"}
 
@@ -80,7 +80,7 @@ class _CacheState:
     """What this process has set and counted."""
 
     enabled: bool | None = None  # as the environment says
-    limit = _LIMIT
+    limit = _MAX_BYTES
     hits = misses = 0
     unswept = 0  # bytes written since the folder was last measured
     problem = ""
@@ -246,7 +246,7 @@ def read(key: bytes) -> bytes | None:
     name = key.hex() + _ENDING
     try:
         with Folder(directory(), make=False) as folder:
-            content = folder.read(name, _HEADER.size + _LARGEST)
+            content = folder.read(name, _HEADER.size + _MAX_FILE_BYTES)
             found = None if content is None else _payload(key, content)
             if found is None and content is not None:
                 folder.delete(name)
@@ -264,7 +264,7 @@ def read(key: bytes) -> bytes | None:
 
 def write(key: bytes, payload: bytes) -> None:
     """Keep an object file, if the disk lets us."""
-    if _HEADER.size + len(payload) > min(_CacheState.limit, _LARGEST):
+    if _HEADER.size + len(payload) > min(_CacheState.limit, _MAX_FILE_BYTES):
         return
     header = _HEADER.pack(_MARK, key, len(payload), hashlib.sha256(payload).digest())
     try:
@@ -273,7 +273,7 @@ def write(key: bytes, payload: bytes) -> None:
             _CacheState.problem = ""
             written = len(header) + len(payload)
             _CacheState.unswept += written
-            if key[0] % _SELDOM == 0 or _CacheState.unswept > _CacheState.limit // 32:
+            if key[0] % _WRITES_PER_SWEEP == 0 or _CacheState.unswept > _CacheState.limit // 32:
                 _sweep(folder)
                 _CacheState.unswept = 0
     except OSError as error:
@@ -297,13 +297,16 @@ def _sweep(folder: Folder) -> None:
     for file in folder.files():
         if file.name.endswith(_ENDING):
             found.append(file)
-        elif folder.is_unfinished(file.name) and file.used < time.time() - _LEFT_OVER:
+        elif folder.is_unfinished(file.name) and file.used < time.time() - _UNFINISHED_SECONDS:
             folder.delete(file.name)
     size, count = sum(file.bytes for file in found), len(found)
-    if size <= _CacheState.limit and count <= _FILES:
+    if size <= _CacheState.limit and count <= _MAX_FILES:
         return
     for file in sorted(found, key=lambda file: (file.used, file.name)):
-        if size <= _CacheState.limit - _CacheState.limit // 16 and count <= _FILES - _FILES // 16:
+        if (
+            size <= _CacheState.limit - _CacheState.limit // 16
+            and count <= _MAX_FILES - _MAX_FILES // 16
+        ):
             break
         size, count = size - file.bytes, count - 1
         folder.delete(file.name)

@@ -21,9 +21,8 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.lowering.loop_ir import Condition, Expr, memory_strides
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.backends.llvm.schedule.iteration_space import Axis, Space
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Dim, names_in
-
-_ON_STACK = 16384  # bytes for one row, up to which they are part of the stack
 
 
 class Elements:
@@ -388,7 +387,7 @@ class Elements:
     def _scratched(self, expr: Expr) -> Lane:
         """Memory for one row of what only this fused loop needs."""
         size = size_of(expr.shape[self.fused.rows :]) * expr.dtype.itemsize
-        if type(size) is int and size <= _ON_STACK:
+        if type(size) is int and size <= thresholds.row_stack_bytes:
             name = self.function.slot(f"[{size} x i8]", 64)
         else:
             allocate = self.language.module.declare("wengert_alloc", "ptr", ["i64"])

@@ -27,6 +27,7 @@ from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
 from wengert._engine.backends.llvm.schedule.workspace import arranged
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
 
 from .kernel_dedup import EmittedNest, KernelDedup
@@ -34,7 +35,6 @@ from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls
 from .program_context import ProgramContext
 
-ON_STACK = 32768  # bytes kept between stages, up to which they are part of the stack
 LINE = 64
 
 
@@ -172,7 +172,7 @@ class FunctionCodegen:
             total = nested.place(total)
         self.workspace = total
         self._held: str | None = None
-        if type(total) is int and total <= ON_STACK:
+        if type(total) is int and total <= thresholds.workspace_stack_bytes:
             base = self.function.slot(f"[{max(total, 1)} x i8]", LINE)
         else:
             base = self.memory(total)

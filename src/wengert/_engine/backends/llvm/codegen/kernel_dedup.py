@@ -33,13 +33,13 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
 )
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, LoopGroup
 from wengert._engine.backends.llvm.schedule.iteration_space import Space
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 
 from .loop_nests import LoopNest
 
-_SMALL = 512  # bytes of an array that are looked at
 _THROUGH = (
     View,
     Stored,
@@ -217,7 +217,11 @@ class StructuralKey:
 
 
 def _array(_: StructuralKey, x: np.ndarray[Any, Any]) -> Any:
-    return (x.dtype, x.shape, x.tobytes()) if x.nbytes <= _SMALL and x.dtype != object else id(x)
+    return (
+        (x.dtype, x.shape, x.tobytes())
+        if x.nbytes <= thresholds.compared_constant_bytes and x.dtype != object
+        else id(x)
+    )
 
 
 _FREEZE: dict[type, Callable[[StructuralKey, Any], Any]] = {

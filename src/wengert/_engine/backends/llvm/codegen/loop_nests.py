@@ -35,12 +35,11 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Reduce
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of
 from wengert._engine.backends.llvm.schedule.iteration_space import Axis, space_for
 from wengert._engine.backends.llvm.schedule.scheduling import is_one_place
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .elements import Elements
 from .reductions import BLOCK, UFUNC, accumulator, identity
 
-_TWICE = 60  # up to this weight the last, partial step of a loop is written apart
-STRIP = 32  # elements of the vector axis that are walked along at a time
 _SIGNATURE = [("ptr", "table"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
 
 
@@ -167,8 +166,8 @@ class LoopNest(Elements):
             return
         if outermost and self.space.strips:
             smin = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-            with section.loop("%lo", "%hi", str(STRIP)) as (inner, b):
-                far = inner.value(f"add nsw i64 {b}, {STRIP}")
+            with section.loop("%lo", "%hi", str(thresholds.strip_elements)) as (inner, b):
+                far = inner.value(f"add nsw i64 {b}, {thresholds.strip_elements}")
                 self._strip = b, inner.value(f"call i64 {smin}(i64 {far}, i64 %hi)")
                 self._open(inner.inside(), axes, kept, False)
             self._leave(inner)
@@ -203,7 +202,9 @@ class LoopNest(Elements):
         width = self.space.width
         if width == 1:
             return [(start, stop, False)]
-        if self.group.weight > _TWICE or (type(axis.length) is int and axis.length < width):
+        if self.group.weight > thresholds.remainder_loop_weight or (
+            type(axis.length) is int and axis.length < width
+        ):
             return [(start, stop, True)]
         if start == "0" and stop.isdigit():
             last = str(int(stop) - int(stop) % width)

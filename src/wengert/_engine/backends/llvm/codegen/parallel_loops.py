@@ -11,14 +11,12 @@ from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels.loop_helpers import kind_of, read, write
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .kernel_dedup import EmittedNest
 from .loop_nests import extent_of
 from .program_context import FunctionContext
 from .reductions import accumulator
-
-PART = 500_000  # the work worth a thread, in additions: some tens of microseconds
-_OVERHEAD = 4  # reading and writing an element, beside what is computed
 
 
 class LoopCalls:
@@ -48,11 +46,11 @@ class LoopCalls:
         extent = self.program.number(length)
         table = self.program.table(body, nest, {})
         alone = any(_is_place(r) for r in nest.partial) or self.program.threads == 1
-        if alone or (type(total) is int and total < 2 * PART):
+        if alone or (type(total) is int and total < 2 * thresholds.parallel_loop_work):
             self._call(body, table, extent)
         else:
             work, number = self.program.number(total), self.program.number(each)
-            large = body.value(f"icmp sge i64 {work}, {2 * PART}")
+            large = body.value(f"icmp sge i64 {work}, {2 * thresholds.parallel_loop_work}")
             small = body.value(f"xor i1 {large}, true")
             with body.when(small) as few:
                 self._call(few, table, extent)
@@ -70,7 +68,7 @@ class LoopCalls:
             "wengert_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64", "i64"]
         )
         larger = program.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-        quotient = section.value(f"sdiv i64 {PART}, {each}")
+        quotient = section.value(f"sdiv i64 {thresholds.parallel_loop_work}, {each}")
         grain = section.value(f"call i64 {larger}(i64 {quotient}, i64 1)")
         threads = str(program.threads or "")
         if not threads:
@@ -143,7 +141,7 @@ def work_of(nest: EmittedNest) -> Length:
         axes = list(space.axes)
         if not nest.fused.rows and axes:
             del axes[space.vector if space.strips and space.vector is not None else 0]
-        inner: Length = group.weight + _OVERHEAD
+        inner: Length = group.weight + thresholds.element_overhead_work
         for n in group.space[1 : nest.fused.rows]:
             inner = inner * n
         for axis in axes:

@@ -46,14 +46,11 @@ from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.iteration_space import Space
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .elements import Elements
 from .reductions import MutableValue, accumulator
 
-_ELEMENTS = 64  # of what is written out
-_TERMS = 512  # of what is combined
-_WORK = 3000  # of one fused loop
-_DEAR, _SEVERAL = 30, 8  # so much work on so many elements is better done in vectors
 _RULES = (
     Map,
     View,
@@ -76,14 +73,21 @@ def is_straight(fused: FusedLoops) -> bool:
         if any(type(n) is not int for n in (*space, *root.shape)):
             return False
         count = int(np.prod(space))
-        if count > (_TERMS if isinstance(root.rule, Reduce) else _ELEMENTS):
+        if count > (
+            thresholds.unrolled_terms
+            if isinstance(root.rule, Reduce)
+            else thresholds.unrolled_elements
+        ):
             return False
-        if root.weight > _DEAR and count >= _SEVERAL:
+        if (
+            root.weight > thresholds.expensive_element_work
+            and count >= thresholds.expensive_elements
+        ):
             return False
         work += count * (1 + root.weight)
         if not _is_plain(root):
             return False
-    return work <= _WORK
+    return work <= thresholds.unrolled_work
 
 
 class BranchBlocks:
@@ -134,7 +138,9 @@ class BranchBlocks:
 
 def is_small(shape: Sequence[Any]) -> bool:
     """Whether there are few elements."""
-    return all(type(n) is int for n in shape) and int(np.prod(shape)) <= _ELEMENTS
+    return (
+        all(type(n) is int for n in shape) and int(np.prod(shape)) <= thresholds.unrolled_elements
+    )
 
 
 def read_anywhere(plan: Plan, fused: FusedLoops) -> set[Expr]:

@@ -19,10 +19,11 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from wengert._engine.backends.llvm.tuning import thresholds
+
 Name = str  # of a value, "%v7", or a constant, "3"
 # Vectors of 512 bits are used where there are such registers, whatever LLVM thinks of their speed.
 _WIDE = '"min-legal-vector-width"="512" "prefer-vector-width"="512"'
-_INLINED = 48  # so many calls of leaves are written into their callers
 
 
 class Section:
@@ -221,7 +222,9 @@ class Module:
         A leaf that is called a few times is written into its callers, where LLVM can take out what
         calls have in common; of many calls it makes a function, or compiling would take long.
         """
-        inline = "alwaysinline " if self._calls <= _INLINED else "noinline "
+        inline = (
+            "alwaysinline " if self._calls <= thresholds.inlined_function_calls else "noinline "
+        )
         marks = [
             f"attributes #0 = {{ {inline}nounwind willreturn memory(none) {_WIDE} }}",
             f"attributes #1 = {{ nounwind {_WIDE} }}",

@@ -23,13 +23,13 @@ from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, of_width
 from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .kernel_call import Array, Call
 from .loop_helpers import minus, offset, plus, smaller, times
 
-_ELEMENTS = 60_000  # read and written, that are worth a thread
-_MANY = 1 << 40  # what a length is taken for that is not known
+_UNKNOWN_LENGTH = 1 << 40  # what a length is taken for that is not known
 
 
 class Block:
@@ -210,11 +210,11 @@ def _axes(lead: Sequence[Length], given: Sequence[tuple[Array, int]]) -> list[_A
 def _grain(arrays: Sequence[Array]) -> int:
     """How many matrices are worth a thread: as many as take some tens of microseconds."""
     elements = sum(prod(n for n in a.shape if type(n) is int) for a in arrays)
-    return _ELEMENTS // elements
+    return thresholds.parallel_batch_elements // elements
 
 
 def _size(length: Length) -> int:
-    return length if type(length) is int else _MANY
+    return length if type(length) is int else _UNKNOWN_LENGTH
 
 
 def _moved(

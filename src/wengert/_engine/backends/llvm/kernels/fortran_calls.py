@@ -22,7 +22,7 @@ from .kernel_call import Call
 from .loop_helpers import kind_of
 
 _LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
-_MOST = 2**31 - 1
+_MAX_FORTRAN_INTEGER = 2**31 - 1
 _BLAS = frozenset("gemm gemv swap trmm trsm trsv".split())
 _COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # what is called otherwise
 
@@ -70,10 +70,10 @@ def check_lengths(call: Call, *lengths: Name) -> None:
     """Fail where a length needs more than 32 bits."""
     for n in dict.fromkeys(lengths):
         if n.isdigit():
-            if int(n) > _MOST:
+            if int(n) > _MAX_FORTRAN_INTEGER:
                 call.fail_if("true")
         else:
-            call.fail_if(call.section.value(f"icmp sgt i64 {n}, {_MOST}"))
+            call.fail_if(call.section.value(f"icmp sgt i64 {n}, {_MAX_FORTRAN_INTEGER}"))
 
 
 def run(call: Call, s: Section, routine: str, dtype: Dtype, *arguments: Any) -> None:

@@ -22,14 +22,12 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, is_supported
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.runtime import blas_threads, runtime_library
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.symbolic.dim import Dim, Length, Quotient, names_in
 
 from .index import KERNEL_MODULES
 from .parallel_tasks import called_by_team, word
-
-ON_THE_STACK = 8192  # bytes of scratch memory, up to which it is part of the stack
-ON_ONE_THREAD = 20_000  # operations, up to which BLAS takes no second thread by itself
 
 
 class Array(NamedTuple):
@@ -233,7 +231,7 @@ class Call:
         Of a length it is there from the beginning, little of it on the stack; of the i64 that was
         computed it is asked for here, which must not be in a loop.
         """
-        if isinstance(size, int) and size <= ON_THE_STACK:
+        if isinstance(size, int) and size <= thresholds.kernel_stack_bytes:
             return self.function.slot(f"[{max(size, 1)} x i8]", 64)
         section = self.section if isinstance(size, str) else self._memory
         name = size if isinstance(size, str) else self.number(size)
@@ -354,7 +352,7 @@ class Call:
 
     def _limited(self) -> bool:
         """Write how many threads BLAS may use, where that is not one anyway."""
-        if isinstance(self._flops, int) and self._flops < ON_ONE_THREAD:
+        if isinstance(self._flops, int) and self._flops < thresholds.blas_single_thread_flops:
             return False
         asked = self._of_runtime("wengert_get_threads", "i64", [])
         threads = self._limits.value(f"call i64 {asked}()")

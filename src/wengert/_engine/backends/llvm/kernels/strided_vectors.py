@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from wengert._engine.backends.llvm.ir import execution_engine, masked_memory
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, of_width
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .kernel_call import Call
 
-_UNROLLED, _TEXT = 8, 40  # vectors of a row; instructions for all of them
-_LONG, _LEAST = 1 << 30, 16  # elements; bytes of a vector
+_UNKNOWN_LENGTH, _MIN_VECTOR_BYTES = 1 << 30, 16  # elements; bytes of a vector
 STRIDES = 4  # up to which elements are picked out of whole vectors
 
 
@@ -33,10 +33,10 @@ class Vectors:
         Of the rows; of short ones registers are used in part only.
     """
 
-    def __init__(self, call: Call, dtype: Dtype, length: int = _LONG) -> None:
+    def __init__(self, call: Call, dtype: Dtype, length: int = _UNKNOWN_LENGTH) -> None:
         self.module, self.dtype = call.module, dtype
         self.width = execution_engine.vector_bytes() // dtype.itemsize
-        while self.width >= 2 * length and self.width * dtype.itemsize > _LEAST:
+        while self.width >= 2 * length and self.width * dtype.itemsize > _MIN_VECTOR_BYTES:
             self.width //= 2
         self.scalar = in_memory(dtype)
         self.kind = of_width(self.scalar, self.width)
@@ -173,7 +173,10 @@ class Vectors:
         `weight` says how much text that is: of much there is one copy, in a loop.
         """
         whole, rest = divmod(length, self.width)
-        if whole <= 1 or (whole <= _UNROLLED and whole * weight <= _TEXT):
+        if whole <= 1 or (
+            whole <= thresholds.unrolled_row_vectors
+            and whole * weight <= thresholds.unrolled_row_code
+        ):
             for first in range(0, length, self.width):
                 write(s, str(first), min(self.width, length - first))
             return

@@ -21,13 +21,12 @@ from wengert._engine.backends.llvm.kernels import Array
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.schedule.scheduling import owner_of
 from wengert._engine.backends.llvm.schedule.workspace import ends_with
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .checkpoint_storage import CheckpointLayout, with_rules
 from .control_flow import CarriedBuffers, LoopCodegen, moved, row
 from .interrupts import InterruptChecks
 from .loop_body import LoopBody
-
-_IN_REGISTERS = 1024  # bytes of a state
 
 
 class CheckpointedReverse:
@@ -133,7 +132,7 @@ class _ReverseLoop:
             of.step.is_straight
             and of.keep.is_straight
             and len(known) == len(of.sizes)
-            and sum(known) <= _IN_REGISTERS
+            and sum(known) <= thresholds.loop_register_bytes
         ):
             self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in known]
         self._room(snapshots.pointer)

@@ -15,20 +15,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.codegen.function import LINE, ON_STACK, FunctionCodegen, bytes_of
+from wengert._engine.backends.llvm.codegen.function import LINE, FunctionCodegen, bytes_of
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.kernels import Array
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length
 
 from .checkpoint_storage import CheckpointWriter
 from .interrupts import InterruptChecks
-
-_IN_REGISTERS = 1024  # bytes of what is carried
-_FIRST = 16384  # bytes of what grows, to begin with; one row at least
 
 
 class LoopCodegen:
@@ -50,7 +48,7 @@ class LoopCodegen:
         self.body = context.body(body, self.fixed, self.carried)
         given = self.body.plan.inputs[self.fixed : self.fixed + self.carried]
         total = sum(_known_bytes(x) for x in given)
-        self.in_registers = self.body.is_straight and total <= _IN_REGISTERS
+        self.in_registers = self.body.is_straight and total <= thresholds.loop_register_bytes
         self.in_place = [self.in_registers or x for x in self.body.in_place]
         self.sizes = [bytes_of(x) for x in given]
         self.state = given
@@ -319,7 +317,7 @@ class _GrowingStacks:
         larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
         for size in self.sizes:
             largest = section.value(f"call i64 {larger}(i64 {largest}, i64 {size})")
-        few = section.value(f"sdiv i64 {_FIRST}, {largest}")
+        few = section.value(f"sdiv i64 {thresholds.growing_stack_bytes}, {largest}")
         self.first = section.value(f"call i64 {larger}(i64 {few}, i64 1)")
 
     def rows(self, section: Section, count: str) -> list[str]:
@@ -432,7 +430,7 @@ class BranchCodegen:
 
 def _known_bytes(expr: Expr) -> int:
     size = bytes_of(expr)
-    return size if type(size) is int else ON_STACK
+    return size if type(size) is int else thresholds.workspace_stack_bytes
 
 
 def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: Any) -> str:

@@ -16,10 +16,8 @@ import os
 
 from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.tuning import thresholds
 
-# After so many steps the clock is looked at: of steps of a few instructions, and of others.
-_LIGHT, _HEAVY = 65536, 16
-_PAUSE = 100_000_000  # nanoseconds
 _CLOCK = "clock_gettime"
 # A call that leaves all registers as they are: what is carried in them stays there.
 _KEEPING = "preserve_allcc"
@@ -41,7 +39,10 @@ class InterruptChecks:
     """
 
     def __init__(self, module: Module, section: Section, is_light: bool) -> None:
-        self._module, self._every = module, _LIGHT if is_light else _HEAVY
+        self._module, self._every = (
+            module,
+            thresholds.interrupt_light_steps if is_light else thresholds.interrupt_heavy_steps,
+        )
         self._last = section.function.slot("i64")
         self._status = section.function.slot("i64")
         section.write(f"store i64 0, ptr {self._last}")
@@ -87,7 +88,7 @@ def _leave_if_too_early(body: Section, clock: str) -> None:
     last = body.value("load i64, ptr %last")
     is_first = body.value(f"icmp eq i64 {last}, 0")
     since = body.value(f"sub i64 {now}, {last}")
-    is_early = body.value(f"icmp slt i64 {since}, {_PAUSE}")
+    is_early = body.value(f"icmp slt i64 {since}, {thresholds.interrupt_poll_nanoseconds}")
     stays = body.value(f"and i1 {is_early}, {body.value(f'xor i1 {is_first}, true')}")
     kept = body.value(f"select i1 {stays}, i64 {last}, i64 {now}")
     body.write(f"store i64 {kept}, ptr %last")

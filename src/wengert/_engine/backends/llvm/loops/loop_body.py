@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.codegen.function import ON_STACK, FunctionCodegen
+from wengert._engine.backends.llvm.codegen.function import FunctionCodegen
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.codegen.straightline import (
     BranchBlocks,
@@ -30,10 +30,9 @@ from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Red
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
 from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length, is_open, names_in
-
-_INLINED = 600  # lines of a body that is written into its loop
 
 
 class LoopBody(FunctionCodegen):
@@ -88,9 +87,9 @@ class LoopBody(FunctionCodegen):
         self.function = Function(self.module, name, arguments, "i64", "nounwind #1")
         self.write()
         text = self.module.parts[name]
-        if text.count("\n") < _INLINED:
+        if text.count("\n") < thresholds.inlined_body_lines:
             self.module.parts[name] = text.replace("nounwind #1 {", "alwaysinline nounwind #1 {", 1)
-        small = type(self.workspace) is int and self.workspace <= ON_STACK
+        small = type(self.workspace) is int and self.workspace <= thresholds.workspace_stack_bytes
         self.needs: Length = 0 if small else self.workspace
 
     # ---- what it is given ------------------------------------------------------------------------

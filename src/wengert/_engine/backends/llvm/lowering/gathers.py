@@ -25,11 +25,10 @@ from wengert._engine.backends.llvm.ir.affine import (
     is_one,
     strides_of,
 )
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .loop_ir import ElementRule, Expr, IndexValue, Read, ScalarConstant, Stored, View
 from .strided_views import strided_view
-
-_MOST = 1 << 16  # elements of a constant index array that are looked at
 
 
 class RowGather(NamedTuple):
@@ -127,7 +126,7 @@ def known(place: Place) -> Place:
 def _steps(array: np.ndarray[Any, Any], index: tuple[Affine, ...]) -> Affine | None:
     """A constant array of equal steps along one axis, as a form of its index."""
     long = [k for k, n in enumerate(array.shape) if n != 1]
-    if len(long) != 1 or array.size > _MOST or array.size < 2:
+    if len(long) != 1 or array.size > thresholds.examined_index_elements or array.size < 2:
         return None
     steps = np.diff(array.reshape(-1).astype(np.int64))
     if (steps != steps[0]).any():

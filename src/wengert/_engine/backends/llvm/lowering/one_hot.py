@@ -15,6 +15,7 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Index, Length, counters, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import (
@@ -30,8 +31,6 @@ from .loop_ir import (
     View,
     aligned,
 )
-
-_CHEAP = 6  # this much work is done again rather than stored
 
 Places = Callable[[Any], Sequence[Place]]
 
@@ -54,7 +53,7 @@ def gathered(
     node : Node
         The line.
     """
-    if isinstance(x.rule, Map) and _work(x, 4) <= _CHEAP:
+    if isinstance(x.rule, Map) and _work(x, 4) <= thresholds.inline_work:
         parts = [
             gathered(name, y, arrays, _of_operand(places, y.shape, x.shape), shape, node)
             for y in x.operands
@@ -83,7 +82,7 @@ def _work(x: Expr, depth: int) -> int:
     if isinstance(x.rule, Stored | Reduce | OpaqueCall | CallResult | ScalarConstant):
         return 0
     if not isinstance(x.rule, Map) or depth == 0:
-        return _CHEAP + 1
+        return thresholds.inline_work + 1
     # What is repeated along the axes is computed once and kept, if it is worth that.
     full = [y for y in x.operands if _axes(y) >= _axes(x)]
     return x.rule.weight + sum(_work(y, depth - 1) for y in full)

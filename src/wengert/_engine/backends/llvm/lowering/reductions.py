@@ -14,6 +14,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir.affine import Affine, Length, is_one, offset_of, strides_of
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.kinds.reduction import axes_of, count_along
@@ -22,7 +23,6 @@ from .loop_ir import CallResult, Expr, IndexValue, Map, OpaqueCall, Reduce, Stor
 from .registry import lowers
 from .views import reshaped
 
-_LIGHT = 3  # work that is done again rather than remembered
 _LAST = int(np.iinfo(np.int64).max)
 
 
@@ -135,7 +135,7 @@ def _is_light(x: Expr, work: int = 0, depth: int = 0) -> bool:
     if isinstance(x.rule, Stored | CallResult | Reduce | OpaqueCall):
         return True  # read, not computed
     work += x.rule.weight
-    if work > _LIGHT or depth > _LIGHT:
+    if work > thresholds.folded_reduction_work or depth > thresholds.folded_reduction_work:
         return False
     return all(_is_light(operand, work, depth + 1) for operand in x.operands)
 

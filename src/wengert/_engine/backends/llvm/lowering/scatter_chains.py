@@ -19,13 +19,12 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import Affine
 from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
 from .loop_ir import Expr, Map, View, scalar_constant
 from .registry import Deferred, settled, step
-
-_FEW = 6  # writes that are made as choices
 
 Position = tuple[int, ...]
 
@@ -94,7 +93,7 @@ class ScatterChain(Deferred):
             while isinstance(chain[-1].before, ScatterChain) and chain[-1].before.expr is None:
                 chain.append(chain[-1].before)
             chain.reverse()
-            if len(chain) <= _FEW:
+            if len(chain) <= thresholds.scatter_selections:
                 for one in chain:
                     before = None if one.before is None else settled(one.before)
                     one.expr = one.alone(before, one.value)

@@ -11,20 +11,19 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import moves_of
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
 from .loop_ir import Condition, Expr, Select, scalar_constant
 from .registry import lowers
 from .views import flattened, reshaped
 
-_FEW = 8  # operands that are chosen from by conditions
-
 
 @lowers("concatenate")
 def _concatenate(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     axis = node.params["axis"] % len(node.spec.shape)
     parts = [x for x in operands if not (type(x.shape[axis]) is int and x.shape[axis] == 0)]
-    if not 2 <= len(parts) <= _FEW:
+    if not 2 <= len(parts) <= thresholds.selection_operands:
         return NotImplemented
     starts: list[Length] = [0]
     for x in parts:
@@ -58,7 +57,7 @@ def _below(found: Any, form: Affine, starts: Sequence[Length]) -> Any:
 @lowers("stack")
 def _stack(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     axis = node.params["axis"] % len(node.spec.shape)
-    if not 2 <= len(operands) <= _FEW:
+    if not 2 <= len(operands) <= thresholds.selection_operands:
         return NotImplemented
 
     def choices(index: Any) -> Any:

@@ -11,13 +11,12 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Length, is_one
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
 from .loop_ir import Expr, Map, Reduce, View
 from .registry import lowers
 from .views import reshaped
-
-_SMALL = 512  # so many multiplications are done in loops whatever the shape
 
 
 @lowers("matmul", "dot", "einsum")
@@ -66,7 +65,7 @@ def _is_loop(lengths: dict[str, Length], words: Sequence[str], result: str) -> b
     total: Length = 1
     for n in lengths.values():
         total = total * n
-    if type(total) is int and total <= _SMALL:
+    if type(total) is int and total <= thresholds.inlined_product_multiplications:
         return True
     # Each element of the largest operand is used once: memory is the limit, and not arithmetic.
     return any(set(word) >= set(lengths) for word in words)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
 from .elementwise import elementwise
 from .loop_ir import Expr, Map
 from .registry import lowers
 
-_DEPTH = 6  # operations between t and g that are looked through
 _SIGNS = ("negative", "positive")
 
 
@@ -24,7 +24,7 @@ _SIGNS = ("negative", "positive")
 def _strong_zero(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
     t, g = node.inputs
     same = all(x.dtype == node.spec.dtype and x.dtype.kind == "f" for x in operands)
-    if same and is_multiple(g, t, _DEPTH):
+    if same and is_multiple(g, t, thresholds.strong_zero_depth):
         return Expr(_SELECTED, operands, node.spec.shape, node.spec.dtype, node)
     return elementwise(lowering, node, operands)
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.codegen.function import ON_STACK
 from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_entry
 from wengert._engine.backends.llvm.runtime.thread_count import get_threads
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import Graph
 from wengert._engine.ops.cost_model import bytes_of
@@ -32,8 +32,8 @@ from .profile_aggregate import ProfileAggregate, TimerReading
 from .profile_attribution import number_of
 from .timers import COST, FIRST, PEAK, READ, TABLE, is_available
 
-_MOST, _WORDS = 1000, 4_000_000  # runs, and words noted of them, where nobody says how many
-_LONG_ENOUGH = 0.005  # seconds in which the speed of the clock is found
+_MAX_RUNS, _MAX_WORDS = 1000, 4_000_000  # runs, and words recorded of them, by default
+_CLOCK_SECONDS = 0.005  # seconds in which the speed of the clock is found
 _BATCHES, _TRIES = 20, 500  # readings by which its cost is
 _MISSED = object()
 _REAL = np.dtype(np.float64)
@@ -69,7 +69,7 @@ class TimedRunner:
         with self._lock:
             began, ticks = time.perf_counter(), self._tick()
             runs = [_runner(self.compiled, values, sizes), *others]
-            most = min(_MOST, _WORDS // self.table.size + 1)
+            most = min(_MAX_RUNS, _MAX_WORDS // self.table.size + 1)
             seconds, counted = [], []
 
             def clear() -> None:
@@ -79,8 +79,8 @@ class TimedRunner:
             for one in in_turn(runs, repeats, clear, most):
                 seconds.append(one)
                 counted.append(self.table.astype(_REAL))
-            if time.perf_counter() - began < _LONG_ENOUGH:
-                time.sleep(_LONG_ENOUGH)
+            if time.perf_counter() - began < _CLOCK_SECONDS:
+                time.sleep(_CLOCK_SECONDS)
             ticks = self._tick() - ticks
             second = (time.perf_counter() - began) / max(ticks, 1)  # of a tick
             outer, inner = (ticks * second for ticks in self._cost_of_cell())
@@ -175,7 +175,7 @@ def timed(
     new = [p for k, p in enumerate(own.program.outputs) if k not in own.program.overwritten]
     outputs = sum(number_of(bytes_of(port.spec), sizes) for port in new)
     stack = number_of(flat.program.workspace, sizes)
-    on_stack = type(flat.program.workspace) is int and stack <= ON_STACK
+    on_stack = type(flat.program.workspace) is int and stack <= thresholds.workspace_stack_bytes
     held = int(reading.peak) + (stack if on_stack else 0)
     around = reading.around - (reading.outer - reading.inner) * len(flat.program.places)
     return Timing(

@@ -9,8 +9,9 @@
     wengert_memory_start()             before all others
     wengert_memory_child()             in the child of a fork
 
-Blocks below LARGE bytes are the C library's.  A larger one is mapped for itself and, once freed,
-kept in the list of its size class: eight classes to a doubling, whole huge pages from 4 MiB on.
+Blocks of up to `pooled_block_bytes` (tuning.py) are the C library's.  A larger one is mapped for
+itself and, once freed, kept in the list of its size class: eight classes to a doubling, whole huge
+pages from 4 MiB on.
 Within a class the block freed last is handed out first, as it may still be in a cache.  All kept
 blocks are also in one list by age, from whose end blocks go back to the system beyond the limit.
 
@@ -27,14 +28,14 @@ that a loop reads and writes side by side would fall into the same few lines of 
 from __future__ import annotations
 
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .os_calls import HUGE, emit_locks, emit_page_functions, field, load, store
 
-LARGE = 128 << 10
 COUNTERS = ("used", "kept", "limit", "hits", "misses", "returned", "peak")
 
-_MOST = 1 << 46  # more bytes than any machine has
-_SMALL = -1  # the class of blocks of the C library
+_MAX_BYTES = 1 << 46  # more bytes than any machine has
+_C_LIBRARY = -1  # the class of blocks of the C library
 _HEADER = 64
 _COLORS, _APART = 16, 256  # distances from a page
 # Words before a block, counted from the beginning of the header.
@@ -173,10 +174,10 @@ def _alloc(module: Module) -> None:
     s = f.body
     answer, place = f.slot("ptr"), f.slot("i64")
     s.write(f"store ptr null, ptr {answer}")
-    with s.when(s.value(f"icmp ult i64 %bytes, {LARGE + 1}")) as small:
+    with s.when(s.value(f"icmp ult i64 %bytes, {thresholds.pooled_block_bytes + 1}")) as small:
         small.write(f"ret ptr {small.value('call ptr @small_block(i64 %bytes)')}")
         small.label(f"after{f.number()}")
-    with s.when(s.value(f"icmp ule i64 %bytes, {_MOST}")) as large:
+    with s.when(s.value(f"icmp ule i64 %bytes, {_MAX_BYTES}")) as large:
         size = large.value(f"call i64 @size_of(i64 %bytes, ptr {place})")
         index = large.value(f"load i64, ptr {place}")
         two = large.value(f"shl i64 {index}, 1")
@@ -225,7 +226,7 @@ def _small(module: Module) -> None:
         header = _header(got, block)
         store(got, base, header, _LENGTH, "ptr")  # the base would lie before what was given
         store(got, "%bytes", header, _SIZE)
-        store(got, str(_SMALL), header, _CLASS)
+        store(got, str(_C_LIBRARY), header, _CLASS)
         got.write(f"store ptr {block}, ptr {answer}")
     s.write(f"ret ptr {s.value(f'load ptr, ptr {answer}')}")
     module.add(f)
@@ -238,7 +239,7 @@ def _free(module: Module) -> None:
     with s.when(s.value("icmp ne ptr %block, null")) as some:
         header = _header(some, "%block")
         index = load(some, header, _CLASS)
-        small = some.value(f"icmp eq i64 {index}, {_SMALL}")
+        small = some.value(f"icmp eq i64 {index}, {_C_LIBRARY}")
         with some.when(small) as given:
             given.write(f"call void {release}(ptr {load(given, header, _LENGTH, 'ptr')})")
         with some.when(some.value(f"xor i1 {small}, true")) as large:

@@ -21,7 +21,7 @@ from wengert.errors import ArgumentError, at, user_line
 
 from .machine import memory
 
-_AT_MOST = 2 << 30
+_MAX_POOL_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _AllocatorState:
     """The native functions, once there are any, and the limit until then."""
 
     functions: Mapping[str, Any] | None = None
-    limit = min(memory() // 4, _AT_MOST)
+    limit = min(memory() // 4, _MAX_POOL_BYTES)
 
 
 def info() -> Info:

@@ -7,7 +7,8 @@
 A product of 128 x 128 matrices takes 68 us on one thread, 55 us on two that have nothing else to
 do, and on a busy machine some milliseconds, because two threads wait for each other at each step
 and one of them has no processor (256 x 256: 34 ms, and 1.5 on one thread).  So a second thread is
-asked for from `WORTH` operations on, and never more threads than are set for BLAS already.
+asked for from `blas_parallel_flops` operations on (tuning.py), and never more threads than are set
+for BLAS already.
 
 The number of threads is one setting of the whole library.  Of calls that overlap, from several
 Python threads, the first sets it and the last restores it.  SciPy's wheels have OpenBLAS, whose
@@ -24,13 +25,12 @@ from contextlib import contextmanager
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
 
 from . import runtime_library
 from .os_calls import emit_locks, load, store
 from .scipy_extensions import extension
-
-WORTH = 200_000_000  # floating-point operations: some 4 ms of one thread
 
 _SETTERS = (
     "scipy_openblas_set_num_threads",
@@ -105,7 +105,7 @@ def emit_blas_threads(module: Module, known: bool) -> None:
 
 
 def _enter(s: Section) -> None:
-    small = s.value(f"icmp slt i64 %flops, {WORTH}")
+    small = s.value(f"icmp slt i64 %flops, {thresholds.blas_parallel_flops}")
     wanted = s.value(f"trunc i64 {s.value(f'select i1 {small}, i64 1, i64 %threads')} to i32")
     smaller = s.function.module.declare("llvm.smin.i32", "i32", ["i32", "i32"])
     s.write("call void @acquire(ptr @blas)")

@@ -21,11 +21,10 @@ import os
 import platform
 
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.tuning import thresholds
 
 HUGE = 2 << 20
 SLACK = 4096  # beside what a block was asked for: its header, and the shift of its beginning
-
-_SPINS = 64  # tries before a thread gives way
 
 
 def field(section: Section, base: Name, index: int | Name) -> Name:
@@ -60,7 +59,7 @@ try:
 wait:
   %n = phi i64 [0, %try], [%next, %again]
   %next = add i64 %n, 1
-  %late = icmp uge i64 %n, {_SPINS}
+  %late = icmp uge i64 %n, {thresholds.spin_count}
   br i1 %late, label %yield, label %spin
 yield:
   call void @give_way()

@@ -31,11 +31,11 @@ from __future__ import annotations
 import signal
 
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .os_calls import emit_locks
 
-MOST = 256  # threads
-_SPINS, _TURN = 1000, 20  # looks before a thread sleeps; looks before it gives way once
+MAX_THREADS = 256  # threads
 
 # Words of the state, each hot one in a cache line of its own.
 _BUSY, _MADE, _ASLEEP, _TICKET, _PENDING, _WAITING = 0, 1, 2, 8, 16, 17
@@ -104,7 +104,7 @@ def _parts(module: Module) -> None:
     over = s.value(f"srem i64 {length}, {grain}")
     rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
     units = s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
-    threads = s.value(f"call i64 {lower}(i64 %threads, i64 {MOST})")
+    threads = s.value(f"call i64 {lower}(i64 %threads, i64 {MAX_THREADS})")
     parts = s.value(f"call i64 {lower}(i64 {units}, i64 {threads})")
     parts = s.value(f"call i64 {higher}(i64 {parts}, i64 1)")
     empty = s.value("icmp sge i64 %start, %stop")
@@ -243,10 +243,11 @@ def _spin(s: Section, ready: str, seen: str) -> None:
     s.write("call void @pause()")
     n = s.value(f"add i64 {s.value(f'load i64, ptr {count}')}, 1")
     s.write(f"store i64 {n}, ptr {count}")
-    turn = s.value(f"urem i64 {n}, {_TURN}")
+    turn = s.value(f"urem i64 {n}, {thresholds.thread_yield_spins}")
     with s.when(s.value(f"icmp eq i64 {turn}, 0")) as polite:
         polite.write("call void @give_way()")
-    s.write(f"br i1 {s.value(f'icmp ult i64 {n}, {_SPINS}')}, label %look, label %tired")
+    again = s.value(f"icmp ult i64 {n}, {thresholds.thread_spins}")
+    s.write(f"br i1 {again}, label %look, label %tired")
     s.label("tired")
 
 

@@ -27,13 +27,12 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
     Stored,
 )
 from wengert._engine.backends.llvm.lowering.registry import specs_of
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.symbolic.dim import is_open
 
 from .fusion import FusedLoops
 from .scheduling import Plan
-
-LEAST = 16384  # bytes: what is smaller stays in the nearest cache anyway
 
 
 class _OperandUse(NamedTuple):
@@ -94,7 +93,7 @@ def _fits(x: Expr, variable: Expr) -> bool:
         and x.shape == variable.shape
         and x.dtype == variable.dtype
         and type(size) is int
-        and size * x.dtype.itemsize >= LEAST
+        and size * x.dtype.itemsize >= thresholds.donated_bytes
     )
 
 

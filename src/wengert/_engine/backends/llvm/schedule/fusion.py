@@ -16,14 +16,9 @@ from typing import Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir.affine import FlatIndex, Index, Length, counters, is_one
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Reduce, Stored
+from wengert._engine.backends.llvm.tuning import thresholds
 
 # Code size of all roots of a loop group; beyond it a group is split, with memory between the parts.
-_FULL = 4000
-_LEAF = 20  # the work from which on a rule is a leaf,
-_CODE = 100  # which is so much more code than work
-_ARRAY = 30  # code for an array that is read: its address is kept throughout
-_AHEAD = 24  # so many stages further on is looked for loop groups of the same rows
-_SHORT = 8  # rows of fewer elements are better taken side by side
 
 
 class Access(NamedTuple):
@@ -59,16 +54,16 @@ class LoopGroup:
         self.roots.append(root)
         before = len(self._known)
         self._known.update(access.expr for access in accesses)
-        self.code += _ARRAY * (len(self._known) - before)
+        self.code += thresholds.array_access_code * (len(self._known) - before)
         self._known.add(root)
         self.weight += 2 + root.weight
-        self.code += 2 + root.weight + _CODE * _leaves(root)
+        self.code += 2 + root.weight + thresholds.library_call_code * _leaves(root)
         if isinstance(root.rule, Reduce):
             self.reduced = root.rule.axes
 
     def takes(self, root: Expr) -> bool:
         """Whether an expression over its space can join."""
-        if self.code + root.weight > _FULL:
+        if self.code + root.weight > thresholds.loop_group_code:
             return False
         if not isinstance(root.rule, Reduce) or self.reduced is None:
             return True
@@ -103,7 +98,7 @@ def _leaves(root: Expr) -> int:
     count, pending, seen = 0, [root], {root}
     while pending:
         expr = pending.pop()
-        count += expr.rule.weight >= _LEAF
+        count += expr.rule.weight >= thresholds.library_call_work
         for x in expr.operands:
             if not x.is_root and x not in seen:
                 seen.add(x)
@@ -148,7 +143,7 @@ def fused_loops_of(
         fused = FusedLoops([stage], rows)
         members = {k}
         if rows:
-            for n in range(k + 1, min(k + 1 + _AHEAD, len(stages))):
+            for n in range(k + 1, min(k + 1 + thresholds.fusion_lookahead, len(stages))):
                 other = stages[n]
                 if n in gone or not isinstance(other, LoopGroup):
                     continue
@@ -175,7 +170,7 @@ def _rows_of(group: LoopGroup) -> int:
     length: Length = 1
     for n in group.space[first:]:
         length = length * n
-    return 0 if type(length) is int and length < _SHORT else first
+    return 0 if type(length) is int and length < thresholds.fused_row_elements else first
 
 
 def _rows_around(stages: Sequence[Any], k: int) -> int:
@@ -184,7 +179,7 @@ def _rows_around(stages: Sequence[Any], k: int) -> int:
     found = _rows_of(group)
     if found or len(group.space) < 2:
         return found
-    for other in stages[k + 1 : k + 1 + _AHEAD]:
+    for other in stages[k + 1 : k + 1 + thresholds.fusion_lookahead]:
         if isinstance(other, LoopGroup) and other.space == group.space:
             found = _rows_of(other)
             if found and _fits(group, group.space[:found]):

@@ -29,11 +29,9 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
     ScalarConstant,
     memory_strides,
 )
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .fusion import LoopGroup, role_of, space_of
-
-_LANES = 64  # at most so many side by side
-_LONG = 64  # elements of a row that is worth walking along
 
 
 class Axis(NamedTuple):
@@ -177,7 +175,7 @@ def column_rows(group: LoopGroup) -> int:
     if not rows or rows == len(group.space) or role_of(group, rows) != "columns":
         return 0
     length = size_of(group.space[rows:])
-    if is_one(group.space[0]) or (type(length) is int and length < _LONG):
+    if is_one(group.space[0]) or (type(length) is int and length < thresholds.inner_loop_elements):
         return 0
     space = space_for(group, 64)
     return 0 if space.vector is None or space.across else rows
@@ -239,7 +237,7 @@ def _width(length: Length, itemsize: int, weight: int, register_bytes: int) -> i
         width *= 4
     elif weight <= 30:
         width *= 2
-    width = min(width, _LANES)
+    width = min(width, thresholds.vector_lanes)
     if type(length) is int:
         while width > 1 and width // 2 >= length:
             width //= 2

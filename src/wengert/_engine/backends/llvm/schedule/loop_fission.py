@@ -14,11 +14,9 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Stored
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .fusion import Access, LoopGroup
-
-_MIN_IDENTICAL_LOOPS = 4  # identical loops from which splitting saves compile time
-_LEAST = 64  # elements: the call of a loop takes as long as some vectors
 
 
 def split_loops(
@@ -40,14 +38,18 @@ def split_loops(
 
 def _parts(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> list[LoopGroup]:
     size = size_of(group.space)
-    if len(group.roots) < _MIN_IDENTICAL_LOOPS or type(size) is not int or size < _LEAST:
+    if (
+        len(group.roots) < thresholds.fission_loops
+        or type(size) is not int
+        or size < thresholds.fission_elements
+    ):
         return [group]
     groups: dict[Any, list[list[Expr]]] = {}
     for roots in _components(group, accesses):
         groups.setdefault(_kind(roots, accesses), []).append(roots)
     made, rest = [], []
     for parts in groups.values():
-        if len(parts) >= _MIN_IDENTICAL_LOOPS:
+        if len(parts) >= thresholds.fission_loops:
             made += [_loop_group(group, roots, accesses) for roots in parts]
         else:
             rest += [root for roots in parts for root in roots]

@@ -35,6 +35,7 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
 )
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import Graph
 from wengert._engine.core.spec import Spec
 
@@ -42,11 +43,6 @@ from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .iteration_space import column_rows
 from .loop_fission import split_loops
-
-_CHEAP = 6  # this much work is done again rather than written to memory
-_COSTLY = 12  # so of what is computed for every element that is chosen from several
-_BACK = 64  # so many loop groups of a space are asked whether they take another expression
-_LARGEST = 120  # the work that is put into one expression
 
 
 class Plan:
@@ -119,10 +115,10 @@ class Plan:
                         x.is_root = x.is_flat = True
             if isinstance(rule, Map):
                 for x in expr.operands:
-                    if x.weight > _CHEAP and _repeats(x, expr):
+                    if x.weight > thresholds.inline_work and _repeats(x, expr):
                         self._make_root(x)
             if isinstance(rule, Select):  # each element is computed of every operand
-                costly = [x for x in expr.operands if x.weight > _COSTLY]
+                costly = [x for x in expr.operands if x.weight > thresholds.selected_work]
                 for x in costly if len(costly) > 1 else ():
                     self._make_root(x)
             weight = rule.weight
@@ -131,7 +127,11 @@ class Plan:
                     weight += x.weight
             expr.weight = weight
             many = self._consumers.get(expr, 0) > 1
-            if expr in outputs or (many and weight > _CHEAP) or weight > _LARGEST:
+            if (
+                expr in outputs
+                or (many and weight > thresholds.inline_work)
+                or weight > thresholds.expression_work
+            ):
                 self._make_root(expr)
             expr.is_flat = expr.is_root or rule.takes_flat(expr)
             for read in _places(expr):
@@ -171,7 +171,10 @@ class Plan:
                 position += 1
             first = max(first, position)
         places = self._by_space.setdefault(space, [])
-        for k in range(max(bisect.bisect_left(places, first), len(places) - _BACK), len(places)):
+        for k in range(
+            max(bisect.bisect_left(places, first), len(places) - thresholds.fusion_candidates),
+            len(places),
+        ):
             group = self._stages[places[k]]
             assert isinstance(group, LoopGroup)
             if group.takes(root):

@@ -8,8 +8,8 @@
     quadrature   Gauss' rule over panels, whose points are the lanes of vectors
 
 The loops are those that scipy/special/traced_loops.py and quadrature.py ask an element for.  Loops
-cannot be interrupted while they run, so each has an end: an integral of more panels than `_MOST` is
-left to the interpreter.
+cannot be interrupted while they run, so each is bounded: an integral of more than `_MAX_PANELS`
+panels is left to the interpreter.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .scipy_symbols import UnsupportedFunction
 from .traced_scalar import TracedScalar
 
 _POINTS = 8  # of an integral that are computed side by side
-_MOST = 1 << 18  # panels
+_MAX_PANELS = 1 << 18  # panels
 _WHOLE = 64  # exponents up to which a power is a product
 
 
@@ -194,8 +194,10 @@ class ScalarBuilder:
         self.loops += 24
         s, dtype = self.language, np.dtype(dtype)
         low, high = bounds
-        number = np.where(panels < 2.0 * _MOST, np.ceil(np.maximum(panels, 4.0)), 2.0 * _MOST)
-        some = (high > low) & (number <= _MOST)
+        number = np.where(
+            panels < 2.0 * _MAX_PANELS, np.ceil(np.maximum(panels, 4.0)), 2.0 * _MAX_PANELS
+        )
+        some = (high > low) & (number <= _MAX_PANELS)
         scope = self._inner([low, high, number])
         steps = len(rule[0]) // _POINTS
         turns: Any = np.where(some, number, 0.0)
@@ -222,7 +224,7 @@ class ScalarBuilder:
         added = [self._added(scope.now, x) for x in parts]
         sums = ComplexLane(s, added[0], added[1], dtype) if len(added) == 2 else added[0]
         result = TracedScalar(self, sums, scope) * half
-        self.refuse((high > low) & (number > _MOST))
+        self.refuse((high > low) & (number > _MAX_PANELS))
         return np.where(high > low, result, 0.0)  # type: ignore[return-value]
 
     def _table(self, scope: Scope, values: Any, start: Lane) -> Lane:

@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from ..gemm.choose import write_product
 from ..gemm.operands import Axis, Matrix, Product
-from ..kernel_call import ON_ONE_THREAD, Array, Call, kernel
+from ..kernel_call import Array, Call, kernel
 from ..loop_helpers import clear, copy, offset, plus, times
 from . import depthwise_conv
 from .im2col import Geometry, Image, Pass, entry, table
-
-_PART = 4_000_000  # operations worth a thread
 
 
 class Form(NamedTuple):
@@ -96,7 +95,7 @@ def _serves(node: Any) -> bool:
 
 def _shared(call: Call, extent: Any, work: int, write: Any) -> None:
     """Parts of a range; BLAS has one thread in each."""
-    call.in_parts(extent, max(1, _PART // max(work, 1)), write)
+    call.in_parts(extent, max(1, thresholds.parallel_convolution_flops // max(work, 1)), write)
 
 
 @kernel("convolution", serves=_serves)
@@ -114,7 +113,7 @@ def convolution(call: Call) -> None:
 def _values(call: Call, start: Name, stop: Name, form: Form) -> None:
     """The outputs of some samples and groups."""
     (x, w), (y,) = call.operands, call.results
-    call.works(ON_ONE_THREAD)
+    call.works(thresholds.blas_single_thread_flops)
     s, dtype, passes = call.section, form.dtype, form.passes()
     image = Image(call, form.geometry, form.inputs, dtype)
     columns = _columns(call, form, passes)
@@ -152,7 +151,7 @@ def convolution_input(call: Call) -> None:
 
 def _inputs(call: Call, start: Name, stop: Name, form: Form) -> None:
     (y, w), (x,) = call.operands, call.results
-    call.works(ON_ONE_THREAD)
+    call.works(thresholds.blas_single_thread_flops)
     s, dtype, passes = call.section, form.dtype, form.passes()
     image = Image(call, form.geometry, form.inputs, dtype)
     columns = _columns(call, form, passes)
@@ -194,13 +193,18 @@ def convolution_weight(call: Call) -> None:
     if block * prod(form.geometry.window) < 32:
         block = form.inputs
     extent = form.groups * (form.inputs // block)
-    _shared(call, extent, _PART, lambda part, a, b: _gradients(part, a, b, form, block))
+    _shared(
+        call,
+        extent,
+        thresholds.parallel_convolution_flops,
+        lambda part, a, b: _gradients(part, a, b, form, block),
+    )
 
 
 def _gradients(call: Call, start: Name, stop: Name, form: Form, block: int) -> None:
     """The gradients of the weights of some blocks of channels."""
     (x, y), (w,) = call.operands, call.results
-    call.works(ON_ONE_THREAD)
+    call.works(thresholds.blas_single_thread_flops)
     s, dtype, taps = call.section, form.dtype, prod(form.geometry.window)
     own = form._replace(inputs=block)
     passes = own.passes()

@@ -16,29 +16,27 @@ from math import prod
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from ..kernel_call import Call
 from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
 from .im2col import Image, Pass, entry, table
 
-_KERNELS, _TAPS = 4, 64  # of one channel; elements of all of them, which are unrolled
-_PART = 1_000_000  # operations worth a thread
-
 
 def serves(form: Any) -> bool:
     """Whether these loops are for that."""
     return bool(
         form.inputs == 1
-        and form.outputs <= _KERNELS
+        and form.outputs <= thresholds.depthwise_filters
         and (form.groups > 1 or form.outputs == 1)
-        and form.outputs * prod(form.geometry.window) <= _TAPS
+        and form.outputs * prod(form.geometry.window) <= thresholds.depthwise_taps
         and form.geometry.stride[-1] <= STRIDES
     )
 
 
 def _shared(call: Call, extent: Any, work: int, write: Callable[[Call, Name, Name], None]) -> None:
-    call.in_parts(extent, max(1, _PART // max(work, 1)), write)
+    call.in_parts(extent, max(1, thresholds.parallel_depthwise_flops // max(work, 1)), write)
 
 
 def _vectors(call: Call, form: Any) -> Vectors:

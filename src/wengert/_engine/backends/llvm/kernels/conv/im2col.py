@@ -20,13 +20,11 @@ from typing import NamedTuple
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, literal
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from ..kernel_call import Call
 from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
-
-_NEAR = 1 << 18  # bytes of columns that are written at a time
-_LONG = 512  # elements of a row, from which it is taken in pieces
 
 
 class Pass(NamedTuple):
@@ -127,9 +125,9 @@ class Geometry(NamedTuple):
             Bytes that may be taken anyway.
         """
         counts = self.counts
-        most = max(max(_NEAR, least) // max(bytes_of_place, 1), 64)
+        most = max(max(thresholds.im2col_bytes, least) // max(bytes_of_place, 1), 64)
         last = counts[-1]
-        if last > _LONG and last > most:
+        if last > thresholds.im2col_row_elements and last > most:
             size = max(most // 64 * 64, 64)
             found = [self.pieces(k, size) for k in range(0, last - size + 1, size)]
             whole = _joined(found)

@@ -19,14 +19,12 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype, literal, of_width
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from ..kernel_call import Array, Call, kernel
 from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
 from .im2col import Geometry, Image, entry, table
-
-_UNROLLED = 32  # elements of a window
-_PART = 1_000_000  # elements worth a thread
 
 
 def _axes(node: Any) -> int:
@@ -64,7 +62,9 @@ class _Pooling:
         self.width = geometry.window[-1]
         # Windows that do not overlap along the last axis are read, and written, a row at a time.
         self.by_rows = (
-            self.width <= self.step and geometry.dilation[-1] == 1 and len(self.taps) <= _UNROLLED
+            self.width <= self.step
+            and geometry.dilation[-1] == 1
+            and len(self.taps) <= thresholds.unrolled_window_elements
         )
         spans = [d * (k - 1) + 1 for k, d in zip(geometry.window, geometry.dilation, strict=True)]
         self.apart = all(n <= s for n, s in zip(spans, geometry.stride, strict=True))
@@ -88,13 +88,15 @@ class _Pooling:
                 at = plus(u, source, times(u, k, str(self.step)))
                 write(u, at, plus(u, target, k), count)
 
-            self.vectors.along(t, part.length, one, min(len(self.taps), _UNROLLED))
+            self.vectors.along(
+                t, part.length, one, min(len(self.taps), thresholds.unrolled_window_elements)
+            )
 
     def over_taps(
         self, s: Section, write: Callable[[Section, Name, Name], None], first: int = 0
     ) -> None:
         """Write ``write(section, number, offset)`` for each element of a window."""
-        if len(self.taps) <= _UNROLLED:
+        if len(self.taps) <= thresholds.unrolled_window_elements:
             for number, place in enumerate(self.taps[first:], first):
                 write(s, str(number), str(place))
             return
@@ -242,7 +244,7 @@ def _on_lines(
             line(t, q)
 
     work = prod(geometry.counts) * prod(geometry.window) + prod(geometry.lengths)
-    call.in_parts(count, max(1, _PART // max(work, 1)), part)
+    call.in_parts(count, max(1, thresholds.parallel_pooling_elements // max(work, 1)), part)
 
 
 def _line(s: Section, array: Array, q: Name, size: int) -> Name:

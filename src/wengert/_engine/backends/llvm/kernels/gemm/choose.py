@@ -20,7 +20,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.runtime.blas_threads import WORTH
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .. import fortran_calls
@@ -28,11 +28,6 @@ from ..kernel_call import Call
 from ..loop_helpers import offset, times
 from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv
 from .operands import Product, Subscripts, leading
-
-_MIN_SHARED = 16_000_000  # operations of a product on several threads, some 0.2 ms of one thread
-_BLOCK_ROWS, _MAX_BLOCKS = 48, 4  # rows of a block at least, and blocks
-_MAX_SIDE, _MAX_MULTIPLICATIONS = 4, 64  # of small matrices: the longest axis; what is unrolled
-_MIN_MATRICES = 8  # of a batch
 
 
 class Choice(NamedTuple):
@@ -65,10 +60,14 @@ def choose(product: Product) -> Choice:
     if not gemm_microkernel.serves(product):
         return Choice(blas_calls.gemm, product, True)
     work = product.operations
-    if not isinstance(work, int) or work >= WORTH:
+    if not isinstance(work, int) or work >= thresholds.blas_parallel_flops:
         return Choice(_microkernel_or_blas, product, True)
     m = product.c.rows.length
-    if work >= _MIN_SHARED and isinstance(m, int) and m >= 2 * _BLOCK_ROWS:
+    if (
+        work >= thresholds.parallel_matmul_flops
+        and isinstance(m, int)
+        and m >= 2 * thresholds.matmul_block_rows
+    ):
         return Choice(_on_threads, product, False)
     return Choice(gemm_microkernel.run, product, False)
 
@@ -81,7 +80,9 @@ def write_product(call: Call, s: Section, product: Product) -> None:
 
 def _microkernel_or_blas(call: Call, s: Section, product: Product) -> None:
     """Decided at run time, by the sizes: BLAS has several threads for large products."""
-    small = s.value(f"icmp slt i64 {call.number(product.operations)}, {WORTH}")
+    small = s.value(
+        f"icmp slt i64 {call.number(product.operations)}, {thresholds.blas_parallel_flops}"
+    )
     one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
     here = s.value(f"or i1 {small}, {one_thread}")
     with s.when(here) as t:
@@ -108,7 +109,7 @@ def _row_blocks(call: Call, s: Section, product: Product) -> None:
     """Blocks of rows, shared among the threads of the pool."""
     m: Any = product.c.rows.length
     dtype, addend = product.dtype, product.addend
-    size = max(_BLOCK_ROWS, -(-m // _MAX_BLOCKS))
+    size = max(thresholds.matmul_block_rows, -(-m // thresholds.matmul_blocks))
     last = m % size or size
 
     def write(part: Call, start: Name, stop: Name) -> None:
@@ -158,9 +159,9 @@ def is_small_batch(operands: Sequence[Subscripts], result: Subscripts) -> bool:
         and any(c in b.letters for c in many)
         and result.letters.startswith(many)
         and all(type(n) is int for n in small)
-        and 1 <= prod(n for n in small if type(n) is int) <= _MAX_MULTIPLICATIONS
+        and 1 <= prod(n for n in small if type(n) is int) <= thresholds.small_matrix_multiplications
         and (
-            prod(least) >= _MIN_MATRICES
+            prod(least) >= thresholds.small_matrix_batch
             or any(type(length_of(operands, c)) is not int for c in many)
         )
     )
@@ -177,7 +178,7 @@ def batch_subscripts(operands: Sequence[Subscripts], result: Subscripts) -> str:
 
 
 def _is_short(n: Length) -> bool:
-    return type(n) is int and n <= _MAX_SIDE
+    return type(n) is int and n <= thresholds.small_matrix_side
 
 
 def length_of(operands: Sequence[Subscripts], letter: str) -> Length:

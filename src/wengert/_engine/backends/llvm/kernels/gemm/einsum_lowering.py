@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
@@ -24,8 +25,6 @@ from ..kernel_call import Array, Call, contiguous
 from ..loop_helpers import copy, held, nest, place, read, size_of, write
 from .choose import choose, write_product
 from .operands import Matrix, Product, Subscripts, arranged, is_readable
-
-_PART = 2_000_000  # operations worth a thread, some 30 us of one
 
 
 def new(call: Call, lengths: Sequence[Length], dtype: Dtype) -> Array:
@@ -188,7 +187,11 @@ def _for_all(
         ``write(call, section, indices)`` writes one product.
     """
     constant = is_ours and lengths and all(type(n) is int for n in (*lengths, each))
-    grain: Any = -(-_PART // max(1, prod(lengths[1:]) * each)) if constant else 0
+    grain: Any = (
+        -(-thresholds.parallel_contraction_flops // max(1, prod(lengths[1:]) * each))
+        if constant
+        else 0
+    )
     if not constant or lengths[0] < 2 * grain:
         with nest(s, [call.number(n) for n in lengths]) as (inner, indices):
             write(call, inner, indices)

@@ -28,6 +28,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
     literal,
     of_width,
 )
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import Array, Call
@@ -35,12 +36,8 @@ from ..loop_helpers import copy, kind_of, minus, offset, plus, smaller, times
 from .operands import Matrix, Product
 
 _VECTORS = 2  # side by side in a tile
-_NEAR = 1 << 20  # bytes of b, or of the result, that stay in a near cache
-_BLOCK = 1 << 19  # bytes of b that are summed over before the next are read
 _PANEL = 256  # steps of a sum of which b is brought together: 32 KiB
-_OFTEN, _NEAREST = 96, 1 << 15  # rows, from which that is worth it, and bytes of b
-_AHEAD, _LINE = 8, 64  # steps of a sum; bytes of a line of the cache
-_SHORT = 32  # steps of a sum, up to which strides are constants
+_LINE = 64  # bytes of a line of the cache
 _REACH = 3  # rows that processors address from one register and a distance: 0, 1, 2 times it
 _ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by bytes and number of vectors
 
@@ -92,9 +89,11 @@ def serves(product: Product) -> bool:
     if type(n) is not int or not all(type(x) is int for x in strides):
         return False
     size = n * dtype.itemsize
-    if type(k) is int and k * size <= _NEAR:
+    if type(k) is int and k * size <= thresholds.gemm_cached_bytes:
         return True
-    return type(m) is int and m * size <= _NEAR // 4 and b.columns.stride == 1
+    return (
+        type(m) is int and m * size <= thresholds.gemm_cached_bytes // 4 and b.columns.stride == 1
+    )
 
 
 def run(call: Call, s: Section, product: Product) -> None:
@@ -107,11 +106,11 @@ def run(call: Call, s: Section, product: Product) -> None:
     step_of_a: Any = a.columns.stride
     step_of_b: Any = b.rows.stride
     row_of_c: Any = c.rows.stride
-    is_short = type(k) is int and k <= _SHORT
+    is_short = type(k) is int and k <= thresholds.gemm_constant_stride_steps
     alpha, added = float(product.alpha.real), float(product.beta.real)
     tile = _Tile(dtype, 0, 0, row_of_a, step_of_a, step_of_b, row_of_c, alpha, added, is_short)
     packs = _is_packed(a, c, dtype)
-    most = _PANEL if packs else max(_BLOCK // max(n * dtype.itemsize, 1), 64)
+    most = _PANEL if packs else max(thresholds.gemm_block_bytes // max(n * dtype.itemsize, 1), 64)
     part = _by_panels if packs else _down
     if type(k) is int and k <= (most if packs else 2 * most):
         part(call, s, tile, (a, b, c), before or c.pointer, call.number(k))
@@ -137,9 +136,9 @@ def run(call: Call, s: Section, product: Product) -> None:
 def _is_packed(a: Matrix, c: Matrix, dtype: Dtype) -> bool:
     """Whether b is brought together before it is used: often enough, and more than lies near."""
     m, n, k = c.rows.length, c.columns.length, a.columns.length
-    if type(m) is int and m < _OFTEN:
+    if type(m) is int and m < thresholds.gemm_packed_rows:
         return False
-    return type(k) is not int or n * k * dtype.itemsize > _NEAREST
+    return type(k) is not int or n * k * dtype.itemsize > thresholds.gemm_packed_bytes
 
 
 def _by_panels(
@@ -347,7 +346,9 @@ def _fetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) 
     fetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
     line = _LINE // tile.dtype.itemsize
     for (pointer, step), count in ((a, tile.rows), (b, tile.columns)):
-        further = offset(s, pointer, times(s, step, str(_AHEAD)), tile.dtype)
+        further = offset(
+            s, pointer, times(s, step, str(thresholds.gemm_prefetch_steps)), tile.dtype
+        )
         for k in range(0, count, line):
             place = offset(s, further, str(k), tile.dtype)
             s.write(f"call void {fetch}(ptr {place}, i32 0, i32 3, i32 1)")

@@ -12,20 +12,19 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype
+from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import Call
 from ..loop_helpers import offset, plus, read, times, write
 from .operands import Product
 
-_MAX_ELEMENTS = 64  # of the matrix
-
 
 def serves(product: Product) -> bool:
     """Whether the matrix is real, of static shape, and small."""
     m, _, k = product.sizes
     static = type(m) is int and type(k) is int
-    return product.dtype.kind == "f" and static and 0 < m * k <= _MAX_ELEMENTS
+    return product.dtype.kind == "f" and static and 0 < m * k <= thresholds.unrolled_gemv_elements
 
 
 def run(call: Call, s: Section, product: Product) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
+from wengert._engine.backends.llvm.tuning import thresholds
 
 from .. import fortran_calls
 from ..batched_matrices import Block, blocks
@@ -27,8 +28,6 @@ from ..simd_matrix import SimdMatrix, each
 from ..transpose import transposer
 from .lapack import batches, by_columns, length, memory, one
 from .small_matrices import MAX_ROWS
-
-_BLOCK = 48  # columns: enough for products, and little besides
 
 
 def _is_small(call: Call) -> bool:
@@ -47,7 +46,7 @@ def cholesky_cotangent(call: Call) -> None:
     n, dtype = x.shape[-1], F32 if x.dtype == F16 else x.dtype
     fortran_calls.check_lengths(call, call.number(n))
     call.works(n * n * n)
-    square = memory(call, _BLOCK * _BLOCK, dtype)
+    square = memory(call, thresholds.cholesky_vjp_columns * thresholds.cholesky_vjp_columns, dtype)
     ready = [_is_ready(low, dtype), x.dtype == dtype]
     factor, own = (
         None if r else Array(memory(call, n * n, dtype), (n, n), (n, 1), dtype) for r in ready
@@ -126,7 +125,9 @@ class _Blocks:
     def __init__(self, call: Call, low: Array, t: Array, out: Array, square: Name) -> None:
         self.call, self.n, self.dtype = call, out.shape[-1], out.dtype
         self.near = length(call, self.n)
-        self.square = by_columns(square, _BLOCK, _BLOCK, self.dtype)
+        self.square = by_columns(
+            square, thresholds.cholesky_vjp_columns, thresholds.cholesky_vjp_columns, self.dtype
+        )
         self.low, self.out = (by_columns(x.pointer, self.n, self.n, self.dtype) for x in (low, out))
         self.t = t._replace(strides=t.strides[::-1])
         self.adjoint = "C" if self.dtype.kind == "c" else "T"
@@ -150,10 +151,11 @@ class _Blocks:
     def write(self, s: Section) -> None:
         """Compute `out` of `low` and `t`."""
         call, n = self.call, self.call.number(self.n)
-        count = s.value(f"sdiv i64 {plus(s, n, str(_BLOCK - 1))}, {_BLOCK}")
+        columns = thresholds.cholesky_vjp_columns
+        count = s.value(f"sdiv i64 {plus(s, n, str(columns - 1))}, {columns}")
         with s.loop("0", count) as (t, k):
-            stop = minus(t, n, times(t, k, str(_BLOCK)))
-            wide = smaller(t, stop, str(_BLOCK))
+            stop = minus(t, n, times(t, k, str(thresholds.cholesky_vjp_columns)))
+            wide = smaller(t, stop, str(thresholds.cholesky_vjp_columns))
             start, below = minus(t, stop, wide), minus(t, n, stop)
             diagonal = place(call, t, self.low, [start, start])
             self._read(t, self.square, start, start, (wide, wide))
@@ -167,7 +169,7 @@ class _Blocks:
                 rest = (beside.pointer, self.near)
                 self._product(u, (wide, below, below), column, known, rest, "N")
                 self._divide(u, "left", (wide, below), diagonal, rest, 0.5)
-                square = (self.square.pointer, _BLOCK)
+                square = (self.square.pointer, thresholds.cholesky_vjp_columns)
                 self._product(u, (wide, wide, below), column, rest[0], square, self.adjoint)
                 self._turn(u, beside, start, stop, (wide, below))
             self._of_block(t, wide, diagonal)
@@ -202,7 +204,7 @@ class _Blocks:
         with s.loop("0", wide) as (t, j), t.loop(plus(t, j, "1"), wide) as (u, i):
             write(u, place(call, u, square, [i, j]), zero)
         unit, size = fortran_calls.number(call, 1, dtype), ("int", wide)
-        target = (square.pointer, _BLOCK)
+        target = (square.pointer, thresholds.cholesky_vjp_columns)
         given = ("R", "U", self.adjoint, "N", size, size, unit, diagonal, self.near, *target)
         fortran_calls.run(call, s, "trmm", dtype, *given)
         with s.loop("0", wide) as (t, j):

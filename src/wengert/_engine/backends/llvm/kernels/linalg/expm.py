@@ -29,7 +29,7 @@ from .lapack import batches, fails_unless_finite, memory, one, working
 from .lu_solve import gesv, one_norm
 
 _DEGREE = 13
-_LARGEST = 5.371920351148152  # the norm up to which degree 13 is right to double precision
+_MAX_NORM = 5.371920351148152  # the norm up to which degree 13 is right to double precision
 
 # x**k has this factor in the numerator; in the denominator, with the sign of (-x)**k.
 _FACTORS = [
@@ -107,7 +107,7 @@ def _halved(call: Call, s: Section, x: Array) -> Name:
     exponent = plus(s, s.value(f"lshr i64 {bits}, 52"), "-1025")
     rest = s.value(f"or i64 {s.value(f'and i64 {bits}, {2**52 - 1}')}, {1023 << 52}")
     mantissa = s.value(f"bitcast i64 {rest} to double")
-    bound = language.constant(_LARGEST / 4.0, F64).name
+    bound = language.constant(_MAX_NORM / 4.0, F64).name
     over = s.value(f"fcmp ogt double {mantissa}, {bound}")
     wanted = s.value(f"add i64 {exponent}, {s.value(f'zext i1 {over} to i64')}")
     callee = call.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])

@@ -13,7 +13,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
-_LARGEST = 100  # NumPy multiplies for whole exponents below it
+_MAX_MULTIPLIED_EXPONENT = 100  # NumPy multiplies for whole exponents below it
 
 
 def _add(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
@@ -92,7 +92,7 @@ def whole_exponent(y: ComplexLane) -> int | None:
     if y.width:
         return None
     value = complex(constant_value(y))
-    if value.imag or abs(value.real) >= _LARGEST or value.real != int(value.real):
+    if value.imag or abs(value.real) >= _MAX_MULTIPLIED_EXPONENT or value.real != int(value.real):
         return None
     return int(value.real)
 
