@@ -11,7 +11,6 @@ from .sources import PACKAGE, tree_of
 
 LAZY = {"LazyModule", "lazy_names", "import_module"}
 CIRCLES = {
-    "control_flow.custom": {"_engine.control_flow.custom", "_engine.control_flow.custom_rules"},
     "Tensor and its mixins": {
         f"_engine.tensor.{n}"
         for n in ("grad_attributes", "methods", "operators", "tensor", "types")

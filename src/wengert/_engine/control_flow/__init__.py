@@ -18,7 +18,8 @@ jvp.py                 forward mode: the loop with tangents beside the carry
 batching.py            loops over batches
 custom_functions.py    custom_jvp, custom_vjp; custom_calls.py one call of such a function
 primitive_calls.py     one call of a primitive
-custom.py              the node of such a call; custom_rules.py its batching, its rules as graphs
+custom.py              the node of such a call; call_rule.py its rule, and that of a batch
+custom_rules.py        rules as graphs
 checkpointed_call.py   checkpointed functions: their rule computes them again
 law_examples.py        examples for the laws
 """

@@ -24,8 +24,9 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.side_effects import after
 from wengert.errors import MutatedError, at, user_line
 
+from .call_rule import CustomRule
 from .closure_conversion import closed
-from .custom import CustomRule, custom_call
+from .custom import custom_call
 from .eager_loops import strong
 from .loops import mapped
 

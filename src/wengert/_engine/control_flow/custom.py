@@ -10,7 +10,6 @@ of a derivative is another line with the same rule.
 A rule speaks of leaves: one for each operand that is not captured, one for each result.  What was
 captured from outside has no part in it, and no derivative: to ask for it is an error.
 
-    CustomRule     what a rule answers
     CustomCall     the operation
     checked        cotangents as a rule returned them, if each fits its operand
 """
@@ -25,84 +24,19 @@ import numpy as np
 from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.forward import jvp_from_vjp
 from wengert._engine.autodiff.reverse import PROBING, vjp_from_jvp
-from wengert._engine.core.handle import is_traced, value_of
-from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op import Sweep, register
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.opaque import is_lasting
 from wengert.errors import NotDifferentiableError, RuleError, at
 
 from . import batching
+from .call_rule import CustomRule
 from .operations import Compile, Control
 
 if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, Operand
-
-_rules = LazyModule("wengert._engine.control_flow.custom_rules")
-
-
-class CustomRule:
-    """The derivative of a call; equal to another if both say the same.
-
-    Attributes
-    ----------
-    name : str
-        How messages call the function.
-    has_vjp, has_jvp : bool
-        Which modes it states; the missing one is the transpose of the other.
-    """
-
-    name: str = "a custom function"
-
-    @property
-    def __name__(self) -> str:
-        """How a graph that is printed calls it."""
-        return f"<rule of {self.name}>"
-
-    has_vjp: bool = False
-    has_jvp: bool = False
-
-    def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """The results for plain operands, of a line that has no body."""
-        raise NotImplementedError
-
-    def bars(
-        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
-    ) -> Sequence[Any]:
-        """A cotangent for each operand, None where it is zero; `ts` has None for integers.
-
-        `saved` is what the line noted when it was recorded, if it did.
-        """
-        raise NotImplementedError
-
-    def guarded_bars(
-        self,
-        operands: Sequence[Any],
-        outs: Sequence[Any],
-        ts: Sequence[Any],
-        saved: tuple[Operand, ...] | None = None,
-    ) -> Sequence[Any]:
-        """The same where what was not chosen stays zero, whatever it is multiplied with."""
-        return [spared(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
-
-    def dots(
-        self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
-    ) -> Sequence[Any]:
-        """A tangent for each result, None where it is zero; so has `dots` for the operands."""
-        raise NotImplementedError
-
-    def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Refuse operands and results of these specs, where it is not made for them."""
-
-    def of_rows(self, flags: tuple[bool, ...]) -> CustomRule:
-        """The rule for many rows at once; `flags` says which operands have rows, all results do."""
-        return _rules.RowsRule(self, flags)  # type: ignore[no-any-return]
-
-    def missing(self) -> str:
-        """What to do where it states no mode at all."""
-        return "Give it a rule"
+    from wengert._engine.core.types import Array
 
 
 class CustomCall(Control):
@@ -189,22 +123,6 @@ class CustomCall(Control):
                 f"the derivative of {rule.name} was needed, and it has no rule. {rule.missing()}"
                 f"{at(node.where)}."
             )
-
-
-def spared(bar: Any, ts: Sequence[Any]) -> Any:
-    """A cotangent, with 0 in the place of NaN if all cotangents of the results are zero."""
-    if bar is None:
-        return None
-    live = [t for t in ts if t is not None]
-    if not any(map(is_traced, (bar, *live))):
-        if any(np.any(value_of(t)) for t in live) or not np.isnan(value_of(bar)).any():
-            return bar
-        return np.zeros_like(value_of(bar))
-    nothing: Any = np.True_
-    for t in live:
-        is_zero = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
-        nothing = lookup("logical_and")(nothing, is_zero)
-    return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
 
 
 def _full(t: Array | None, spec: Spec) -> Any:

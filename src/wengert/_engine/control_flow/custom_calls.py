@@ -30,8 +30,9 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import size_value
 from wengert.errors import MutatedError, RuleError, StructureError, at, user_line
 
+from .call_rule import CustomRule
 from .closure_conversion import Closed, closed
-from .custom import CustomRule, custom_call
+from .custom import custom_call
 from .eager_loops import numeric, strong
 from .loops import mapped
 

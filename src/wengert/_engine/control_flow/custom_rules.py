@@ -1,8 +1,7 @@
-"""Custom rules: rules that are made of others, and rules as lists.
+"""Custom rules as graphs, which can be saved.
 
-RowsRule    a rule for all rows: what `vmap` makes of one (control_flow/batching.py)
-BodyRule    a rule that is a list itself, as files have it
-as_bodies   any rule as such lists
+BodyRule    a rule that consists of graphs
+as_bodies   the graphs of any rule
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.autodiff.batch_graph import Pair, over_rows
 from wengert._engine.autodiff.cotangent_space import project, uniform, zeros
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.handle import Handle, describe, shape_of, wrap
+from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Node, constant
-from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.op import Sweep
 from wengert._engine.core.recording import enable_grad, tracing
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
@@ -26,116 +24,9 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.tracing import placeholder
 from wengert.errors import ShapeError
 
+from .call_rule import CustomRule, Flags
 from .closure_conversion import without_aliases
-from .custom import CustomCall, CustomRule, custom_call
-
-Flags = tuple[bool, ...]
-
-
-class RowsRule(CustomRule):
-    """A rule applied to each of many rows.
-
-    Parameters
-    ----------
-    rule : Rule
-        For one row.
-    flags : tuple of bool
-        Which operands have rows. All results have.
-    """
-
-    def __init__(self, rule: CustomRule, flags: Flags) -> None:
-        self.rule, self.flags = rule, flags
-        self.name = f"vmap of {rule.name}"
-        self.has_vjp, self.has_jvp = rule.has_vjp, rule.has_jvp
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is RowsRule and (self.rule, self.flags) == (other.rule, other.flags)
-
-    def __hash__(self) -> int:
-        return hash((self.rule, self.flags))
-
-    @property
-    def size_names(self) -> frozenset[str]:
-        """The named sizes in the rule for one row."""
-        return getattr(self.rule, "size_names", frozenset())
-
-    def at_sizes(self, sizes: dict[Any, Any]) -> CustomRule:
-        """The same with numbers in the place of named sizes."""
-        inner = getattr(self.rule, "at_sizes", None)
-        return self if inner is None else RowsRule(inner(sizes), self.flags)
-
-    def missing(self) -> str:
-        """As for one row."""
-        return self.rule.missing()
-
-    def bars(
-        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
-    ) -> list[Any]:
-        """The cotangents row by row; those of what is the same for all rows are summed."""
-        return self._pulled(self.rule.bars, operands, outs, ts)
-
-    def guarded_bars(
-        self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
-    ) -> list[Any]:
-        """The same, guarded row by row."""
-        return self._pulled(self.rule.guarded_bars, operands, outs, ts)
-
-    def _pulled(
-        self, of_row: Callable[..., Any], operands: Any, outs: Any, ts: Sequence[Any]
-    ) -> list[Any]:
-        size = shape_of(outs[0])[0]
-        found = self._mapped(of_row, [(operands, self.flags), (outs, None), (ts, None)], size)
-        bars: list[Any] = []
-        for pair, has_rows in zip(found, self.flags, strict=True):
-            bar = None if pair is None else _with_rows(pair, size)
-            bars.append(bar if bar is None or has_rows else lookup("sum")(bar, axis=0))
-        return bars
-
-    def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
-        """The tangents row by row."""
-        size = shape_of(outs[0])[0]
-
-        def of_row(operands: list[Any], outs: list[Any], dots: list[Any]) -> Sequence[Any]:
-            return self.rule.dots(operands, outs, dots)
-
-        groups = [(operands, self.flags), (outs, None), (dots, self.flags)]
-        found = self._mapped(of_row, groups, size)
-        return [None if pair is None else _with_rows(pair, size) for pair in found]
-
-    def _mapped(
-        self,
-        fun: Callable[..., Any],
-        groups: Sequence[tuple[Sequence[Any], Flags | None]],
-        size: Any,
-    ) -> list[Any]:
-        """For each result of a function of one row its value and whether it has rows, or None."""
-        columns, places = [], []
-        for g, (xs, flags) in enumerate(groups):
-            for k, x in enumerate(xs):
-                if x is not None and (flags is None or flags[k]):
-                    columns.append(x)
-                    places.append((g, k))
-        live: list[bool] = []
-
-        def row(*handles: Any) -> list[Any]:
-            inner = [list(xs) for xs, _ in groups]
-            for (g, k), handle in zip(places, handles, strict=True):
-                inner[g][k] = handle
-            found = fun(*inner)
-            live[:] = [x is not None for x in found]
-            return [x for x in found if x is not None]
-
-        pairs = iter(over_rows(row, columns, size, self.name))
-        return [next(pairs) if is_live else None for is_live in live]
-
-
-def _with_rows(pair: Pair, size: Any) -> Any:
-    x, has_rows = pair
-    if has_rows:
-        return x
-    if isinstance(size, Dim) and not isinstance(x, Handle):
-        x = wrap(constant(x))
-    return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
+from .custom import CustomCall, custom_call
 
 
 class BodyRule(CustomRule):

@@ -18,9 +18,10 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body, evaluated
 from wengert._engine.core.tracing import placeholder
 
+from .call_rule import CustomRule
 from .checkpoint_schedule import left, spread
 from .checkpointed_loop import checkpointed, plain
-from .custom import CustomRule, custom_call
+from .custom import custom_call
 from .eager_loops import strong
 from .operations import cond_op, scan_op, switch_op, while_op
 from .recompute import replay

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.control_flow.custom import CustomRule
+from wengert._engine.control_flow.call_rule import CustomRule
 from wengert._engine.control_flow.custom_rules import BodyRule
 from wengert._engine.control_flow.primitive_calls import PrimitiveCall, is_primitive
 from wengert._engine.core import pytree

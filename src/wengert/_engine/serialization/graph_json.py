@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.control_flow.custom import CustomRule
+from wengert._engine.control_flow.call_rule import CustomRule
 from wengert._engine.control_flow.custom_rules import Stated
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
