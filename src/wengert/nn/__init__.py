@@ -18,289 +18,42 @@ layers/         layers
 training/       fit, evaluate, checkpoints, logs; imported at first use
 """
 
+# ruff: noqa: F401, F403  (the `__all__` of each module says what is exported)
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.lazy_import import public_dir
 
-from . import functional, init
-from .containers import (
-    ModuleDict,
-    ModuleList,
-    Parallel,
-    ParameterDict,
-    ParameterList,
-    Residual,
-    Sequential,
-)
-from .functional.ctc import CTCLoss
-from .layers.activations import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Maxout,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    RReLU,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmin,
-    Softplus,
-    Softshrink,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-    Threshold,
-)
-from .layers.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from .layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d
-from .layers.embedding import Embedding
-from .layers.linear_and_shape import (
-    Bilinear,
-    Flatten,
-    Identity,
-    Linear,
-    PixelShuffle,
-    PixelUnshuffle,
-    Unflatten,
-    Upsample,
-)
-from .layers.losses import (
-    MSE,
-    BCELoss,
-    BCEWithLogitsLoss,
-    CosineEmbeddingLoss,
-    CosineSimilarity,
-    CrossEntropyLoss,
-    DiceLoss,
-    GaussianNLLLoss,
-    HingeEmbeddingLoss,
-    HingeLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MarginRankingLoss,
-    MSELoss,
-    MultiLabelMarginLoss,
-    MultiLabelSoftMarginLoss,
-    MultiMarginLoss,
-    NLLLoss,
-    PairwiseDistance,
-    PoissonNLLLoss,
-    SigmoidFocalLoss,
-    SmoothL1Loss,
-    SoftMarginLoss,
-    SquaredHingeLoss,
-    TripletMarginLoss,
-)
-from .layers.multihead_attention import MultiheadAttention
-from .layers.normalization import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-    RMSNorm,
-)
-from .layers.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-)
-from .layers.positional_encoding import (
-    LearnedPositions,
-    PositionalEncoding,
-    RotaryEmbedding,
-    rotary_embedding,
-    sinusoidal_positions,
-)
-from .layers.recurrent import GRU, LSTM, RNN
-from .layers.recurrent_cells import GRUCell, LSTMCell, RNNCell
-from .layers.transformer import (
-    Transformer,
-    TransformerDecoder,
-    TransformerEncoder,
-    generate_square_subsequent_mask,
-)
-from .layers.transformer_layer import TransformerDecoderLayer, TransformerEncoderLayer
-from .module import Module
-from .parameter import Buffer, Parameter
-from .state_dict import functional_call, stateful_call
+from . import containers, functional, init, layers, module, parameter, state_dict
+from .containers import *
+from .layers import *
+from .module import *
+from .parameter import *
+from .state_dict import *
 
 if TYPE_CHECKING:
-    from .model_summary import summary
-    from .safetensors_io import load_safetensors, save_safetensors
-    from .training import evaluate, fit
-
-__all__ = [
-    "evaluate",
-    "fit",
-    "Module",
-    "Parameter",
-    "Buffer",
-    "functional_call",
-    "stateful_call",
-    "summary",
-    "save_safetensors",
-    "load_safetensors",
-    "ModuleList",
-    "ModuleDict",
-    "ParameterList",
-    "ParameterDict",
-    "Parallel",
-    "Residual",
-    "functional",
-    "init",
-    "Linear",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
-    "AdaptiveAvgPool1d",
-    "AdaptiveAvgPool2d",
-    "AdaptiveAvgPool3d",
-    "AdaptiveMaxPool1d",
-    "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
-    "CTCLoss",
-    "MultiheadAttention",
-    "Transformer",
-    "TransformerDecoder",
-    "TransformerDecoderLayer",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-    "generate_square_subsequent_mask",
-    "PositionalEncoding",
-    "LearnedPositions",
-    "RotaryEmbedding",
-    "rotary_embedding",
-    "sinusoidal_positions",
-    "RNN",
-    "GRU",
-    "LSTM",
-    "RNNCell",
-    "GRUCell",
-    "LSTMCell",
-    "Sequential",
-    "Dropout",
-    "Flatten",
-    "ReLU",
-    "Tanh",
-    "Sigmoid",
-    "Softplus",
-    "Softmax",
-    "LogSoftmax",
-    "MSELoss",
-    "MSE",
-    "L1Loss",
-    "CrossEntropyLoss",
-    "NLLLoss",
-    "BCEWithLogitsLoss",
-    "BCELoss",
-    "CELU",
-    "ELU",
-    "GELU",
-    "GLU",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "LeakyReLU",
-    "LogSigmoid",
-    "Maxout",
-    "Mish",
-    "PReLU",
-    "ReLU6",
-    "RReLU",
-    "SELU",
-    "SiLU",
-    "Softmin",
-    "Softshrink",
-    "Softsign",
-    "Tanhshrink",
-    "Threshold",
-    "CosineEmbeddingLoss",
-    "CosineSimilarity",
-    "DiceLoss",
-    "GaussianNLLLoss",
-    "HingeEmbeddingLoss",
-    "HingeLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "MarginRankingLoss",
-    "MultiLabelMarginLoss",
-    "MultiLabelSoftMarginLoss",
-    "MultiMarginLoss",
-    "PairwiseDistance",
-    "PoissonNLLLoss",
-    "SigmoidFocalLoss",
-    "SmoothL1Loss",
-    "SoftMarginLoss",
-    "SquaredHingeLoss",
-    "TripletMarginLoss",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "GroupNorm",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
-    "LayerNorm",
-    "RMSNorm",
-    "AlphaDropout",
-    "Dropout1d",
-    "Dropout2d",
-    "Dropout3d",
-    "Bilinear",
-    "Identity",
-    "Unflatten",
-    "Upsample",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "Embedding",
-]
+    from .model_summary import summary as summary
+    from .safetensors_io import load_safetensors as load_safetensors
+    from .safetensors_io import save_safetensors as save_safetensors
+    from .training import evaluate as evaluate
+    from .training import fit as fit
 
 _LATE = {
     "save_safetensors": ".safetensors_io",
     "load_safetensors": ".safetensors_io",
     "summary": ".model_summary",
 }
+_TRAINING = ("evaluate", "fit")
+
+_MODULES = (containers, layers, module, parameter, state_dict)
+_NAMES = ["functional", "init", *_TRAINING, *_LATE]
+_NAMES += [name for module in _MODULES for name in module.__all__]
+globals()["__all__"] = sorted(_NAMES)  # not stated: type checkers read the star imports
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("evaluate", "fit", "training"):
+    if name in (*_TRAINING, "training"):
         training = import_module(".training", __name__)
         return training if name == "training" else getattr(training, name)
     if name in _LATE:
@@ -308,4 +61,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__dir__ = public_dir(__name__, "functional", "init", "training")
+__dir__ = public_dir(__name__, "training")

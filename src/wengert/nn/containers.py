@@ -24,6 +24,16 @@ from .module import Module
 from .parameter import Parameter
 from .traversal import contents
 
+__all__ = [
+    "ModuleDict",
+    "ModuleList",
+    "Parallel",
+    "ParameterDict",
+    "ParameterList",
+    "Residual",
+    "Sequential",
+]
+
 
 def _callable(step: Any, what: str) -> Any:
     if not callable(step):

@@ -30,6 +30,8 @@ from .parameter import Buffer, Parameter, recast, write
 from .state_dict import Loaded, load, state_of
 from .traversal import Belonging, at_path, contents, every_tensor, joined, unique
 
+__all__ = ["Module"]
+
 
 class Module(Belonging):
     """Base of all models and layers; subclasses define `forward`.

@@ -25,6 +25,8 @@ from wengert._engine.tensor import Tensor
 
 from ..errors import ShapeError, at, user_line
 
+__all__ = ["Buffer", "Parameter"]
+
 
 @register_class(name="Parameter")
 class Parameter(Tensor):

@@ -27,6 +27,8 @@ from wengert.errors import DtypeError, ShapeError, StructureError, at, user_line
 from .parameter import Buffer, Parameter
 from .traversal import every_tensor
 
+__all__ = ["functional_call", "stateful_call"]
+
 
 class Loaded(NamedTuple):
     """What `load_state_dict` found not to match.

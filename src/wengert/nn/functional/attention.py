@@ -25,6 +25,8 @@ from wengert.numpy import arange
 from .activations import softmax
 from .dropouts import dropout
 
+__all__ = ["scaled_dot_product_attention"]
+
 
 class Mask(NamedTuple):
     """Which pairs of positions may meet.

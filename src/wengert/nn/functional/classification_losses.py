@@ -25,6 +25,15 @@ from wengert.numpy import indices
 from .activations import log_softmax, sigmoid, softplus
 from .regression_losses import reduced, same_shape
 
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "dice_loss",
+    "nll_loss",
+    "sigmoid_focal_loss",
+]
+
 
 def cross_entropy(
     logits: Any,

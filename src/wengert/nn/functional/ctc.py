@@ -5,7 +5,7 @@ one symbol for each step; what it spells is read by merging repeated symbols, th
 The loss is minus the logarithm of the probability of all alignments that spell the target, summed
 by the forward recursion of Graves et al. as one `wengert.scan`, in the space of logarithms.
 
-    ctc_loss    the loss; CTCLoss, as a module
+    ctc_loss    the loss
     Spelled     targets with blanks between, and the lengths, checked
     log_sum     log(e**a + e**b + e**c), right where some or all are minus infinity
 """
@@ -24,8 +24,9 @@ from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 from wengert.errors import ArgumentError, DtypeError, ShapeError, TraceError, at, user_line
 from wengert.numpy import arange, full
 
-from ..module import Module
-from .regression_losses import REDUCTIONS, reduced
+from .regression_losses import reduced
+
+__all__ = ["ctc_loss"]
 
 _WHAT = "ctc_loss"
 
@@ -273,45 +274,3 @@ def _check_classes(targets: Any, inside: Any, classes: Any, blank: int) -> None:
             f"{classes}, numbered from 0, of which {blank} is the blank and stands in no target"
             f"{at(user_line())}."
         )
-
-
-class CTCLoss(Module):
-    """`functional.ctc_loss` as a module.
-
-    Parameters
-    ----------
-    blank : int, default 0
-        The class that stands for no label.
-    reduction : {"mean", "sum", "none"}
-    zero_infinity : bool, default False
-        Whether a target that cannot be spelled costs 0 in the place of infinity.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from wengert import nn
-    >>> log_probs = np.log(np.full((5, 2, 3), 1 / 3))  # steps, batch, classes
-    >>> loss = nn.CTCLoss(reduction="sum")(log_probs, [[1, 2], [2, 0]], [5, 4], [2, 1])
-    >>> round(float(loss), 6)
-    4.029577
-    """
-
-    def __init__(
-        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
-    ) -> None:
-        if reduction not in REDUCTIONS:
-            raise ArgumentError(
-                f"reduction={reduction!r} is not one of {REDUCTIONS}. Choose one{at(user_line())}."
-            )
-        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
-
-    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
-        """The loss of log-probabilities (steps, batch, classes) for targets (batch, longest)."""
-        return ctc_loss(
-            log_probs, targets, input_lengths, target_lengths,
-            self.blank, self.reduction, self.zero_infinity,
-        )  # fmt: skip
-
-    def extra_repr(self) -> str:
-        """The blank and the reduction."""
-        return f"blank={self.blank}, reduction={self.reduction!r}"

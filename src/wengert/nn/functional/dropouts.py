@@ -25,6 +25,8 @@ from .activations import SELU_ALPHA, SELU_SCALE
 from .by_dimension import by_dimension
 from .window_options import AXES
 
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
+
 
 def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
     """Zero elements with probability p, and scale the others by 1 / (1 - p).

@@ -27,6 +27,21 @@ from wengert.numpy import arange
 
 from .regression_losses import reduced, same_shape
 
+__all__ = [
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "hinge_embedding_loss",
+    "hinge_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "pairwise_distance",
+    "soft_margin_loss",
+    "squared_hinge_loss",
+    "triplet_margin_loss",
+]
+
 
 def _signs(target: Any, what: str) -> None:
     """Refuse targets other than 1 and -1."""

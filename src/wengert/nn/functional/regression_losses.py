@@ -23,6 +23,16 @@ from wengert._engine.core.handle import is_traced, shape_of, value_of
 from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
+__all__ = [
+    "gaussian_nll_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+]
+
 REDUCTIONS = ("mean", "sum", "none")
 
 

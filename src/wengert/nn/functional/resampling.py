@@ -19,6 +19,8 @@ from wengert._engine.core.handle import dtype_of, shape_of
 from wengert._engine.core.symbolic.dim import spelled
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
+__all__ = ["interpolate", "pixel_shuffle", "pixel_unshuffle"]
+
 MODES = {"nearest": None, "linear": 1, "bilinear": 2, "trilinear": 3}
 
 

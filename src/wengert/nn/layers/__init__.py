@@ -17,3 +17,54 @@ transformer          Transformer, its encoder and decoder
 transformer_layer    TransformerEncoderLayer, TransformerDecoderLayer
 losses               losses as modules
 """
+
+# ruff: noqa: F403  (the `__all__` of each module says what is exported)
+
+from . import (
+    activations,
+    conv,
+    dropout,
+    embedding,
+    linear_and_shape,
+    losses,
+    multihead_attention,
+    normalization,
+    pooling,
+    positional_encoding,
+    recurrent,
+    recurrent_cells,
+    transformer,
+    transformer_layer,
+)
+from .activations import *
+from .conv import *
+from .dropout import *
+from .embedding import *
+from .linear_and_shape import *
+from .losses import *
+from .multihead_attention import *
+from .normalization import *
+from .pooling import *
+from .positional_encoding import *
+from .recurrent import *
+from .recurrent_cells import *
+from .transformer import *
+from .transformer_layer import *
+
+_MODULES = (
+    activations,
+    conv,
+    dropout,
+    embedding,
+    linear_and_shape,
+    losses,
+    multihead_attention,
+    normalization,
+    pooling,
+    positional_encoding,
+    recurrent,
+    recurrent_cells,
+    transformer,
+    transformer_layer,
+)
+globals()["__all__"] = [name for module in _MODULES for name in module.__all__]

@@ -21,6 +21,37 @@ from ..functional import activations
 from ..module import Module
 from ..parameter import Parameter
 
+__all__ = [
+    "CELU",
+    "ELU",
+    "GELU",
+    "GLU",
+    "SELU",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
+    "LeakyReLU",
+    "LogSigmoid",
+    "LogSoftmax",
+    "Maxout",
+    "Mish",
+    "PReLU",
+    "ReLU",
+    "ReLU6",
+    "RReLU",
+    "Sigmoid",
+    "SiLU",
+    "Softmax",
+    "Softmin",
+    "Softplus",
+    "Softshrink",
+    "Softsign",
+    "Tanh",
+    "Tanhshrink",
+    "Threshold",
+]
+
 
 class _Activation(Module):
     """A function of one array; the attributes named in `options` are passed to it."""

@@ -23,6 +23,8 @@ from ..functional.window_options import AXES, Option, pads, per_axis
 from ..parameter import Parameter
 from .spatial import Spatial
 
+__all__ = ["Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"]
+
 _MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 

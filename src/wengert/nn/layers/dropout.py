@@ -15,6 +15,8 @@ from wengert.random import Stream
 from ..functional import dropouts
 from ..module import Module
 
+__all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
+
 
 class Dropout(Module):
     """`functional.dropout` in training; nothing in evaluation.

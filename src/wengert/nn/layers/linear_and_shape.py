@@ -27,6 +27,17 @@ from ..module import Module
 from ..parameter import Parameter
 from .dropout import Dropout as Dropout
 
+__all__ = [
+    "Bilinear",
+    "Flatten",
+    "Identity",
+    "Linear",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "Unflatten",
+    "Upsample",
+]
+
 
 class Linear(Module):
     """``y = x @ weight.T + bias``, PyTorch's layout and its initial values.

@@ -6,6 +6,7 @@
     of margins     HingeLoss SquaredHingeLoss SoftMarginLoss HingeEmbeddingLoss MultiMarginLoss
                    MultiLabelMarginLoss MultiLabelSoftMarginLoss MarginRankingLoss
                    CosineEmbeddingLoss TripletMarginLoss; CosineSimilarity, PairwiseDistance
+    of sequences   CTCLoss
 
 Each is called with the prediction (or predictions) first and the target last.  Options other than
 `reduction` are given by name.  Weights are buffers: they are saved with the model.
@@ -19,9 +20,40 @@ from typing import Any, ClassVar
 from wengert.errors import ArgumentError, at, user_line
 
 from ..functional import classification_losses, margin_losses, regression_losses
+from ..functional.ctc import ctc_loss
 from ..functional.regression_losses import REDUCTIONS
 from ..module import Module
 from ..parameter import Buffer
+
+__all__ = [
+    "BCELoss",
+    "BCEWithLogitsLoss",
+    "CTCLoss",
+    "CosineEmbeddingLoss",
+    "CosineSimilarity",
+    "CrossEntropyLoss",
+    "DiceLoss",
+    "GaussianNLLLoss",
+    "HingeEmbeddingLoss",
+    "HingeLoss",
+    "HuberLoss",
+    "KLDivLoss",
+    "L1Loss",
+    "MSE",
+    "MSELoss",
+    "MarginRankingLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
+    "MultiMarginLoss",
+    "NLLLoss",
+    "PairwiseDistance",
+    "PoissonNLLLoss",
+    "SigmoidFocalLoss",
+    "SmoothL1Loss",
+    "SoftMarginLoss",
+    "SquaredHingeLoss",
+    "TripletMarginLoss",
+]
 
 
 class _Loss(Module):
@@ -270,3 +302,48 @@ class PairwiseDistance(Module):
     def forward(self, x1: Any, x2: Any) -> Any:
         """The p-norm of the difference along the last axis."""
         return margin_losses.pairwise_distance(x1, x2, self.p, self.eps, self.keepdims)
+
+
+# ---- of sequences ------------------------------------------------------------------------------
+
+
+class CTCLoss(Module):
+    """`functional.ctc_loss` as a module.
+
+    Parameters
+    ----------
+    blank : int, default 0
+        The class that stands for no label.
+    reduction : {"mean", "sum", "none"}
+    zero_infinity : bool, default False
+        Whether a target that cannot be spelled costs 0 in the place of infinity.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert import nn
+    >>> log_probs = np.log(np.full((5, 2, 3), 1 / 3))  # steps, batch, classes
+    >>> loss = nn.CTCLoss(reduction="sum")(log_probs, [[1, 2], [2, 0]], [5, 4], [2, 1])
+    >>> round(float(loss), 6)
+    4.029577
+    """
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        if reduction not in REDUCTIONS:
+            raise ArgumentError(
+                f"reduction={reduction!r} is not one of {REDUCTIONS}. Choose one{at(user_line())}."
+            )
+        self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
+        """The loss of log-probabilities (steps, batch, classes) for targets (batch, longest)."""
+        return ctc_loss(
+            log_probs, targets, input_lengths, target_lengths,
+            self.blank, self.reduction, self.zero_infinity,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The blank and the reduction."""
+        return f"blank={self.blank}, reduction={self.reduction!r}"

@@ -25,6 +25,8 @@ from ..module import Module
 from ..parameter import Parameter
 from .linear_and_shape import Linear
 
+__all__ = ["MultiheadAttention"]
+
 
 class MultiheadAttention(Module):
     """Attention of several heads, each on its own projection of queries, keys and values.

@@ -20,6 +20,18 @@ from ..functional import normalization
 from ..module import Module
 from ..parameter import Buffer, Parameter, write
 
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
+    "GroupNorm",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "LayerNorm",
+    "RMSNorm",
+]
+
 
 class _ByChannel(Module):
     """What batch and instance normalization share: parameters, buffers, the shapes they take."""

@@ -21,6 +21,21 @@ from ..functional.pooling import (
 from ..functional.window_options import Option, per_axis
 from .spatial import Spatial
 
+__all__ = [
+    "AdaptiveAvgPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d",
+    "AvgPool1d",
+    "AvgPool2d",
+    "AvgPool3d",
+    "MaxPool1d",
+    "MaxPool2d",
+    "MaxPool3d",
+]
+
 
 class _MaxPool(Spatial):
     """The largest element of each window.

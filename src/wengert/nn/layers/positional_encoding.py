@@ -23,6 +23,14 @@ from ..module import Module
 from ..parameter import Parameter
 from .linear_and_shape import Dropout
 
+__all__ = [
+    "LearnedPositions",
+    "PositionalEncoding",
+    "RotaryEmbedding",
+    "rotary_embedding",
+    "sinusoidal_positions",
+]
+
 
 def sinusoidal_positions(length: int, width: int, base: float = 1e4, dtype: Any = float) -> Any:
     """Sines and cosines of the position, at frequencies from 1 down to 1/base.

@@ -14,6 +14,8 @@ from wengert.errors import ArgumentError, at, user_line
 from .recurrent_cells import nonlinearity_of
 from .recurrent_scan import Recurrent
 
+__all__ = ["GRU", "LSTM", "RNN"]
+
 
 class RNN(Recurrent):
     """Plain recurrent layers: h' = tanh(W x + b + U h + c) at each step.

@@ -31,6 +31,8 @@ from ..functional import linear
 from ..module import Module
 from ..parameter import Parameter
 
+__all__ = ["GRUCell", "LSTMCell", "RNNCell"]
+
 Step = Callable[..., tuple[Any, ...]]
 GATES = {"tanh": 1, "relu": 1, "gru": 3, "lstm": 4}
 

@@ -22,6 +22,13 @@ from .. import init
 from ..module import Module
 from .transformer_layer import TransformerDecoderLayer, TransformerEncoderLayer, norm_of
 
+__all__ = [
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerEncoder",
+    "generate_square_subsequent_mask",
+]
+
 
 def generate_square_subsequent_mask(size: int, dtype: Any = float) -> Any:
     """A causal mask: zeros, and -inf above the diagonal, to be added to scores.

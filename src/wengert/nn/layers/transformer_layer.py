@@ -25,6 +25,8 @@ from .linear_and_shape import Linear
 from .multihead_attention import MultiheadAttention
 from .normalization import LayerNorm
 
+__all__ = ["TransformerDecoderLayer", "TransformerEncoderLayer"]
+
 
 def _activation(given: Any, what: str) -> Callable[[Any], Any]:
     """A function, or the one of a name."""

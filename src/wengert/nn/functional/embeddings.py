@@ -1,0 +1,127 @@
+"""Rows of a table by number, and numbers as rows of zeros and a one.
+
+    embedding   rows of a table
+    one_hot     numbers as rows of zeros and a one
+
+The gradient of the table is written to the rows that were read: repeated numbers add up.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import is_traced, shape_of, value_of
+from wengert._engine.core.index_errors import places, say
+from wengert._engine.core.symbolic.dim import spelled
+from wengert._engine.ops.indexing import getitem
+from wengert.errors import ArgumentError, DtypeError, ShapeError, at, user_line
+
+__all__ = ["embedding", "one_hot"]
+
+
+def _numbers(x: Any, count: Any, what: str, units: str) -> Any:
+    """Integers from 0 to below `count`; in a graph others are an error when it runs."""
+    numbers = value_of(x) if is_traced(x) else np.asarray(value_of(x))
+    if numbers.dtype.kind not in "iu":
+        if numbers.dtype.kind == "f" and shape_of(numbers) == (0,):  # an empty list
+            return numbers.astype(int)
+        raise DtypeError(
+            f"{what} was given {numbers.dtype}, but {units} are named by integers. Give "
+            f"integers, x.astype(int){at(user_line())}."
+        )
+    if is_traced(numbers):
+        return places(numbers, count)
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
+        raise ArgumentError(
+            f"{what} was asked for {units} from {numbers.min()} to {numbers.max()}, but there are "
+            f"{count}, numbered from 0. Renumber them{at(user_line())}."
+        )
+    return numbers
+
+
+def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
+    """Rows of a table, looked up by number.
+
+    Parameters
+    ----------
+    x : array of int, any shape
+    weight : array or Tensor, shape (count, size)
+    padding_idx : int, optional
+        A row that gets no gradient; counted from the end if negative.
+
+    Returns
+    -------
+    array or Tensor, shape (*x.shape, size)
+
+    Raises
+    ------
+    DtypeError
+        `x` are not integers.
+    ArgumentError
+        A row that does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> from wengert.nn.functional import embedding
+    >>> table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> embedding(np.array([2, 0, 2]), table)
+    array([[5., 6.],
+           [1., 2.],
+           [5., 6.]])
+    >>> wg.grad(lambda t: np.sum(embedding(np.array([2, 0, 2]), t)))(table)
+    array([[1., 1.],
+           [0., 0.],
+           [2., 2.]])
+    """
+    shape = shape_of(weight)
+    if len(shape) != 2:
+        raise ShapeError(
+            f"embedding: the table has shape {spelled(shape)}, not (count, size){at(user_line())}."
+        )
+    count = shape[0]
+    numbers = _numbers(x, count, "embedding", "rows")
+    read = getitem.read if is_traced(numbers) else operator.getitem
+    rows = say(read(weight, numbers), "embedding", "rows")
+    if padding_idx is None:
+        return rows
+    if isinstance(count, int) and not -count <= padding_idx < count:
+        raise ArgumentError(
+            f"embedding: padding_idx={padding_idx}, but there are {count} rows{at(user_line())}."
+        )
+    silent = np.expand_dims(
+        numbers == (padding_idx if padding_idx >= 0 else count + padding_idx), -1
+    )
+    return np.where(silent, value_of(rows), rows)
+
+
+def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
+    """For each number a row of zeros with a one in its place.
+
+    Parameters
+    ----------
+    x : array of int, any shape
+    num_classes : int
+        The length of a row.
+    dtype : dtype, default float64
+
+    Returns
+    -------
+    array, shape (*x.shape, num_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from wengert.nn.functional import one_hot
+    >>> one_hot(np.array([2, 0]), 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    numbers = _numbers(x, num_classes, "one_hot", "classes")
+    if is_traced(numbers):
+        known = getitem.read(np.arange(num_classes), numbers)
+        numbers = say(known, "one_hot", "classes")
+    return (np.expand_dims(numbers, -1) == np.arange(num_classes)).astype(dtype)
