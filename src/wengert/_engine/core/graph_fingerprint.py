@@ -11,14 +11,21 @@ Each line gets a number, equal lines the same one, in one pass over the list: li
 Nothing is known here of algebra: x + y is y + x, but x + x is not 2 * x (rewrite/ knows that).
 
     equals          of two lines or two graphs
+    canonical       the nodes of a graph by number: what each computes, from which others
+    node_key        what an operation computes, beside its operands
+    leaf_key        what a node without operands is compared by
     key_of_value    what constants are compared by
     is_stopped      whether no derivative passes a line that could pass one
+
+`canonical` is the one form of a graph that its encoders share: the keys of loop bodies
+(subgraph.py), of loops that are fused (rewrite/loops/loop_fusion.py) and of cached programs
+(backends/llvm/program_fingerprint.py) differ in how they encode one node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,9 +34,11 @@ from wengert.errors import ArgumentError, at, user_line
 from .alpha_equivalence import OpenNames
 from .graph import Graph
 from .handle import Handle
-from .node import CONSTANT, LeafOp, Node, is_variable, owner_of
+from .node import CONSTANT, INPUT, LeafOp, Node, is_variable, owner_of
 from .spec import WEAK
 from .static_params import frozen
+
+Row = TypeVar("Row")
 
 
 def equals(a: Any, b: Any) -> bool:
@@ -139,22 +148,58 @@ class _Numbers:
                 operands = [found[a] for a in node.inputs]
                 if op.commutative:
                     operands.sort()
-                params = frozen(names.params(node.params)) if node.params else None
-                key = (op, params, names.spec(node.spec), is_stopped(node), *operands)
+                key = (*node_key(node, names), *operands)
             found[node] = table.setdefault(key, len(table))
         return found
 
     def _leaf(self, node: Node) -> Hashable:
-        if node.op is CONSTANT:
-            known = key_of_value(node.value)
-            return node if known is None else known
         if is_variable(node):
             owner = owner_of(node)
             self._held.append(owner)
             return node if owner is None else ("variable", id(owner))
         if node.info is not None and node.info.source is not None:
             return ("captured", node.info.source)
-        return (node.op, frozen(node.params)) if node.params else node
+        return leaf_key(node)
+
+
+def canonical(
+    graph: Graph, encode: Callable[[Node], Row]
+) -> tuple[list[tuple[Row, tuple[int, ...]]], dict[Node, int]]:
+    """The nodes of a graph by number: its inputs, then the others in their order.
+
+    Parameters
+    ----------
+    graph : Graph
+    encode : callable
+        What a node computes, without its operands.
+
+    Returns
+    -------
+    rows : list of (object, tuple of int)
+        What `encode` says of each node that is not an input, and the numbers of its operands.
+    number : dict from Node to int
+    """
+    number = {node: k for k, node in enumerate(graph.inputs)}
+    rows = []
+    for node in graph.nodes:
+        if node not in number:
+            number[node] = len(number)
+            rows.append((encode(node), tuple([number[a] for a in node.inputs])))
+    return rows, number
+
+
+def node_key(node: Node, names: OpenNames) -> tuple[Hashable, ...]:
+    """What an operation computes, beside its operands: itself, its parameters and spec."""
+    params = frozen(names.params(node.params)) if node.params else None
+    return node.op, params, names.spec(node.spec), is_stopped(node)
+
+
+def leaf_key(node: Node) -> Hashable:
+    """What a node without operands is compared by: its value, its size, or itself."""
+    if node.op is CONSTANT:
+        known = key_of_value(node.value)
+        return node if known is None else (CONSTANT, known)
+    return (node.op, frozen(node.params)) if node.params and node.op is not INPUT else node
 
 
 def key_of_value(value: Any) -> Hashable:

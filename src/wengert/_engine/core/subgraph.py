@@ -25,10 +25,10 @@ from .alpha_equivalence import OpenNames, inner
 from .copy_graph import rebuilt
 from .dispatch import PART
 from .graph import Graph
-from .graph_fingerprint import is_stopped, key_of_value
+from .graph_fingerprint import canonical, leaf_key, node_key
 from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant
 from .spec import Spec, at_sizes
-from .static_params import frozen, sizes_of, substituted
+from .static_params import sizes_of, substituted
 from .symbolic.constraints import solve
 from .symbolic.dim import OPEN
 from .tracing import SIZE
@@ -63,27 +63,17 @@ class Body(Graph):
     @functools.cached_property
     def key(self) -> Hashable:
         """What equal bodies have in common."""
-        place = {n: k for k, n in enumerate(self.inputs)}
         names = OpenNames(inner, self.open_names)
-        rows: list[Hashable] = [tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])]
-        for node in self.nodes:
-            if node in place:
-                continue
-            place[node] = len(place)
+        fed = tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])
+
+        def encode(node: Node) -> tuple[bool, Hashable]:
             if isinstance(node.op, LeafOp):
-                value = key_of_value(node.value) if node.op is CONSTANT else None
-                if node.op is SIZE:
-                    rows.append((SIZE, frozen(node.params)))
-                else:
-                    rows.append((node.op, node if value is None else value))
-                continue
-            operands = [place[a] for a in node.inputs]
-            if node.op.commutative:
-                operands.sort()
-            stopped = is_stopped(node)
-            params, spec = frozen(names.params(node.params)), names.spec(node.spec)
-            rows.append((node.op, params, spec, stopped, *operands))
-        return (*rows, tuple([place[n] for n in self.outputs]))
+                return False, leaf_key(node)
+            return node.op.commutative, node_key(node, names)
+
+        rows, number = canonical(self, encode)
+        keys = [(key, *(sorted(of) if commutes else of)) for (commutes, key), of in rows]
+        return fed, *keys, tuple([number[n] for n in self.outputs])
 
     @functools.cached_property
     def _hash(self) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.graph import AnyGraph, Graph
-from wengert._engine.core.graph_fingerprint import is_stopped, key_of_value
+from wengert._engine.core.graph_fingerprint import is_stopped, leaf_key
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import (
     CONSTANT,
@@ -114,11 +114,8 @@ class Driver:
             value = node.value
             if type(value) is np.ndarray and value.nbytes > _SMALL:
                 return node
-            key = key_of_value(value)
-            return node if key is None else self._known.setdefault(key, node)
-        if node.op is SIZE:
-            return self._known.setdefault((SIZE, node.params["size"]), node)
-        return node
+            return self._known.setdefault(leaf_key(node), node)
+        return self._known.setdefault(leaf_key(node), node) if node.op is SIZE else node
 
     # ---- what is known of lines ----------------------------------------------------------------
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import marshal
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph_fingerprint import canonical
 from wengert._engine.core.node import CONSTANT, INPUT, LeafOp, Node
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
@@ -44,16 +44,9 @@ def fingerprint_of(graph: Graph) -> bytes | None:
         return None
     writer = _GraphEncoder()
     try:
-        results = _places(graph, (*graph.updates.keys(), *graph.updates.values(), *graph.effects))
-        leaves = _places(graph, graph.variables)
-        said = writer.graph(graph), leaves, results, len(graph.updates), _containers(graph)
-        return marshal.dumps(said, _VERSION)
+        return marshal.dumps((writer.graph(graph), _containers(graph)), _VERSION)
     except (_NotEncodableError, ValueError):  # ValueError: marshal has met something else
         return None
-
-
-def _places(graph: Graph, nodes: Sequence[Node]) -> tuple[int, ...]:
-    return tuple([graph.index(n) for n in nodes])
 
 
 def _containers(graph: Graph) -> tuple[str, ...]:
@@ -70,15 +63,12 @@ class _GraphEncoder:
         self._bodies: dict[Body, tuple[int, Any]] = {}
 
     def graph(self, graph: Graph) -> tuple[Any, ...]:
-        """Its lines, and which of them are fed and chosen."""
-        place: dict[Node, int] = {}
-        lines = []
-        for k, node in enumerate(graph.nodes):
-            operands = tuple([place[a] for a in node.inputs])
-            lines.append((*self._line(node), operands))
-            place[node] = k
-        ends = [tuple([place[n] for n in nodes]) for nodes in (graph.inputs, graph.outputs)]
-        return tuple(lines), *ends
+        """Its inputs, its other nodes with the numbers of their operands, and what it returns."""
+        rows, number = canonical(graph, self._line)
+        results = graph.outputs, graph.updates.keys(), graph.updates.values(), graph.effects
+        leaves = tuple([self._line(n) for n in graph.inputs])
+        places = [tuple([number[n] for n in nodes]) for nodes in (graph.variables, *results)]
+        return leaves, tuple(rows), *places
 
     def _line(self, node: Node) -> tuple[Any, ...]:
         op, several = node.op, isinstance(node.spec, tuple)

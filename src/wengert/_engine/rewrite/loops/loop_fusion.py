@@ -12,18 +12,18 @@ and split classes by their updates until nothing changes (as automata are minimi
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph, Graph
-from wengert._engine.core.graph_fingerprint import key_of_value
-from wengert._engine.core.node import CONSTANT, LeafOp, Node
+from wengert._engine.core.graph_fingerprint import canonical, leaf_key
+from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.static_params import frozen, substituted
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import names_in
-from wengert._engine.core.tracing import SIZE, part_of, placeholder
+from wengert._engine.core.tracing import part_of, placeholder
 
 from ..driver import Applied
 from .loop_dce import by_itself
@@ -127,28 +127,25 @@ def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
     inner = [n for n in body.nodes if n not in inputs]
     found = _ROWS.get(body)
     if found is None:
-        place = {n: k for k, n in enumerate((*body.inputs, *inner))}
-        rows = [_row(n, place) for n in inner]
-        found = _ROWS[body] = rows, [place[n] for n in body.outputs]
+        encoded, number = canonical(body, _row)
+        rows = [(key, tuple([number[a] for a in reads]), of) for (key, reads), of in encoded]
+        found = _ROWS[body] = rows, [number[n] for n in body.outputs]
     return inner, *found
 
 
-def _row(node: Node, place: Mapping[Node, int]) -> Row:
-    operands = tuple([place[a] for a in node.inputs])
+def _row(node: Node) -> tuple[Any, Sequence[Node]]:
+    """What a node computes, and from which others."""
     if node.op is PART and node.inputs[0].op.name in (*LOOPS, *CHOICES):
         # What else a loop inside gives does not matter for this.
         key, reads = by_itself(node.inputs[0], node.params["index"])
-        return (node.op, type(node), key), tuple([place[a] for a in reads]), operands
-    return _key(node), operands, operands
+        return (node.op, type(node), key), reads
+    return _key(node), node.inputs
 
 
 def _key(node: Node) -> Any:
     op: Any = node.op
     if isinstance(op, LeafOp):
-        if op is SIZE:
-            return op, frozen(node.params)
-        value = key_of_value(node.value) if op is CONSTANT else None
-        return (op, node if value is None else value)
+        return op, leaf_key(node)
     return op, node if op.effects.side_effect else (type(node), frozen(node.params), node.spec)
 
 
