@@ -4,6 +4,7 @@ function    a callable
 word        a non-empty string
 words       one string, or several
 integers    one integer, or several
+byte_count  a number of bytes
 spelled     what was given, in a few words
 """
 
@@ -70,6 +71,20 @@ def integers(x: Any, what: str) -> list[int]:
             f"{what} must be an integer or a sequence of integers, not {spelled(x)}"
             f"{at(user_line())}."
         ) from error
+
+
+def byte_count(x: Any, called: str, advice: str = "") -> int:
+    """A number of bytes, at least 0 and below 2**63, given to a function."""
+    try:
+        number = -1 if isinstance(x, bool) else operator.index(x)
+    except TypeError:
+        number = -1
+    if not 0 <= number < 1 << 63:
+        raise ArgumentError(
+            f"{called}({x!r}) is not a number of bytes: give an integer that is at least 0{advice}"
+            f"{at(user_line())}."
+        )
+    return number
 
 
 def _items(x: tuple[Any, ...]) -> list[Any] | None:

@@ -20,7 +20,6 @@ compiled, as without it.
 from __future__ import annotations
 
 import hashlib
-import operator
 import os
 import struct
 import sys
@@ -30,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import SupportsIndex
 
+from wengert._engine.core.validation import byte_count
 from wengert.errors import ArgumentError, at, user_line
 
 from .private_directory import Folder
@@ -175,15 +175,7 @@ def limit(bytes: SupportsIndex) -> None:
     >>> wg.cache.limit(1 << 30)
     >>> wg.cache.limit(before)
     """
-    try:
-        number = -1 if isinstance(bytes, bool) else operator.index(bytes)
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise ArgumentError(
-            f"limit({bytes!r}) is not a number of bytes: give an integer that is at least 0"
-            f"{at(user_line())}."
-        )
+    number = byte_count(bytes, "limit")
     _CacheState.limit, _CacheState.unswept = number, number + 1  # measured at the next write
 
 

@@ -12,12 +12,11 @@ nothing here starts LLVM.
 from __future__ import annotations
 
 import ctypes
-import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
-from wengert.errors import ArgumentError, at, user_line
+from wengert._engine.core.validation import byte_count
 
 from .machine import memory
 
@@ -109,15 +108,7 @@ def limit(bytes: SupportsIndex) -> None:
     268435456
     >>> wg.memory.limit(before)
     """
-    try:
-        number = -1 if isinstance(bytes, bool) else operator.index(bytes)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 1 << 63:
-        raise ArgumentError(
-            f"limit({bytes!r}) is not a number of bytes: give an integer that is at least 0; "
-            f"0 keeps no memory{at(user_line())}."
-        )
+    number = byte_count(bytes, "limit", "; 0 keeps no memory")
     _AllocatorState.limit = number
     if _AllocatorState.functions is not None:
         _AllocatorState.functions["limit"](number)
@@ -148,15 +139,7 @@ def trim(bytes: SupportsIndex = 0) -> int:
     >>> wg.memory.info().kept
     0
     """
-    try:
-        number = -1 if isinstance(bytes, bool) else operator.index(bytes)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 1 << 63:
-        raise ArgumentError(
-            f"trim({bytes!r}) is not a number of bytes: give an integer that is at least 0; "
-            f"trim() gives all back{at(user_line())}."
-        )
+    number = byte_count(bytes, "trim", "; trim() gives all back")
     return (
         0 if _AllocatorState.functions is None else int(_AllocatorState.functions["trim"](number))
     )

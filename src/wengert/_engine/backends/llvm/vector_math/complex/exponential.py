@@ -10,6 +10,7 @@ Every function takes the parts of its operands as lanes and returns two lanes.  
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, log, nan
 from typing import Any
 
@@ -25,10 +26,16 @@ Parts = tuple[Any, Any]
 
 def polar(s: Any, x: Any, y: Any) -> Parts:
     """exp(x + i y)."""
-    steep = s.less(700.0, x)
-    size = s.exp(s.where(steep, x * 0.5, x))
+    return _scaled(s, s.exp, 700.0, (x, y), (s.cos(y), s.sin(y)))
+
+
+def _scaled(s: Any, exp: Callable[[Any], Any], largest: float, z: Parts, angle: Parts) -> Parts:
+    """exp(x) times the cosine and sine of an angle, in two steps where exp(x) may overflow."""
+    (x, y), (cosine, sine) = z, angle
+    steep = s.less(largest, x)
+    size = exp(s.where(steep, x * 0.5, x))
     again = s.where(steep, size, 1.0)
-    real, imag = size * s.cos(y) * again, size * s.sin(y) * again
+    real, imag = size * cosine * again, size * sine * again
     wild = s.logical_not(s.isfinite(y))
     gone = s.logical_and(s.equal(x, -inf), wild)
     real = s.where(gone, 0.0, s.where(s.logical_and(s.equal(x, inf), wild), inf, real))
@@ -43,22 +50,13 @@ def _turned(cosine: Any, sine: Any, by_cosine: Any, by_sine: Any) -> Parts:
 
 
 def _exp2(s: Any, x: Any, y: Any) -> Parts:
-    steep = s.less(1000.0, x)
-    size = s.exp2(s.where(steep, x * 0.5, x))
-    again = s.where(steep, size, 1.0)
     # The angle y log 2 carries an error of its own: it is a sum of three, each rounded once.
     angle, more = y * _LN2, y * _LN2_REST
     lost = s.fma(y, _LN2, -angle), s.fma(y, _LN2_REST, -more) + y * _LN2_LAST
     rest = s.where(s.isfinite(lost[0] + lost[1]), lost[0] + lost[1], 0.0)
     cosine, sine = _turned(s.cos(angle), s.sin(angle), s.cos(more), s.sin(more))
     cosine, sine = _turned(cosine, sine, s.cos(rest), s.sin(rest))
-    real, imag = size * cosine * again, size * sine * again
-    wild = s.logical_not(s.isfinite(y))
-    gone = s.logical_and(s.equal(x, -inf), wild)
-    real = s.where(gone, 0.0, s.where(s.logical_and(s.equal(x, inf), wild), inf, real))
-    imag = s.where(gone, s.copysign(s.cast(0.0, y.dtype), y), imag)
-    level = s.equal(y, 0.0)
-    return s.where(level, size * again, real), s.where(level, y, imag)
+    return _scaled(s, s.exp2, 1000.0, (x, y), (cosine, sine))
 
 
 def _expm1(s: Any, x: Any, y: Any) -> Parts:
