@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph as Lines
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node, owner_of
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs import Graph, trace
@@ -109,8 +109,8 @@ def export(
     write(file, [data])
 
 
-def _graph_of(what: Any, specs: Sequence[Any]) -> Lines:
-    if isinstance(what, Lines):
+def _graph_of(what: Any, specs: Sequence[Any]) -> BaseGraph:
+    if isinstance(what, BaseGraph):
         if specs:
             raise ArgumentError(
                 "onnx.export: a graph has its own specs. Leave them out, or export the function"
@@ -140,7 +140,7 @@ def _evaluating(module: Module) -> Iterator[None]:
             m.training = mode
 
 
-def _model(graph: Lines, opset: int, inputs: Any, outputs: Any) -> Any:
+def _model(graph: BaseGraph, opset: int, inputs: Any, outputs: Any) -> Any:
     helper = onnx().helper
     outside = Outside(opset)
     writer = GraphWriter(outside)

@@ -32,7 +32,7 @@ from wengert._engine.jit.rng_guard import forbid_global_rng
 from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .coloring import Coloring, bidirectional_coloring, color_columns, least
-from .compression import Passes, entries
+from .compression import CompressionPasses, entries
 from .dependency_sets import Sets, turned, united
 from .propagation import dependence
 
@@ -263,7 +263,7 @@ def _mode(given: Given, found: TracedFunction) -> str:
     return only
 
 
-def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> Passes:
+def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> CompressionPasses:
     """Seeds, and where each entry is found.
 
     `coloring` is of the columns, for forward mode, or of the rows, for reverse mode; what is set
@@ -288,10 +288,12 @@ def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> Passe
     if given.symmetric:
         places = np.where(number[j] >= 0, (count + number[j]) * down + i, places)
         places = np.where(number[i] >= 0, (count + number[i]) * down + j, places)
-        return Passes(np.concatenate([seeds, units]), units[:0], places, rows, columns, limit)
+        return CompressionPasses(
+            np.concatenate([seeds, units]), units[:0], places, rows, columns, limit
+        )
     by_themselves = number[i] * across + j
     if mode == "fwd":  # what is set apart comes second
         places = np.where(number[i] >= 0, count * down + by_themselves, places)
-        return Passes(seeds, units, places, rows, columns, limit)
+        return CompressionPasses(seeds, units, places, rows, columns, limit)
     places = np.where(number[i] >= 0, by_themselves, alone * across + places)
-    return Passes(units, seeds, places, rows, columns, limit)
+    return CompressionPasses(units, seeds, places, rows, columns, limit)

@@ -4,8 +4,8 @@ All passes of a mode are one: a list along a placeholder, evaluated for all seed
 (_engine/autodiff/vmap.py).  Entries are then read where the plan says.  What is written here is
 traced and compiled, so it runs as one native program.
 
-    Passes      the seeds of both modes, and where each entry is in what comes out
-    entries     the values of the entries, in order
+    CompressionPasses  the seeds of both modes, and where each entry is in what comes out
+    entries            the values of the entries, in order
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .rule_context import size_of
 Array = np.ndarray[Any, Any]
 
 
-class Passes(NamedTuple):
+class CompressionPasses(NamedTuple):
     """Which passes there are, and where in their results the entries are.
 
     forward, reverse : directions of all inputs together, and cotangents of all outputs, a row each.
@@ -50,7 +50,10 @@ class Passes(NamedTuple):
 
 
 def entries(
-    call: DifferentiatedCall, passes: Passes, in_specs: Sequence[Spec], out_specs: Sequence[Spec]
+    call: DifferentiatedCall,
+    passes: CompressionPasses,
+    in_specs: Sequence[Spec],
+    out_specs: Sequence[Spec],
 ) -> Any:
     """The values of the entries, for one call of the function."""
     outs, _ = pytree.flatten(call())

@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op
 from wengert._engine.kinds.opaque import Opaque
@@ -63,7 +63,7 @@ _LOOPS: dict[str, Callable[..., Any]] = {
 }
 
 
-def dependence(graph: Graph, inputs: Sequence[Node]) -> Sets:
+def dependence(graph: BaseGraph, inputs: Sequence[Node]) -> Sets:
     """Which numbers of some inputs each number of the outputs may depend on, differentiably.
 
     Parameters
@@ -91,7 +91,7 @@ def dependence(graph: Graph, inputs: Sequence[Node]) -> Sets:
     return sets
 
 
-def propagate(graph: Graph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
+def propagate(graph: BaseGraph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
     """The sets of the outputs, for those of the inputs; None depends on nothing."""
     place: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
     left = {n: k for k, node in enumerate(graph.nodes) for n in node.inputs}

@@ -10,7 +10,7 @@ import numpy as np
 from wengert._engine.backends.llvm.abi import entry_text, make_entry
 from wengert._engine.backends.llvm.abi.ports import Port
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.llvm_types import in_memory
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.parsing import dim
@@ -89,7 +89,7 @@ class Frame:
 
 
 def text_of(made, **style):
-    module = Module()
+    module = ModuleBuilder()
     function = Function(module, "kernel", [("ptr", "frame")], "i64", linkage="")
     status = made.body(made, Frame(function.body))
     function.body.write(f"ret i64 {status or 0}")

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.kernels import Array, Steps
+from wengert._engine.backends.llvm.kernels import ArrayPointer, KernelCalls
 from wengert._engine.core.symbolic.dim import names_in
 from wengert._engine.core.symbolic.parsing import dim
 
@@ -32,8 +32,8 @@ class Compiled:
     """
 
     def __init__(self, name: str, params: Any, operands: Any, results: Any, **options: Any) -> None:
-        module = Module()
-        steps = Steps(Language(module))
+        module = ModuleBuilder()
+        steps = KernelCalls(Language(module))
         function = Function(module, "kernel", [("ptr", "frame")], "i64", linkage="")
         body = function.body
         arrays, slot = [], 0
@@ -43,7 +43,7 @@ class Compiled:
             sizes = [
                 tuple(dim(n) if isinstance(n, str) else n for n in x) for x in (shape, strides)
             ]
-            arrays.append(Array(pointer, *sizes, np.dtype(dtype)))
+            arrays.append(ArrayPointer(pointer, *sizes, np.dtype(dtype)))
             slot += 1
         self.names = sorted(names_in(n for a in arrays for n in a.shape + a.strides))
         numbers = {}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
 from wengert._engine.backends.llvm.ir.llvm_types import in_memory, of_width, part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
@@ -79,7 +79,7 @@ def _write(s: Language, section: Section, i: str, x: Any, width: int) -> None:
 @functools.cache
 def compiled(body: Callable[..., Any], dtypes: tuple[Any, ...], out: Any, width: int) -> Any:
     """A C function of the addresses of operands and result, and of the number of elements."""
-    module = Module()
+    module = ModuleBuilder()
     s = Language(module)
     arguments = [("ptr", f"a{k}") for k in range(len(dtypes))] + [("ptr", "out"), ("i64", "n")]
     function = Function(module, "kernel", arguments, linkage="")

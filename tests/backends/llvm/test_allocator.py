@@ -11,7 +11,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.runtime import (
     allocator,
     allocator_stats,
@@ -304,7 +304,7 @@ def test_threads_without_the_lock_of_the_interpreter():
 
 def test_native_threads_at_once():
     """Parts that take two blocks, mark them, look whether the marks are still theirs, and free."""
-    module = Module()
+    module = ModuleBuilder()
     module.declare("wengert_alloc", "ptr", ["i64"])
     module.declare("wengert_free", "void", ["ptr"])
     arguments = [("ptr", "wrong"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
@@ -337,7 +337,7 @@ def test_native_threads_at_once():
 
 def test_the_heap_serves_where_there_are_no_maps():
     """As on Windows."""
-    module = Module()
+    module = ModuleBuilder()
     allocator.emit_allocator(module, maps=False)
     code = execution_engine.Code(
         execution_engine.object_of(module.text(execution_engine.heading())), {}

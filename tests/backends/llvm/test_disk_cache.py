@@ -16,7 +16,7 @@ import wengert as wg
 from wengert._engine.backends.llvm.cache import disk_cache, object_files
 from wengert._engine.backends.llvm.cache import private_directory as folders
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs the owners and modes of POSIX")
 KEY = bytes(range(32))
@@ -36,7 +36,7 @@ def folder(monkeypatch, tmp_path):
 
 def text_of(number):
     """A module with a function that returns a number."""
-    module = Module()
+    module = ModuleBuilder()
     f = Function(module, "answer", [], "i64", linkage="")
     f.body.write(f"ret i64 {number}")
     module.add(f)

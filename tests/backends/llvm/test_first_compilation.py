@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.program import Program
 
 
@@ -72,7 +72,7 @@ def test_draws_from_a_generator_that_comes_while_tracing(name, outcome):
 
 def calling_halves():
     """One function that calls another and reads a constant, both in one module."""
-    module = Module()
+    module = ModuleBuilder()
     module.constant("ten", "[1 x i64]", "[i64 10]")
     inner = Function(module, "inner-1", [("i64", "x")], "i64")
     ten = inner.body.value("load i64, ptr @ten")

@@ -12,14 +12,14 @@ import pytest
 import wengert as wg
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.kernels.gemm import gemm_microkernel
-from wengert._engine.backends.llvm.kernels.gemm.operands import Axis, Matrix, Product
+from wengert._engine.backends.llvm.kernels.gemm.operands import Matrix, MatrixAxis, Product
 
 from .kernel_driver import Compiled, agree, run
 
 
 def matrix(rows, columns, order="C"):
     near = (columns, 1) if order == "C" else (1, rows)
-    return Matrix("", Axis(rows, near[0]), Axis(columns, near[1]))
+    return Matrix("", MatrixAxis(rows, near[0]), MatrixAxis(columns, near[1]))
 
 
 def check(a, b, begin=None, **options):

@@ -9,7 +9,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.kernels.random.philox import block, schedule
 from wengert._engine.core.op import lookup
 
@@ -36,7 +36,7 @@ def check(name, state, shape, dtype, number=0, **more):
 
 def test_a_block_is_that_of_the_paper():
     """Computed again with Python's own whole numbers."""
-    module = Module()
+    module = ModuleBuilder()
     function = Function(
         module, "words", [("ptr", "to"), *(("i64", n) for n in "cpkl")], "void", linkage=""
     )

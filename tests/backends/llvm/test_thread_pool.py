@@ -13,7 +13,7 @@ import pytest
 
 import wengert as wg
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.runtime import (
     blas_threads,
     machine,
@@ -38,7 +38,7 @@ def compiled(module):
 @pytest.fixture(scope="module")
 def marks():
     """`frame[i] += part + 1` for each i of a part, natively."""
-    module = Module()
+    module = ModuleBuilder()
     arguments = [("ptr", "frame"), ("i64", "lo"), ("i64", "hi"), ("i64", "part")]
     f = Function(module, "marks", arguments, linkage="")
     with f.body.loop("%lo", "%hi") as (s, i):
@@ -202,7 +202,7 @@ def test_more_threads_than_the_team_may_have(marks):
 
 def test_without_threads_all_parts_run_here(marks):
     """As on Windows."""
-    module = Module()
+    module = ModuleBuilder()
     thread_pool.emit_thread_pool(module, threaded=False)
     assert "pthread" not in module.text()
     code = compiled(module)
@@ -437,7 +437,7 @@ def test_calls_that_overlap_do_not_lose_the_number():
 
 
 def test_a_blas_that_is_not_known_is_left_alone():
-    module = Module()
+    module = ModuleBuilder()
     blas_threads.emit_blas_threads(module, known=False)
     code = compiled(module)
     ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(code.address("wengert_blas_enter"))(1, 1)
@@ -447,7 +447,7 @@ def test_a_blas_that_is_not_known_is_left_alone():
 @needs_blas
 def test_the_text_around_a_call(setting, two_for_blas):
     """A function that asks in the middle how many threads there are."""
-    module = Module()
+    module = ModuleBuilder()
     needed = dict(runtime_library.symbols())
 
     def external(name, address, result, arguments):

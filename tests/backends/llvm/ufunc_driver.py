@@ -25,7 +25,7 @@ import mpmath
 import numpy as np
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.llvm_types import in_memory, of_width
 from wengert._engine.backends.llvm.ir.scalar_language import Language, loop_of
 from wengert._engine.backends.llvm.ir.simd_value import Lane
@@ -82,7 +82,7 @@ def forget() -> None:
 def _compiled(name: str, dtypes: tuple[Any, ...], width: int) -> tuple[Any, Any, str]:
     ufunc = {"max": "maximum", "min": "minimum"}.get(name, name)
     out = loop_of(ufunc, dtypes)[-1] if hasattr(np, ufunc) else dtypes[0]
-    module = Module()
+    module = ModuleBuilder()
     s = Language(module)
     arguments = [("ptr", f"a{i}") for i in range(len(dtypes))] + [("ptr", "out"), ("i64", "n")]
     function = Function(module, "kernel", arguments, linkage="")

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, value_of, wrap
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
@@ -100,7 +100,7 @@ def stabilised(
         return None
     place = {n: placeholder(n.spec) for n in edge}
     lines = rebuilt([n for n in tape.lines if n in inside], place)
-    graph = Graph(*[wrap(lines[n]) for n in outputs], inputs=list(place.values()))
+    graph = BaseGraph(*[wrap(lines[n]) for n in outputs], inputs=list(place.values()))
     made = import_module(REWRITING[0]).stabilised(graph)
     if made is graph:
         return None

@@ -11,7 +11,7 @@ The environment variable WENGERT_CACHE=0 switches it off; WENGERT_CACHE=<path> m
 from __future__ import annotations
 
 from wengert._engine.backends.llvm.cache.disk_cache import (
-    Info,
+    DiskCacheInfo,
     clear,
     directory,
     enabled,
@@ -20,6 +20,6 @@ from wengert._engine.backends.llvm.cache.disk_cache import (
 )
 from wengert._engine.core.lazy_import import public_dir
 
-__all__ = ["Info", "clear", "directory", "enabled", "info", "limit"]
+__all__ = ["DiskCacheInfo", "clear", "directory", "enabled", "info", "limit"]
 
 __dir__ = public_dir(__name__)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.format_units import count, memory
-from wengert._engine.core.graph import Graph, check_graph
+from wengert._engine.core.graph import BaseGraph, check_graph
 from wengert._engine.core.node import LeafOp, is_variable
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import lengths_of, shown
@@ -242,7 +242,7 @@ def _at(line: LineCost) -> str:
     return f" ({short(line.where)})" if line.where else ""
 
 
-def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
+def report(graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
     """What running a graph costs, counted without running it.
 
     Parameters
@@ -305,7 +305,7 @@ def report(graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) ->
     )
 
 
-def _sizes(graph: Graph, given: dict[str, Any]) -> dict[str, int]:
+def _sizes(graph: BaseGraph, given: dict[str, Any]) -> dict[str, int]:
     lengths = [d for n in graph.nodes for d in lengths_of(n.spec)]
     names = names_in([d for d in lengths if not is_open(d)])
     for name in (*sorted(names - given.keys()), *sorted(given.keys() - names)):
@@ -336,13 +336,13 @@ def _is_constant(node: Node) -> bool:
     return isinstance(node.op, LeafOp) and not node.is_traced and not is_variable(node)
 
 
-def _given(graph: Graph, specs: Sequence[Any], is_it: Callable[..., Any]) -> int:
+def _given(graph: BaseGraph, specs: Sequence[Any], is_it: Callable[..., Any]) -> int:
     pairs = zip(graph.nodes, specs, strict=True)
     return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, LeafOp) and is_it(n))
 
 
 def _line_costs(
-    graph: Graph,
+    graph: BaseGraph,
     specs: Sequence[Any],
     planned: dict[Any, Any],
     live: list[int],

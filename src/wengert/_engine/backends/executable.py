@@ -15,7 +15,7 @@ import numpy as np
 
 from wengert._engine.core.copy_graph import check_general
 from wengert._engine.core.fork_safe_locks import lock
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import owners_of
 from wengert._engine.core.nonfinite_checks import here
 from wengert._engine.core.recording import switches
@@ -52,7 +52,7 @@ class Executable:
 
     __module__ = "wengert.backends"
 
-    def __init__(self, graph: Graph, backend: Backend) -> None:
+    def __init__(self, graph: BaseGraph, backend: Backend) -> None:
         backend.check(graph)
         for node in graph.nodes:
             check_general(node)

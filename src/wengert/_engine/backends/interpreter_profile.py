@@ -19,7 +19,7 @@ from time import perf_counter
 from typing import Any
 
 from wengert._engine.core.format_units import duration
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Op
 from wengert._engine.core.source_location import short
@@ -79,7 +79,7 @@ class NodeTimes:
 
     __module__ = "wengert.backends"
 
-    def __init__(self, graph: Graph, runs: Sequence[Sequence[Event]]) -> None:
+    def __init__(self, graph: BaseGraph, runs: Sequence[Sequence[Event]]) -> None:
         self.name, self.runs = graph.name, len(runs)
         self.inside: dict[int, tuple[LineTime, ...]] = {}
         self._last = runs[-1]
@@ -92,7 +92,7 @@ class NodeTimes:
         nodes = graph.nodes
         self.lines = tuple(_line(i, nodes[i], seconds) for i, seconds in sorted(least.items()))
 
-    def look_inside(self, graph: Graph, clocked: Mapping[Body, Mapping[int, float]]) -> None:
+    def look_inside(self, graph: BaseGraph, clocked: Mapping[Body, Mapping[int, float]]) -> None:
         """Share the time of loops and branches out among the lines of their bodies.
 
         Parameters
@@ -203,7 +203,7 @@ class TimedInterpreter(Interpreter):
         """What runs an operation."""
         return super().implementation(op) if self._of is None else self._of.implementation(op)
 
-    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+    def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """The interpreter's steps, each of which notes how long it took."""
         program = InterpretedProgram(self, graph, sizes)
         program.steps = [
@@ -244,7 +244,7 @@ def _adding(run: Callable[..., Any], line: int, seconds: dict[int, float]) -> Ca
     return step
 
 
-def profile(graph: Graph, values: Sequence[Any], repeat: int = 5) -> NodeTimes:
+def profile(graph: BaseGraph, values: Sequence[Any], repeat: int = 5) -> NodeTimes:
     """Run a graph by the interpreter, and say how long each line took.
 
     Parameters

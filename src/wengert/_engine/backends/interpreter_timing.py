@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import at_sizes, shown
 from wengert._engine.core.subgraph import bodies_of
@@ -68,7 +68,7 @@ def timed(
 
 def timed_by_nodes(
     backend: Interpreter,
-    graph: Graph,
+    graph: BaseGraph,
     values: Sequence[Any],
     sizes: Mapping[str, int],
     repeats: int | None = None,
@@ -116,7 +116,7 @@ class _Told:
     """Lines as steps."""
 
     def __init__(
-        self, graph: Graph, specs: Sequence[Any], live: Sequence[int], sizes: Mapping[str, int]
+        self, graph: BaseGraph, specs: Sequence[Any], live: Sequence[int], sizes: Mapping[str, int]
     ) -> None:
         self._graph, self._specs, self._live, self._sizes = graph, specs, live, sizes
         self._results = set(graph.outputs)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.spec import at_sizes, lengths_of
 from wengert._engine.core.symbolic.dim import is_open, names_in
@@ -22,7 +22,7 @@ from wengert._engine.ops.cost_model import bytes_of, shares_memory
 from wengert.errors import ArgumentError, at, user_line
 
 
-def last_uses(graph: Graph) -> list[tuple[int, ...]]:
+def last_uses(graph: BaseGraph) -> list[tuple[int, ...]]:
     """For each line the lines whose values nothing after it needs; itself, if nobody uses it.
 
     Values of outputs and updates are kept to the end; those of leaves belong to the caller or to
@@ -42,7 +42,7 @@ def last_uses(graph: Graph) -> list[tuple[int, ...]]:
     return [tuple(ks) for ks in gone]
 
 
-def specs_at(graph: Graph, sizes: Mapping[str, int]) -> list[Any]:
+def specs_at(graph: BaseGraph, sizes: Mapping[str, int]) -> list[Any]:
     """The spec of each line, with numbers in the place of named sizes.
 
     Lengths that are known only when a loop has ended stay.
@@ -66,7 +66,7 @@ def known_bytes(spec: Any) -> int:
     return sum(bytes_of(s) for s in parts if s is not None and not any(map(is_open, s.shape)))
 
 
-def live_bytes(graph: Graph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:
+def live_bytes(graph: BaseGraph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:
     """How many bytes of intermediate values and results are held while each line runs.
 
     Inputs, variables and constants are not counted: they are there before and after.
@@ -118,7 +118,7 @@ def writes_anywhere(node: Node) -> bool:
     return isinstance(ufunc, np.ufunc) and op.run is ufunc and not node.params and ufunc.nout == 1
 
 
-def in_place(graph: Graph, specs: Sequence[Any]) -> dict[int, int]:
+def in_place(graph: BaseGraph, specs: Sequence[Any]) -> dict[int, int]:
     """For lines that could write into the memory of an operand that dies there, that operand.
 
     Such a line is elementwise, its operand has its shape and dtype, was computed into memory of

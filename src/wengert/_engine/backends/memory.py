@@ -10,9 +10,9 @@ size: fresh pages cost several times the computation that fills them.
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.runtime.allocator_stats import Info, info, limit, trim
+from wengert._engine.backends.llvm.runtime.allocator_stats import AllocatorInfo, info, limit, trim
 from wengert._engine.core.lazy_import import public_dir
 
-__all__ = ["Info", "info", "limit", "trim"]
+__all__ = ["AllocatorInfo", "info", "limit", "trim"]
 
 __dir__ = public_dir(__name__)

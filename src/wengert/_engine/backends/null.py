@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.spec import at_sizes
 
@@ -43,7 +43,7 @@ class Null(Backend):
     name = "null"
     tolerance = float("inf")
 
-    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+    def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """Makes zeros."""
         specs = [at_sizes(n.spec, sizes) for n in graph.outputs]
         first = len(graph.inputs)
@@ -57,7 +57,9 @@ class Null(Backend):
 
         return run
 
-    def report(self, graph: Graph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
+    def report(
+        self, graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int
+    ) -> Report:
         """What a run would cost; see `wengert.backends.report`."""
         return cost_report.report(graph, sizes, **more)
 

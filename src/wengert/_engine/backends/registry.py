@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.graph import Graph, check_graph
+from wengert._engine.core.graph import BaseGraph, check_graph
 from wengert._engine.core.node import LeafOp
 from wengert._engine.core.op import Op
 from wengert._engine.core.subgraph import bodies_of
@@ -67,7 +67,7 @@ class Backend(ABC):
         return f"<backend {self.name}>"
 
     @abstractmethod
-    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+    def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """A function of the values of inputs and variables.
 
         Parameters
@@ -86,7 +86,7 @@ class Backend(ABC):
 
     def timed(
         self,
-        graph: Graph,
+        graph: BaseGraph,
         values: Sequence[Any],
         sizes: Mapping[str, int],
         repeats: int | None = None,
@@ -119,7 +119,7 @@ class Backend(ABC):
             f"backend ('llvm', 'interpret'){at(user_line())}."
         )
 
-    def check(self, graph: Graph) -> None:
+    def check(self, graph: BaseGraph) -> None:
         """Refuse a graph with an operation that this backend lacks, in bodies of loops too.
 
         Raises

@@ -1,8 +1,8 @@
-"""Graph: nodes in evaluation order, with inputs and outputs (a Wengert list).
+"""BaseGraph: nodes in evaluation order, with inputs and outputs (a Wengert list).
 
-A closed list: every operand of a line is an earlier line.  It gives each line an index, its
-operands and its consumers; it can be verified and read aloud.  Building one does not change
-anything: the nodes are the tape's own.
+The list is closed: every operand of a node is an earlier node.  The graph knows the index, the
+operands and the consumers of each node; it can be verified and printed.  It shares its nodes with
+the tape, which does not change.
 
     %0 = input x             float64[3]
     %1 = sin %0              float64[3]
@@ -10,8 +10,8 @@ anything: the nodes are the tape's own.
     %3 = sum %2  [axis=0]    float64[]
     return %3
 
-What users hold, with derivatives and everything else that can be done with a graph, is the class
-of the same name above (wengert/graphs), which is a Graph like this one.
+The public class `BaseGraph` (graphs/graph.py) derives from it and adds evaluation, derivatives and
+transformations, which belong to later layers.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 Item = Any  # a node of a graph: itself, a tensor on it, its index or its name
-AnyGraph = TypeVar("AnyGraph", bound="Graph")
+AnyGraph = TypeVar("AnyGraph", bound="BaseGraph")
 
 
-class Graph:
+class BaseGraph:
     """The Wengert list of some outputs.
 
     Parameters
@@ -339,7 +339,7 @@ class Graph:
                 found += node.info.requires
         return list(dict.fromkeys(found))
 
-    def verify(self) -> Graph:
+    def verify(self) -> BaseGraph:
         """Check that this is a valid Wengert list, and return it.
 
         Every operand comes before its use, no line comes twice, every spec is what the operation
@@ -369,7 +369,7 @@ class Graph:
                 )
             for x in node.params.values():
                 for body in x if type(x) is tuple else (x,):
-                    if isinstance(body, Graph):
+                    if isinstance(body, BaseGraph):
                         _verify_inside(body, f"line %{i} ({node.op.name})")
         return self
 
@@ -377,10 +377,10 @@ class Graph:
         return printed(self)
 
     def __repr__(self) -> str:
-        return f"<Graph of {len(self)} lines, {len(self.outputs)} outputs>"
+        return f"<BaseGraph of {len(self)} lines, {len(self.outputs)} outputs>"
 
 
-def _verify_inside(body: Graph, line: str) -> None:
+def _verify_inside(body: BaseGraph, line: str) -> None:
     """Verify what a loop or branch does."""
     try:
         body.verify()
@@ -430,7 +430,7 @@ def _checked_updates(updates: Any) -> dict[Node, Node]:
 
 def check_graph(x: Any, what: str) -> None:
     """Raise ArgumentError if something is not a graph."""
-    if not isinstance(x, Graph):
+    if not isinstance(x, BaseGraph):
         raise ArgumentError(
             f"{what} of {spelled(x)}, which is not a graph. Make one with wengert.trace(f)(...), "
             f"or with wengert.Graph from tensors{at(user_line())}."

@@ -32,7 +32,7 @@ import numpy as np
 from wengert.errors import ArgumentError, at, user_line
 
 from .alpha_equivalence import OpenNames
-from .graph import Graph
+from .graph import BaseGraph
 from .handle import Handle
 from .node import CONSTANT, INPUT, LeafOp, Node, is_variable, owner_of
 from .spec import WEAK
@@ -75,7 +75,7 @@ def equals(a: Any, b: Any) -> bool:
     (True, False)
     """
     numbers = _Numbers()
-    if isinstance(a, Graph) and isinstance(b, Graph):
+    if isinstance(a, BaseGraph) and isinstance(b, BaseGraph):
         return _interface(numbers, a) == _interface(numbers, b)
     first, second = _line(a), _line(b)
     of = numbers.of(_ancestors((first, second)), {}, OpenNames())
@@ -93,7 +93,7 @@ def _line(x: Any) -> Node:
     return x
 
 
-def _interface(numbers: _Numbers, graph: Graph) -> tuple[Any, ...]:
+def _interface(numbers: _Numbers, graph: BaseGraph) -> tuple[Any, ...]:
     """All that is seen of a graph from outside, in numbers."""
     names = OpenNames()
     place = {n: ("input", i, names.spec(n.spec)) for i, n in enumerate(graph.inputs)}

@@ -15,7 +15,7 @@ from wengert.errors import ShapeError, at, user_line
 
 from .copy_graph import rebuilt
 from .dispatch import apply
-from .graph import AnyGraph, Graph
+from .graph import AnyGraph, BaseGraph
 from .graph_fingerprint import is_stopped
 from .handle import Handle, describe, is_traced, rebind, shape_of, wrap
 from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant, owner_of
@@ -33,7 +33,7 @@ Instead = Callable[[Node, Sequence[Any], dict[str, Any]], Any]
 
 
 def inline_graph(
-    graph: Graph,
+    graph: BaseGraph,
     values: Sequence[Any],
     instead: Instead | None = None,
     highest: int | None = None,
@@ -149,7 +149,7 @@ def _node(x: Array) -> Node:
     return x.node if isinstance(x, Handle) else constant(np.array(x))
 
 
-def _sizes(graph: Graph, values: Sequence[Any]) -> dict[str, Any]:
+def _sizes(graph: BaseGraph, values: Sequence[Any]) -> dict[str, Any]:
     """The named sizes, from the shapes of what is given."""
     pairs: list[tuple[Any, Any, str]] = []
     for node, value in zip(graph.inputs, values, strict=True):

@@ -24,7 +24,7 @@ from wengert.errors import GuardError, TraceError, at, user_line
 from .alpha_equivalence import OpenNames, inner
 from .copy_graph import rebuilt
 from .dispatch import PART
-from .graph import Graph
+from .graph import BaseGraph
 from .graph_fingerprint import canonical, leaf_key, node_key
 from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant
 from .spec import Spec, at_sizes
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Values = Sequence[Any]
 
 
-class Body(Graph):
+class Body(BaseGraph):
     """A closed list: inputs, constants, and what is computed from them.
 
     Equal to another if inputs, lines and outputs are the same, operands of commutative operations

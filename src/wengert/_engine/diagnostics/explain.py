@@ -99,7 +99,7 @@ def explain(
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         """What the function does with these arguments."""
-        if isinstance(fun, lists.Graph):
+        if isinstance(fun, lists.BaseGraph):
             return _explanation(fun, simplify=simplify, backend=backend)
         more = _unnoticed(fun)
         try:
@@ -133,7 +133,7 @@ def _is_traced(x: Operand) -> bool:
 
 
 def _explanation(
-    graph: lists.Graph,
+    graph: lists.BaseGraph,
     reason: str = "",
     simplify: bool = False,
     backend: Any = None,
@@ -146,7 +146,7 @@ def _explanation(
     return Explanation(graph, unique(notes, limit=1000), reason, program)
 
 
-def _program(graph: lists.Graph, backend: Backend) -> Any:
+def _program(graph: lists.BaseGraph, backend: Backend) -> Any:
     """What a backend makes of the simplified graph."""
     summarize = getattr(backend, "summarize", None)
     if summarize is None:
@@ -159,7 +159,7 @@ def _program(graph: lists.Graph, backend: Backend) -> Any:
     return summarize(simplified)
 
 
-def _rewrites(graph: lists.Graph) -> list[Finding]:
+def _rewrites(graph: lists.BaseGraph) -> list[Finding]:
     """For each line of the program the rules that simplifying would apply there."""
     history: Any = rewrite.simplify(graph, history=True).history  # type: ignore[attr-defined]
     rules: dict[str | None, Counter[str]] = defaultdict(Counter)

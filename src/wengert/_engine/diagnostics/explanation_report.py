@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import ConstantLeaf, LeafOp, Node
 from wengert._engine.core.source_location import place_of
 from wengert._engine.core.spec import shown
@@ -116,7 +116,7 @@ class Explanation:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: BaseGraph,
         notes: Sequence[Finding],
         reason: str = "",
         program: Summary | None = None,

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from wengert._engine.control_flow.checkpoint_schedule import again, left
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import bytes_of, flops_of_body, steps_of
@@ -33,7 +33,7 @@ from .findings import Finding
 HELD = 1 << 20  # bytes of a constant that is worth a note
 
 
-def notes_on(graph: Graph) -> list[Finding]:
+def notes_on(graph: BaseGraph) -> list[Finding]:
     """All notes on a graph, in the order of its lines."""
     found: list[Finding] = []
     for node in graph.nodes:
@@ -46,7 +46,7 @@ def _note(kind: str, message: str, node: Node) -> Finding:
     return Finding(kind, message, node, node.where)
 
 
-def _opaque(node: Node, graph: Graph) -> Iterator[Finding]:
+def _opaque(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     op: Any = node.op
     if op.kind != "opaque":
         return
@@ -59,7 +59,7 @@ def _opaque(node: Node, graph: Graph) -> Iterator[Finding]:
     )
 
 
-def _loop(node: Node, graph: Graph) -> Iterator[Finding]:
+def _loop(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     params = node.params
     if node.op.name not in ("scan", "while", "checkpointed"):
         return
@@ -80,7 +80,7 @@ def _loop(node: Node, graph: Graph) -> Iterator[Finding]:
     )
 
 
-def _replay(node: Node, graph: Graph) -> Iterator[Finding]:
+def _replay(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if node.op.name != "replay":
         return
     params = node.params
@@ -107,7 +107,7 @@ def _combines(node: Node) -> bool:
     return node.op.kind in ("elementwise", "contraction") and node.level == 0
 
 
-def _broadcast(node: Node, graph: Graph) -> Iterator[Finding]:
+def _broadcast(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if not _combines(node) or node.op.kind != "elementwise":
         return
     shapes = {spec.shape for _, spec in _operands(node) if spec.shape != ()}
@@ -117,7 +117,7 @@ def _broadcast(node: Node, graph: Graph) -> Iterator[Finding]:
         yield _note("broadcast", message, node)
 
 
-def _cast(node: Node, graph: Graph) -> Iterator[Finding]:
+def _cast(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if not _combines(node) or not isinstance(node.spec, Spec) or node.spec.dtype.kind not in "fc":
         return
     out = node.spec.dtype
@@ -136,12 +136,12 @@ def _cast(node: Node, graph: Graph) -> Iterator[Finding]:
         yield _note("cast", f"{node.op.name}: operands {operands} are cast to {out}", node)
 
 
-def _named(node: Node, graph: Graph) -> str:
+def _named(node: Node, graph: BaseGraph) -> str:
     kind = "constant " if isinstance(node, ConstantLeaf) else ""
     return f"%{graph.index(node)}, {kind}{node.name or node.op.name} {shown(node.spec)}"
 
 
-def _stopped(node: Node, graph: Graph) -> Iterator[Finding]:
+def _stopped(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if type(node) is Node or node.level or isinstance(node, ConstantLeaf):
         return
     if any(type(a) is Node for a in node.args) and not _only_chooses(node, graph):
@@ -149,7 +149,7 @@ def _stopped(node: Node, graph: Graph) -> Iterator[Finding]:
         yield _note("stopped", reason, node)
 
 
-def _only_chooses(node: Node, graph: Graph) -> bool:
+def _only_chooses(node: Node, graph: BaseGraph) -> bool:
     """Whether a line is used as a condition or an index only, where no derivative is expected."""
     users = [graph[k] for k in graph.consumers(graph.index(node))]
     choosing = {"where": 0, "getitem": 1, "setitem": 2, "scatter": 1}
@@ -167,7 +167,7 @@ def _is_logic(node: Node) -> bool:
     return type(node) is not Node and node.op.name.startswith(("logical_", "bitwise_", "invert"))
 
 
-def _guarded(node: Node, graph: Graph) -> Iterator[Finding]:
+def _guarded(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if node.op.name not in ("strong_zero", "strong_einsum"):
         return
     slopes = [n for n in graph.nodes if n.level < node.level and n.where == node.where]
@@ -185,7 +185,7 @@ def _is_singular(node: Node) -> bool:
     return bool(node.op.differentiation.is_singular(node))
 
 
-def _held(node: Node, graph: Graph) -> Iterator[Finding]:
+def _held(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if isinstance(node, ConstantLeaf) and not node.args and node.value is not None:
         size = bytes_of(node.spec)
         if isinstance(size, int) and size >= HELD:
@@ -198,7 +198,7 @@ def _held(node: Node, graph: Graph) -> Iterator[Finding]:
             yield Finding("held", message, node, where)
 
 
-def _probed(node: Node, graph: Graph) -> Iterator[Finding]:
+def _probed(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     if node.info is not None and node.info.probed:
         message = (
             f"the shape of {named(node)} was found by trying some sizes, and is checked at each run"
@@ -206,7 +206,7 @@ def _probed(node: Node, graph: Graph) -> Iterator[Finding]:
         yield _note("shape", message, node)
 
 
-LOOKS: Sequence[Callable[[Node, Graph], Iterator[Finding]]] = (
+LOOKS: Sequence[Callable[[Node, BaseGraph], Iterator[Finding]]] = (
     _loop,
     _replay,
     _opaque,
@@ -219,7 +219,7 @@ LOOKS: Sequence[Callable[[Node, Graph], Iterator[Finding]]] = (
 )
 
 
-def _inputs(graph: Graph) -> Iterator[Finding]:
+def _inputs(graph: BaseGraph) -> Iterator[Finding]:
     """Inputs that the outputs do not depend on, or not by a way that a derivative passes."""
     reached = set(ancestors([*graph.outputs, *graph.updates.values(), *graph.effects]))
     smooth = set(ancestors(graph.outputs, smooth=True))
@@ -234,7 +234,7 @@ def _inputs(graph: Graph) -> Iterator[Finding]:
             yield Finding("unused", message, node, None)
 
 
-def _sizes(graph: Graph) -> Iterator[Finding]:
+def _sizes(graph: BaseGraph) -> Iterator[Finding]:
     for needs in graph.requirements:
         sign = "=" if needs.equal else ">="
         message = f"a call is refused unless {needs.length} {sign} 0: {needs.reason}"

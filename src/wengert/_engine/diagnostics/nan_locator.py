@@ -27,7 +27,7 @@ from wengert._engine.autodiff.tape import Tape
 from wengert._engine.backends.interpreter.interpreter import InterpretedProgram, Interpreter
 from wengert._engine.backends.registry import Run
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.nonfinite_checks import Checks, short
@@ -174,7 +174,7 @@ class _LocatorRun:
 
 
 def run_checked(
-    graph: Graph, sizes: Mapping[str, int], values: Sequence[Any], checks: Checks
+    graph: BaseGraph, sizes: Mapping[str, int], values: Sequence[Any], checks: Checks
 ) -> list[Any]:
     """The results of a graph, each line of which is looked at.
 
@@ -197,7 +197,7 @@ class _Checked(Interpreter):
     def __init__(self, checks: Checks) -> None:
         self._watch = NodeWatch(checks)
 
-    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+    def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """The interpreter's steps, each of which is looked at."""
         program = InterpretedProgram(self, graph, sizes, reuses=False)
         program.steps = [

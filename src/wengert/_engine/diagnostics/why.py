@@ -107,7 +107,7 @@ def why(
     ('saturated',)
     """
     how = How(time, index)
-    if isinstance(y, lists.Graph):
+    if isinstance(y, lists.BaseGraph):
         return _of_graph(y, args, kwargs, how)
     if not isinstance(y, Handle) and callable(y):
         return _of_function(y, args, kwargs, argnums, argnames, how)

@@ -248,7 +248,7 @@ def computation(
     runner = backend_of(backend)
     if name is not None:
         word(name, "the name of a computation")
-    if isinstance(outputs, lists.Graph):
+    if isinstance(outputs, lists.BaseGraph):
         if inputs or updates or effects:
             raise ArgumentError(
                 f"the graph {outputs.name} has its own inputs, updates and effects. Give the graph "

@@ -49,7 +49,7 @@ else:
     interpreter_profile = LazyModule("wengert._engine.backends.interpreter_profile")
 
 
-class Graph(core_graph.Graph):
+class Graph(core_graph.BaseGraph):
     """A Wengert list that can be called, transformed, taken apart, looked at and kept.
 
     Made by `wengert.trace`, by hand from `wengert.input` (then `Graph(outputs)`), or from tensors
@@ -385,7 +385,7 @@ class Graph(core_graph.Graph):
         Lines are compared by operation, parameters and operands (in either order where that does
         not matter), inputs by position, constants by value; names and source lines do not count.
         """
-        return isinstance(other, core_graph.Graph) and graph_fingerprint.equals(self, other)
+        return isinstance(other, core_graph.BaseGraph) and graph_fingerprint.equals(self, other)
 
     def show(self, path: Any = None, **options: Any) -> Path | None:
         """Open the graph as a page to walk through; see `wengert.show.show_graph`."""

@@ -14,12 +14,12 @@ from typing import Any
 
 from wengert._engine import serialization as keep
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import leaf, owners_of
 from wengert._engine.core.node import Node, is_variable
 
 
-def reduced(graph: Graph) -> tuple[Any, ...]:
+def reduced(graph: BaseGraph) -> tuple[Any, ...]:
     """How a graph is pickled: a function, and its arguments."""
     file = io.BytesIO()
     keep.save(graph, file, where="full")

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.graph import AnyGraph, Graph, Item, several
+from wengert._engine.core.graph import AnyGraph, BaseGraph, Item, several
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
 from wengert._engine.core.op import Op, lookup
@@ -102,7 +102,7 @@ def _with(graph: AnyGraph, new: dict[Node, Node]) -> AnyGraph:
         for node in graph.nodes:
             if node not in place:
                 place[node] = _followed(node, place, stem)
-    fresh = [n for line in new.values() for n in Graph(line).inputs]
+    fresh = [n for line in new.values() for n in BaseGraph(line).inputs]
     inputs = [n for n in graph.inputs if n not in new]
     more = [n for n in dict.fromkeys(fresh) if n not in graph.inputs]
     changed = any(n in new for n in graph.inputs) or more

@@ -107,7 +107,7 @@ def gradients(
     bars: list[Any] = [None] * len(targets)
     node = _differentiable(y)
     if node is not None:
-        lines = lists.Graph(node).nodes
+        lines = lists.BaseGraph(node).nodes
         if any(map(_is_symbolic, lines)):
             with tracing() as opened:  # the derivative is for all values of the variables
                 opened.general = True

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.core import leaked_tracers, pytree
 from wengert._engine.core.copy_graph import settled
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.node import Node, next_serial
 from wengert._engine.core.policy import chosen
@@ -27,7 +27,7 @@ from wengert.errors import DtypeError, StructureError, TraceError, at, user_line
 
 from .pytree_signature import ResultStructure, Signature, Static
 
-AnyGraph = TypeVar("AnyGraph", bound=Graph)
+AnyGraph = TypeVar("AnyGraph", bound=BaseGraph)
 
 
 def built(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.core.copy_graph import with_args
-from wengert._engine.core.graph import AnyGraph, Graph
+from wengert._engine.core.graph import AnyGraph, BaseGraph
 from wengert._engine.core.graph_fingerprint import is_stopped, leaf_key
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import (
@@ -69,7 +69,7 @@ class Driver:
     applied : list of Applied
     """
 
-    def __init__(self, graph: Graph, index: RuleIndex, merge: bool) -> None:
+    def __init__(self, graph: BaseGraph, index: RuleIndex, merge: bool) -> None:
         self.graph, self.index, self.merge = graph, index, merge
         self.applied: list[Applied] = []
         self.facts = Facts(self)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.source_location import short
 
@@ -40,8 +40,8 @@ class PassRun:
 
     name: str
     seconds: float
-    before: Graph
-    after: Graph
+    before: BaseGraph
+    after: BaseGraph
     applied: tuple[Applied, ...]
     inside: tuple[BodyHistory, ...] = ()
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.spec import bare
 from wengert._engine.core.tracing import infer
 from wengert.errors import GraphError, at, user_line
 
 
-def check(name: str, before: Graph, after: Any, verify: bool, trusted: set[Node]) -> None:
+def check(name: str, before: BaseGraph, after: Any, verify: bool, trusted: set[Node]) -> None:
     """Refuse what a pass returned if it is not a graph of the same inputs and outputs.
 
     Lines never change, so one that has been verified once (`trusted`) need not be again.
@@ -27,7 +27,7 @@ def check(name: str, before: Graph, after: Any, verify: bool, trusted: set[Node]
             f"same inputs, outputs of the same shapes and dtypes, and valid lines{at(user_line())}."
         )
 
-    if not isinstance(after, Graph):
+    if not isinstance(after, BaseGraph):
         raise broken(f"a {type(after).__name__}")
     if after.inputs != before.inputs:
         raise broken("a graph with other inputs")
@@ -49,7 +49,7 @@ def check(name: str, before: Graph, after: Any, verify: bool, trusted: set[Node]
             raise broken(f"a graph in which {wrong}")
 
 
-def _wrong_line(graph: Graph, trusted: set[Node]) -> str | None:
+def _wrong_line(graph: BaseGraph, trusted: set[Node]) -> str | None:
     """What is wrong with the first line that is; None if all are right."""
     specs: dict[Node, Any] = {}
     for i, node in enumerate(graph.nodes):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
 from wengert._engine.ops.linalg.results import (
     EighResult,
@@ -31,16 +31,16 @@ _NAMES: dict[type, str] = {}
 
 
 class _Graphs:
-    cls: type[Graph] | None = None
+    cls: type[BaseGraph] | None = None
 
 
-def register_graph(cls: type[Graph]) -> type[Graph]:
+def register_graph(cls: type[BaseGraph]) -> type[BaseGraph]:
     """Make `cls` the class of graphs that are read (a decorator)."""
     _Graphs.cls = cls
     return cls
 
 
-def graph_class() -> type[Graph]:
+def graph_class() -> type[BaseGraph]:
     """The class of graphs that are read.
 
     Raises

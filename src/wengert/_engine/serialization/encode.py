@@ -29,7 +29,7 @@ from wengert._engine.control_flow.custom_rules import Stated, as_bodies
 from wengert._engine.control_flow.primitive_calls import PrimitiveCall
 from wengert._engine.core import pytree
 from wengert._engine.core.alpha_equivalence import OpenNames
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, Node, is_variable, owner_of
 from wengert._engine.core.op import REGISTRY
@@ -90,7 +90,7 @@ class FileEncoder:
     """
 
     def __init__(
-        self, put_graph: Callable[[FileEncoder, Graph, Path], Any], where: str | None = "name"
+        self, put_graph: Callable[[FileEncoder, BaseGraph, Path], Any], where: str | None = "name"
     ) -> None:
         self.where = where
         self.arrays: dict[str, np.ndarray[Any, Any]] = {}
@@ -142,7 +142,7 @@ class FileEncoder:
             return {"rule": self._rule(x, path)}
         if isinstance(x, Body):
             return {"body": self._body(x, path)}
-        if isinstance(x, Graph):
+        if isinstance(x, BaseGraph):
             return {"graph": self._once("graph", x, lambda: self._graph(x, path))}
         return self._other(x, path, depth)
 
@@ -195,7 +195,7 @@ class FileEncoder:
         self.arrays[name] = array
         return name
 
-    def _graph(self, graph: Graph, path: Path) -> int:
+    def _graph(self, graph: BaseGraph, path: Path) -> int:
         outside, self.is_in_graph = self.is_in_graph, True
         try:
             made = self._put_graph(self, graph, path)
@@ -342,7 +342,7 @@ def refused(x: Any, path: Path) -> StructureError:
     remedy = "Keep arrays, numbers, strings, tensors, graphs and containers of them"
     if hasattr(x, "state_dict"):
         remedy = "Save its state, x.state_dict(), and load that into a new one"
-    elif isinstance(getattr(x, "graph", None), Graph):
+    elif isinstance(getattr(x, "graph", None), BaseGraph):
         remedy = "Save its graph, x.graph, and make it again from that"
     elif callable(x):
         remedy = (

@@ -13,7 +13,7 @@ import optree
 
 from wengert._engine.core import pytree
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import CONSTANT, INPUT, NO_PARAMS, LeafOp, Node, is_variable
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.spec import Spec, bare, is_inexact, shown, spec_of
@@ -43,7 +43,7 @@ _NOTES = {
 }  # fmt: skip
 
 
-def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> Graph:
+def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
     """The graph of some JSON; arrays and tensors come from the reader."""
     is_body = type(x) is dict and "body" in x
     keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
@@ -72,7 +72,7 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> Graph:
     inputs, outputs = chosen("inputs"), chosen("outputs")
     need(len(set(inputs)) == len(inputs), "an input comes twice")
     effects = chosen("effects")
-    graph: Graph
+    graph: BaseGraph
     if is_body:
         try:
             graph = Body(*outputs, inputs=inputs, name=x["name"])
@@ -94,7 +94,7 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> Graph:
     return graph
 
 
-def _check_closed(body: Graph, updates: dict[Any, Any], effects: list[Any]) -> None:
+def _check_closed(body: BaseGraph, updates: dict[Any, Any], effects: list[Any]) -> None:
     """A body takes everything as an input, and does nothing but compute."""
     need(not updates and not effects, "a body acts on what is outside of it")
     fed = set(body.inputs)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.control_flow.call_rule import CustomRule
 from wengert._engine.control_flow.custom_rules import Stated
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import (
     CONSTANT,
     INPUT,
@@ -62,7 +62,7 @@ MORE = {
 }
 
 
-def graph_json(writer: FileEncoder, graph: Graph, path: Path) -> Any:
+def graph_json(writer: FileEncoder, graph: BaseGraph, path: Path) -> Any:
     """The JSON of a graph; its arrays go to the writer."""
     return _GraphTables(writer, graph, path).made()
 
@@ -70,7 +70,7 @@ def graph_json(writer: FileEncoder, graph: Graph, path: Path) -> Any:
 class _GraphTables:
     """The tables of one graph, filled while its lines are written."""
 
-    def __init__(self, writer: FileEncoder, graph: Graph, path: Path) -> None:
+    def __init__(self, writer: FileEncoder, graph: BaseGraph, path: Path) -> None:
         self.writer, self.graph, self.path = writer, graph, path
         self.ops: dict[Op, int] = {}
         self.specs: dict[Any, int] = {}

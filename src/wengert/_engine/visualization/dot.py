@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 
 from .colors import colors
 from .expand_bodies import opened
@@ -110,7 +110,7 @@ def _edges(line: NodeLabel) -> list[str]:
     ]
 
 
-def _dashed(graph: Graph) -> list[str]:
+def _dashed(graph: BaseGraph) -> list[str]:
     edges = []
     for old, new in graph.updates.items():
         ends = f"n{graph.index(new)} -> n{graph.index(old)}"

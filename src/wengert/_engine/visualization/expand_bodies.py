@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import Op
@@ -44,7 +44,7 @@ def marks(node: Node, count: int) -> list[Op | None]:
     return [*[None] * (count - carried - stacked), *[CARRY] * carried, *[ROW] * stacked]
 
 
-def opened(graph: Graph) -> tuple[Graph, dict[Node, Node]]:
+def opened(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
     """The list with all bodies written out, and for each of its old lines the new one.
 
     Parameters

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import ConstantLeaf, DiscreteLeaf, LeafOp, Node
 from wengert._engine.core.pretty_print import GraphName
@@ -58,14 +58,14 @@ class NodeLabel(NamedTuple):
         return f"{text} (at {self.node.where})" if self.node.where else text
 
 
-def graph_of(outputs: Any) -> Graph:
+def graph_of(outputs: Any) -> BaseGraph:
     """The list of some outputs: a Graph as it is, tensors as the outputs of a new one."""
-    if isinstance(outputs, Graph):
+    if isinstance(outputs, BaseGraph):
         return outputs
-    return Graph(*outputs) if isinstance(outputs, list | tuple) else Graph(outputs)
+    return BaseGraph(*outputs) if isinstance(outputs, list | tuple) else BaseGraph(outputs)
 
 
-def lines_of(graph: Graph, names: Names | None = None) -> list[NodeLabel]:
+def lines_of(graph: BaseGraph, names: Names | None = None) -> list[NodeLabel]:
     """The nodes of a graph in words.
 
     Parameters
@@ -93,7 +93,7 @@ def _titles(names: Any) -> dict[Node, str]:
 
 
 def _line(
-    index: int, node: Node, graph: Graph, titles: Mapping[Node, str], output: bool
+    index: int, node: Node, graph: BaseGraph, titles: Mapping[Node, str], output: bool
 ) -> NodeLabel:
     name = titles.get(node) or node.name
     if isinstance(node.op, LeafOp):

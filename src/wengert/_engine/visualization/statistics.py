@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import spec_of
@@ -94,7 +94,7 @@ def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
 
 
 def values_of(
-    graph: Graph, values: int | dict[Any, Any] | list[Operand | None] | None = None
+    graph: BaseGraph, values: int | dict[Any, Any] | list[Operand | None] | None = None
 ) -> dict[Node, Any]:
     """The known values of the nodes of a graph.
 

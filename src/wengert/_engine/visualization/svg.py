@@ -15,7 +15,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import ArgumentError, at, user_line
@@ -83,7 +83,7 @@ def to_svg(
     return document
 
 
-def _count(graph: Graph) -> int:
+def _count(graph: BaseGraph) -> int:
     """How many lines there are, in bodies too."""
     return len(graph) + sum(_count(body) for node in graph.nodes for body in bodies_of(node))
 
@@ -100,7 +100,7 @@ class _Picture(NamedTuple):
     inside: dict[int, list[_Picture]]
 
 
-def _drawn(graph: Graph, names: Names | None = None, within: Node | None = None) -> _Picture:
+def _drawn(graph: BaseGraph, names: Names | None = None, within: Node | None = None) -> _Picture:
     lines = lines_of(graph, names)
     if within is not None:
         kinds = dict(zip(graph.inputs, marks(within, len(graph.inputs)), strict=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.static_params import spelled, stated
 from wengert._engine.core.subgraph import Body, bodies_of
 
@@ -61,7 +61,7 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     return "\n".join(text)
 
 
-def _rows(graph: Graph, names: Names | None, values: bool) -> str:
+def _rows(graph: BaseGraph, names: Names | None, values: bool) -> str:
     rows = [HEADINGS]
     for line in lines_of(graph, names):
         said = stated({k: named(v) for k, v in line.node.params.items()})

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
@@ -21,7 +21,7 @@ from .registry import exports, refused
 from .value_info import described
 
 
-def _inside(w: GraphWriter, body: Graph, fixed: dict[Node, str]) -> tuple[Any, list[str]]:
+def _inside(w: GraphWriter, body: BaseGraph, fixed: dict[Node, str]) -> tuple[Any, list[str]]:
     """The lines of a body as nodes, and the names of its inputs that are handed in."""
     inner = GraphWriter(w.outside, w)
     inner.names.update(fixed)
@@ -32,7 +32,7 @@ def _inside(w: GraphWriter, body: Graph, fixed: dict[Node, str]) -> tuple[Any, l
     return inner, [inner.names[n] for n in given]
 
 
-def _closed(inner: Any, body: Graph, given: Sequence[Any], name: str) -> Any:
+def _closed(inner: Any, body: BaseGraph, given: Sequence[Any], name: str) -> Any:
     """A graph of ONNX of what stands inside; every result gets a name of its own."""
     results = [
         described(inner.op("Identity", inner.names[n]), n.spec, inner.outside) for n in body.outputs
@@ -122,7 +122,7 @@ def _while(w: GraphWriter, node: Node, *names: str) -> Any:
     return w.op("Loop", "", first, *names[fixed:], start, outputs=len(body.outputs) + 1, body=graph)
 
 
-def _inlined(w: GraphWriter, body: Graph, names: Sequence[str]) -> Any:
+def _inlined(w: GraphWriter, body: BaseGraph, names: Sequence[str]) -> Any:
     """The one result of a body, written here for these operands."""
     before = dict(w.names)
     for n in body.nodes:

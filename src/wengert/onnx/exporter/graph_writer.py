@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import CONSTANT, LeafOp, Node
 from wengert._engine.core.symbolic.dim import Dim, Quotient
 from wengert._engine.core.tracing import SIZE
@@ -178,7 +178,7 @@ class GraphWriter:
             return self.parent.name_of(node)
         raise KeyError(node)
 
-    def write(self, graph: Graph) -> None:
+    def write(self, graph: BaseGraph) -> None:
         """Write the nodes of a graph that have no name yet."""
         before = self.line
         for node in graph.nodes:

@@ -26,7 +26,7 @@ import numpy as np
 
 from wengert._engine.control_flow.operations import Control
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.index_errors import complaint
 from wengert._engine.core.node import LeafOp, Node, is_variable
 from wengert._engine.core.op import Op
@@ -87,7 +87,7 @@ class Interpreter(Backend):
             return False
         return self.implementation(op) is None
 
-    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+    def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """Steps to walk along."""
         return InterpretedProgram(self, graph, sizes).run
 
@@ -114,7 +114,7 @@ class InterpretedProgram:
     """
 
     def __init__(
-        self, backend: Interpreter, graph: Graph, sizes: Mapping[str, int], reuses: bool = True
+        self, backend: Interpreter, graph: BaseGraph, sizes: Mapping[str, int], reuses: bool = True
     ) -> None:
         self.graph, self.backend, self.sizes = graph, backend, sizes
         self.start: list[Any] = []

@@ -20,7 +20,7 @@ from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_
 from wengert._engine.backends.llvm.program_cache import CachedProgram, program_of
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Native(Backend):
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = threads
-        self._programs: weakref.WeakKeyDictionary[Graph, Program] = weakref.WeakKeyDictionary()
-        self._compiled: weakref.WeakKeyDictionary[Graph, dict[str, LoadedProgram]]
+        self._programs: weakref.WeakKeyDictionary[BaseGraph, Program] = weakref.WeakKeyDictionary()
+        self._compiled: weakref.WeakKeyDictionary[BaseGraph, dict[str, LoadedProgram]]
         self._compiled = weakref.WeakKeyDictionary()
         self._lock = lock()
 
@@ -65,7 +65,7 @@ class Native(Backend):
         """The same backend for another number of threads."""
         return self if threads == self.threads else Native(threads)
 
-    def program(self, graph: Graph) -> Program:
+    def program(self, graph: BaseGraph) -> Program:
         """A graph as a program, to be looked at."""
         with self._lock:
             found = self._programs.get(graph)
@@ -73,11 +73,11 @@ class Native(Backend):
                 found = self._programs[graph] = programs.Program(graph, self.threads)
             return found
 
-    def summarize(self, graph: Graph) -> Summary:
+    def summarize(self, graph: BaseGraph) -> Summary:
         """The loop nests, library calls, host callbacks and buffers of a graph's program."""
         return program_summary.summary_of(self.program(graph))
 
-    def compiled(self, graph: Graph, layouts: str = "") -> LoadedProgram:
+    def compiled(self, graph: BaseGraph, layouts: str = "") -> LoadedProgram:
         """The program of a graph in memory, for all its sizes.
 
         Parameters
@@ -96,7 +96,7 @@ class Native(Backend):
             return found
 
     def _compiled_from(
-        self, graph: Graph, program: Program | CachedProgram, layouts: str = ""
+        self, graph: BaseGraph, program: Program | CachedProgram, layouts: str = ""
     ) -> LoadedProgram:
         """A program in memory; the usual one is remembered."""
         made = LoadedProgram(program)
@@ -104,7 +104,7 @@ class Native(Backend):
             self._programs.setdefault(graph, made.program)
         return made
 
-    def overwriting(self, graph: Graph) -> LoadedProgram:
+    def overwriting(self, graph: BaseGraph) -> LoadedProgram:
         """The program that writes updates in place, if there is one, else the usual one."""
         with self._lock:
             known = self._compiled.setdefault(graph, {})
@@ -120,12 +120,12 @@ class Native(Backend):
                 known[_IN_PLACE] = found
             return found
 
-    def overwritten(self, graph: Graph) -> list[int]:
+    def overwritten(self, graph: BaseGraph) -> list[int]:
         """The variables, by number, whose arrays the entry that overwrites writes to."""
         first = len(graph.inputs)
         return [k - first for k in self.overwriting(graph).program.overwritten.values()]
 
-    def compile(self, graph: Graph, sizes: Mapping[str, int]) -> Run:
+    def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
         """The program, with its sizes."""
         compiled = self.compiled(graph)
         bound = dict(sizes)
@@ -140,7 +140,7 @@ class Native(Backend):
 
     def entry(
         self,
-        graph: Graph,
+        graph: BaseGraph,
         single: bool,
         otherwise: Callable[..., Any],
         gate: Any = None,
@@ -199,7 +199,7 @@ class Native(Backend):
 
     def timed(
         self,
-        graph: Graph,
+        graph: BaseGraph,
         values: Sequence[Any],
         sizes: Mapping[str, int],
         repeats: int | None = None,
@@ -223,7 +223,7 @@ class Native(Backend):
             )
         return found
 
-    def address(self, graph: Graph, signature: str = "numbers") -> Any:
+    def address(self, graph: BaseGraph, signature: str = "numbers") -> Any:
         """A C function pointer; see `entry.pointers`."""
         compiled = self.compiled(graph)
         return c_pointers.pointer(compiled.program, compiled.code, signature)

@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.codegen.function import FunctionCodegen
 from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
 from wengert._engine.backends.llvm.codegen.loop_nests import named
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.loops.checkpointed_reverse import CheckpointedReverse
 from wengert._engine.backends.llvm.loops.control_flow import (
@@ -36,14 +36,14 @@ from wengert._engine.backends.llvm.loops.loop_body import LoopBody
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.runtime.runtime_library import symbols
 from wengert._engine.backends.llvm.schedule.buffer_donation import first_stage, overwritten
-from wengert._engine.backends.llvm.schedule.scheduling import Plan
+from wengert._engine.backends.llvm.schedule.scheduling import Schedule
 from wengert._engine.backends.llvm.tuning import thresholds
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
 
-from .kernels import Steps
+from .kernels import KernelCalls
 from .lowering.leaves import stride_names
 from .lowering.registry import specs_of
 
@@ -102,7 +102,7 @@ class Program(FunctionCodegen):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: BaseGraph,
         threads: int | None = None,
         layouts: str = "",
         overwrites: bool = False,
@@ -110,10 +110,10 @@ class Program(FunctionCodegen):
         self._graph, self.threads = weakref.ref(graph), threads
         self.layouts = layouts.ljust(len(graph.inputs) + len(graph.variables), "C")
         self.requirements = graph.requirements
-        self.module = Module()
+        self.module = ModuleBuilder()
         self.language = Language(self.module)
-        super().__init__(self, Plan(graph, self.layouts))
-        self.steps = Steps(self.language, threads)
+        super().__init__(self, Schedule(graph, self.layouts))
+        self.steps = KernelCalls(self.language, threads)
         self.slots = 0
         self._stride_slots: dict[str, tuple[int, int]] = {}
         self.inputs = tuple(
@@ -150,7 +150,7 @@ class Program(FunctionCodegen):
             entry_text(self.module, self, nesting=self.nesting, name="nested")
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> BaseGraph:
         """The graph, which is not kept alive: programs are kept as long as graphs are."""
         found = self._graph()
         assert found is not None, "the graph of this program is gone"

@@ -41,7 +41,7 @@ from wengert._engine.backends.llvm.loops.interrupts import LISTENED
 from wengert._engine.backends.llvm.loops.interrupts import address_of as listened_at
 from wengert._engine.backends.llvm.program_fingerprint import fingerprint_of
 from wengert._engine.backends.llvm.tuning import thresholds
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import STARTED, LazyModule
 from wengert._engine.core.spec import Spec
 from wengert.errors import FOLDER
@@ -74,7 +74,7 @@ class CachedProgram:
         Of the object files.
     """
 
-    def __init__(self, said: tuple[Any, ...], graph: Graph, options: tuple[Any, ...]) -> None:
+    def __init__(self, said: tuple[Any, ...], graph: BaseGraph, options: tuple[Any, ...]) -> None:
         own, inputs, outputs, constants, names, self.keys = said
         self.slots, self.counts, overwritten, self.is_single, self.cannot_fail = own[:5]
         self.calls_special_functions, self.nesting = own[5:]
@@ -90,7 +90,7 @@ class CachedProgram:
         self.callbacks = HostCallbacks(graph, (), ())
         self._graph, self._options = weakref.ref(graph), options
 
-    def is_of(self, graph: Graph) -> bool:
+    def is_of(self, graph: BaseGraph) -> bool:
         """Whether this can be what was kept of a graph: its values, of their dtypes and shapes."""
         fed = [*graph.inputs, *graph.variables]
         results: list[Any] = []
@@ -120,7 +120,7 @@ class CachedProgram:
 
 
 def program_of(
-    graph: Graph, threads: int | None, layouts: str = "", overwrites: bool = False
+    graph: BaseGraph, threads: int | None, layouts: str = "", overwrites: bool = False
 ) -> Program | CachedProgram:
     """The program of a graph: what was kept of it, or else a new one, of which that is kept."""
     options = threads, layouts, overwrites
@@ -152,7 +152,7 @@ def object_files_of(
     return [cached_object(text, quick) for text, quick in program.modules], program
 
 
-def _kept(found: bytes, graph: Graph, options: tuple[Any, ...]) -> CachedProgram | None:
+def _kept(found: bytes, graph: BaseGraph, options: tuple[Any, ...]) -> CachedProgram | None:
     """What a record says; None if it says nothing that could be of this graph.
 
     The checksum of a file is against accidents on disk: a right one tells nothing of the content.
@@ -173,7 +173,7 @@ def _is_complete(images: list[bytes]) -> bool:
 # ---- the key -----------------------------------------------------------------------------------
 
 
-def _key(graph: Graph, options: tuple[Any, ...]) -> bytes | None:
+def _key(graph: BaseGraph, options: tuple[Any, ...]) -> bytes | None:
     sources, content = _sources(), fingerprint_of(graph)
     if sources is None or content is None:
         return None

@@ -20,7 +20,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.graph_fingerprint import canonical
 from wengert._engine.core.node import CONSTANT, INPUT, LeafOp, Node
 from wengert._engine.core.op import REGISTRY
@@ -38,7 +38,7 @@ class _NotEncodableError(Exception):
     """The graph holds something that cannot be encoded."""
 
 
-def fingerprint_of(graph: Graph) -> bytes | None:
+def fingerprint_of(graph: BaseGraph) -> bytes | None:
     """What a graph says, as far as its program depends on it."""
     if graph.requirements:
         return None
@@ -49,7 +49,7 @@ def fingerprint_of(graph: Graph) -> bytes | None:
         return None
 
 
-def _containers(graph: Graph) -> tuple[str, ...]:
+def _containers(graph: BaseGraph) -> tuple[str, ...]:
     """How results are returned; tuples in tuples are made by the entry."""
     results = graph.structure[1]
     return str(getattr(results, "structure", results)), repr(getattr(results, "live", None))
@@ -62,7 +62,7 @@ class _GraphEncoder:
         self._bytes = 0
         self._bodies: dict[Body, tuple[int, Any]] = {}
 
-    def graph(self, graph: Graph) -> tuple[Any, ...]:
+    def graph(self, graph: BaseGraph) -> tuple[Any, ...]:
         """Its inputs, its other nodes with the numbers of their operands, and what it returns."""
         rows, number = canonical(graph, self._line)
         results = graph.outputs, graph.updates.keys(), graph.updates.values(), graph.effects

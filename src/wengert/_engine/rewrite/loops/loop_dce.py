@@ -20,7 +20,7 @@ import numpy as np
 
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.graph_fingerprint import key_of_value
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, DiscreteLeaf, Node, constant
 from wengert._engine.core.node_info import NodeInfo
@@ -44,7 +44,7 @@ class Need(NamedTuple):
     inputs: frozenset[int]
 
 
-def used(graph: Graph) -> dict[Node, Need]:
+def used(graph: BaseGraph) -> dict[Node, Need]:
     """What is needed of the loops and branches of a graph, but for those that are taken whole."""
     needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     needed.update(graph.inputs)

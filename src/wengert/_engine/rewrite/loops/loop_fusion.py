@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.core.copy_graph import with_args
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import AnyGraph, Graph
+from wengert._engine.core.graph import AnyGraph, BaseGraph
 from wengert._engine.core.graph_fingerprint import canonical, leaf_key
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.static_params import frozen, substituted
@@ -189,7 +189,7 @@ def _tell_apart(group: Sequence[_Member]) -> None:
 class _Before:
     """Which loops of a graph have to have ended before others begin."""
 
-    def __init__(self, graph: Graph, loops: Sequence[Node]) -> None:
+    def __init__(self, graph: BaseGraph, loops: Sequence[Node]) -> None:
         self._bit = {n: 1 << k for k, n in enumerate(loops)}
         mask: dict[Node, int] = {}
         for node in graph.nodes:
@@ -224,7 +224,7 @@ class _Lengths:
         For names that are not needed any more the length in their place.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: BaseGraph) -> None:
         self.new: dict[str, Any] = {}
         self._fixed: set[str] = set()  # of what bodies take from outside
         for node in graph.nodes:
@@ -298,7 +298,7 @@ def _with_crews(
     return new.graph(graph), applied
 
 
-def _in_order(graph: Graph, of: dict[Node, Sequence[_Member]]) -> list[Node]:
+def _in_order(graph: BaseGraph, of: dict[Node, Sequence[_Member]]) -> list[Node]:
     """The lines in an order in which the loops of each crew have their operands at once."""
     done: dict[Node, None] = {}
     for root in graph.nodes:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp
 
 from .line_blocks import FAN, ranges
@@ -61,7 +61,7 @@ class _Box:
                 stack.extend(one.members)
 
 
-def grouping_of(graph: Graph, blocks: bool = True) -> Grouping:
+def grouping_of(graph: BaseGraph, blocks: bool = True) -> Grouping:
     """The groups of a graph, and where each of its lines belongs.
 
     Parameters
@@ -87,7 +87,7 @@ def level_name(level: int) -> str:
     return ORDINALS[level] if level < len(ORDINALS) else f"derivative of order {level}"
 
 
-def _paths(graph: Graph) -> list[Path]:
+def _paths(graph: BaseGraph) -> list[Path]:
     several = len({n.level for n in graph.nodes}) > 1
     fed = set(graph.inputs)
     paths: list[Path] = []
@@ -114,7 +114,7 @@ def _common(paths: list[Path]) -> Path:
     return low[:depth]
 
 
-def _numbered(graph: Graph, root: _Box, blocks: bool) -> Grouping:
+def _numbered(graph: BaseGraph, root: _Box, blocks: bool) -> Grouping:
     """Number the boxes, parents first, splitting those with too many members on the way."""
     groups: list[NodeGroup] = []
     home = [0] * len(graph)
@@ -133,7 +133,7 @@ def _numbered(graph: Graph, root: _Box, blocks: bool) -> Grouping:
     return Grouping(groups, home)
 
 
-def _blocks(graph: Graph, box: _Box) -> list[_Box | int]:
+def _blocks(graph: BaseGraph, box: _Box) -> list[_Box | int]:
     place = {}
     for k, one in enumerate(box.members):
         for line in (one,) if isinstance(one, int) else one.lines():

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, is_variable
 from wengert._engine.core.spec import shown
 
@@ -76,7 +76,7 @@ class Page:
             "steps": rows,
         }
 
-    def _graph(self, graph: Graph) -> Data:
+    def _graph(self, graph: BaseGraph) -> Data:
         kept = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
         for line in lines_of(graph, self.names):
             if line.node not in self._number:

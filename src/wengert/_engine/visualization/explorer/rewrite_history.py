@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.static_params import frozen
 from wengert.errors import ArgumentError, at, user_line
@@ -25,7 +25,7 @@ class HistoryStep(NamedTuple):
     """A graph, what was done to get it, and what there is to say about that."""
 
     title: str
-    graph: Graph
+    graph: BaseGraph
     note: str
 
 
@@ -40,7 +40,7 @@ class Change(NamedTuple):
     rewired: list[int]
 
 
-def steps_of(graph: Graph, history: Any = None) -> list[HistoryStep]:
+def steps_of(graph: BaseGraph, history: Any = None) -> list[HistoryStep]:
     """The steps that lead to a graph; one, where no history is given.
 
     Parameters
@@ -63,7 +63,11 @@ def steps_of(graph: Graph, history: Any = None) -> list[HistoryStep]:
     for item in items:
         if isinstance(item, HistoryStep):
             steps.append(item)
-        elif isinstance(item, tuple | list) and len(item) in (2, 3) and isinstance(item[1], Graph):
+        elif (
+            isinstance(item, tuple | list)
+            and len(item) in (2, 3)
+            and isinstance(item[1], BaseGraph)
+        ):
             steps.append(HistoryStep(str(item[0]), item[1], str(item[2]) if len(item) > 2 else ""))
         else:
             raise ArgumentError(
@@ -86,7 +90,7 @@ def _recorded(recorded: Sequence[Any]) -> list[HistoryStep]:
     return steps
 
 
-def change(before: Graph, after: Graph) -> Change:
+def change(before: BaseGraph, after: BaseGraph) -> Change:
     """Which node of a graph was which before."""
     place = {node: i for i, node in enumerate(before.nodes)}
     free: dict[Hashable, deque[int]] = {}

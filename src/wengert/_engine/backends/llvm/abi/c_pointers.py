@@ -28,7 +28,7 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.execution_engine import Code
-from wengert._engine.backends.llvm.ir.ir_builder import Module, Name
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name
 from wengert._engine.backends.llvm.ir.llvm_types import in_memory, is_supported, literal
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
@@ -134,7 +134,7 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
         written = f"double({','.join(['double'] * len(types))})"
         if form != "numbers" and (form != written or {*types, answer} != {ctypes.c_double}):
             raise _unknown(signature)
-    module = Module()
+    module = ModuleBuilder()
     way = _PointerBuilder(module, program, code.address("kernel"), arguments, result)
     way.finish(form)
     own = Code(execution_engine.object_of(module.text(execution_engine.heading())), {})
@@ -186,7 +186,12 @@ class _PointerBuilder(FunctionBuilder):
     """The text of one C function."""
 
     def __init__(
-        self, module: Module, program: CallInterface, kernel: int, arguments: Any, result: str
+        self,
+        module: ModuleBuilder,
+        program: CallInterface,
+        kernel: int,
+        arguments: Any,
+        result: str,
     ) -> None:
         super().__init__(module, "pointer", arguments, result)
         self._program, self._kernel, self._result = program, kernel, result

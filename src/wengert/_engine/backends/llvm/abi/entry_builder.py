@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name
 
 from .size_arguments import SizeArguments
 
@@ -40,7 +40,7 @@ class FunctionBuilder:
 
     def __init__(
         self,
-        module: Module,
+        module: ModuleBuilder,
         name: str,
         arguments: Sequence[tuple[str, str]],
         result: str,
@@ -131,7 +131,7 @@ class EntryBuilder(FunctionBuilder):
 
     def __init__(
         self,
-        module: Module,
+        module: ModuleBuilder,
         name: str,
         arguments: Sequence[tuple[str, str]],
         result: str,

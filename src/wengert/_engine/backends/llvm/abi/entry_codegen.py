@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Module, Name
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import names_in
 
@@ -34,7 +34,7 @@ _ATTRIBUTES = "nounwind noinline optnone #1"
 
 
 def entry_text(
-    module: Module,
+    module: ModuleBuilder,
     program: CallInterface,
     *,
     single: bool = False,
@@ -76,7 +76,7 @@ class _Entry:
     """The text of one entry while it is written."""
 
     def __init__(
-        self, module: Module, program: CallInterface, different: tuple[Any, ...], name: str
+        self, module: ModuleBuilder, program: CallInterface, different: tuple[Any, ...], name: str
     ) -> None:
         self.module, self.program, self.different = module, program, different
         words = TableLayout(program).words

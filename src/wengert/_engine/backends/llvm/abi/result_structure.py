@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Any
 
 from wengert._engine.core import pytree
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 
 
-def is_single(graph: Graph) -> bool:
+def is_single(graph: BaseGraph) -> bool:
     """Whether a call of the graph returns its only output, and no container of it."""
     results = graph.structure[1]
     structure = getattr(results, "structure", results)
     return len(graph.outputs) == 1 and not graph.updates and structure.is_leaf() is True
 
 
-def nesting_of(graph: Graph) -> Any:
+def nesting_of(graph: BaseGraph) -> Any:
     """The numbers of the results in the tuples they are returned in; None if it is otherwise."""
     results = graph.structure[1]
     if graph.updates or not all(getattr(results, "live", (True,))):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Module
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
 from wengert._engine.backends.llvm.runtime.runtime_library import loaded
 from wengert._engine.backends.llvm.tuning import thresholds
 
@@ -33,14 +33,14 @@ def shared() -> dict[str, int]:
 
 def text() -> str:
     """Their module."""
-    module = Module()
+    module = ModuleBuilder()
     _new(module)
     _drop(module)
     _several(module)
     return module.text(execution_engine.heading())
 
 
-def _new(module: Module) -> None:
+def _new(module: ModuleBuilder) -> None:
     """ptr new(ptr table, ptr dtype, i32 ndim, ptr lengths, i64 bytes); null, with an exception."""
     arguments = [("ptr", "dtype"), ("i32", "ndim"), ("ptr", "lengths"), ("i64", "bytes")]
     writer = EntryBuilder(module, _NAMES["new"], [("ptr", "table"), *arguments], "ptr", WORDS)
@@ -77,7 +77,7 @@ def _empty(writer: EntryBuilder) -> str:
     return writer.call("PyArray_NewFromDescr", "ptr", *given, *nothing)
 
 
-def _drop(module: Module) -> None:
+def _drop(module: ModuleBuilder) -> None:
     """Let go of as many objects; null is none: void drop(ptr table, ptr objects, i64 count)."""
     arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
     writer = EntryBuilder(module, _NAMES["drop"], arguments, "void", WORDS)
@@ -89,7 +89,7 @@ def _drop(module: Module) -> None:
     module.add(writer.function)
 
 
-def _several(module: Module) -> None:
+def _several(module: ModuleBuilder) -> None:
     """A tuple that takes the objects: ptr several(ptr table, ptr objects, i64 count)."""
     arguments = [("ptr", "table"), ("ptr", "objects"), ("i64", "count")]
     writer = EntryBuilder(module, _NAMES["several"], arguments, "ptr", WORDS)

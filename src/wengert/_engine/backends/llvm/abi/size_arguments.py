@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name, Section
 from wengert._engine.core.symbolic.dim import Quotient, names_in
 
 Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
@@ -36,7 +36,9 @@ class SizeArguments:
         The sizes known so far.
     """
 
-    def __init__(self, module: Module, section: Section, check: Check, settle: Settle) -> None:
+    def __init__(
+        self, module: ModuleBuilder, section: Section, check: Check, settle: Settle
+    ) -> None:
         self._module, self._section = module, section
         self._check, self._settle = check, settle
         self.bound: dict[str, Name] = {}

@@ -47,7 +47,7 @@ _ON = {"", "1", "on", "yes", "true"}
 
 
 @dataclass(frozen=True)
-class Info:
+class DiskCacheInfo:
     """What is known of the object files on disk.
 
     Attributes
@@ -179,12 +179,12 @@ def limit(bytes: SupportsIndex) -> None:
     _CacheState.limit, _CacheState.unswept = number, number + 1  # measured at the next write
 
 
-def info() -> Info:
+def info() -> DiskCacheInfo:
     """What is known of the object files on disk.
 
     Returns
     -------
-    Info
+    DiskCacheInfo
 
     Examples
     --------
@@ -202,7 +202,9 @@ def info() -> Info:
         problem = _described(error)
     size = sum(file.bytes for file in found)
     hits, misses = _CacheState.hits, _CacheState.misses
-    return Info(directory(), enabled(), len(found), size, _CacheState.limit, hits, misses, problem)
+    return DiskCacheInfo(
+        directory(), enabled(), len(found), size, _CacheState.limit, hits, misses, problem
+    )
 
 
 def clear() -> int:

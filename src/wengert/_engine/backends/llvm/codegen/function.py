@@ -16,16 +16,16 @@ import numpy as np
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I64
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.kernels import KERNELS, Array, contiguous, is_served
+from wengert._engine.backends.llvm.kernels import KERNELS, ArrayPointer, contiguous, is_served
 from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Stored
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
-from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.backends.llvm.schedule.workspace import arranged
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
@@ -67,11 +67,11 @@ class FunctionCodegen:
 
     context: ProgramContext
     function: Function
-    module: Module
+    module: ModuleBuilder
     language: Language
     threads: int | None
 
-    def __init__(self, context: ProgramContext, plan: Plan) -> None:
+    def __init__(self, context: ProgramContext, plan: Schedule) -> None:
         self.context, self.plan = context, plan
         self.module, self.language, self.threads = context.module, context.language, context.threads
         self.long: Length = 0
@@ -339,7 +339,7 @@ class FunctionCodegen:
         operands = [self._operand(body, x, False) for x in step.operands]
         self._nested[step].run(self, body, operands, self._parts[step])
 
-    def result(self, part: Expr) -> Array:
+    def result(self, part: Expr) -> ArrayPointer:
         """Where a result of a step lies."""
         return contiguous(self.pointer(part), part.shape, part.dtype)
 
@@ -365,7 +365,7 @@ class FunctionCodegen:
         operands = [self._operand(body, x, False) for x in step.operands]
         self._run_host_callback(body, node, [*operands, *results])
 
-    def _operand(self, body: Section, x: Expr, strided: bool) -> Array:
+    def _operand(self, body: Section, x: Expr, strided: bool) -> ArrayPointer:
         if strided:
             view = strided_view(x)
             if view is not None:
@@ -377,10 +377,10 @@ class FunctionCodegen:
                     if count == "0"
                     else body.value(f"getelementptr i8, ptr {pointer}, i64 {count}")
                 )
-                return Array(moved, x.shape, strides, x.dtype)
+                return ArrayPointer(moved, x.shape, strides, x.dtype)
         return contiguous(self.pointer(owner_of(x)), x.shape, x.dtype)
 
-    def _run_host_callback(self, body: Section, node: Any, arrays: Sequence[Array]) -> None:
+    def _run_host_callback(self, body: Section, node: Any, arrays: Sequence[ArrayPointer]) -> None:
         k = self.context.callbacks.add(node)
         table = self.function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
         for n, array in enumerate(arrays):

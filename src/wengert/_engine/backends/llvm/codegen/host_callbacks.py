@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.backends.interpreter.interpreter import refusal
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import substituted
 from wengert.errors import ShapeError, at
@@ -37,7 +37,7 @@ class HostCallbacks:
         One number: the address that native code calls.
     """
 
-    def __init__(self, graph: Graph, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
+    def __init__(self, graph: BaseGraph, sizes: Sequence[str], size_slots: Sequence[int]) -> None:
         self._places = {node: k for k, node in enumerate(graph.nodes)}
         self.nodes: list[Any] = []
         self._sizes, self._slots = tuple(sizes), tuple(size_slots)

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Module, Section
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Section
 from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.kernels import Steps
+from wengert._engine.backends.llvm.kernels import KernelCalls
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length
@@ -24,10 +24,10 @@ from .host_callbacks import HostCallbacks
 class ProgramContext(Protocol):
     """The program that functions are written for (program.py)."""
 
-    module: Module
+    module: ModuleBuilder
     language: Language
     threads: int | None
-    steps: Steps
+    steps: KernelCalls
     callbacks: HostCallbacks
     needs_runtime: bool
 
@@ -56,7 +56,7 @@ class ProgramContext(Protocol):
 class FunctionContext(Protocol):
     """A function that calls loop nests (function.py)."""
 
-    module: Module
+    module: ModuleBuilder
     language: Language
     threads: int | None
     long: Length

@@ -37,7 +37,7 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
     Map,
     Reduce,
     ScalarConstant,
-    Select,
+    SelectExpr,
     Stored,
     View,
 )
@@ -45,7 +45,7 @@ from wengert._engine.backends.llvm.lowering.one_hot import OneHotRule
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.iteration_space import Space
-from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.backends.llvm.tuning import thresholds
 
 from .elements import Elements
@@ -54,7 +54,7 @@ from .reductions import MutableValue, accumulator
 _RULES = (
     Map,
     View,
-    Select,
+    SelectExpr,
     IndexValue,
     ScalarConstant,
     Stored,
@@ -104,14 +104,14 @@ class BranchBlocks:
     """
 
     def __init__(self, step: Expr) -> None:
-        self.plans = [Plan(b) for b in step.node.params["branches"]]
+        self.plans = [Schedule(b) for b in step.node.params["branches"]]
         self.inner: dict[Expr, BranchBlocks] = {}
         self.read: set[int] = set()
         results = specs_of(step.node)
         small = all(s.dtype.kind != "c" and is_small(s.shape) for s in results)
         self.are_straight = small and all(map(self._is_straight, self.plans))
 
-    def _is_straight(self, plan: Plan) -> bool:
+    def _is_straight(self, plan: Schedule) -> bool:
         if any(x.dtype.kind == "c" for x in plan.reachable):
             return False
         for stage in plan.stages:
@@ -143,7 +143,7 @@ def is_small(shape: Sequence[Any]) -> bool:
     )
 
 
-def read_anywhere(plan: Plan, fused: FusedLoops) -> set[Expr]:
+def read_anywhere(plan: Schedule, fused: FusedLoops) -> set[Expr]:
     """What is read at places not known before, but for constants."""
     accesses = [a for root in roots_of(fused) for a in plan.accesses(root) if a.index is None]
     return {a.expr for a in accesses if getattr(a.expr.rule, "array", None) is None}
@@ -272,7 +272,7 @@ class StraightlineCode(Elements):
                 section.label(after)
 
     def _inlined(
-        self, plan: Plan, branches: BranchBlocks, operands: Sequence[Expr]
+        self, plan: Schedule, branches: BranchBlocks, operands: Sequence[Expr]
     ) -> list[list[Any]]:
         """The elements of each result of a branch."""
         for expr, x in zip(plan.inputs, operands, strict=True):

@@ -1,8 +1,8 @@
 """Assembly: LLVM's text, written one line after the other.
 
-    Module     functions, constants and declarations under their names; each is written once
-    Function   one function: its arguments, its sections, names that do not repeat
-    Section    a stretch of its text; sections nest as loops do
+    ModuleBuilder  functions, constants and declarations under their names; each is written once
+    Function       one function: its arguments, its sections, names that do not repeat
+    Section        a stretch of its text; sections nest as loops do
 
 A value is computed in the deepest section that one of its operands belongs to, so what does not
 change in a loop is written before the loop, without a pass that would have to find it.  Sections
@@ -114,7 +114,7 @@ class Function:
 
     Parameters
     ----------
-    module : Module
+    module : ModuleBuilder
     name : str
     arguments : sequence of (type, name)
         Names without the percent sign.
@@ -127,7 +127,7 @@ class Function:
 
     def __init__(
         self,
-        module: Module,
+        module: ModuleBuilder,
         name: str,
         arguments: Sequence[tuple[str, str]],
         result: str = "void",
@@ -168,7 +168,7 @@ class Function:
         return "\n".join([self._opening, "entry:", *self._slots, *lines, "}"])
 
 
-class Module:
+class ModuleBuilder:
     """Functions, constants and declarations, each written once under its name.
 
     Attributes
@@ -236,7 +236,7 @@ class Module:
 
         What is always inlined is in both; variables and constants are in the second.
         """
-        chosen, others = Module(), Module()
+        chosen, others = ModuleBuilder(), ModuleBuilder()
         chosen._calls = others._calls = self._calls
         inlined = {
             name: set(_NAME.findall(text))

@@ -10,12 +10,12 @@ which ends the process; so the form that all of them take is written, here and n
 
 from __future__ import annotations
 
-from .ir_builder import Module, Name, Section
+from .ir_builder import ModuleBuilder, Name, Section
 from .llvm_types import of_width, suffix
 
 
 def load(
-    module: Module,
+    module: ModuleBuilder,
     section: Section,
     element: str,
     width: int,
@@ -35,7 +35,7 @@ def load(
 
 
 def store(
-    module: Module,
+    module: ModuleBuilder,
     section: Section,
     element: str,
     width: int,
@@ -53,7 +53,7 @@ def store(
 
 
 def gather(
-    module: Module,
+    module: ModuleBuilder,
     section: Section,
     element: str,
     width: int,
@@ -75,7 +75,7 @@ def gather(
 
 
 def scatter(
-    module: Module,
+    module: ModuleBuilder,
     section: Section,
     element: str,
     width: int,

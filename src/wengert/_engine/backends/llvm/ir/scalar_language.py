@@ -24,7 +24,7 @@ import numpy as np
 from wengert._engine.core.scalar_language import ARRAYS, BINARY_LEAVES, UNARY_LEAVES
 
 from . import execution_engine, masked_memory
-from .ir_builder import Module, Section
+from .ir_builder import ModuleBuilder, Section
 from .llvm_types import BOOL, F16, F32, Dtype, in_register, literal, of_width, part_of, suffix
 from .simd_value import ComplexLane, Lane
 
@@ -99,7 +99,7 @@ class Language:
         (codegen/elements.py).
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: ModuleBuilder) -> None:
         self.module = module
         self.home: Section | None = None
         self.reader: tuple[Any, Any] | None = None

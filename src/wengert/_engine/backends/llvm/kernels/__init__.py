@@ -26,6 +26,22 @@ A kernel is registered under the name of its operation, and writes the body of o
 module; calls with the same parameters, shapes and dtypes share the function.
 """
 
-from .kernel_call import KERNELS, Array, Call, Steps, contiguous, is_served, kernel
+from .kernel_call import (
+    KERNELS,
+    ArrayPointer,
+    KernelCall,
+    KernelCalls,
+    contiguous,
+    is_served,
+    kernel,
+)
 
-__all__ = ["KERNELS", "Array", "Call", "Steps", "contiguous", "is_served", "kernel"]
+__all__ = [
+    "KERNELS",
+    "ArrayPointer",
+    "KernelCall",
+    "KernelCalls",
+    "contiguous",
+    "is_served",
+    "kernel",
+]

@@ -26,7 +26,7 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
 
-from .kernel_call import Array, Call
+from .kernel_call import ArrayPointer, KernelCall
 from .loop_helpers import minus, offset, plus, smaller, times
 
 _UNKNOWN_LENGTH = 1 << 40  # what a length is taken for that is not known
@@ -52,11 +52,11 @@ class Block:
 
     def __init__(
         self,
-        call: Call,
+        call: KernelCall,
         section: Section,
         width: int,
         bases: Sequence[tuple[Section, Name]],
-        arrays: Sequence[Array],
+        arrays: Sequence[ArrayPointer],
         steps: Sequence[Length],
     ) -> None:
         self.call, self.section, self.width = call, section, width
@@ -140,7 +140,10 @@ class Block:
 
 
 def blocks(
-    call: Call, given: Sequence[tuple[Array, int]], dtype: Dtype, write: Callable[[Block], None]
+    call: KernelCall,
+    given: Sequence[tuple[ArrayPointer, int]],
+    dtype: Dtype,
+    write: Callable[[Block], None],
 ) -> None:
     """Loops over all matrices of a result.
 
@@ -165,7 +168,7 @@ def blocks(
     grain = _grain(arrays)
     if len(axes) == 1 and _size(axes[0][0]) >= 2 * grain:
 
-        def part(inner: Call, start: Name, stop: Name) -> None:
+        def part(inner: KernelCall, start: Name, stop: Name) -> None:
             here = [(inner.section, a.pointer) for a in arrays]
             _along(inner, inner.section, axes[0], here, arrays, lanes, write, (start, stop))
 
@@ -189,7 +192,7 @@ def blocks(
 _Axis = tuple[Length, tuple[Length, ...]]  # a length, and the stride of each array
 
 
-def _axes(lead: Sequence[Length], given: Sequence[tuple[Array, int]]) -> list[_Axis]:
+def _axes(lead: Sequence[Length], given: Sequence[tuple[ArrayPointer, int]]) -> list[_Axis]:
     """The leading axes; what lies in all arrays as one axis would is one."""
     found: list[_Axis] = []
     for k, n in enumerate(lead):
@@ -207,7 +210,7 @@ def _axes(lead: Sequence[Length], given: Sequence[tuple[Array, int]]) -> list[_A
     return found
 
 
-def _grain(arrays: Sequence[Array]) -> int:
+def _grain(arrays: Sequence[ArrayPointer]) -> int:
     """How many matrices are worth a thread: as many as take some tens of microseconds."""
     elements = sum(prod(n for n in a.shape if type(n) is int) for a in arrays)
     return thresholds.parallel_batch_elements // elements
@@ -218,10 +221,10 @@ def _size(length: Length) -> int:
 
 
 def _moved(
-    call: Call,
+    call: KernelCall,
     s: Section,
     bases: Sequence[tuple[Section, Name]],
-    arrays: Sequence[Array],
+    arrays: Sequence[ArrayPointer],
     strides: Sequence[Length],
     i: Name,
 ) -> list[tuple[Section, Name]]:
@@ -237,11 +240,11 @@ def _moved(
 
 
 def _along(
-    call: Call,
+    call: KernelCall,
     s: Section,
     axis: _Axis,
     bases: Sequence[tuple[Section, Name]],
-    arrays: Sequence[Array],
+    arrays: Sequence[ArrayPointer],
     width: int,
     write: Callable[[Block], None],
     span: tuple[Name, Name] | None = None,

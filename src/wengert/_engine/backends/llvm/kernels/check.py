@@ -7,12 +7,12 @@ The interpreter then runs the graph, and the operation that was refused says why
 
 from __future__ import annotations
 
-from .kernel_call import Call, kernel
+from .kernel_call import KernelCall, kernel
 from .loop_helpers import copy, nest, place
 
 
 @kernel("accepted", strided=True)
-def accepted(call: Call) -> None:
+def accepted(call: KernelCall) -> None:
     """x, where all of `holds` is true."""
     (x, holds), (y,) = call.operands, call.results
     s = call.section

@@ -17,12 +17,12 @@ from wengert._engine.backends.llvm.ir.index_analysis import moves_of
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.core.symbolic.dim import Length
 
-from .kernel_call import Array, Call, kernel
+from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import copy, larger, minus, nest, offset, place, read, times, write
 
 
 @kernel("stack", strided=True)
-def stack(call: Call) -> None:
+def stack(call: KernelCall) -> None:
     """Each operand at its position along a new axis."""
     (z,) = call.results
     axis = call.params["axis"] % len(z.shape)
@@ -31,7 +31,7 @@ def stack(call: Call) -> None:
 
 
 @kernel("concatenate", strided=True)
-def concatenate(call: Call) -> None:
+def concatenate(call: KernelCall) -> None:
     """Each operand behind the one before."""
     (z,) = call.results
     axis = call.params["axis"] % len(z.shape)
@@ -39,7 +39,11 @@ def concatenate(call: Call) -> None:
 
 
 def _copy_all(
-    call: Call, z: Array, strides: Sequence[Length], stride: Length, lengths: Sequence[Length]
+    call: KernelCall,
+    z: ArrayPointer,
+    strides: Sequence[Length],
+    stride: Length,
+    lengths: Sequence[Length],
 ) -> None:
     """Each operand behind the one before; those that are alike in a loop over their addresses."""
     start: Length = 0
@@ -59,8 +63,10 @@ def _copy_all(
                 f"load ptr, ptr {t.value(f'getelementptr ptr, ptr {table}, i64 {k}')}"
             )
             distance = times(t, k, call.number(length * stride))
-            target = Array(offset(t, first, distance, z.dtype), shape, tuple(strides), z.dtype)
-            copy(call, t, target, Array(pointer, shape, steps, dtype))
+            target = ArrayPointer(
+                offset(t, first, distance, z.dtype), shape, tuple(strides), z.dtype
+            )
+            copy(call, t, target, ArrayPointer(pointer, shape, steps, dtype))
         start = start + length * len(pointers)
 
 
@@ -71,7 +77,7 @@ def _is_of_numbers(node: Any) -> bool:
 
 
 @kernel("roll", strided=True, serves=_is_of_numbers)
-def roll(call: Call) -> None:
+def roll(call: KernelCall) -> None:
     """Each element from where it was."""
     (x,), (z,) = call.operands, call.results
     moves = moves_of(call.params["shift"], call.params.get("axis"))

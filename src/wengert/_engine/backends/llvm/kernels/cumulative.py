@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.core.symbolic.dim import Length
 
-from .kernel_call import Array, Call, kernel
+from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import held, is_in_order, minus, nest, offset, place, read, times, write
 
 Begin = Callable[[Sequence[Any]], Any]
@@ -37,7 +37,7 @@ class _Sequences:
         Whether they begin at their end.
     """
 
-    def __init__(self, call: Call, axis: int, reverse: bool) -> None:
+    def __init__(self, call: KernelCall, axis: int, reverse: bool) -> None:
         self.call, self.reverse = call, reverse
         (self.result,) = call.results
         self.arrays = (*call.operands, self.result)
@@ -65,12 +65,14 @@ class _Sequences:
             found.append(offset(s, start, distance, x.dtype))
         return found
 
-    def rest(self, x: Array) -> Array:
+    def rest(self, x: ArrayPointer) -> ArrayPointer:
         """The axes behind."""
-        return Array("", self.after, x.strides[self.axis + 1 :], x.dtype)
+        return ArrayPointer("", self.after, x.strides[self.axis + 1 :], x.dtype)
 
 
-def scan(call: Call, begin: Begin, combine: Combine, axis: int, reverse: bool = False) -> None:
+def scan(
+    call: KernelCall, begin: Begin, combine: Combine, axis: int, reverse: bool = False
+) -> None:
     """Write loops for y_i = combine(y_{i-1}, [x_i, ...]), y_0 = begin([x_0, ...]).
 
     Parameters
@@ -151,7 +153,7 @@ def _elements(
     call, dtype = them.call, them.result.dtype
     language = call.language
 
-    def where(x: Array, start: Name) -> Name:
+    def where(x: ArrayPointer, start: Name) -> Name:
         rest = them.rest(x)
         if them.in_order:
             return offset(s, start, indices[0], x.dtype)
@@ -173,7 +175,7 @@ def _elements(
 # ---- the kernels -------------------------------------------------------------------------------
 
 
-def _accumulated(call: Call, ufunc: str, reverse: bool = False) -> None:
+def _accumulated(call: KernelCall, ufunc: str, reverse: bool = False) -> None:
     language, dtype = call.language, call.results[0].dtype
 
     def combine(before: Any, values: Sequence[Any]) -> Any:
@@ -183,13 +185,13 @@ def _accumulated(call: Call, ufunc: str, reverse: bool = False) -> None:
 
 
 @kernel("cumsum", strided=True)
-def cumsum(call: Call) -> None:
+def cumsum(call: KernelCall) -> None:
     """The running sum."""
     _accumulated(call, "add", bool(call.params.get("reverse", False)))
 
 
 @kernel("cumprod", strided=True)
-def cumprod(call: Call) -> None:
+def cumprod(call: KernelCall) -> None:
     """The running product."""
     _accumulated(call, "multiply")
 
@@ -199,13 +201,13 @@ def _is_real(node: Any) -> bool:
 
 
 @kernel("running", strided=True, serves=_is_real)
-def running(call: Call) -> None:
+def running(call: KernelCall) -> None:
     """The largest or smallest element so far; NaN once there was one."""
     _accumulated(call, "maximum" if call.params["largest"] else "minimum")
 
 
 @kernel("recurrence", strided=True)
-def recurrence(call: Call) -> None:
+def recurrence(call: KernelCall) -> None:
     """y_i = b_i + a_i y_{i-1}."""
     language, dtype = call.language, call.results[0].dtype
 

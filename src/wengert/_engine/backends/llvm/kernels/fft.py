@@ -36,7 +36,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.symbolic.dim import Length
 
-from .kernel_call import Array, Call, kernel
+from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import held, nest, offset, place, read, smaller, times, write
 
 SERVED = (F32, F64, C64, C128)
@@ -82,21 +82,21 @@ def _serves(node: Any) -> bool:
 
 
 @kernel("fft", strided=True, serves=_serves)
-def fft(call: Call) -> None:
+def fft(call: KernelCall) -> None:
     """The transform along an axis, or its inverse."""
     n = call.params["n"]
     _Transform(call, "fft", call.results[0].dtype, n, n).write()
 
 
 @kernel("rfft", strided=True, serves=_serves)
-def rfft(call: Call) -> None:
+def rfft(call: KernelCall) -> None:
     """The first lines of the transform of real numbers, inner lines times a factor."""
     n = call.params["n"]
     _Transform(call, "rfft", part_of(call.results[0].dtype), n, n // 2 + 1).write()
 
 
 @kernel("irfft", strided=True, serves=_serves)
-def irfft(call: Call) -> None:
+def irfft(call: KernelCall) -> None:
     """The real numbers with these first lines, inner lines times a factor."""
     n = call.params["n"]
     result = call.results[0].dtype
@@ -116,7 +116,9 @@ class _Transform:
         How many numbers of a line the loop reads at most, and writes.
     """
 
-    def __init__(self, call: Call, op: str, inner: Dtype, taken: Length, given: Length) -> None:
+    def __init__(
+        self, call: KernelCall, op: str, inner: Dtype, taken: Length, given: Length
+    ) -> None:
         self.call, self.op, self.inner = call, op, inner
         (self.x,), (self.y,) = call.operands, call.results
         self.axis = call.params["axis"] % len(self.x.shape)
@@ -157,7 +159,7 @@ class _Transform:
             self._put(s, self.steps, k, "i64", step)
         self.loop, self.data = self._which(s)
 
-    def _bytes(self, s: Section, x: Array, axis: int) -> Name:
+    def _bytes(self, s: Section, x: ArrayPointer, axis: int) -> Name:
         """How far apart neighbours along an axis are."""
         return times(s, self.call.number(x.strides[axis]), str(x.dtype.itemsize))
 

@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import C64, C128, F32, F64, Dtype, literal, part_of
 from wengert._engine.backends.llvm.runtime import library_symbols
 
-from .kernel_call import Call
+from .kernel_call import KernelCall
 from .loop_helpers import kind_of
 
 _LETTERS = {F32: "s", F64: "d", C64: "c", C128: "z"}
@@ -37,12 +37,12 @@ def is_of_blas(dtype: Dtype) -> bool:
     return dtype in _LETTERS
 
 
-def character(call: Call, text: str) -> Name:
+def character(call: KernelCall, text: str) -> Name:
     """The address of a letter: "N", "U"."""
     return call.module.constant(f"letter.{text}", "i8", str(ord(text)), 1)
 
 
-def number(call: Call, value: Any, dtype: Dtype) -> Name:
+def number(call: KernelCall, value: Any, dtype: Dtype) -> Name:
     """The address of a constant of some dtype."""
     part = part_of(dtype)
     kind = kind_of(dtype)
@@ -56,7 +56,7 @@ def number(call: Call, value: Any, dtype: Dtype) -> Name:
     return call.module.constant(f"number.{dtype.str[1:]}.{name}", kind, words, 16)
 
 
-def whole(call: Call, s: Section, value: Name) -> Name:
+def whole(call: KernelCall, s: Section, value: Name) -> Name:
     """The address of a whole number with 32 bits."""
     if value.lstrip("-").isdigit():
         return call.module.constant(f"number.i4.{value}", "i32", value, 4)
@@ -66,7 +66,7 @@ def whole(call: Call, s: Section, value: Name) -> Name:
     return cell
 
 
-def check_lengths(call: Call, *lengths: Name) -> None:
+def check_lengths(call: KernelCall, *lengths: Name) -> None:
     """Fail where a length needs more than 32 bits."""
     for n in dict.fromkeys(lengths):
         if n.isdigit():
@@ -76,7 +76,7 @@ def check_lengths(call: Call, *lengths: Name) -> None:
             call.fail_if(call.section.value(f"icmp sgt i64 {n}, {_MAX_FORTRAN_INTEGER}"))
 
 
-def run(call: Call, s: Section, routine: str, dtype: Dtype, *arguments: Any) -> None:
+def run(call: KernelCall, s: Section, routine: str, dtype: Dtype, *arguments: Any) -> None:
     """Write the call of a routine.
 
     Parameters
@@ -94,7 +94,7 @@ def run(call: Call, s: Section, routine: str, dtype: Dtype, *arguments: Any) -> 
     s.write(f"call void {callee}({', '.join(f'ptr {a}' for a in given)})")
 
 
-def _argument(call: Call, s: Section, argument: Any) -> Name:
+def _argument(call: KernelCall, s: Section, argument: Any) -> Name:
     if isinstance(argument, tuple):
         return whole(call, s, argument[1])
     if isinstance(argument, int | np.integer):
@@ -104,6 +104,6 @@ def _argument(call: Call, s: Section, argument: Any) -> Name:
     return str(argument)
 
 
-def whole_cell(call: Call) -> Name:
+def whole_cell(call: KernelCall) -> Name:
     """A place for a whole number that a routine writes: `info`."""
     return call.function.slot("i32")

@@ -1,10 +1,10 @@
 """Call: a step of the graph that a kernel writes, and the registry of kernels.
 
-    Array       where an operand or a result lies
-    Steps       the steps of one program: `steps.write(...)` calls a kernel's function
-    Call        what a kernel is given: arrays, lengths, scratch memory, functions from outside
-    kernel      the decorator that enters one
-    is_served   whether a line of a graph has a kernel that can take it
+    ArrayPointer  where an operand or a result lies
+    KernelCalls   the steps of one program: `steps.write(...)` calls a kernel's function
+    KernelCall    what a kernel is given: arrays, lengths, scratch memory, functions from outside
+    kernel        the decorator that enters one
+    is_served     whether a line of a graph has a kernel that can take it
 
 Each step is a function of its own, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Steps
 that are alike (the same operation, parameters, shapes and dtypes) share it, so a program that
@@ -30,7 +30,7 @@ from .index import KERNEL_MODULES
 from .parallel_tasks import called_by_team, word
 
 
-class Array(NamedTuple):
+class ArrayPointer(NamedTuple):
     """Where an operand or a result lies.
 
     pointer : the name of the address of its first element.
@@ -44,17 +44,17 @@ class Array(NamedTuple):
     dtype: Dtype
 
 
-def contiguous(pointer: Name, shape: Sequence[Length], dtype: Dtype) -> Array:
+def contiguous(pointer: Name, shape: Sequence[Length], dtype: Dtype) -> ArrayPointer:
     """An array whose elements lie in order."""
     strides: list[Length] = []
     step: Length = 1
     for n in reversed(shape):
         strides.append(step)
         step = step * n
-    return Array(pointer, tuple(shape), tuple(reversed(strides)), dtype)
+    return ArrayPointer(pointer, tuple(shape), tuple(reversed(strides)), dtype)
 
 
-class Steps:
+class KernelCalls:
     """The steps of one program.
 
     Parameters
@@ -82,8 +82,8 @@ class Steps:
         section: Section,
         name: str,
         params: Mapping[str, Any],
-        operands: Sequence[Array],
-        results: Sequence[Array],
+        operands: Sequence[ArrayPointer],
+        results: Sequence[ArrayPointer],
         number: Callable[[Any], Name],
         **options: Any,
     ) -> Name:
@@ -135,7 +135,7 @@ class Steps:
         params: Mapping[str, Any],
         options: Mapping[str, Any],
         count: int,
-        arrays: Sequence[Array],
+        arrays: Sequence[ArrayPointer],
         sizes: Sequence[str],
     ) -> tuple[str, bool]:
         """A new function of the module, and whether it can fail."""
@@ -146,7 +146,9 @@ class Steps:
         function = Function(module, title, arguments, "i64", "nounwind")
         inside = [a._replace(pointer=f"%x{i}") for i, a in enumerate(arrays)]
         named = {n: f"%n{i}" for i, n in enumerate(sizes)}
-        call = Call(self, function, dict(params), inside[:count], inside[count:], named, options)
+        call = KernelCall(
+            self, function, dict(params), inside[:count], inside[count:], named, options
+        )
         known = _kernel_of(name)
         assert known is not None, name
         known.write(call)
@@ -154,8 +156,8 @@ class Steps:
         return title, call.fails
 
 
-class Call:
-    """What a kernel is given; made by `Steps`.
+class KernelCall:
+    """What a kernel is given; made by `KernelCalls`.
 
     Attributes
     ----------
@@ -174,11 +176,11 @@ class Call:
 
     def __init__(
         self,
-        steps: Steps,
+        steps: KernelCalls,
         function: Function,
         params: dict[str, Any],
-        operands: Sequence[Array],
-        results: Sequence[Array],
+        operands: Sequence[ArrayPointer],
+        results: Sequence[ArrayPointer],
         named: Mapping[str, Name],
         options: Mapping[str, Any],
     ) -> None:
@@ -268,7 +270,7 @@ class Call:
         self,
         extent: Length,
         grain: int,
-        write: Callable[[Call, Name, Name], None],
+        write: Callable[[KernelCall, Name, Name], None],
         section: Section | None = None,
     ) -> None:
         """Work along a range that may be split: parts of it run on several threads.
@@ -303,7 +305,7 @@ class Call:
         if part.fails:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
 
-    def seldom(self, s: Section, write: Callable[[Call], None]) -> None:
+    def seldom(self, s: Section, write: Callable[[KernelCall], None]) -> None:
         """What is hardly ever done, as a function without LLVM's pains; `write` as `in_parts`'s."""
         title = f"{self.function.name}.seldom"
         part = self._part(title, (), "noinline optnone nounwind")
@@ -323,11 +325,11 @@ class Call:
 
     def _part(
         self, title: str, more: Sequence[tuple[str, str]], attributes: str = "nounwind"
-    ) -> Call:
+    ) -> KernelCall:
         """A function that is given the same, and more."""
         listed = [(kind, name[1:]) for kind, name in self._given()]
         function = Function(self.module, title, [*listed, *more], "i64", attributes)
-        return Call(
+        return KernelCall(
             *(self._steps, function, self.params, self.operands, self.results),
             *(self._named, self.options),
         )
@@ -391,7 +393,7 @@ class Kernel(NamedTuple):
     spares : whether it is told which results nobody reads, and so need not be: option "unused".
     """
 
-    write: Callable[[Call], None]
+    write: Callable[[KernelCall], None]
     strided: bool
     serves: Callable[[Any], bool]
     spares: bool
@@ -406,10 +408,10 @@ def kernel(
     strided: bool = False,
     serves: Callable[[Any], bool] = lambda node: True,
     spares: bool = False,
-) -> Callable[[Callable[[Call], None]], Callable[[Call], None]]:
+) -> Callable[[Callable[[KernelCall], None]], Callable[[KernelCall], None]]:
     """Enter the function below it as the kernel of an operation (a decorator)."""
 
-    def enter(write: Callable[[Call], None]) -> Callable[[Call], None]:
+    def enter(write: Callable[[KernelCall], None]) -> Callable[[KernelCall], None]:
         other = KERNELS[name].write.__module__ if name in KERNELS else write.__module__
         assert other == write.__module__, f"{name} has a kernel in {other}"
         KERNELS[name] = Kernel(write, strided, serves, spares)

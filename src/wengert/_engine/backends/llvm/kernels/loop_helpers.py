@@ -15,13 +15,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
 
-from .kernel_call import Array, Call
+from .kernel_call import ArrayPointer, KernelCall
 from .transpose import transposer
 
 _TILE = 8  # elements each way: what is read across lies in eight lines of the cache
@@ -90,7 +90,7 @@ def offset(s: Section, pointer: Name, count: Name, dtype: Dtype) -> Name:
     return s.value(f"getelementptr {kind_of(dtype)}, ptr {pointer}, i64 {count}")
 
 
-def place(call: Call, s: Section, array: Array, indices: Sequence[Name]) -> Name:
+def place(call: KernelCall, s: Section, array: ArrayPointer, indices: Sequence[Name]) -> Name:
     """The address of an element."""
     total = "0"
     for i, stride in zip(indices, array.strides, strict=True):
@@ -134,7 +134,7 @@ def moved(s: Section, value: Any) -> Any:
     return Lane(value.language, section, value.name, value.dtype, value.width)
 
 
-def held(call: Call, dtype: Dtype) -> Name:
+def held(call: KernelCall, dtype: Dtype) -> Name:
     """A place on the stack for one value of a dtype."""
     return call.function.slot(kind_of(dtype))
 
@@ -156,14 +156,14 @@ def nest(s: Section, lengths: Sequence[Name]) -> Iterator[tuple[Section, list[Na
         yield s, indices
 
 
-def clear(call: Call, s: Section, pointer: Name, count: Length, dtype: Dtype) -> None:
+def clear(call: KernelCall, s: Section, pointer: Name, count: Length, dtype: Dtype) -> None:
     """Write zeros from an address on."""
     callee = call.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
     size = call.number(count * dtype.itemsize)
     s.write(f"call void {callee}(ptr {pointer}, i8 0, i64 {size}, i1 false)")
 
 
-def is_in_order(array: Array) -> bool:
+def is_in_order(array: ArrayPointer) -> bool:
     """Whether its elements lie in C order, for all sizes."""
     step: Length = 1
     for n, stride in zip(reversed(array.shape), reversed(array.strides), strict=True):
@@ -173,7 +173,7 @@ def is_in_order(array: Array) -> bool:
     return True
 
 
-def size_of(array: Array) -> Length:
+def size_of(array: ArrayPointer) -> Length:
     """The number of its elements."""
     total: Length = 1
     for n in array.shape:
@@ -181,7 +181,9 @@ def size_of(array: Array) -> Length:
     return total
 
 
-def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) -> None:
+def copy(
+    call: KernelCall, s: Section, to: ArrayPointer, of: ArrayPointer, conjugate: bool = False
+) -> None:
     """Copy an array into another one of the same shape; the dtype may differ.
 
     The last two axes are copied by a function that all copies of these dtypes share.
@@ -223,7 +225,7 @@ def copy(call: Call, s: Section, to: Array, of: Array, conjugate: bool = False) 
         inner.write(f"call void @{function}({', '.join(given)})")
 
 
-def memory_copy(module: Module, s: Section, to: Name, of: Name, size: Name) -> None:
+def memory_copy(module: ModuleBuilder, s: Section, to: Name, of: Name, size: Name) -> None:
     """Copy so many bytes."""
     callee = module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
     s.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")

@@ -8,16 +8,16 @@ through element by element it took nearly as long as the product itself.
 from __future__ import annotations
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, of_width, part_of
 
-from .kernel_call import Array, Call
+from .kernel_call import ArrayPointer, KernelCall
 from .loop_helpers import size_of, times
 
 _AT_ONCE = 4  # vectors: a test of two needs one instruction
 
 
-def any_of(call: Call, s: Section, array: Array) -> Name:
+def any_of(call: KernelCall, s: Section, array: ArrayPointer) -> Name:
     """The i1 that says whether an array in C order has a NaN, in whatever part."""
     part = part_of(array.dtype)
     count = times(s, call.number(size_of(array)), "2" if array.dtype.kind == "c" else "1")
@@ -25,7 +25,7 @@ def any_of(call: Call, s: Section, array: Array) -> Name:
     return s.value(f"call i1 @{function}(ptr {array.pointer}, i64 {count})")
 
 
-def _searcher(module: Module, dtype: Dtype) -> str:
+def _searcher(module: ModuleBuilder, dtype: Dtype) -> str:
     name = f"undefined.{dtype.str[1:]}"
     if name in module:
         return name

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 
 
 def word(s: Section, frame: Name, k: int) -> Name:
@@ -19,7 +19,7 @@ def word(s: Section, frame: Name, k: int) -> Name:
     return s.value(f"getelementptr i64, ptr {frame}, i64 {k}")
 
 
-def called_by_team(module: Module, title: str, kinds: Sequence[str]) -> None:
+def called_by_team(module: ModuleBuilder, title: str, kinds: Sequence[str]) -> None:
     """A part as the team of threads calls it: what it is given stands behind its status."""
     arguments = [("ptr", "frame"), ("i64", "start"), ("i64", "stop"), ("i64", "part")]
     function = Function(module, f"{title}.team", arguments, "void", "nounwind")

@@ -22,13 +22,13 @@ from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.core.symbolic.dim import Length, names_in
 
-from .kernel_call import Array, Call, kernel
+from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, minus, nest, offset, plus, read, size_of, times, write
 
 _BYTES = 64  # written at a time
 
 
-class Axis(NamedTuple):
+class ScatterLoop(NamedTuple):
     """A loop over what is written: how far, and the steps in the array and in the value."""
 
     length: Length
@@ -39,7 +39,7 @@ class Axis(NamedTuple):
 class Along(NamedTuple):
     """An index array: its steps for each loop; length and stride of the axis it points into."""
 
-    array: Array
+    array: ArrayPointer
     steps: tuple[Length, ...]
     length: Length
     stride: Length
@@ -67,7 +67,7 @@ def _lengths(found: IndexPlan) -> list[Length]:
 
 
 @kernel("scatter", strided=True, serves=_is_whole)
-def scatter(call: Call) -> None:
+def scatter(call: KernelCall) -> None:
     """Zeros, with t added."""
     t, *arrays = call.operands
     (z,) = call.results
@@ -76,7 +76,7 @@ def scatter(call: Call) -> None:
 
 
 @kernel("setitem", strided=True, serves=_is_whole)
-def setitem(call: Call) -> None:
+def setitem(call: KernelCall) -> None:
     """A copy of x, with v written into it; x itself where it lies where the result is to be."""
     x, v, *arrays = call.operands
     (z,) = call.results
@@ -95,7 +95,7 @@ def _is_nothing(node: Any) -> bool:
 
 
 @kernel("getitem", strided=True, serves=_is_nothing)
-def getitem(call: Call) -> None:
+def getitem(call: KernelCall) -> None:
     """No element; the positions are looked at, as NumPy does."""
     x, *arrays = call.operands
     found = chosen(call.params["index"], x.shape, [a.shape for a in arrays])
@@ -114,14 +114,14 @@ def _is_as_large(node: Any) -> bool:
 
 
 @kernel("scatter_along", strided=True, serves=_is_as_large)
-def scatter_along(call: Call) -> None:
+def scatter_along(call: KernelCall) -> None:
     """Zeros, with t added at the positions along an axis."""
     t, positions = call.operands
     (z,) = call.results
     axis = call.params["axis"] % len(t.shape)
     clear(call, call.section, z.pointer, size_of(z), z.dtype)
     axes = [
-        Axis(n, 0 if k == axis else stride, step)
+        ScatterLoop(n, 0 if k == axis else stride, step)
         for k, (n, stride, step) in enumerate(zip(t.shape, z.strides, t.strides, strict=True))
     ]
     along = Along(positions, positions.strides, z.shape[axis], z.strides[axis])
@@ -129,7 +129,12 @@ def scatter_along(call: Call) -> None:
 
 
 def at_index(
-    call: Call, z: Array, v: Array, arrays: Sequence[Array], index: Any, adds: bool
+    call: KernelCall,
+    z: ArrayPointer,
+    v: ArrayPointer,
+    arrays: Sequence[ArrayPointer],
+    index: Any,
+    adds: bool,
 ) -> None:
     """Write v into z at an index, in which the arrays belong."""
     found = chosen(index, z.shape, [a.shape for a in arrays])
@@ -142,7 +147,7 @@ def at_index(
         if part.axis is not None:
             steps[part.axis] = stride * part.step
     value_steps = _broadcast(v, rank)
-    axes = [Axis(*a) for a in zip(found.shape, steps, value_steps, strict=True)]
+    axes = [ScatterLoop(*a) for a in zip(found.shape, steps, value_steps, strict=True)]
     looked = found.place + found.depth if arrays else 0
     alongs = []
     for part, n, stride in zip(found.parts, z.shape, z.strides, strict=True):
@@ -153,16 +158,16 @@ def at_index(
     _write(call, z, v, (axes[:looked], _joined(axes[looked:])), alongs, start, adds)
 
 
-def _broadcast(array: Array, rank: int) -> tuple[Length, ...]:
+def _broadcast(array: ArrayPointer, rank: int) -> tuple[Length, ...]:
     """Steps of an array for axes with which its last ones are broadcast."""
     own = [0 if n == 1 else s for n, s in zip(array.shape, array.strides, strict=True)]
     missing = rank - len(own)
     return (*[0] * missing, *own[max(-missing, 0) :])
 
 
-def _joined(axes: Sequence[Axis]) -> list[Axis]:
+def _joined(axes: Sequence[ScatterLoop]) -> list[ScatterLoop]:
     """Axes, those together that lie as one in both arrays."""
-    found: list[Axis] = []
+    found: list[ScatterLoop] = []
     for axis in axes:
         if type(axis.length) is int and axis.length == 1:
             continue
@@ -172,17 +177,17 @@ def _joined(axes: Sequence[Axis]) -> list[Axis]:
                 axis.step * axis.length,
                 axis.value_step * axis.length,
             ):
-                found[-1] = Axis(before.length * axis.length, axis.step, axis.value_step)
+                found[-1] = ScatterLoop(before.length * axis.length, axis.step, axis.value_step)
                 continue
         found.append(axis)
     return found
 
 
 def _write(
-    call: Call,
-    z: Array,
-    v: Array,
-    axes: tuple[Sequence[Axis], Sequence[Axis]],
+    call: KernelCall,
+    z: ArrayPointer,
+    v: ArrayPointer,
+    axes: tuple[Sequence[ScatterLoop], Sequence[ScatterLoop]],
     alongs: Sequence[Along],
     start: Length,
     adds: bool,
@@ -194,7 +199,7 @@ def _write(
         of = _moved(call, s, "0", indices, [a.value_step for a in outer])
         for along in alongs:
             to = plus(s, to, _position(call, s, along, indices))
-        row = inner[-1] if inner else Axis(1, 0, 0)
+        row = inner[-1] if inner else ScatterLoop(1, 0, 0)
         rest = inner[:-1]
         with nest(s, [call.number(a.length) for a in rest]) as (r, more):
             to = _moved(call, r, to, more, [a.step for a in rest])
@@ -205,14 +210,14 @@ def _write(
 
 
 def _moved(
-    call: Call, s: Section, total: Name, indices: Sequence[Name], steps: Sequence[Length]
+    call: KernelCall, s: Section, total: Name, indices: Sequence[Name], steps: Sequence[Length]
 ) -> Name:
     for i, step in zip(indices, steps, strict=True):
         total = plus(s, total, times(s, i, call.number(step)))
     return total
 
 
-def _position(call: Call, s: Section, along: Along, indices: Sequence[Name]) -> Name:
+def _position(call: KernelCall, s: Section, along: Along, indices: Sequence[Name]) -> Name:
     """How far in the array a position is; it has been found to be inside."""
     distance = _moved(call, s, "0", indices, along.steps)
     array = along.array
@@ -230,7 +235,12 @@ def _position(call: Call, s: Section, along: Along, indices: Sequence[Name]) -> 
 
 
 def _row(
-    call: Call, s: Section, to: tuple[Name, Dtype], of: tuple[Name, Dtype], row: Axis, adds: bool
+    call: KernelCall,
+    s: Section,
+    to: tuple[Name, Dtype],
+    of: tuple[Name, Dtype],
+    row: ScatterLoop,
+    adds: bool,
 ) -> None:
     """Write elements side by side, or in steps."""
     count = call.number(row.length)

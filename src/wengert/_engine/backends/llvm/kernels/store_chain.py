@@ -14,13 +14,13 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
-from .kernel_call import Array, Call, kernel
+from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, offset, read, size_of, write
 from .scatter import at_index
 
 
 @kernel("writes", strided=True)
-def writes(call: Call) -> None:
+def writes(call: KernelCall) -> None:
     """A copy of the first operand, or zeros, into which the others are written in their order."""
     (z,) = call.results
     values = list(call.operands)
@@ -41,7 +41,7 @@ def writes(call: Call) -> None:
             _singles(call, z, *zip(*[(v, p, adds) for v, _, adds, p in some], strict=True))
 
 
-def _place(index: Any, z: Array) -> int | None:
+def _place(index: Any, z: ArrayPointer) -> int | None:
     """How far from the first element the one is that an index chooses; None if it is not one."""
     entries = index if isinstance(index, tuple) else (index,)
     if len(entries) != len(z.shape) or not all(type(i) is int for i in entries):
@@ -59,7 +59,11 @@ def _kind(line: Any) -> Any:
 
 
 def _singles(
-    call: Call, z: Array, values: Sequence[Array], places: Sequence[int], adds: Sequence[bool]
+    call: KernelCall,
+    z: ArrayPointer,
+    values: Sequence[ArrayPointer],
+    places: Sequence[int],
+    adds: Sequence[bool],
 ) -> None:
     """Single elements, in a loop; each replaces what was there, or is added to it."""
     s, n = call.section, len(values)
@@ -82,7 +86,7 @@ def _singles(
         write(t, target, new)
 
 
-def _table(call: Call, what: str, kind: str, values: Sequence[object]) -> Name:
+def _table(call: KernelCall, what: str, kind: str, values: Sequence[object]) -> Name:
     """Constants of the module."""
     title = f"{call.function.name}.{what}{call.function.number()}"
     listed = ", ".join(f"{kind} {v}" for v in values)

@@ -15,7 +15,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, of_width
 from wengert._engine.backends.llvm.tuning import thresholds
 
-from .kernel_call import Call
+from .kernel_call import KernelCall
 
 _UNKNOWN_LENGTH, _MIN_VECTOR_BYTES = 1 << 30, 16  # elements; bytes of a vector
 STRIDES = 4  # up to which elements are picked out of whole vectors
@@ -33,7 +33,7 @@ class Vectors:
         Of the rows; of short ones registers are used in part only.
     """
 
-    def __init__(self, call: Call, dtype: Dtype, length: int = _UNKNOWN_LENGTH) -> None:
+    def __init__(self, call: KernelCall, dtype: Dtype, length: int = _UNKNOWN_LENGTH) -> None:
         self.module, self.dtype = call.module, dtype
         self.width = execution_engine.vector_bytes() // dtype.itemsize
         while self.width >= 2 * length and self.width * dtype.itemsize > _MIN_VECTOR_BYTES:

@@ -9,11 +9,11 @@ written row by row: in stages of growing distance each row swaps half of its ele
 from __future__ import annotations
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import of_width
 
 
-def transposer(module: Module, size: int) -> str:
+def transposer(module: ModuleBuilder, size: int) -> str:
     """The function for elements of so many bytes: to[i, j] = of[j, i].
 
     Its arguments are to, of, the lengths of i and j, and the distances of rows of to and of of.

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.codegen.function import FunctionCodegen, bytes_of
-from wengert._engine.backends.llvm.ir.ir_builder import Module, Section
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Section
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.control_flow.checkpoint_budget import offsets_of
 from wengert._engine.core.spec import Spec
@@ -148,7 +148,7 @@ done:
 }"""
 
 
-def with_rules(module: Module) -> None:
+def with_rules(module: ModuleBuilder) -> None:
     """Let the functions that say which states are kept be part of the module."""
     if "schedule" not in module:
         module.parts["schedule"] = _RULES
@@ -189,7 +189,7 @@ class CheckpointLayout:
             section.write(f"call void {function}(ptr {a}, ptr {b}, i64 {n}, i1 false)")
 
 
-def _copying(module: Module) -> str:
+def _copying(module: ModuleBuilder) -> str:
     return module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
 
 

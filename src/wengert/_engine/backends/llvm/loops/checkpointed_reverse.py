@@ -17,7 +17,7 @@ from wengert._engine.backends.llvm.codegen.function import LINE, FunctionCodegen
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import Length
 from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.kernels import Array
+from wengert._engine.backends.llvm.kernels import ArrayPointer
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.schedule.scheduling import owner_of
 from wengert._engine.backends.llvm.schedule.workspace import ends_with
@@ -80,7 +80,7 @@ class CheckpointedReverse:
         self,
         routine: FunctionCodegen,
         section: Section,
-        operands: Sequence[Array],
+        operands: Sequence[ArrayPointer],
         parts: Sequence[Expr],
     ) -> None:
         """Write it."""
@@ -96,7 +96,7 @@ class _ReverseLoop:
         of: CheckpointedReverse,
         routine: FunctionCodegen,
         section: Section,
-        operands: Sequence[Array],
+        operands: Sequence[ArrayPointer],
         parts: Sequence[Expr],
     ) -> None:
         self.of, self.routine, self.section, params = of, routine, section, of.params

@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.codegen.function import LINE, FunctionCodegen
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.kernels import Array
+from wengert._engine.backends.llvm.kernels import ArrayPointer
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.subgraph import Body
@@ -174,7 +174,7 @@ class ScanCodegen(LoopCodegen):
         self,
         routine: FunctionCodegen,
         section: Section,
-        operands: Sequence[Array],
+        operands: Sequence[ArrayPointer],
         parts: Sequence[Expr],
     ) -> None:
         """Write the loop."""
@@ -253,7 +253,7 @@ class WhileCodegen(LoopCodegen):
         self,
         routine: FunctionCodegen,
         section: Section,
-        operands: Sequence[Array],
+        operands: Sequence[ArrayPointer],
         parts: Sequence[Expr],
     ) -> None:
         """Write the loop."""
@@ -392,7 +392,7 @@ class BranchCodegen:
         self,
         routine: FunctionCodegen,
         section: Section,
-        operands: Sequence[Array],
+        operands: Sequence[ArrayPointer],
         parts: Sequence[Expr],
     ) -> None:
         """Write the choice."""
@@ -414,7 +414,7 @@ class BranchCodegen:
             [b.long for b in self.branches if type(b.long) is int], default=0
         )
 
-    def _number(self, routine: FunctionCodegen, section: Section, which: Array) -> str:
+    def _number(self, routine: FunctionCodegen, section: Section, which: ArrayPointer) -> str:
         """The number of the branch, the nearest that there is."""
         bits = 8 * which.dtype.itemsize
         value = section.value(f"load i{bits}, ptr {which.pointer}")

@@ -15,7 +15,7 @@ import ctypes
 import os
 
 from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
 _CLOCK = "clock_gettime"
@@ -38,7 +38,7 @@ class InterruptChecks:
         Whether a step takes a few instructions only.
     """
 
-    def __init__(self, module: Module, section: Section, is_light: bool) -> None:
+    def __init__(self, module: ModuleBuilder, section: Section, is_light: bool) -> None:
         self._module, self._every = (
             module,
             thresholds.interrupt_light_steps if is_light else thresholds.interrupt_heavy_steps,
@@ -58,7 +58,7 @@ class InterruptChecks:
         return section.value(f"load i64, ptr {self._status}")
 
 
-def _asking(module: Module) -> str:
+def _asking(module: ModuleBuilder) -> str:
     """The function that asks, given when it asked last, as ``@name``."""
     if "listen" not in module:
         function = Function(
@@ -100,14 +100,14 @@ def _leave_if_too_early(body: Section, clock: str) -> None:
     body.label(f"ask{n}")
 
 
-def _clock(module: Module) -> str | None:
+def _clock(module: ModuleBuilder) -> str | None:
     """The clock of POSIX; None where there is none, and steps are all that is counted."""
     if os.name != "posix":
         return None
     return _outside(module, _CLOCK, "i32", ["i32", "ptr"])
 
 
-def _outside(module: Module, name: str, result: str, arguments: list[str]) -> str:
+def _outside(module: ModuleBuilder, name: str, result: str, arguments: list[str]) -> str:
     module.symbols[name] = address_of(name)
     return module.declare(name, result, arguments, "nounwind")
 

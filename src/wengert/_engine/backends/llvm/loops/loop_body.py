@@ -29,7 +29,7 @@ from wengert._engine.backends.llvm.lowering.gathers import Gather
 from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
-from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length, is_open, names_in
@@ -62,7 +62,7 @@ class LoopBody(FunctionCodegen):
     def __init__(
         self, context: ProgramContext, body: Body, name: str, fixed: int, carried: int
     ) -> None:
-        super().__init__(context, Plan(body))
+        super().__init__(context, Schedule(body))
         self.name = name
         plan = self.plan
         pairs = zip(plan.inputs[fixed : fixed + carried], plan.outputs, strict=False)
@@ -209,7 +209,7 @@ class LoopBody(FunctionCodegen):
         self.check(body, made, table)
 
 
-def _learned(plan: Plan) -> frozenset[str]:
+def _learned(plan: Schedule) -> frozenset[str]:
     """The lengths that are known only when loops of the plan have ended, or begun."""
     lengths = []
     for stage in plan.stages:
@@ -218,13 +218,13 @@ def _learned(plan: Plan) -> frozenset[str]:
     return names_in([n for n in lengths if is_open(n)])
 
 
-def _read_by(plan: Plan, stage: FusedLoops | Expr) -> set[Expr]:
+def _read_by(plan: Schedule, stage: FusedLoops | Expr) -> set[Expr]:
     if isinstance(stage, FusedLoops):
         return {a.expr for root in roots_of(stage) for a in plan.accesses(root)}
     return {owner for x in stage.operands for owner in _owners(x)}
 
 
-def in_place(plan: Plan, given: Expr, result: Expr) -> list[Expr] | None:
+def in_place(plan: Schedule, given: Expr, result: Expr) -> list[Expr] | None:
     """What may be written where an input lies, so that a result comes to lie there; None if not.
 
     A result may be the last of several writes into an array.  All that is read of what is written
@@ -254,7 +254,7 @@ def in_place(plan: Plan, given: Expr, result: Expr) -> list[Expr] | None:
     return found[1:] if _is_read_before(plan, given, found[-1]) else None
 
 
-def _is_read_before(plan: Plan, source: Expr, result: Expr) -> bool:
+def _is_read_before(plan: Schedule, source: Expr, result: Expr) -> bool:
     """Whether all that is read of one expression is read before it is written over."""
     last = plan.position_of(result)
     for k, stage in enumerate(plan.stages):
@@ -275,7 +275,9 @@ def _written_over(stage: Expr) -> Expr | None:
     return stage.operands[-1] if rule.options else None
 
 
-def _reads_as_it_writes(plan: Plan, stage: FusedLoops | Expr, given: Expr, result: Expr) -> bool:
+def _reads_as_it_writes(
+    plan: Schedule, stage: FusedLoops | Expr, given: Expr, result: Expr
+) -> bool:
     if isinstance(stage, FusedLoops):
         if stage.rows or isinstance(result.rule, Reduce | Stored):
             return False

@@ -13,7 +13,7 @@ from typing import Any
 
 from wengert._engine.control_flow.closure_conversion import closed
 from wengert._engine.core.copy_graph import rebuilt
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import LeafOp, Node, constant
 from wengert._engine.core.subgraph import Body
@@ -24,7 +24,7 @@ class _NotDecomposable(Exception):
     """The operation is not made of others at these operands."""
 
 
-def composed(node: Node) -> Graph | None:
+def composed(node: Node) -> BaseGraph | None:
     """What a line computes as a list of its own; None if its operation does not say, for these.
 
     None, too, where the list would give other shapes or dtypes than the operation.
@@ -54,7 +54,7 @@ def composed(node: Node) -> Graph | None:
     return body if found == [(s.shape, s.dtype) for s in specs] else None
 
 
-def _with_constants(body: Body, captured: list[Any]) -> Graph:
+def _with_constants(body: Body, captured: list[Any]) -> BaseGraph:
     """The list with the arrays that it was given from outside as constants in it."""
     if not captured:
         return body
@@ -62,4 +62,4 @@ def _with_constants(body: Body, captured: list[Any]) -> Graph:
     values = [x.node if isinstance(x, Handle) else constant(x) for x in captured]
     place = dict(zip(body.inputs[:count], values, strict=True))
     new = rebuilt(body.nodes, place, lambda node, args: None)
-    return Graph(*[new.get(n, n) for n in body.outputs], inputs=body.inputs[count:])
+    return BaseGraph(*[new.get(n, n) for n in body.outputs], inputs=body.inputs[count:])

@@ -17,7 +17,7 @@ from wengert._engine.core.node import Node
 
 from .elementwise import elementwise
 from .gathers import Gather, Place, RowGather, known
-from .loop_ir import Condition, Expr, Select, View, aligned, scalar_constant
+from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
 from .registry import ACCEPT_DEFERRED, lowers, settled, step
 from .scatter_chains import ScatterChain, position_of, read_back
@@ -180,7 +180,7 @@ def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[
         inside = aligned(place, v.shape, found.shape)
         return [(inside, conditions), (aligned(index, x.shape, node.spec.shape), ())]
 
-    return Expr(Select(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
+    return Expr(SelectExpr(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
 
 
 def _inverse(found: IndexPlan, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:

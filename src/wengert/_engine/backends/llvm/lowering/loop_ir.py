@@ -6,7 +6,7 @@ variance is two sums), some into none (a view of a constant).
 
     Map               a function of the operands' elements
     View              the operand's element at another index
-    Select            the operand whose conditions the index satisfies
+    SelectExpr        the operand whose conditions the index satisfies
     IndexValue        a number computed from the index
     Stored            in memory from the start: an input, a constant array
     ScalarConstant    a constant
@@ -222,7 +222,7 @@ class View(ElementRule):
         return self.name
 
 
-class Select(ElementRule):
+class SelectExpr(ElementRule):
     """Of several operands the first whose conditions the index fulfils; the last has none.
 
     Parameters

@@ -18,7 +18,7 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import is_supported
 from wengert._engine.core.dispatch import PART
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
 
@@ -88,7 +88,7 @@ class Lowering:
         Of operations that have been met: lines of the same dtypes share a rule.
     """
 
-    def __init__(self, graph: Graph, layouts: str = "") -> None:
+    def __init__(self, graph: BaseGraph, layouts: str = "") -> None:
         self.graph = graph
         self.layouts = dict(zip((*graph.inputs, *graph.variables), layouts, strict=False))
         self.held: dict[Node, Expr] = {}
@@ -121,7 +121,7 @@ class Lowering:
                 return self._made_of(inside, node, operands)
         return step(node, operands)
 
-    def _made_of(self, inside: Graph, line: Node, operands: Sequence[Expr]) -> Any:
+    def _made_of(self, inside: BaseGraph, line: Node, operands: Sequence[Expr]) -> Any:
         """The results of a list whose inputs are operands, line by line."""
         self.exprs.update(zip(inside.inputs, operands, strict=True))
         for node in inside.nodes:
@@ -171,7 +171,7 @@ def step(node: Node, operands: Sequence[Expr]) -> Any:
     return parts if several else parts[0]
 
 
-def lowered(graph: Graph, layouts: str = "") -> Lowering:
+def lowered(graph: BaseGraph, layouts: str = "") -> Lowering:
     """The expressions of all nodes of a graph."""
     lowering = Lowering(graph, layouts)
     exprs = lowering.exprs

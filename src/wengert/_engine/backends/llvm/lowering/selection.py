@@ -14,7 +14,7 @@ from wengert._engine.backends.llvm.ir.index_analysis import moves_of
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
-from .loop_ir import Condition, Expr, Select, scalar_constant
+from .loop_ir import Condition, Expr, SelectExpr, scalar_constant
 from .registry import lowers
 from .views import flattened, reshaped
 
@@ -40,7 +40,7 @@ def _concatenate(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
             found.append((place, wanted))
         return _below(found, index[axis], starts)
 
-    return Expr(Select("concatenate", choices), parts, node.spec.shape, node.spec.dtype, node)
+    return Expr(SelectExpr("concatenate", choices), parts, node.spec.shape, node.spec.dtype, node)
 
 
 def _minus(n: Length) -> Length:
@@ -64,7 +64,7 @@ def _stack(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
         place = (*index[:axis], *index[axis + 1 :])
         return [(place, (Condition(index[axis], k, k + 1),)) for k in range(len(operands))]
 
-    return Expr(Select("stack", choices), operands, node.spec.shape, node.spec.dtype, node)
+    return Expr(SelectExpr("stack", choices), operands, node.spec.shape, node.spec.dtype, node)
 
 
 @lowers("roll")
@@ -95,7 +95,7 @@ def _rolled(x: Expr, axis: int, by: int, n: int, node: Node) -> Expr:
             for moved, low, high in ((-by, by, n), (n - by, 0, by))
         ]
 
-    return Expr(Select("roll", choices), (x, x), x.shape, x.dtype, node)
+    return Expr(SelectExpr("roll", choices), (x, x), x.shape, x.dtype, node)
 
 
 @lowers("shift")
@@ -109,4 +109,6 @@ def _shift(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
         place = (*index[:axis], ZERO if is_one(n) else form, *index[axis + 1 :])
         return [(place, (Condition(form, 0, n),)), ((), ())]
 
-    return Expr(Select("shift", choices), (x, scalar_constant(0, x.dtype)), x.shape, x.dtype, node)
+    return Expr(
+        SelectExpr("shift", choices), (x, scalar_constant(0, x.dtype)), x.shape, x.dtype, node
+    )

@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.loops.loop_body import LoopBody
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.subgraph import Body
 
 from .timers import COUNTED, Clock
@@ -111,7 +111,7 @@ class InstrumentedProgram(Program):
 
     def __init__(
         self,
-        graph: Graph,
+        graph: BaseGraph,
         threads: int | None = None,
         layouts: str = "",
         overwrites: bool = False,

@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.kernels import is_served
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
-from wengert._engine.backends.llvm.schedule.scheduling import Plan
+from wengert._engine.backends.llvm.schedule.scheduling import Schedule
 from wengert._engine.backends.llvm.schedule.workspace import last_uses
 from wengert._engine.core.spec import shown
 from wengert._engine.profiling.record import LineShare, StepRecord
@@ -66,7 +66,7 @@ class ProfileAggregate:
         overwritten: Collection[int],
     ) -> None:
         self._sizes, self._flat, self._overwritten = sizes, flat, overwritten
-        self._of_plans: dict[Plan, dict[FusedLoops | Expr, int]] = {}
+        self._of_plans: dict[Schedule, dict[FusedLoops | Expr, int]] = {}
         self._deep = flat if deep is None else deep
 
     def of_kernel(
@@ -84,7 +84,7 @@ class ProfileAggregate:
 
     def _step(
         self,
-        plan: Plan,
+        plan: Schedule,
         place: TimedStep,
         seconds: float,
         calls: float,
@@ -163,7 +163,7 @@ class ProfileAggregate:
         clocks = calls * self._deep.inner + self._deep.outer * _read_inside(place, self._deep.cells)
         return max(0.0, float(seconds - clocks))
 
-    def _held(self, plan: Plan, stages: Sequence[FusedLoops | Expr]) -> int:
+    def _held(self, plan: Schedule, stages: Sequence[FusedLoops | Expr]) -> int:
         """The bytes between stages that are needed while some of them run."""
         found = self._of_plans.get(plan)
         if found is None:

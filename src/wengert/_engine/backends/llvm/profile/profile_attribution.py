@@ -5,8 +5,8 @@ no clock can tell them apart.  Its time is shared out by work: what an operation
 addition, as it was measured once, and what an element takes that is read or written, by how far
 away it lies.
 
-    StepCost    what a step does: operations, work by line, bytes, arrays that it leaves
-    step_cost_of    of the stages of a plan that are one step
+    StepCost      what a step does: operations, work by line, bytes, arrays that it leaves
+    step_cost_of  of the stages of a plan that are one step
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, Stored, View
 from wengert._engine.backends.llvm.lowering.registry import line_of, specs_of
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
-from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.core.symbolic.dim import names_in, valued
@@ -53,7 +53,7 @@ class StepCost:
     kept : list of Kept
     """
 
-    def __init__(self, plan: Plan, sizes: Sizes) -> None:
+    def __init__(self, plan: Schedule, sizes: Sizes) -> None:
         self.plan, self._sizes = plan, sizes
         self.work: dict[tuple[str, int, str], float] = {}
         self.flops: float | None = 0.0
@@ -104,7 +104,7 @@ class StepCost:
 
     # ---- nests -----------------------------------------------------------------------------------
 
-    def _add_fused_loops(self, plan: Plan, fused: FusedLoops, often: float = 1.0) -> None:
+    def _add_fused_loops(self, plan: Schedule, fused: FusedLoops, often: float = 1.0) -> None:
         mine = set(roots_of(fused))
         accessed = [a.expr for root in roots_of(fused) for a in plan.accesses(root)]
         read = sum(self._bytes(x) for x in dict.fromkeys(accessed) if x not in mine)
@@ -194,7 +194,7 @@ def _where(node: Any) -> str:
 
 
 def step_cost_of(
-    plan: Plan,
+    plan: Schedule,
     stages: Sequence[FusedLoops | Expr],
     sizes: Sizes,
     choices: Mapping[Expr, BranchBlocks] | None = None,

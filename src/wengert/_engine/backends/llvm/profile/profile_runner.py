@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_
 from wengert._engine.backends.llvm.runtime.thread_count import get_threads
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.ops.cost_model import bytes_of
 from wengert._engine.profiling.record import Timing, in_turn, undisturbed, whole
 from wengert.errors import BackendError, at, user_line
@@ -105,11 +105,11 @@ class TimedRunner:
         return min(around), float(min(within))
 
 
-_known: weakref.WeakKeyDictionary[Graph, dict[Any, TimedRunner]] = weakref.WeakKeyDictionary()
+_known: weakref.WeakKeyDictionary[BaseGraph, dict[Any, TimedRunner]] = weakref.WeakKeyDictionary()
 _lock = lock()
 
 
-def _measured(graph: Graph, *options: Any) -> TimedRunner:
+def _measured(graph: BaseGraph, *options: Any) -> TimedRunner:
     """The program with clocks for the options of `InstrumentedProgram`, made once."""
     with _lock:
         found = _known.setdefault(graph, {})
@@ -135,7 +135,7 @@ def check_timers() -> None:
 
 def timed(
     own: LoadedProgram,
-    graph: Graph,
+    graph: BaseGraph,
     values: Sequence[Any],
     sizes: Mapping[str, int],
     repeats: int | None,

@@ -16,7 +16,7 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, St
 from wengert._engine.backends.llvm.lowering.registry import line_of
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of, roots_of, space_of
-from wengert._engine.backends.llvm.schedule.scheduling import Plan, owner_of
+from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import flops_of
@@ -146,7 +146,7 @@ def summary_of(program: Program) -> Summary:
     return Summary(stages, buffers, program.workspace, len({name for _, name in program.nests}))
 
 
-def _names(plan: Plan) -> dict[Expr, str]:
+def _names(plan: Schedule) -> dict[Expr, str]:
     """What expressions are called: inputs by their names, all else by the line they belong to."""
     names: dict[Expr, str] = {}
     lines = {node: k for k, node in enumerate(plan.graph.nodes)}
@@ -167,7 +167,7 @@ def _bytes(exprs: Sequence[Expr]) -> Length:
     return sum(size_of(x.shape) * x.dtype.itemsize for x in exprs)
 
 
-def _nest(plan: Plan, fused: FusedLoops, names: dict[Expr, str], function: str) -> Stage:
+def _nest(plan: Schedule, fused: FusedLoops, names: dict[Expr, str], function: str) -> Stage:
     mine = set(roots_of(fused))
     read: dict[Expr, None] = {}
     for root in mine:

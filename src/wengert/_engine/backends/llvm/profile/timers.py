@@ -21,7 +21,7 @@ import os
 import platform
 import time
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 
 READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
 LIVE, PEAK, FIRST = 0, 1, 2  # words of the array; cells follow
@@ -84,7 +84,7 @@ class Clock:
         How many there are; the first is for measuring what a cell costs.
     """
 
-    def __init__(self, module: Module) -> None:
+    def __init__(self, module: ModuleBuilder) -> None:
         self._module = module
         self.cells = 1
 

@@ -27,7 +27,7 @@ that a loop reads and writes side by side would fall into the same few lines of 
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
 from .os_calls import HUGE, emit_locks, emit_page_functions, field, load, store
@@ -47,7 +47,7 @@ _COLOR, _AGES, _LISTS = 15, 16, 24
 _WORDS = _LISTS + 2 * _CLASSES
 
 
-def emit_allocator(module: Module, maps: bool | None = None) -> None:
+def emit_allocator(module: ModuleBuilder, maps: bool | None = None) -> None:
     """Write the functions of this file, and what they need, into a module."""
     emit_locks(module)
     emit_page_functions(module) if maps is None else emit_page_functions(module, maps)
@@ -59,7 +59,7 @@ def emit_allocator(module: Module, maps: bool | None = None) -> None:
 
 
 def _public(
-    module: Module, name: str, arguments: list[tuple[str, str]], result: str = "void"
+    module: ModuleBuilder, name: str, arguments: list[tuple[str, str]], result: str = "void"
 ) -> Function:
     return Function(module, name, arguments, result, linkage="")
 
@@ -83,7 +83,7 @@ def _header(s: Section, block: Name) -> Name:
     return s.value(f"getelementptr i8, ptr {block}, i64 -{_HEADER}")
 
 
-def _start(module: Module) -> None:
+def _start(module: ModuleBuilder) -> None:
     """Lists are rings with a head, so that taking out asks no questions; empty: a ring of one."""
     f = _public(module, "wengert_memory_start", [])
     with f.body.loop(str(_LISTS), str(_WORDS), "2") as (s, index):
@@ -97,7 +97,7 @@ def _start(module: Module) -> None:
     module.add(f)
 
 
-def _link(module: Module) -> None:
+def _link(module: ModuleBuilder) -> None:
     f = Function(module, "link", [("ptr", "head"), ("ptr", "node")])
     s = f.body
     first = load(s, "%head", 0, "ptr")
@@ -109,7 +109,7 @@ def _link(module: Module) -> None:
     module.add(f)
 
 
-def _unlink(module: Module) -> None:
+def _unlink(module: ModuleBuilder) -> None:
     """Take a block out of both lists; the lock is held."""
     f = Function(module, "unlink", [("ptr", "header")])
     s = f.body
@@ -123,7 +123,7 @@ def _unlink(module: Module) -> None:
     module.add(f)
 
 
-def _size_of(module: Module) -> None:
+def _size_of(module: ModuleBuilder) -> None:
     """The size of the class of a number of bytes; the class itself goes to `%place`."""
     f = Function(module, "size_of", [("i64", "bytes"), ("ptr", "place")], "i64")
     s = f.body
@@ -145,7 +145,7 @@ def _size_of(module: Module) -> None:
     module.add(f)
 
 
-def _fresh(module: Module) -> None:
+def _fresh(module: ModuleBuilder) -> None:
     """A block from the system.  If there is none, all that is kept goes back, then once more."""
     f = Function(module, "fresh", [("i64", "size"), ("i64", "class"), ("i64", "color")], "ptr")
     s = f.body
@@ -169,7 +169,7 @@ def _fresh(module: Module) -> None:
     module.add(f)
 
 
-def _alloc(module: Module) -> None:
+def _alloc(module: ModuleBuilder) -> None:
     f = _public(module, "wengert_alloc", [("i64", "bytes")], "ptr")
     s = f.body
     answer, place = f.slot("ptr"), f.slot("i64")
@@ -210,7 +210,7 @@ def _alloc(module: Module) -> None:
     module.add(f)
 
 
-def _small(module: Module) -> None:
+def _small(module: ModuleBuilder) -> None:
     """A block of the C library, moved up to a multiple of 64 with three words before it."""
     f = Function(module, "small_block", [("i64", "bytes")], "ptr")
     s = f.body
@@ -232,7 +232,7 @@ def _small(module: Module) -> None:
     module.add(f)
 
 
-def _free(module: Module) -> None:
+def _free(module: ModuleBuilder) -> None:
     f = _public(module, "wengert_free", [("ptr", "block")])
     s = f.body
     release = module.declare("free", "void", ["ptr"])
@@ -268,7 +268,7 @@ def _free(module: Module) -> None:
     module.add(f)
 
 
-def _shrink(module: Module) -> None:
+def _shrink(module: ModuleBuilder) -> None:
     """Give the oldest block back if more than a bound is kept: its size, or 0 if nothing went."""
     f = Function(module, "shrink", [("i64", "bound")], "i64")
     s = f.body
@@ -291,7 +291,7 @@ def _shrink(module: Module) -> None:
     module.add(f)
 
 
-def _trim(module: Module) -> None:
+def _trim(module: ModuleBuilder) -> None:
     module.parts["wengert_memory_trim"] = """\
 define i64 @wengert_memory_trim(i64 %bound) {
 entry:
@@ -307,7 +307,7 @@ end:
 }"""
 
 
-def _realloc(module: Module) -> None:
+def _realloc(module: ModuleBuilder) -> None:
     """In place if the block is large enough and not twice too large."""
     f = _public(module, "wengert_realloc", [("ptr", "block"), ("i64", "bytes")], "ptr")
     s = f.body
@@ -333,7 +333,7 @@ def _realloc(module: Module) -> None:
     module.add(f)
 
 
-def _limit(module: Module) -> None:
+def _limit(module: ModuleBuilder) -> None:
     f = _public(module, "wengert_memory_limit", [("i64", "bytes")])
     _acquire(f.body)
     store(f.body, "%bytes", "@memory", _COUNTED["limit"])
@@ -343,7 +343,7 @@ def _limit(module: Module) -> None:
     module.add(f)
 
 
-def _read(module: Module) -> None:
+def _read(module: ModuleBuilder) -> None:
     f = _public(module, "wengert_memory_read", [("ptr", "out")])
     _acquire(f.body)
     for index, name in enumerate(COUNTERS):
@@ -353,7 +353,7 @@ def _read(module: Module) -> None:
     module.add(f)
 
 
-def _in_child(module: Module) -> None:
+def _in_child(module: ModuleBuilder) -> None:
     """A child of a fork has one thread; a lock that another one held would be held for ever.
 
     If it was held, that thread was changing the lists: they begin anew, and what they kept is lost

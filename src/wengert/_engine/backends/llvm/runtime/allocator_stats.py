@@ -24,7 +24,7 @@ _MAX_POOL_BYTES = 2 << 30
 
 
 @dataclass(frozen=True)
-class Info:
+class AllocatorInfo:
     """What is known of the memory that is recycled.
 
     Attributes
@@ -61,12 +61,12 @@ class _AllocatorState:
     limit = min(memory() // 4, _MAX_POOL_BYTES)
 
 
-def info() -> Info:
+def info() -> AllocatorInfo:
     """What is known of the memory of large outputs and workspaces of native functions.
 
     Returns
     -------
-    Info
+    AllocatorInfo
         Its attributes are `used`, `peak`, `kept`, `limit`, `hits`, `misses` and `returned`.
 
     Examples
@@ -75,10 +75,10 @@ def info() -> Info:
     True
     """
     if _AllocatorState.functions is None:
-        return Info(0, 0, _AllocatorState.limit, 0, 0, 0, 0)
+        return AllocatorInfo(0, 0, _AllocatorState.limit, 0, 0, 0, 0)
     counters = (ctypes.c_int64 * 7)()
     _AllocatorState.functions["read"](counters)
-    return Info(*counters)
+    return AllocatorInfo(*counters)
 
 
 def limit(bytes: SupportsIndex) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
 
@@ -56,7 +56,7 @@ def symbols() -> dict[str, int]:
 
 @functools.cache
 def _started() -> dict[str, int]:
-    module = Module()
+    module = ModuleBuilder()
     emit_blas_threads(module, bool(functions()))
     text = module.text(
         execution_engine.heading()
@@ -85,7 +85,7 @@ def functions() -> dict[str, int]:
     return {}
 
 
-def emit_blas_threads(module: Module, known: bool) -> None:
+def emit_blas_threads(module: ModuleBuilder, known: bool) -> None:
     """Write the functions into a module; where BLAS is not known, they do nothing."""
     arguments = [("i64", "flops"), ("i64", "threads")]
     enter = Function(module, "wengert_blas_enter", arguments, linkage="")

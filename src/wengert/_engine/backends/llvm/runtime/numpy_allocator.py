@@ -9,7 +9,7 @@ record is a constant of the native module, which is never unloaded, so no array 
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 
 NAME = "wengert"
 
@@ -17,7 +17,7 @@ _LENGTH = 127  # of the name, as numpy/ndarraytypes.h has it, followed by the ve
 _RECORD = f"{{[{_LENGTH} x i8], i8, ptr, ptr, ptr, ptr, ptr}}"
 
 
-def emit_numpy_handler(module: Module) -> None:
+def emit_numpy_handler(module: ModuleBuilder) -> None:
     """Write the handler into a module that has the blocks."""
     functions = (_malloc(module), _calloc(module), _realloc(module), _free(module))
     name = NAME + r"\00" * (_LENGTH - len(NAME))
@@ -30,14 +30,14 @@ def emit_numpy_handler(module: Module) -> None:
     )
 
 
-def _malloc(module: Module) -> str:
+def _malloc(module: ModuleBuilder) -> str:
     f = Function(module, "array_malloc", [("ptr", "context"), ("i64", "bytes")], "ptr")
     f.body.write(f"ret ptr {f.body.value('call ptr @wengert_alloc(i64 %bytes)')}")
     module.add(f)
     return f.name
 
 
-def _calloc(module: Module) -> str:
+def _calloc(module: ModuleBuilder) -> str:
     arguments = [("ptr", "context"), ("i64", "count"), ("i64", "size")]
     f = Function(module, "array_calloc", arguments, "ptr")
     s = f.body
@@ -55,7 +55,7 @@ def _calloc(module: Module) -> str:
     return f.name
 
 
-def _realloc(module: Module) -> str:
+def _realloc(module: ModuleBuilder) -> str:
     arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
     f = Function(module, "array_realloc", arguments, "ptr")
     f.body.write(f"ret ptr {f.body.value('call ptr @wengert_realloc(ptr %block, i64 %bytes)')}")
@@ -63,7 +63,7 @@ def _realloc(module: Module) -> str:
     return f.name
 
 
-def _free(module: Module) -> str:
+def _free(module: ModuleBuilder) -> str:
     """The size that NumPy states is not looked at: the block knows its own."""
     arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
     f = Function(module, "array_free", arguments)

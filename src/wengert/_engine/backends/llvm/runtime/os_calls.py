@@ -20,7 +20,7 @@ import mmap
 import os
 import platform
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
 HUGE = 2 << 20
@@ -44,7 +44,7 @@ def store(section: Section, value: Name, base: Name, index: int | Name, kind: st
     section.write(f"store {kind} {value}, ptr {field(section, base, index)}")
 
 
-def emit_locks(module: Module) -> None:
+def emit_locks(module: ModuleBuilder) -> None:
     """Write `acquire`, `release`, `pause` and `give_way` into a module."""
     module.parts["give_way"] = _give_way(module)
     module.parts["pause"] = _pause(module)
@@ -82,7 +82,7 @@ entry:
 }"""
 
 
-def _give_way(module: Module) -> str:
+def _give_way(module: ModuleBuilder) -> str:
     if os.name == "nt":
         module.declare("SwitchToThread", "i32", [])
         call = "%ignored = call i32 @SwitchToThread()"
@@ -92,7 +92,7 @@ def _give_way(module: Module) -> str:
     return f"define internal void @give_way() {{\nentry:\n  {call}\n  ret void\n}}"
 
 
-def _pause(module: Module) -> str:
+def _pause(module: ModuleBuilder) -> str:
     call = ""
     if platform.machine().lower() in ("x86_64", "amd64"):
         module.declare("llvm.x86.sse2.pause", "void", [])
@@ -104,7 +104,7 @@ def _pause(module: Module) -> str:
     return f"define internal void @pause() alwaysinline {{\nentry:\n{call}  ret void\n}}"
 
 
-def emit_page_functions(module: Module, maps: bool = hasattr(mmap, "MAP_ANONYMOUS")) -> None:
+def emit_page_functions(module: ModuleBuilder, maps: bool = hasattr(mmap, "MAP_ANONYMOUS")) -> None:
     """Write `take_pages(size, ptr mapped)` and `give_pages(base, length)` into a module.
 
     What is taken begins at a page, at a huge one if it is that large; SLACK more bytes than asked
@@ -127,7 +127,7 @@ def emit_page_functions(module: Module, maps: bool = hasattr(mmap, "MAP_ANONYMOU
     module.add(give)
 
 
-def _map(module: Module, function: Function) -> None:
+def _map(module: ModuleBuilder, function: Function) -> None:
     call = module.declare("mmap", "ptr", ["ptr", "i64", "i32", "i32", "i32", "i64"])
     s = function.body
     plain = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
@@ -158,7 +158,7 @@ def _map(module: Module, function: Function) -> None:
     s.write(f"ret ptr {s.value(f'load ptr, ptr {start}')}")
 
 
-def _allocate(module: Module, function: Function) -> None:
+def _allocate(module: ModuleBuilder, function: Function) -> None:
     call = module.declare("malloc", "ptr", ["i64"])
     s = function.body
     length = s.value(f"add i64 %size, {SLACK + 64}")

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.cache.object_files import cached_object
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Module
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.lazy_import import LazyModule
 
@@ -74,8 +74,8 @@ def text() -> str:
     return _module().text(execution_engine.heading())
 
 
-def _module() -> Module:
-    module = Module()
+def _module() -> ModuleBuilder:
+    module = ModuleBuilder()
     allocator.emit_allocator(module)
     numpy_allocator.emit_numpy_handler(module)
     thread_pool.emit_thread_pool(module, _has_threads())

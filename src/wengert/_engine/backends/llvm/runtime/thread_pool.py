@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import signal
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
 from .os_calls import emit_locks
@@ -45,7 +45,7 @@ _WORDS = 88
 _NEXT, _PARTS = 0xFFFF, 16  # of a ticket: the part that is next; how far their number is shifted
 
 
-def emit_thread_pool(module: Module, threaded: bool) -> None:
+def emit_thread_pool(module: ModuleBuilder, threaded: bool) -> None:
     """Write the functions of this file into a module; where there are no threads, without them."""
     emit_locks(module)
     module.parts["team"] = f"@team = internal global [{_WORDS} x i64] zeroinitializer, align 128"
@@ -93,7 +93,7 @@ def _locked(s: Section, lock: bool) -> None:
     _system(s, f"pthread_mutex_{'lock' if lock else 'unlock'}", f"ptr {_word(_MUTEX)}")
 
 
-def _parts(module: Module) -> None:
+def _parts(module: ModuleBuilder) -> None:
     arguments = [("i64", n) for n in ("start", "stop", "grain", "threads")]
     f = Function(module, "wengert_parts", arguments, "i64", linkage="")
     s = f.body
@@ -112,7 +112,7 @@ def _parts(module: Module) -> None:
     module.add(f)
 
 
-def _bounds(module: Module) -> None:
+def _bounds(module: ModuleBuilder) -> None:
     """Where a part begins: whole grains, as evenly as they go; part `parts` is the end."""
     names = ("start", "stop", "grain", "parts", "part")
     f = Function(module, "begin", [("i64", n) for n in names], "i64")
@@ -154,7 +154,7 @@ def _call(s: Section, parts: Name, part: Name, given: dict[str, Name] | None = N
     s.write(f"call void {of['function']}({arguments})")
 
 
-def _run_all(module: Module) -> None:
+def _run_all(module: ModuleBuilder) -> None:
     f = Function(module, "run_all", [*_RANGE, ("i64", "parts")])
     with f.body.loop("0", "%parts") as (s, part):
         _call(s, "%parts", part)
@@ -162,7 +162,7 @@ def _run_all(module: Module) -> None:
     module.add(f)
 
 
-def _take(module: Module) -> None:
+def _take(module: ModuleBuilder) -> None:
     """Take the next part of the offer: its number, with how many there are; -1 if all are taken."""
     module.parts["take"] = f"""\
 define internal {{i64, i64}} @take() {{
@@ -191,7 +191,7 @@ empty:
 }}"""
 
 
-def _finish(module: Module) -> None:
+def _finish(module: ModuleBuilder) -> None:
     """Take parts and compute them until none is left."""
     f = Function(module, "finish", [])
     s = f.body
@@ -263,7 +263,7 @@ def _sleep(s: Section, ready: str, condition: int, awake: str) -> None:
     s.label(awake)
 
 
-def _worker(module: Module) -> None:
+def _worker(module: ModuleBuilder) -> None:
     f = Function(module, "is_open", [], "i1")
     f.body.write(f"ret i1 {_open(f.body)}")
     module.add(f)
@@ -285,7 +285,7 @@ def _worker(module: Module) -> None:
     module.add(f)
 
 
-def _grow(module: Module) -> None:
+def _grow(module: ModuleBuilder) -> None:
     """Start workers, all signals blocked, until there are so many or the system has no more."""
     f = Function(module, "grow", [("i64", "wanted")])
     s = f.body
@@ -307,7 +307,7 @@ def _grow(module: Module) -> None:
     module.add(f)
 
 
-def _wait(module: Module) -> None:
+def _wait(module: ModuleBuilder) -> None:
     """Wait until every part that somebody took is computed."""
     f = Function(module, "is_done", [], "i1")
     f.body.write(f"ret i1 {f.body.value(f'icmp eq i64 {_get(f.body, _PENDING)}, 0')}")
@@ -326,7 +326,7 @@ def _wait(module: Module) -> None:
     module.add(f)
 
 
-def _offer(module: Module) -> None:
+def _offer(module: ModuleBuilder) -> None:
     """Offer parts 1, 2, ... to the team, compute part 0, help with the others, wait."""
     f = Function(module, "offer", [*_RANGE, ("i64", "parts")])
     s = f.body
@@ -360,7 +360,7 @@ def _offer(module: Module) -> None:
     module.add(f)
 
 
-def _parallel(module: Module, threaded: bool) -> None:
+def _parallel(module: ModuleBuilder, threaded: bool) -> None:
     arguments = [*_RANGE, ("i64", "threads")]
     f = Function(module, "wengert_parallel", arguments, linkage="")
     s = f.body
@@ -384,7 +384,7 @@ def _parallel(module: Module, threaded: bool) -> None:
     module.add(f)
 
 
-def _setting(module: Module) -> None:
+def _setting(module: ModuleBuilder) -> None:
     f = Function(module, "wengert_get_threads", [], "i64", linkage="")
     f.body.write(f"ret i64 {_get(f.body, _THREADS)}")
     module.add(f)
@@ -397,7 +397,7 @@ def _setting(module: Module) -> None:
     module.add(f)
 
 
-def _start(module: Module, threaded: bool) -> None:
+def _start(module: ModuleBuilder, threaded: bool) -> None:
     """No worker, nothing offered.  A child of a fork has one thread, so it begins like this too."""
     f = Function(module, "wengert_team_start", [], linkage="")
     s = f.body

@@ -28,11 +28,11 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
 )
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.tuning import thresholds
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.symbolic.dim import is_open
 
 from .fusion import FusedLoops
-from .scheduling import Plan
+from .scheduling import Schedule
 
 
 class _OperandUse(NamedTuple):
@@ -43,7 +43,7 @@ class _OperandUse(NamedTuple):
     is_here: bool
 
 
-def overwritten(plan: Plan, graph: Graph) -> dict[int, int]:
+def overwritten(plan: Schedule, graph: BaseGraph) -> dict[int, int]:
     """For results, by position, the input that each may take the place of.
 
     Parameters
@@ -72,7 +72,7 @@ def overwritten(plan: Plan, graph: Graph) -> dict[int, int]:
     return found
 
 
-def first_stage(plan: Plan, results: dict[int, int]) -> int:
+def first_stage(plan: Schedule, results: dict[int, int]) -> int:
     """The first stage that overwrites anything."""
     return min(plan.position_of(plan.outputs[k]) for k in results)
 
@@ -97,7 +97,7 @@ def _fits(x: Expr, variable: Expr) -> bool:
     )
 
 
-def _place(plan: Plan, x: Expr) -> _OperandUse:
+def _place(plan: Schedule, x: Expr) -> _OperandUse:
     stage = plan.position_of(x)
     fused = plan.stages[stage]
     assert isinstance(fused, FusedLoops)
@@ -112,7 +112,7 @@ def _is_before(read: _OperandUse, written: _OperandUse) -> bool:
     return read.is_here and read.order <= written.order
 
 
-def _readers(plan: Plan, exprs: set[Expr]) -> dict[Expr, list[_OperandUse]]:
+def _readers(plan: Schedule, exprs: set[Expr]) -> dict[Expr, list[_OperandUse]]:
     found: dict[Expr, list[_OperandUse]] = {x: [] for x in exprs}
     for k, stage in enumerate(plan.stages):
         if not isinstance(stage, FusedLoops):

@@ -3,7 +3,7 @@
     LoopGroup     expressions computed together, in one pass over one iteration space
     FusedLoops    loop groups that share their outer loops (schedule/fusion.py)
     Stage         an opaque call, or a fused loop
-    Plan          the stages of a graph in order, and what is stored
+    Schedule      the stages of a graph in order, and what is stored
 
 A pointwise expression is inlined, unless it is worth storing: it is used twice and expensive, or
 something needs it in memory.  Then it is a *root*, as reductions are.  Roots over the same space
@@ -29,14 +29,14 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
     Read,
     Reduce,
     ScalarConstant,
-    Select,
+    SelectExpr,
     Stored,
     View,
 )
 from wengert._engine.backends.llvm.lowering.registry import specs_of
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.tuning import thresholds
-from wengert._engine.core.graph import Graph
+from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec
 
 from .fma_fusion import fold
@@ -45,7 +45,7 @@ from .iteration_space import column_rows
 from .loop_fission import split_loops
 
 
-class Plan:
+class Schedule:
     """The stages of a graph.
 
     Attributes
@@ -61,7 +61,7 @@ class Plan:
     exprs : dict from Node to Expr or tuple of Expr
     """
 
-    def __init__(self, graph: Graph, layouts: str = "") -> None:
+    def __init__(self, graph: BaseGraph, layouts: str = "") -> None:
         self._graph = weakref.ref(graph)  # programs are kept as long as graphs, and not longer
         lowering = lowered(graph, layouts)
         self.exprs = lowering.exprs
@@ -96,7 +96,7 @@ class Plan:
         self.stored = self._found_stored()
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> BaseGraph:
         """The graph, while it lives."""
         found = self._graph()
         assert found is not None, "the graph of this plan is gone"
@@ -117,7 +117,7 @@ class Plan:
                 for x in expr.operands:
                     if x.weight > thresholds.inline_work and _repeats(x, expr):
                         self._make_root(x)
-            if isinstance(rule, Select):  # each element is computed of every operand
+            if isinstance(rule, SelectExpr):  # each element is computed of every operand
                 costly = [x for x in expr.operands if x.weight > thresholds.selected_work]
                 for x in costly if len(costly) > 1 else ():
                     self._make_root(x)

@@ -14,12 +14,12 @@ from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr
 from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 
 from .fusion import FusedLoops, roots_of
-from .scheduling import Plan, owner_of
+from .scheduling import Schedule, owner_of
 
 _LINE = 64  # bytes of a line of the cache
 
 
-def arranged(plan: Plan, exprs: Sequence[Expr]) -> tuple[list[Length], Length]:
+def arranged(plan: Schedule, exprs: Sequence[Expr]) -> tuple[list[Length], Length]:
     """For each expression where it lies in the memory that is shared, and how much that is."""
     last = last_uses(plan)
     free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
@@ -42,7 +42,7 @@ def arranged(plan: Plan, exprs: Sequence[Expr]) -> tuple[list[Length], Length]:
     return [offsets[x] for x in exprs], total
 
 
-def ends_with(plan: Plan, step: Expr, expr: Expr) -> bool:
+def ends_with(plan: Schedule, step: Expr, expr: Expr) -> bool:
     """Whether nobody needs what a step made after another step has read it."""
     if not isinstance(expr.rule, CallResult) or expr in plan.outputs:
         return False
@@ -61,7 +61,7 @@ def _rounded(size: Length) -> Length:
     return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
 
 
-def last_uses(plan: Plan) -> dict[Expr, int]:
+def last_uses(plan: Schedule) -> dict[Expr, int]:
     """The stage after which an expression is no longer needed."""
     last: dict[Expr, int] = {}
     for k, stage in enumerate(plan.stages):

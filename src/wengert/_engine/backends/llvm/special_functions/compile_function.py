@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.llvm_types import (
     BOOL,
     C128,
@@ -93,7 +93,7 @@ def _written(
 
 
 def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> CompiledFunction:
-    module = Module()
+    module = ModuleBuilder()
     numbers = "".join(f".{n}{v}" for n, v in sorted(params.items()))
     kinds = "".join(d.char for d in dtypes)
     name = "family." + "".join(c if c.isalnum() else "." for c in f"{op.name}{numbers}.{kinds}")

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import (
     C128,
     F64,
@@ -386,7 +386,7 @@ def work_of(body: Callable[..., Any], dtypes: tuple[Dtype, ...]) -> int | None:
 
     None if one of them cannot be served.  The body is read once, into a module that nobody needs.
     """
-    module = Module()
+    module = ModuleBuilder()
     s = CountingLanguage(module)
     function = Function(module, "reading", [])
     s.home = function.body

@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_register, of_width, suffix
 from wengert._engine.backends.llvm.ir.scalar_language import Language, rule
 from wengert._engine.backends.llvm.ir.simd_value import Lane
@@ -129,7 +129,7 @@ def _parts_of(
     )  # leaves may use instructions that not all processors have
     if key not in _TEXTS:
         make, names, position = _entry(name)
-        module = Module()
+        module = ModuleBuilder()
         s = Language(module)
         kinds = [of_width(in_register(d), width) for d in dtypes]
         arguments = [(kind, f"x{i}") for i, kind in enumerate(kinds)]

@@ -17,7 +17,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
 from wengert._engine.backends.llvm.ir.memory_access import load, store
 
-from ..kernel_call import Call, kernel
+from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import held, larger, minus, offset, place, plus, read, smaller, times, write
 
 _VECTORS = 4  # sums side by side, so that one is added to while others are on their way
@@ -28,14 +28,14 @@ def _is_of_numbers(node: Any) -> bool:
 
 
 @kernel("slide", strided=True, serves=_is_of_numbers)
-def slide(call: Call) -> None:
+def slide(call: KernelCall) -> None:
     """s_i = sum_k x_{i+k} v_k."""
     work = _Sums(call, backwards=False)
     work.all(call.section, "0", call.number(call.results[0].shape[0]))
 
 
 @kernel("convolve", strided=True, serves=_is_of_numbers)
-def convolve(call: Call) -> None:
+def convolve(call: KernelCall) -> None:
     """c_i = sum_k x_{i-k} v_k, for all i where they meet."""
     work, s = _Sums(call, backwards=True), call.section
     x, v = call.operands
@@ -58,7 +58,7 @@ class _Sums:
         Whether x is read at i - k, and not at i + k.
     """
 
-    def __init__(self, call: Call, backwards: bool) -> None:
+    def __init__(self, call: KernelCall, backwards: bool) -> None:
         self.call, self.backwards = call, backwards
         self.x, self.v = call.operands
         (self.y,) = call.results

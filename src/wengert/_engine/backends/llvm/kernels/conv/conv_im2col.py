@@ -20,11 +20,11 @@ from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
 from wengert._engine.backends.llvm.tuning import thresholds
 
 from ..gemm.choose import write_product
-from ..gemm.operands import Axis, Matrix, Product
-from ..kernel_call import Array, Call, kernel
+from ..gemm.operands import Matrix, MatrixAxis, Product
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, offset, plus, times
 from . import depthwise_conv
-from .im2col import Geometry, Image, Pass, entry, table
+from .im2col import Geometry, Image, PlaceGroup, entry, table
 
 
 class Form(NamedTuple):
@@ -61,7 +61,7 @@ class Form(NamedTuple):
         """Operations of a group for a sample."""
         return 2 * self.outputs * self.depth * self.places
 
-    def passes(self) -> list[Pass]:
+    def passes(self) -> list[PlaceGroup]:
         """Places that are treated at a time."""
         size = self.dtype.itemsize
         if self.geometry.is_plain:
@@ -93,13 +93,13 @@ def _serves(node: Any) -> bool:
     )
 
 
-def _shared(call: Call, extent: Any, work: int, write: Any) -> None:
+def _shared(call: KernelCall, extent: Any, work: int, write: Any) -> None:
     """Parts of a range; BLAS has one thread in each."""
     call.in_parts(extent, max(1, thresholds.parallel_convolution_flops // max(work, 1)), write)
 
 
 @kernel("convolution", serves=_serves)
-def convolution(call: Call) -> None:
+def convolution(call: KernelCall) -> None:
     """y = w @ columns, for each sample and group."""
     x, w = call.operands
     form = _form(x.shape, w.shape, call.params, x.dtype)
@@ -110,7 +110,7 @@ def convolution(call: Call) -> None:
     _shared(call, extent, form.work, lambda part, a, b: _values(part, a, b, form))
 
 
-def _values(call: Call, start: Name, stop: Name, form: Form) -> None:
+def _values(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
     """The outputs of some samples and groups."""
     (x, w), (y,) = call.operands, call.results
     call.works(thresholds.blas_single_thread_flops)
@@ -130,15 +130,15 @@ def _values(call: Call, start: Name, stop: Name, form: Form) -> None:
                     image.write_out(u, ready, part, first, columns)
                 into = Matrix(
                     offset(u, target, place, dtype),
-                    Axis(form.outputs, form.places),
-                    Axis(part.width, 1),
+                    MatrixAxis(form.outputs, form.places),
+                    MatrixAxis(part.width, 1),
                 )
                 rows = _rows(found, form.depth, part.width)
                 write_product(call, u, Product(weights, rows, into, dtype))
 
 
 @kernel("convolution_input", serves=_serves)
-def convolution_input(call: Call) -> None:
+def convolution_input(call: KernelCall) -> None:
     """columns = w.T @ y, added up, for each sample and group."""
     y, w = call.operands
     form = _form(call.results[0].shape, w.shape, call.params, y.dtype)
@@ -149,7 +149,7 @@ def convolution_input(call: Call) -> None:
     _shared(call, extent, form.work, lambda part, a, b: _inputs(part, a, b, form))
 
 
-def _inputs(call: Call, start: Name, stop: Name, form: Form) -> None:
+def _inputs(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
     (y, w), (x,) = call.operands, call.results
     call.works(thresholds.blas_single_thread_flops)
     s, dtype, passes = call.section, form.dtype, form.passes()
@@ -170,8 +170,8 @@ def _inputs(call: Call, start: Name, stop: Name, form: Form) -> None:
                 first, place = _first(call, u, part, k)
                 given = Matrix(
                     offset(u, source, place, dtype),
-                    Axis(form.outputs, form.places),
-                    Axis(part.width, 1),
+                    MatrixAxis(form.outputs, form.places),
+                    MatrixAxis(part.width, 1),
                 )
                 into = _rows(columns or target, form.depth, part.width)
                 write_product(call, u, Product(weights, given, into, dtype))
@@ -181,7 +181,7 @@ def _inputs(call: Call, start: Name, stop: Name, form: Form) -> None:
 
 
 @kernel("convolution_weight", serves=_serves)
-def convolution_weight(call: Call) -> None:
+def convolution_weight(call: KernelCall) -> None:
     """w.T = columns @ y.T, summed over samples, for blocks of channels of each group."""
     x, y = call.operands
     form = _form(x.shape, call.results[0].shape, call.params, y.dtype)
@@ -201,7 +201,7 @@ def convolution_weight(call: Call) -> None:
     )
 
 
-def _gradients(call: Call, start: Name, stop: Name, form: Form, block: int) -> None:
+def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int) -> None:
     """The gradients of the weights of some blocks of channels."""
     (x, y), (w,) = call.operands, call.results
     call.works(thresholds.blas_single_thread_flops)
@@ -229,8 +229,8 @@ def _gradients(call: Call, start: Name, stop: Name, form: Form, block: int) -> N
                         image.write_out(v, ready, part, first, columns)
                     right = Matrix(
                         offset(v, given, place, dtype),
-                        Axis(form.outputs, form.places),
-                        Axis(part.width, 1),
+                        MatrixAxis(form.outputs, form.places),
+                        MatrixAxis(part.width, 1),
                     )
                     into = _rows(total, own.depth, form.outputs)
                     left = _rows(columns or ready, own.depth, part.width)
@@ -242,22 +242,22 @@ def _gradients(call: Call, start: Name, stop: Name, form: Form, block: int) -> N
         shape = (form.outputs, own.depth)
         copy(
             *(call, t),
-            Array(offset(t, w.pointer, at, dtype), shape, (form.inputs * taps, 1), dtype),
-            Array(total, shape, (1, form.outputs), dtype),
+            ArrayPointer(offset(t, w.pointer, at, dtype), shape, (form.inputs * taps, 1), dtype),
+            ArrayPointer(total, shape, (1, form.outputs), dtype),
         )
 
 
 # ---- what they share ---------------------------------------------------------------------------
 
 
-def _columns(call: Call, form: Form, passes: list[Pass]) -> Name:
+def _columns(call: KernelCall, form: Form, passes: list[PlaceGroup]) -> Name:
     """Memory for windows written out; none where places are the elements themselves."""
     if form.geometry.is_plain:
         return ""
     return call.scratch(form.depth * max(p.width for p in passes) * form.dtype.itemsize)
 
 
-def _first(call: Call, s: Section, part: Pass, k: Name) -> tuple[Name, Name]:
+def _first(call: KernelCall, s: Section, part: PlaceGroup, k: Name) -> tuple[Name, Name]:
     """The first piece that is taken, and where it is among the places."""
     first = times(s, k, str(part.rows))
     return first, entry(s, table(call, part.targets), first)
@@ -269,18 +269,18 @@ def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
     if form.groups > 1:
         group = s.value(f"srem i64 {q}, {form.groups}")
         pointer = offset(s, pointer, times(s, group, str(size)), form.dtype)
-    return Matrix(pointer, Axis(form.outputs, form.depth), Axis(form.depth, 1))
+    return Matrix(pointer, MatrixAxis(form.outputs, form.depth), MatrixAxis(form.depth, 1))
 
 
-def _turned(call: Call, form: Form, pointer: Name) -> Name:
+def _turned(call: KernelCall, form: Form, pointer: Name) -> Name:
     """The weights of each group with rows and columns exchanged: read in the order they lie in."""
     rows, columns, dtype = form.outputs, form.depth, form.dtype
     memory = call.scratch(form.groups * rows * columns * dtype.itemsize)
     shape, size = (form.groups, columns, rows), rows * columns
-    to = Array(memory, shape, (size, rows, 1), dtype)
-    copy(call, call.section, to, Array(pointer, shape, (size, 1, columns), dtype))
+    to = ArrayPointer(memory, shape, (size, rows, 1), dtype)
+    copy(call, call.section, to, ArrayPointer(pointer, shape, (size, 1, columns), dtype))
     return memory
 
 
 def _rows(pointer: Name, rows: int, columns: int) -> Matrix:
-    return Matrix(pointer, Axis(rows, columns), Axis(columns, 1))
+    return Matrix(pointer, MatrixAxis(rows, columns), MatrixAxis(columns, 1))

@@ -15,7 +15,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.ir_builder import Name
 from wengert._engine.backends.llvm.ir.llvm_types import F16
 
-from ..kernel_call import Call, kernel
+from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import clear, moved, nest, offset, place, plus, read, size_of, times, write
 
 
@@ -24,18 +24,18 @@ def _serves(node: Any) -> bool:
 
 
 @kernel("signal.convolve", strided=True, serves=_serves)
-def convolve(call: Call) -> None:
+def convolve(call: KernelCall) -> None:
     """Every number of x, times that of v, goes to the sum of their places."""
     _added(call, [call.number(n) for n in call.operands[0].shape], to_result=True)
 
 
 @kernel("signal.slide", strided=True, serves=_serves)
-def slide(call: Call) -> None:
+def slide(call: KernelCall) -> None:
     """Every sum takes the number of x that is as far on as that of v."""
     _added(call, [call.number(n) for n in call.results[0].shape], to_result=False)
 
 
-def _added(call: Call, lengths: list[Name], to_result: bool) -> None:
+def _added(call: KernelCall, lengths: list[Name], to_result: bool) -> None:
     """Add products: the places of v are added to those of the result, or to those of x."""
     (x, v), (y,) = call.operands, call.results
     language, dtype = call.language, y.dtype

@@ -18,10 +18,10 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
-from .im2col import Image, Pass, entry, table
+from .im2col import Image, PlaceGroup, entry, table
 
 
 def serves(form: Any) -> bool:
@@ -35,20 +35,22 @@ def serves(form: Any) -> bool:
     )
 
 
-def _shared(call: Call, extent: Any, work: int, write: Callable[[Call, Name, Name], None]) -> None:
+def _shared(
+    call: KernelCall, extent: Any, work: int, write: Callable[[KernelCall, Name, Name], None]
+) -> None:
     call.in_parts(extent, max(1, thresholds.parallel_depthwise_flops // max(work, 1)), write)
 
 
-def _vectors(call: Call, form: Any) -> Vectors:
+def _vectors(call: KernelCall, form: Any) -> Vectors:
     return Vectors(call, form.dtype, form.geometry.counts[-1])
 
 
 def _each_piece(
-    call: Call, s: Section, form: Any, write: Callable[[Section, Name, Name, int], None]
+    call: KernelCall, s: Section, form: Any, write: Callable[[Section, Name, Name, int], None]
 ) -> None:
     """Write ``write(section, source, target, count)`` for each vector of places of a channel."""
     geometry = form.geometry
-    part: Pass = geometry.pieces(0, geometry.counts[-1])
+    part: PlaceGroup = geometry.pieces(0, geometry.counts[-1])
     sources, targets = table(call, part.sources), table(call, part.targets)
     step, vectors = geometry.stride[-1], _vectors(call, form)
     with s.loop("0", str(len(part.sources))) as (t, r):
@@ -63,7 +65,7 @@ def _each_piece(
 
 
 def _kernels(
-    call: Call, s: Section, form: Any, pointer: Name, channel: Name
+    call: KernelCall, s: Section, form: Any, pointer: Name, channel: Name
 ) -> tuple[Name, Callable[[Section, int], Name]]:
     """The number of the first kernel of a channel, and a reader of its elements."""
     taps = prod(form.geometry.window)
@@ -84,10 +86,10 @@ def _all_outputs(
     return [vectors.load(s, offset(s, y, plus(s, place, d), form.dtype), count) for d in distances]
 
 
-def value(call: Call, form: Any) -> None:
+def value(call: KernelCall, form: Any) -> None:
     """Sums of products, for each sample and channel."""
 
-    def part(inner: Call, start: Name, stop: Name) -> None:
+    def part(inner: KernelCall, start: Name, stop: Name) -> None:
         (x, w), (y,) = inner.operands, inner.results
         s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
         image = Image(inner, form.geometry, 1, dtype)
@@ -115,17 +117,17 @@ def value(call: Call, form: Any) -> None:
     _shared(call, call.operands[0].shape[0] * form.groups, form.work, part)
 
 
-def of_input(call: Call, form: Any) -> None:
+def of_input(call: KernelCall, form: Any) -> None:
     """Products added up where windows were, for each sample and channel."""
     write = _turned if set(form.geometry.stride) == {1} else _added_up
 
-    def part(inner: Call, start: Name, stop: Name) -> None:
+    def part(inner: KernelCall, start: Name, stop: Name) -> None:
         write(inner, start, stop, form)
 
     _shared(call, call.operands[0].shape[0] * form.groups, form.work, part)
 
 
-def _turned(inner: Call, start: Name, stop: Name, form: Any) -> None:
+def _turned(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
     """Where windows are neighbours: a convolution of y with the kernel turned round.
 
     Each element is written once. What is added to elements that were just written, beginning in the
@@ -155,7 +157,7 @@ def _turned(inner: Call, start: Name, stop: Name, form: Any) -> None:
         _each_piece(inner, t, turned, piece)
 
 
-def _added_up(inner: Call, start: Name, stop: Name, form: Any) -> None:
+def _added_up(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
     """Each window of y times the kernel, added where it was."""
     (y, w), (x,) = inner.operands, inner.results
     s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
@@ -184,10 +186,10 @@ def _added_up(inner: Call, start: Name, stop: Name, form: Any) -> None:
         image.take(t, target)
 
 
-def of_weight(call: Call, form: Any) -> None:
+def of_weight(call: KernelCall, form: Any) -> None:
     """Sums over places and samples, for each channel; lanes are summed in the end."""
 
-    def part(inner: Call, start: Name, stop: Name) -> None:
+    def part(inner: KernelCall, start: Name, stop: Name) -> None:
         (x, y), (w,) = inner.operands, inner.results
         s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
         image = Image(inner, form.geometry, 1, dtype)

@@ -22,12 +22,12 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, literal
 from wengert._engine.backends.llvm.tuning import thresholds
 
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
 
 
-class Pass(NamedTuple):
+class PlaceGroup(NamedTuple):
     """Places that are treated in the same way.
 
     length : places that lie behind each other along the last axis.
@@ -104,7 +104,7 @@ class Geometry(NamedTuple):
             for tap in product(*map(range, self.window))
         ]
 
-    def pieces(self, first: int, length: int) -> Pass:
+    def pieces(self, first: int, length: int) -> PlaceGroup:
         """All pieces of rows from a place of the last axis on, taken one at a time."""
         counts, steps = self.counts, self.steps
         sources, targets = [], []
@@ -112,9 +112,9 @@ class Geometry(NamedTuple):
             start = sum(i * s * step for i, s, step in zip(row, self.stride, steps, strict=False))
             sources.append(start + first * self.stride[-1])
             targets.append(number * counts[-1] + first)
-        return Pass(length, 1, len(sources), tuple(sources), tuple(targets))
+        return PlaceGroup(length, 1, len(sources), tuple(sources), tuple(targets))
 
-    def passes(self, bytes_of_place: int, least: int = 0) -> list[Pass]:
+    def passes(self, bytes_of_place: int, least: int = 0) -> list[PlaceGroup]:
         """All places, so many at a time that their columns stay in a near cache.
 
         Parameters
@@ -140,18 +140,18 @@ class Geometry(NamedTuple):
         found = [every._replace(rows=rows, times=full)]
         if height % rows:
             sources, targets = every.sources[full * rows :], every.targets[full * rows :]
-            found.append(Pass(last, height % rows, 1, sources, targets))
+            found.append(PlaceGroup(last, height % rows, 1, sources, targets))
         return found
 
 
-def _joined(passes: Sequence[Pass]) -> Pass:
+def _joined(passes: Sequence[PlaceGroup]) -> PlaceGroup:
     """Pieces of one length as one pass."""
     sources = [n for p in passes for n in p.sources]
     targets = [n for p in passes for n in p.targets]
-    return Pass(passes[0].length, 1, len(sources), tuple(sources), tuple(targets))
+    return PlaceGroup(passes[0].length, 1, len(sources), tuple(sources), tuple(targets))
 
 
-def table(call: Call, numbers: Sequence[int]) -> Name:
+def table(call: KernelCall, numbers: Sequence[int]) -> Name:
     """The address of a constant list of i64."""
     text = ", ".join(f"i64 {n}" for n in numbers)
     name = f"table.{hashlib.sha256(text.encode()).hexdigest()[:24]}"
@@ -175,7 +175,7 @@ class Image:
     dtype : numpy.dtype
     """
 
-    def __init__(self, call: Call, geometry: Geometry, channels: int, dtype: Dtype) -> None:
+    def __init__(self, call: KernelCall, geometry: Geometry, channels: int, dtype: Dtype) -> None:
         self.call, self.geometry, self.channels, self.dtype = call, geometry, channels, dtype
         self.plane = prod(geometry.room)
         self.own = prod(geometry.lengths)
@@ -258,7 +258,7 @@ class Image:
 
     @contextmanager
     def _each(
-        self, s: Section, image: Name, part: Pass, first: Name, columns: Name
+        self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name
     ) -> Iterator[tuple[Section, Name, Name]]:
         """Loops over channels, taps and pieces: where each is in the image and the columns."""
         taps, sources = table(self.call, self.taps), table(self.call, part.sources)
@@ -272,7 +272,9 @@ class Image:
                 target = offset(w, columns, plus(w, line, times(w, r, str(part.length))), dtype)
                 yield w, source, target
 
-    def write_out(self, s: Section, image: Name, part: Pass, first: Name, columns: Name) -> None:
+    def write_out(
+        self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name
+    ) -> None:
         """Write the windows at the pieces from the first on as columns."""
         v = Vectors(self.call, self.dtype, part.length)
         step, dtype = self.geometry.stride[-1], self.dtype
@@ -290,7 +292,7 @@ class Image:
 
             v.along(t, part.length, write)
 
-    def add_up(self, s: Section, image: Name, part: Pass, first: Name, columns: Name) -> None:
+    def add_up(self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name) -> None:
         """Add columns where `write_out` would have found them."""
         v = Vectors(self.call, self.dtype, part.length)
         step, dtype = self.geometry.stride[-1], self.dtype

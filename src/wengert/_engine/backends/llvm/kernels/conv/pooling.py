@@ -21,7 +21,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype, literal, of_width
 from wengert._engine.backends.llvm.tuning import thresholds
 
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
 from .im2col import Geometry, Image, entry, table
@@ -53,7 +53,7 @@ class _Pooling:
     dtype : numpy.dtype
     """
 
-    def __init__(self, call: Call, geometry: Geometry, dtype: Dtype) -> None:
+    def __init__(self, call: KernelCall, geometry: Geometry, dtype: Dtype) -> None:
         self.call, self.geometry, self.dtype = call, geometry, dtype
         self.vectors = Vectors(call, dtype, geometry.counts[-1])
         self.own, self.places = prod(geometry.lengths), prod(geometry.counts)
@@ -220,7 +220,7 @@ class _Largest:
         return work.load(s, self.which, work.numbers)
 
 
-def _geometry(call: Call, shape: Any) -> Geometry:
+def _geometry(call: KernelCall, shape: Any) -> Geometry:
     params = call.params
     window = tuple(params["window"])
     lengths = tuple(shape[len(shape) - len(window) :])
@@ -229,7 +229,7 @@ def _geometry(call: Call, shape: Any) -> Geometry:
 
 
 def _on_lines(
-    call: Call, shape: Any, write: Callable[[_Pooling], Callable[[Section, Name], None]]
+    call: KernelCall, shape: Any, write: Callable[[_Pooling], Callable[[Section, Name], None]]
 ) -> None:
     """Prepare with ``write``, and write what it returns for each line."""
     geometry = _geometry(call, shape)
@@ -238,7 +238,7 @@ def _on_lines(
         count = count * n
     dtype = call.results[0].dtype
 
-    def part(inner: Call, start: Name, stop: Name) -> None:
+    def part(inner: KernelCall, start: Name, stop: Name) -> None:
         line = write(_Pooling(inner, geometry, dtype))
         with inner.section.loop(start, stop) as (t, q):
             line(t, q)
@@ -247,12 +247,12 @@ def _on_lines(
     call.in_parts(count, max(1, thresholds.parallel_pooling_elements // max(work, 1)), part)
 
 
-def _line(s: Section, array: Array, q: Name, size: int) -> Name:
+def _line(s: Section, array: ArrayPointer, q: Name, size: int) -> Name:
     return offset(s, array.pointer, times(s, q, str(size)), array.dtype)
 
 
 @kernel("sum_pool", serves=_serves)
-def sum_pool(call: Call) -> None:
+def sum_pool(call: KernelCall) -> None:
     """Sums over windows."""
 
     def begin(work: _Pooling) -> Callable[[Section, Name], None]:
@@ -283,7 +283,7 @@ def sum_pool(call: Call) -> None:
 
 
 @kernel("sum_pool_adjoint", serves=_serves)
-def sum_pool_adjoint(call: Call) -> None:
+def sum_pool_adjoint(call: KernelCall) -> None:
     """Each number to all elements of its window."""
 
     def begin(work: _Pooling) -> Callable[[Section, Name], None]:
@@ -310,7 +310,7 @@ def sum_pool_adjoint(call: Call) -> None:
 
 
 @kernel("max_pool", serves=_serves)
-def max_pool(call: Call) -> None:
+def max_pool(call: KernelCall) -> None:
     """The largest elements of windows; NaN where there is one."""
 
     def begin(work: _Pooling) -> Callable[[Section, Name], None]:
@@ -344,7 +344,7 @@ def max_pool(call: Call) -> None:
 
 
 @kernel("max_pool_tangent", serves=_serves)
-def max_pool_tangent(call: Call) -> None:
+def max_pool_tangent(call: KernelCall) -> None:
     """The elements of one array that stand where those of the other are largest."""
 
     def begin(work: _Pooling) -> Callable[[Section, Name], None]:
@@ -380,7 +380,7 @@ def max_pool_tangent(call: Call) -> None:
 
 
 @kernel("max_pool_adjoint", serves=_serves)
-def max_pool_adjoint(call: Call) -> None:
+def max_pool_adjoint(call: KernelCall) -> None:
     """Numbers added where the largest elements stand."""
 
     def begin(work: _Pooling) -> Callable[[Section, Name], None]:

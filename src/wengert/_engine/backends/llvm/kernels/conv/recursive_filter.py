@@ -14,7 +14,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16
 
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import larger, minus, moved, nest, offset, place, plus, read, times, write
 
 
@@ -23,7 +23,7 @@ def _serves(node: Any) -> bool:
 
 
 @kernel("signal.lfilter", strided=True, serves=_serves)
-def lfilter(call: Call) -> None:
+def lfilter(call: KernelCall) -> None:
     """Lines along the last axis through a filter that begins at rest."""
     (b, a, x), (y,) = call.operands, call.results
     language, s, dtype = call.language, call.section, y.dtype
@@ -57,7 +57,7 @@ def _sum(x: Any, y: Any) -> Any:
     return x.language.binary("add", x, y)
 
 
-def _next(call: Call, s: Section, c: Name, k: Name, dtype: Any, x: Any) -> Any:
+def _next(call: KernelCall, s: Section, c: Name, k: Name, dtype: Any, x: Any) -> Any:
     """A coefficient times a value."""
     language = call.language
     return language.binary(
@@ -65,7 +65,9 @@ def _next(call: Call, s: Section, c: Name, k: Name, dtype: Any, x: Any) -> Any:
     )
 
 
-def _divided(call: Call, s: Section, c: Array, into: Name, count: Name, first: Any) -> Name:
+def _divided(
+    call: KernelCall, s: Section, c: ArrayPointer, into: Name, count: Name, first: Any
+) -> Name:
     """Coefficients in the dtype of the result, divided, with zeros behind them."""
     language, dtype = call.language, first.dtype
     own = call.number(c.shape[0])

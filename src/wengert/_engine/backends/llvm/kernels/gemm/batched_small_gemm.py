@@ -14,13 +14,13 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
 
 from ..batched_matrices import Block, blocks
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from .choose import batch_subscripts, length_of
 from .operands import Subscripts, arranged
 
 
 def run(
-    call: Call,
+    call: KernelCall,
     operands: Sequence[Subscripts],
     result: Subscripts,
     alpha: Any = 1.0,

@@ -13,12 +13,12 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import larger, nest, offset, times, write
-from .operands import Axis, Product, at_least, leading
+from .operands import MatrixAxis, Product, at_least, leading
 
 
-def gemm(call: Call, s: Section, product: Product) -> None:
+def gemm(call: KernelCall, s: Section, product: Product) -> None:
     """A product of matrices; c is row-major."""
     a, b, c, dtype, alpha, beta, _ = product
     m, n, k = product.sizes
@@ -44,7 +44,7 @@ def gemm(call: Call, s: Section, product: Product) -> None:
     )
 
 
-def gemv(call: Call, s: Section, product: Product) -> None:
+def gemv(call: KernelCall, s: Section, product: Product) -> None:
     """A product of a matrix and a vector, the only column of b.
 
     c is set to 0 first and added to: gemv leaves it as it was if the matrix has no columns.
@@ -77,11 +77,11 @@ def gemv(call: Call, s: Section, product: Product) -> None:
     )
 
 
-def _distance(call: Call, s: Section, length: Length) -> tuple[str, Name]:
+def _distance(call: KernelCall, s: Section, length: Length) -> tuple[str, Name]:
     """A leading dimension, which BLAS requires to be at least one."""
     name = call.number(length)
     return "int", name if at_least(length, 1) else larger(s, name, "1")
 
 
-def _step(call: Call, axis: Axis) -> tuple[str, Name]:
+def _step(call: KernelCall, axis: MatrixAxis) -> tuple[str, Name]:
     return "int", "1" if axis.length == 1 else call.number(axis.stride)

@@ -24,13 +24,13 @@ from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .. import fortran_calls
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import offset, times
 from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv
 from .operands import Product, Subscripts, leading
 
 
-class Choice(NamedTuple):
+class ProductRoutine(NamedTuple):
     """The routine that computes a product.
 
     routine : called as ``routine(call, section, product)``.
@@ -38,47 +38,47 @@ class Choice(NamedTuple):
     calls_blas : whether the routine may call BLAS, which takes no `Product.addend`.
     """
 
-    routine: Callable[[Call, Section, Product], None]
+    routine: Callable[[KernelCall, Section, Product], None]
     product: Product
     calls_blas: bool
 
 
-def choose(product: Product) -> Choice:
+def choose(product: Product) -> ProductRoutine:
     """The routine that computes a product fastest."""
     if not fortran_calls.is_of_blas(product.dtype):
-        return Choice(simd_loops.run, product, False)
+        return ProductRoutine(simd_loops.run, product, False)
     if product.c.columns.length == 1 or product.c.rows.length == 1:
         if product.c.columns.length != 1:
             product = product.transposed
         if unrolled_gemv.serves(product):
-            return Choice(unrolled_gemv.run, product, False)
-        return Choice(blas_calls.gemv, product, True)
+            return ProductRoutine(unrolled_gemv.run, product, False)
+        return ProductRoutine(blas_calls.gemv, product, True)
     order = leading(product.c)
     assert order is not None
     if order[0] != "N":
         product = product.transposed
     if not gemm_microkernel.serves(product):
-        return Choice(blas_calls.gemm, product, True)
+        return ProductRoutine(blas_calls.gemm, product, True)
     work = product.operations
     if not isinstance(work, int) or work >= thresholds.blas_parallel_flops:
-        return Choice(_microkernel_or_blas, product, True)
+        return ProductRoutine(_microkernel_or_blas, product, True)
     m = product.c.rows.length
     if (
         work >= thresholds.parallel_matmul_flops
         and isinstance(m, int)
         and m >= 2 * thresholds.matmul_block_rows
     ):
-        return Choice(_on_threads, product, False)
-    return Choice(gemm_microkernel.run, product, False)
+        return ProductRoutine(_on_threads, product, False)
+    return ProductRoutine(gemm_microkernel.run, product, False)
 
 
-def write_product(call: Call, s: Section, product: Product) -> None:
+def write_product(call: KernelCall, s: Section, product: Product) -> None:
     """Write a product; the section may be that of a loop."""
     choice = choose(product)
     choice.routine(call, s, choice.product)
 
 
-def _microkernel_or_blas(call: Call, s: Section, product: Product) -> None:
+def _microkernel_or_blas(call: KernelCall, s: Section, product: Product) -> None:
     """Decided at run time, by the sizes: BLAS has several threads for large products."""
     small = s.value(
         f"icmp slt i64 {call.number(product.operations)}, {thresholds.blas_parallel_flops}"
@@ -91,7 +91,7 @@ def _microkernel_or_blas(call: Call, s: Section, product: Product) -> None:
         blas_calls.gemm(call, t, product)
 
 
-def _on_threads(call: Call, s: Section, product: Product) -> None:
+def _on_threads(call: KernelCall, s: Section, product: Product) -> None:
     """By the thread pool, if the product is all of the call: threads of BLAS wait too often."""
     given = {x.pointer for x in (*call.operands, *call.results)}
     used = {m.pointer for m in product[:3]} | {product.addend or product.c.pointer}
@@ -105,14 +105,14 @@ def _on_threads(call: Call, s: Section, product: Product) -> None:
         _row_blocks(call, t, product)
 
 
-def _row_blocks(call: Call, s: Section, product: Product) -> None:
+def _row_blocks(call: KernelCall, s: Section, product: Product) -> None:
     """Blocks of rows, shared among the threads of the pool."""
     m: Any = product.c.rows.length
     dtype, addend = product.dtype, product.addend
     size = max(thresholds.matmul_block_rows, -(-m // thresholds.matmul_blocks))
     last = m % size or size
 
-    def write(part: Call, start: Name, stop: Name) -> None:
+    def write(part: KernelCall, start: Name, stop: Name) -> None:
         a, b, c = product[:3]
         s = part.section
         b = gemm_microkernel.packed(part, s, b, dtype)

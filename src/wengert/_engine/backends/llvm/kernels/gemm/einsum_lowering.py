@@ -21,13 +21,13 @@ from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call, contiguous
+from ..kernel_call import ArrayPointer, KernelCall, contiguous
 from ..loop_helpers import copy, held, nest, place, read, size_of, write
 from .choose import choose, write_product
 from .operands import Matrix, Product, Subscripts, arranged, is_readable
 
 
-def new(call: Call, lengths: Sequence[Length], dtype: Dtype) -> Array:
+def new(call: KernelCall, lengths: Sequence[Length], dtype: Dtype) -> ArrayPointer:
     """Scratch memory for an array."""
     array = contiguous("", lengths, dtype)
     return array._replace(pointer=call.scratch(size_of(array) * dtype.itemsize))
@@ -36,7 +36,7 @@ def new(call: Call, lengths: Sequence[Length], dtype: Dtype) -> Array:
 # ---- one operand -------------------------------------------------------------------------------
 
 
-def sum_over(call: Call, s: Section, of: Subscripts, to: Subscripts) -> None:
+def sum_over(call: KernelCall, s: Section, of: Subscripts, to: Subscripts) -> None:
     """Sums over the letters that the target does not have."""
     gone = [c for c in of.letters if c not in to.letters]
     if not gone:
@@ -58,7 +58,7 @@ def sum_over(call: Call, s: Section, of: Subscripts, to: Subscripts) -> None:
         write(t, place(call, t, to.array, outer), value)
 
 
-def _without(call: Call, s: Section, w: Subscripts, others: str) -> Subscripts:
+def _without(call: KernelCall, s: Section, w: Subscripts, others: str) -> Subscripts:
     """A word without the letters that nobody else has."""
     kept = [c for c in w.letters if c in others]
     if len(kept) == len(w.letters):
@@ -97,7 +97,7 @@ def _roles(a: Subscripts, b: Subscripts, c: Subscripts) -> Roles:
     return roles
 
 
-def _announce(call: Call, words: Sequence[Subscripts], roles: Roles, dtype: Dtype) -> None:
+def _announce(call: KernelCall, words: Sequence[Subscripts], roles: Roles, dtype: Dtype) -> None:
     """Say how much work BLAS is given, and refuse lengths that it cannot take."""
     rows, columns, shared = _lengths(words, roles)
     fortran_calls.check_lengths(call, *[call.number(n) for n in (rows, columns, shared)])
@@ -112,7 +112,7 @@ def _lengths(words: Sequence[Subscripts], roles: Roles) -> list[Length]:
 
 
 def contract_pair(
-    call: Call,
+    call: KernelCall,
     s: Section,
     a: Subscripts,
     b: Subscripts,
@@ -146,7 +146,7 @@ def contract_pair(
     if by_blas:
         _announce(call, words, roles, dtype)
 
-    def one(on: Call, t: Section, indices: Sequence[Name]) -> None:
+    def one(on: KernelCall, t: Section, indices: Sequence[Name]) -> None:
         each = _matrices(on, t, words, roles, roles.batch, indices)
         before = None
         if addend is not None:
@@ -164,12 +164,12 @@ def contract_pair(
 
 
 def _for_all(
-    call: Call,
+    call: KernelCall,
     s: Section,
     lengths: Sequence[Length],
     each: Length,
     is_ours: bool,
-    write: Callable[[Call, Section, Sequence[Name]], None],
+    write: Callable[[KernelCall, Section, Sequence[Name]], None],
 ) -> None:
     """Loops over a batch of products, its first axis in roles on several threads if that pays.
 
@@ -197,7 +197,7 @@ def _for_all(
             write(call, inner, indices)
         return
 
-    def part(on: Call, start: Name, stop: Name) -> None:
+    def part(on: KernelCall, start: Name, stop: Name) -> None:
         rest = [on.number(n) for n in lengths[1:]]
         with on.section.loop(start, stop) as (t, i), nest(t, rest) as (u, more):
             write(on, u, [i, *more])
@@ -211,7 +211,7 @@ def _lies_as(x: Subscripts, y: Subscripts) -> bool:
 
 
 def _matrices(
-    call: Call,
+    call: KernelCall,
     s: Section,
     words: tuple[Subscripts, Subscripts, Subscripts],
     roles: Roles,
@@ -238,7 +238,7 @@ def _fits(w: Subscripts, rows: str, columns: str, dtype: Dtype) -> bool:
 
 
 def _ready(
-    call: Call, s: Section, w: Subscripts, batch: str, rows: str, columns: str, dtype: Dtype
+    call: KernelCall, s: Section, w: Subscripts, batch: str, rows: str, columns: str, dtype: Dtype
 ) -> Subscripts:
     """A word whose matrices can be multiplied, copied if need be."""
     if _fits(w, rows, columns, dtype):

@@ -31,7 +31,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
-from ..kernel_call import Array, Call
+from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import copy, kind_of, minus, offset, plus, smaller, times
 from .operands import Matrix, Product
 
@@ -96,7 +96,7 @@ def serves(product: Product) -> bool:
     )
 
 
-def run(call: Call, s: Section, product: Product) -> None:
+def run(call: KernelCall, s: Section, product: Product) -> None:
     """Write a product for which `serves` holds."""
     a, b, c, dtype, _, beta, before = product
     if c.columns.length > 1:
@@ -142,7 +142,7 @@ def _is_packed(a: Matrix, c: Matrix, dtype: Dtype) -> bool:
 
 
 def _by_panels(
-    call: Call,
+    call: KernelCall,
     s: Section,
     tile: _Tile,
     matrices: tuple[Matrix, Matrix, Matrix],
@@ -167,7 +167,7 @@ def _by_panels(
             _down(call, t, own, (a, b._replace(pointer=memory), narrow), old, k)
 
 
-def _filler(call: Call, tile: _Tile) -> str:
+def _filler(call: KernelCall, tile: _Tile) -> str:
     """The function that copies a panel, `void (i64 k, ptr b, ptr to)`."""
     name = f"panel.{tile.dtype.str[1:]}.{tile.columns}.{tile.step_of_b}"
     if name in call.module:
@@ -188,7 +188,7 @@ def _filler(call: Call, tile: _Tile) -> str:
 
 
 def _down(
-    call: Call,
+    call: KernelCall,
     s: Section,
     tile: _Tile,
     matrices: tuple[Matrix, Matrix, Matrix],
@@ -215,7 +215,7 @@ def _down(
 
 
 def _across(
-    call: Call, s: Section, tile: _Tile, pointers: tuple[Name, ...], k: Name, n: int
+    call: KernelCall, s: Section, tile: _Tile, pointers: tuple[Name, ...], k: Name, n: int
 ) -> None:
     """The tiles of some rows, one behind the other."""
     a, *others = pointers
@@ -242,14 +242,14 @@ def _heights(m: Length, vectors: int) -> list[int]:
     return [x for x in (height, m % height if height else 0) if x]
 
 
-def packed(call: Call, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
+def packed(call: KernelCall, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
     """The same matrix in row-major order: copied, if it is not."""
     if b.columns.stride == 1:
         return b
     k, n = b.rows.length, b.columns.length
     memory = call.scratch(k * n * dtype.itemsize)
-    to = Array(memory, (k, n), (n, 1), dtype)
-    copy(call, s, to, Array(b.pointer, (k, n), (b.rows.stride, b.columns.stride), dtype))
+    to = ArrayPointer(memory, (k, n), (n, 1), dtype)
+    copy(call, s, to, ArrayPointer(b.pointer, (k, n), (b.rows.stride, b.columns.stride), dtype))
     return b._replace(
         pointer=memory, rows=b.rows._replace(stride=n), columns=b.columns._replace(stride=1)
     )
@@ -258,7 +258,7 @@ def packed(call: Call, s: Section, b: Matrix, dtype: Dtype) -> Matrix:
 # ---- one tile ----------------------------------------------------------------------------------
 
 
-def _function(call: Call, tile: _Tile) -> str:
+def _function(call: KernelCall, tile: _Tile) -> str:
     """The function that computes one tile, `void (i64 k, ptr a, ptr b, ptr before, ptr c)`.
 
     Unless they are constants, strides follow: `i64 of_a, i64 of_b, i64 of_c`; and for one part of
@@ -357,7 +357,7 @@ def _fetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) 
 class _Vectors:
     """The vectors of a row of a tile; the last may have fewer elements."""
 
-    def __init__(self, call: Call, tile: _Tile) -> None:
+    def __init__(self, call: KernelCall, tile: _Tile) -> None:
         self.module, self.tile = call.module, tile
         self.each = range(-(-tile.columns // tile.width))
         self.kind = of_width(in_memory(tile.dtype), tile.width)

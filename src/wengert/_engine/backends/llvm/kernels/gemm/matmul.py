@@ -23,7 +23,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Length, names_in, valued
 
 from .. import nan_scan
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import kind_of, moved, nest, place, read, write
 from . import batched_small_gemm
 from .choose import is_small_batch
@@ -42,7 +42,7 @@ def _size(length: Length) -> int:
 
 
 def product(
-    call: Call,
+    call: KernelCall,
     s: Section,
     operands: Sequence[Subscripts],
     result: Subscripts,
@@ -89,7 +89,7 @@ def _path(operands: Sequence[Subscripts], result: Subscripts) -> list[tuple[int,
     return found
 
 
-def _contract(call: Call, words: Sequence[str]) -> None:
+def _contract(call: KernelCall, words: Sequence[str]) -> None:
     *ins, out = words
     operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
     result = subscripts(call.results[0], out)
@@ -102,16 +102,16 @@ def _contract(call: Call, words: Sequence[str]) -> None:
         product(call, call.section, operands, result, alpha, beta, addend)
 
 
-def _addend(call: Call, words: Sequence[str]) -> Subscripts | None:
+def _addend(call: KernelCall, words: Sequence[str]) -> Subscripts | None:
     """What the product is added to, if that is an operand."""
     return subscripts(call.operands[-1], words[-1]) if _has_addend(call) else None
 
 
-def _has_addend(call: Call) -> bool:
+def _has_addend(call: KernelCall) -> bool:
     return len(call.operands) == 3 and "beta" in call.options
 
 
-def _letters(call: Call, name: str) -> tuple[str, ...]:
+def _letters(call: KernelCall, name: str) -> tuple[str, ...]:
     operands = call.operands[:-1] if _has_addend(call) else call.operands
     ranks = [len(x.shape) for x in operands]
     found: tuple[str, ...] = lookup(name).letters(*ranks, **call.params)
@@ -119,19 +119,19 @@ def _letters(call: Call, name: str) -> tuple[str, ...]:
 
 
 @kernel("matmul", strided=True)
-def matmul(call: Call) -> None:
+def matmul(call: KernelCall) -> None:
     """The matrix product over the last two axes."""
     _contract(call, _letters(call, "matmul"))
 
 
 @kernel("dot", strided=True)
-def dot(call: Call) -> None:
+def dot(call: KernelCall) -> None:
     """The last axis of the first with the last but one of the second."""
     _contract(call, _letters(call, "dot"))
 
 
 @kernel("einsum", strided=True)
-def einsum(call: Call) -> None:
+def einsum(call: KernelCall) -> None:
     """Any contraction."""
     _contract(call, _letters(call, "einsum"))
 
@@ -140,7 +140,7 @@ def einsum(call: Call) -> None:
 
 
 @kernel("strong_einsum", strided=True)
-def strong(call: Call) -> None:
+def strong(call: KernelCall) -> None:
     """The product; where it is NaN once more, without what a zero of the first operand hides."""
     words = _letters(call, "strong_einsum")
     _contract(call, words)
@@ -151,7 +151,7 @@ def strong(call: Call) -> None:
     operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
     gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
 
-    def repair(call: Call) -> None:
+    def repair(call: KernelCall) -> None:
         lengths = [call.number(n) for n in result.array.shape]
         with nest(call.section, lengths) as (s, outer):
             target = place(call, s, result.array, outer)
@@ -164,7 +164,7 @@ def strong(call: Call) -> None:
 
 
 def _again(
-    call: Call,
+    call: KernelCall,
     s: Section,
     operands: Sequence[Subscripts],
     result: Subscripts,
@@ -202,8 +202,10 @@ def _again(
         write(v, target, value)
 
 
-def _element(call: Call, s: Section, w: Subscripts, letters: str, where: Sequence[Name]) -> Any:
-    array: Array = arranged(w, letters)
+def _element(
+    call: KernelCall, s: Section, w: Subscripts, letters: str, where: Sequence[Name]
+) -> Any:
+    array: ArrayPointer = arranged(w, letters)
     return read(call.language, s, place(call, s, array, where), array.dtype)
 
 

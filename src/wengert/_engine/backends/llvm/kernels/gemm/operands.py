@@ -1,6 +1,6 @@
 """Operands of matrix products.
 
-Axis          a length and a stride
+MatrixAxis    a length and a stride
 Matrix        an address and two axes
 Product       c = alpha * a @ b + beta * c, or + beta * addend
 Subscripts    an array and its einsum subscripts
@@ -18,10 +18,10 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype
 from wengert._engine.core.symbolic.dim import Length, bounds, names_in
 
-from ..kernel_call import Array
+from ..kernel_call import ArrayPointer
 
 
-class Axis(NamedTuple):
+class MatrixAxis(NamedTuple):
     """A length and the stride, in elements."""
 
     length: Length
@@ -32,8 +32,8 @@ class Matrix(NamedTuple):
     """The address of the first element, the axis of rows and the axis of columns."""
 
     pointer: Name
-    rows: Axis
-    columns: Axis
+    rows: MatrixAxis
+    columns: MatrixAxis
 
     @property
     def transposed(self) -> Matrix:
@@ -123,15 +123,17 @@ def is_readable(matrix: Matrix) -> bool:
 class Subscripts(NamedTuple):
     """An array and the einsum subscripts of its axes; axes of length one are left out."""
 
-    array: Array
+    array: ArrayPointer
     letters: str
 
-    def axis(self, letter: str) -> Axis:
+    def axis(self, letter: str) -> MatrixAxis:
         """The axis of a subscript; an axis of length one if the array does not have it."""
         k = self.letters.find(letter)
-        return Axis(self.array.shape[k], self.array.strides[k]) if k >= 0 else Axis(1, 0)
+        return (
+            MatrixAxis(self.array.shape[k], self.array.strides[k]) if k >= 0 else MatrixAxis(1, 0)
+        )
 
-    def merged(self, letters: Sequence[str]) -> Axis | None:
+    def merged(self, letters: Sequence[str]) -> MatrixAxis | None:
         """Several axes as one, the last varying fastest; None if their strides do not allow it."""
         length: Length = 1
         stride: Length = 0
@@ -142,10 +144,10 @@ class Subscripts(NamedTuple):
             elif axis.stride != stride * length:
                 return None
             length = axis.length * length
-        return Axis(length, stride)
+        return MatrixAxis(length, stride)
 
 
-def subscripts(array: Array, letters: str) -> Subscripts:
+def subscripts(array: ArrayPointer, letters: str) -> Subscripts:
     """An array and its subscripts without those of axes of length one."""
     kept = [k for k, n in enumerate(array.shape) if n != 1]
     shape, strides = (tuple(x[k] for k in kept) for x in (array.shape, array.strides))
@@ -154,7 +156,7 @@ def subscripts(array: Array, letters: str) -> Subscripts:
     )
 
 
-def arranged(w: Subscripts, letters: Sequence[str]) -> Array:
+def arranged(w: Subscripts, letters: Sequence[str]) -> ArrayPointer:
     """The array with its axes in the order of some subscripts, of length one for others."""
     axes = [w.axis(c) for c in letters]
     return w.array._replace(

@@ -16,14 +16,14 @@ from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype, in_memo
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.symbolic.dim import Length
 
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import minus, nest, offset, plus, read, smaller, times, write
 from .operands import Matrix, Product
 
 _U8 = np.dtype(np.uint8)
 
 
-def run(call: Call, s: Section, product: Product) -> None:
+def run(call: KernelCall, s: Section, product: Product) -> None:
     """Write the product: integers wrap around, booleans are or of and, float16 sums in float32."""
     a, b, c, dtype, _, beta, _ = product
     m, n = call.number(c.rows.length), call.number(c.columns.length)
@@ -52,14 +52,16 @@ def run(call: Call, s: Section, product: Product) -> None:
                 write(v, target, call.language.cast(own, stored))
 
 
-def _read(call: Call, s: Section, pointer: Name, dtype: Dtype) -> Any:
+def _read(call: KernelCall, s: Section, pointer: Name, dtype: Dtype) -> Any:
     return read(call.language, s, pointer, dtype)
 
 
 class _Columns:
     """A vector of columns of b, packed in the dtype of the sums; 0 beyond the last column."""
 
-    def __init__(self, call: Call, width: int, inner: Dtype, dtype: Dtype, depth: Length) -> None:
+    def __init__(
+        self, call: KernelCall, width: int, inner: Dtype, dtype: Dtype, depth: Length
+    ) -> None:
         self.call, self.width, self.inner = call, width, inner
         self.truth = dtype.kind == "b"
         self.stored = _U8 if self.truth else dtype

@@ -15,7 +15,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import Dtype
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import offset, plus, read, times, write
 from .operands import Product
 
@@ -27,7 +27,7 @@ def serves(product: Product) -> bool:
     return product.dtype.kind == "f" and static and 0 < m * k <= thresholds.unrolled_gemv_elements
 
 
-def run(call: Call, s: Section, product: Product) -> None:
+def run(call: KernelCall, s: Section, product: Product) -> None:
     """Write the product; b and c have one column."""
     a, b, c, dtype, alpha, beta, addend = product
     language = call.language
@@ -54,7 +54,7 @@ def run(call: Call, s: Section, product: Product) -> None:
         write(s, _moved(call, s, c.pointer, [(i, c.rows.stride)], dtype), value)
 
 
-def _moved(call: Call, s: Section, pointer: Name, places: Any, dtype: Dtype) -> Name:
+def _moved(call: KernelCall, s: Section, pointer: Name, places: Any, dtype: Dtype) -> Name:
     total = "0"
     for i, stride in places:
         total = plus(s, total, times(s, str(i), call.number(stride)))

@@ -15,7 +15,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F16
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 
 from .. import fortran_calls
-from ..kernel_call import Call, kernel
+from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import clear, copy, minus, offset, place, plus, read, times, write
 from .lapack import by_columns, distance, fail_if_refused, length, memory
 
@@ -25,7 +25,7 @@ def _serves(node: Any) -> bool:
 
 
 @kernel("interpolate.banded", strided=True, serves=_serves)
-def banded(call: Call) -> None:
+def banded(call: KernelCall) -> None:
     """The columns x with A x = b, or with the conjugate transpose of A."""
     (ab, b), (x,) = call.operands, call.results
     n, columns = x.shape

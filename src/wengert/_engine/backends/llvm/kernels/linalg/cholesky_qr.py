@@ -16,7 +16,7 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, offset, place, plus, smaller, times, write
 from . import small_matrices
 from .lapack import (
@@ -35,7 +35,7 @@ from .lapack import (
 
 
 @kernel("cholesky", strided=True)
-def cholesky(call: Call) -> None:
+def cholesky(call: KernelCall) -> None:
     """The triangular factor of positive definite matrices."""
     if small_matrices.is_small(call):
         small_matrices.cholesky(call)
@@ -50,7 +50,7 @@ def cholesky(call: Call) -> None:
     with batches(call, x, 2) as (s, at):
         target = result = one(call, s, x, at, 2)
         if own:
-            target = Array(own, (n, n), (n, 1), dtype)
+            target = ArrayPointer(own, (n, n), (n, 1), dtype)
         copy(call, s, target, one(call, s, a, at, 2))
         near = distance(call, s, n)
         which = "L" if upper else "U"
@@ -63,7 +63,7 @@ def cholesky(call: Call) -> None:
             copy(call, s, result, target)
 
 
-def zero_beside(call: Call, s: Section, matrix: Array, lower: bool) -> None:
+def zero_beside(call: KernelCall, s: Section, matrix: ArrayPointer, lower: bool) -> None:
     """Put zeros on the other side of the diagonal."""
     rows, columns = (call.number(n) for n in matrix.shape)
     zero = call.language.constant(0, matrix.dtype)
@@ -89,7 +89,13 @@ class _Reflections:
     """
 
     def __init__(
-        self, call: Call, rows: Length, columns: Length, rank: Length, wide: Length, dtype: Dtype
+        self,
+        call: KernelCall,
+        rows: Length,
+        columns: Length,
+        rank: Length,
+        wide: Length,
+        dtype: Dtype,
     ) -> None:
         self.call, self.dtype = call, dtype
         self.rows, self.columns, self.rank, self.wide = rows, columns, rank, wide
@@ -113,13 +119,13 @@ class _Reflections:
         sizes = [length(call, n) for n in (self.rows, self.wide, self.rank)]
         return [*sizes, self.memory, near, self.tau, work, count, self.info]
 
-    def factor(self, s: Section, a: Array) -> None:
+    def factor(self, s: Section, a: ArrayPointer) -> None:
         """Factorize a matrix."""
         copy(self.call, s, self.matrix, a)
         fortran_calls.run(self.call, s, "geqrf", self.dtype, *self._factor(s, *self.first))
         fail_if_refused(self.call, s, self.info)
 
-    def build(self, s: Section) -> Array:
+    def build(self, s: Section) -> ArrayPointer:
         """Q of the last factorization, which is lost."""
         fortran_calls.run(self.call, s, "orgqr", self.dtype, *self._build(s, *self.second))
         fail_if_refused(self.call, s, self.info)
@@ -131,7 +137,7 @@ def _has_elements(node: Any) -> bool:
 
 
 @kernel("qr", strided=True, serves=_has_elements)
-def qr(call: Call) -> None:
+def qr(call: KernelCall) -> None:
     """Q with orthonormal columns and upper triangular R."""
     (a,), (q, r) = call.operands, call.results
     rows, rank, columns = q.shape[-2], q.shape[-1], r.shape[-1]
@@ -146,7 +152,7 @@ def qr(call: Call) -> None:
 
 
 @kernel("completing_columns", strided=True, serves=_has_elements)
-def completing_columns(call: Call) -> None:
+def completing_columns(call: KernelCall) -> None:
     """The columns that complete those of tall matrices to a basis."""
     (a,), (x,) = call.operands, call.results
     if x.shape[-1] == 0:
@@ -158,7 +164,7 @@ def completing_columns(call: Call) -> None:
         q = found.build(s)
         behind = times(s, call.number(columns), call.number(rows))
         pointer = offset(s, q.pointer, behind, q.dtype)
-        rest = Array(pointer, x.shape[-2:], q.strides, q.dtype)
+        rest = ArrayPointer(pointer, x.shape[-2:], q.strides, q.dtype)
         copy(call, s, one(call, s, x, at, 2), rest)
 
 
@@ -167,7 +173,7 @@ def _is_factored(node: Any) -> bool:
 
 
 @kernel("linalg.lu_factors", strided=True, serves=_is_factored)
-def lu_factors(call: Call) -> None:
+def lu_factors(call: KernelCall) -> None:
     """L, U and the order of rows p with a[p] = L @ U; NaN and infinity make the step fail."""
     (a,), (low, up, order) = call.operands, call.results
     rows, columns, rank, dtype = a.shape[-2], a.shape[-1], low.shape[-1], low.dtype

@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.tuning import thresholds
 
 from .. import fortran_calls
 from ..batched_matrices import Block, blocks
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, is_in_order, minus, moved, place, plus, read, smaller, times, write
 from ..simd_matrix import SimdMatrix, each
 from ..transpose import transposer
@@ -30,13 +30,13 @@ from .lapack import batches, by_columns, length, memory, one
 from .small_matrices import MAX_ROWS
 
 
-def _is_small(call: Call) -> bool:
+def _is_small(call: KernelCall) -> bool:
     n = call.operands[0].shape[-1]
     return type(n) is int and 1 <= n <= MAX_ROWS and all(x.dtype.kind != "c" for x in call.operands)
 
 
 @kernel("cholesky_cotangent", strided=True)
-def cholesky_cotangent(call: Call) -> None:
+def cholesky_cotangent(call: KernelCall) -> None:
     """The cotangent of a matrix by that of its factor."""
     if _is_small(call):
         _in_lanes(call)
@@ -49,25 +49,26 @@ def cholesky_cotangent(call: Call) -> None:
     square = memory(call, thresholds.cholesky_vjp_columns * thresholds.cholesky_vjp_columns, dtype)
     ready = [_is_ready(low, dtype), x.dtype == dtype]
     factor, own = (
-        None if r else Array(memory(call, n * n, dtype), (n, n), (n, 1), dtype) for r in ready
+        None if r else ArrayPointer(memory(call, n * n, dtype), (n, n), (n, 1), dtype)
+        for r in ready
     )
     with batches(call, x, 2) as (s, at):
         given, result = one(call, s, low, at, 2), one(call, s, x, at, 2)
         if factor is not None:
             copy(call, s, factor, given)
             given = factor
-        _Blocks(call, given, one(call, s, t, at, 2), own or result, square).write(s)
+        _ColumnBlocks(call, given, one(call, s, t, at, 2), own or result, square).write(s)
         if own is not None:
             copy(call, s, result, own)
 
 
-def _is_ready(low: Array, dtype: Dtype) -> bool:
+def _is_ready(low: ArrayPointer, dtype: Dtype) -> bool:
     """Whether BLAS can read the factors where they lie."""
     last = low._replace(shape=low.shape[-2:], strides=low.strides[-2:])
     return low.dtype == dtype and is_in_order(last)
 
 
-def _in_lanes(call: Call) -> None:
+def _in_lanes(call: KernelCall) -> None:
     low, t = call.operands
     (x,) = call.results
     n: Any = x.shape[-1]
@@ -107,7 +108,7 @@ def _in_lanes(call: Call) -> None:
     blocks(call, [(low, 2), (t, 2), (x, 2)], dtype, put)
 
 
-class _Blocks:
+class _ColumnBlocks:
     """One matrix, by blocks of columns.
 
     What BLAS sees in the order of Fortran are transposes: of the factor an upper triangle, and of
@@ -122,7 +123,9 @@ class _Blocks:
         Memory for one block.
     """
 
-    def __init__(self, call: Call, low: Array, t: Array, out: Array, square: Name) -> None:
+    def __init__(
+        self, call: KernelCall, low: ArrayPointer, t: ArrayPointer, out: ArrayPointer, square: Name
+    ) -> None:
         self.call, self.n, self.dtype = call, out.shape[-1], out.dtype
         self.near = length(call, self.n)
         self.square = by_columns(
@@ -176,7 +179,7 @@ class _Blocks:
             block = self.out._replace(pointer=place(call, t, self.out, [start, start]))
             self._keep(t, block, wide)
 
-    def _read(self, s: Section, to: Array, row: Name, column: Name, sizes: Any) -> None:
+    def _read(self, s: Section, to: ArrayPointer, row: Name, column: Name, sizes: Any) -> None:
         """Copy a part of t."""
         call, language = self.call, self.call.language
         part = self.t._replace(pointer=place(call, s, self.t, [row, column]))
@@ -184,7 +187,7 @@ class _Blocks:
             value = read(language, u, place(call, u, part, [i, j]), part.dtype)
             write(u, place(call, u, to, [i, j]), language.cast(value, self.dtype))
 
-    def _turn(self, s: Section, beside: Array, start: Name, stop: Name, sizes: Any) -> None:
+    def _turn(self, s: Section, beside: ArrayPointer, start: Name, stop: Name, sizes: Any) -> None:
         """Write what is under a block: the adjoint of what is beside it."""
         call, language, dtype = self.call, self.call.language, self.dtype
         under = self.out._replace(pointer=place(call, s, self.out, [stop, start]))
@@ -217,7 +220,7 @@ class _Blocks:
         self._divide(s, "left", (wide, wide), diagonal, target)
         self._divide(s, "right", (wide, wide), diagonal, target)
 
-    def _keep(self, s: Section, block: Array, wide: Name) -> None:
+    def _keep(self, s: Section, block: ArrayPointer, wide: Name) -> None:
         """Write the diagonal block: its Hermitian part."""
         call, language, dtype = self.call, self.call.language, self.dtype
         with s.loop("0", wide) as (t, j), t.loop("0", wide) as (u, i):

@@ -23,7 +23,7 @@ from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
 from ..batched_matrices import Block, blocks
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import moved
 from ..simd_matrix import SimdMatrix, each
 from .small_matrices import Elimination, identity, loaded
@@ -202,7 +202,7 @@ def _rows(block: Block, a: SimdMatrix) -> Rows:
 # ---- operations ----------------------------------------------------------------------------------
 
 
-def det(call: Call) -> None:
+def det(call: KernelCall) -> None:
     """The determinant."""
     (a,), (x,) = call.operands, call.results
     n: Any = a.shape[-1]
@@ -219,7 +219,7 @@ def det(call: Call) -> None:
     blocks(call, [(a, 2), (x, 0)], F64, write)
 
 
-def slogdet(call: Call) -> None:
+def slogdet(call: KernelCall) -> None:
     """Sign and logarithm of the determinant."""
     (a,), (sign, log) = call.operands, call.results
     n: Any = a.shape[-1]
@@ -235,7 +235,7 @@ def slogdet(call: Call) -> None:
     blocks(call, [(a, 2), (sign, 0), (log, 0)], F64, write)
 
 
-def det_derivative(call: Call) -> None:
+def det_derivative(call: KernelCall) -> None:
     """The cofactors."""
     (a,), (x,) = call.operands, call.results
     n: Any = x.shape[-1]

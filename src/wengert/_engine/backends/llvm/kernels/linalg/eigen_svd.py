@@ -20,8 +20,8 @@ from wengert._engine.core.symbolic.dim import Dim, Length
 
 from .. import fortran_calls
 from ..gemm.choose import write_product
-from ..gemm.operands import Axis, Matrix, Product
-from ..kernel_call import Array, Call, contiguous, kernel
+from ..gemm.operands import Matrix, MatrixAxis, Product
+from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
 from ..loop_helpers import (
     copy,
     held,
@@ -56,7 +56,7 @@ from .lapack import (
 
 
 @kernel("eigh", strided=True, spares=True)
-def eigh(call: Call) -> None:
+def eigh(call: KernelCall) -> None:
     """Eigenvalues in rising order and eigenvectors of Hermitian matrices."""
     if symmetric_eigenvalues.is_small(call):
         symmetric_eigenvalues.eigh(call)
@@ -66,7 +66,7 @@ def eigh(call: Call) -> None:
     fortran_calls.check_lengths(call, call.number(n))
     call.works(n * n * n * 8)
     matrix = by_columns(memory(call, n * n, dtype), n, n, dtype)
-    values = Array(memory(call, n, part_of(dtype)), (n,), (1,), part_of(dtype))
+    values = ArrayPointer(memory(call, n, part_of(dtype)), (n,), (1,), part_of(dtype))
     info = fortran_calls.whole_cell(call)
     space = Workspace(call, dtype)
     which = "L" if call.params.get("lower", True) else "U"
@@ -87,7 +87,7 @@ def eigh(call: Call) -> None:
 
 
 @kernel("eig", strided=True)
-def eig(call: Call) -> None:
+def eig(call: KernelCall) -> None:
     """Eigenvalues and eigenvectors of any square matrices, complex."""
     (a,), (w, v) = call.operands, call.results
     n = v.shape[-1]
@@ -117,7 +117,7 @@ def eig(call: Call) -> None:
         fail_if_refused(call, s, info)
         target = one(call, s, w, at, 1), one(call, s, v, at, 2)
         if dtype.kind == "c":
-            own = Array(values[0], (n,), (1,), dtype)
+            own = ArrayPointer(values[0], (n,), (1,), dtype)
             with s.loop("0", call.number(n)) as (t, j):
                 z, by = (
                     read(language, t, place(call, t, own, [j]), C128),
@@ -131,7 +131,13 @@ def eig(call: Call) -> None:
 
 
 def _pairs(
-    call: Call, s: Section, values: list[Name], vectors: Array, w: Array, v: Array, unit: Name
+    call: KernelCall,
+    s: Section,
+    values: list[Name],
+    vectors: ArrayPointer,
+    w: ArrayPointer,
+    v: ArrayPointer,
+    unit: Name,
 ) -> None:
     """Complex numbers of what geev says of real matrices; eigenvalues times the number in `unit`.
 
@@ -187,7 +193,7 @@ class _Singular:
 
     def __init__(
         self,
-        call: Call,
+        call: KernelCall,
         rows: Length,
         columns: Length,
         wanted: str,
@@ -227,7 +233,7 @@ class _Singular:
         size = s.value(f"mul i64 {self.least}, 32")
         return [*rest, call.scratch(size), self.info]
 
-    def write(self, s: Section, a: Array, values: Name) -> None:
+    def write(self, s: Section, a: ArrayPointer, values: Name) -> None:
         """Decompose a matrix; the values go to an address."""
         copy(self.call, s, self.matrix, a)
         fails_unless_finite(self.call, s, self.matrix)
@@ -241,7 +247,7 @@ def _has_elements(node: Any) -> bool:
 
 
 @kernel("svd", strided=True, serves=_has_elements, spares=True)
-def svd(call: Call) -> None:
+def svd(call: KernelCall) -> None:
     """Singular values, falling, and the vectors of both sides."""
     (a,), (u, values, vh) = call.operands, call.results
     wanted = "A" if call.params.get("full_matrices", False) else "S"
@@ -281,7 +287,7 @@ def _inverts(node: Any) -> bool:
 
 
 @kernel("pinv", strided=True, serves=_inverts)
-def pinv(call: Call) -> None:
+def pinv(call: KernelCall) -> None:
     """The pseudoinverse: v.T @ diag(1 / s) @ u.T of the conjugate."""
     (a,), (x,) = call.operands, call.results
     rows, columns = a.shape[-2:]
@@ -298,13 +304,13 @@ def pinv(call: Call) -> None:
         _inverted(call, s, found, values, call.number(rank), cutoff)
         target = result = one(call, s, x, at, 2)
         if own:
-            target = Array(own, (columns, rows), (rows, 1), dtype)
+            target = ArrayPointer(own, (columns, rows), (rows, 1), dtype)
         u, vh = found.u, found.vh
         # x = (u @ vh).T: its memory read by columns is u @ vh
         product = Product(
-            Matrix(vh.pointer, Axis(columns, rank), Axis(rank, 1)),
-            Matrix(u.pointer, Axis(rank, rows), Axis(rows, 1)),
-            Matrix(target.pointer, Axis(columns, rows), Axis(rows, 1)),
+            Matrix(vh.pointer, MatrixAxis(columns, rank), MatrixAxis(rank, 1)),
+            Matrix(u.pointer, MatrixAxis(rank, rows), MatrixAxis(rows, 1)),
+            Matrix(target.pointer, MatrixAxis(columns, rows), MatrixAxis(rows, 1)),
             dtype,
         )
         write_product(call, s, product)
@@ -313,7 +319,7 @@ def pinv(call: Call) -> None:
 
 
 def _inverted(
-    call: Call, s: Section, found: _Singular, values: Name, rank: Name, cutoff: float
+    call: KernelCall, s: Section, found: _Singular, values: Name, rank: Name, cutoff: float
 ) -> None:
     """Divide the columns of u by the singular values; those below the cutoff become zero."""
     language, real = call.language, found.real
@@ -350,7 +356,7 @@ def _counts(node: Any) -> bool:
 
 
 @kernel("matrix_rank", strided=True, serves=_counts)
-def matrix_rank(call: Call) -> None:
+def matrix_rank(call: KernelCall) -> None:
     """How many singular values are larger than the tolerance."""
     (a,), (x,) = call.operands, call.results
     rows, columns = a.shape[-2:]
@@ -377,7 +383,7 @@ def matrix_rank(call: Call) -> None:
         write(s, place(call, s, x, at), read(language, s, counter, x.dtype))
 
 
-def _relative(call: Call, s: Section, a: Array, rtol: Any) -> Any:
+def _relative(call: KernelCall, s: Section, a: ArrayPointer, rtol: Any) -> Any:
     """The tolerance relative to the largest singular value."""
     if rtol is not None:
         return call.language.constant(float(rtol), F64)

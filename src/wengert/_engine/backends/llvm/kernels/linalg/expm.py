@@ -22,8 +22,8 @@ from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
 from ..gemm.choose import write_product
-from ..gemm.operands import Axis, Matrix, Product
-from ..kernel_call import Array, Call, contiguous, kernel
+from ..gemm.operands import Matrix, MatrixAxis, Product
+from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
 from ..loop_helpers import copy, held, nest, offset, place, plus, read, times, write
 from .lapack import batches, fails_unless_finite, memory, one, working
 from .lu_solve import gesv, one_norm
@@ -41,21 +41,27 @@ _I32 = np.dtype(np.int32)
 class _Scratch:
     """Square matrices of one size."""
 
-    def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
+    def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
 
-    def new(self) -> Array:
+    def new(self) -> ArrayPointer:
         """Another one."""
         pointer = memory(self.call, self.n * self.n, self.dtype)
         return contiguous(pointer, (self.n, self.n), self.dtype)
 
-    def product(self, s: Section, x: Array, y: Array, to: Array) -> None:
+    def product(self, s: Section, x: ArrayPointer, y: ArrayPointer, to: ArrayPointer) -> None:
         """The product of two."""
-        matrices = [Matrix(m.pointer, Axis(self.n, self.n), Axis(self.n, 1)) for m in (x, y, to)]
+        matrices = [
+            Matrix(m.pointer, MatrixAxis(self.n, self.n), MatrixAxis(self.n, 1)) for m in (x, y, to)
+        ]
         write_product(self.call, s, Product(matrices[0], matrices[1], matrices[2], self.dtype))
 
     def sum(
-        self, s: Section, to: Array, terms: Sequence[tuple[float, Array]], diagonal: float = 0.0
+        self,
+        s: Section,
+        to: ArrayPointer,
+        terms: Sequence[tuple[float, ArrayPointer]],
+        diagonal: float = 0.0,
     ) -> None:
         """A sum of multiples of some, and of the identity."""
         call, language = self.call, self.call.language
@@ -76,7 +82,7 @@ class _Scratch:
 
 
 @kernel("expm", strided=True)
-def expm(call: Call) -> None:
+def expm(call: KernelCall) -> None:
     """The exponential of square matrices."""
     (a,), (y,) = call.operands, call.results
     n, dtype = y.shape[-1], working(y.dtype)
@@ -98,7 +104,7 @@ def expm(call: Call) -> None:
         copy(call, s, one(call, s, y, at, 2), top)
 
 
-def _halved(call: Call, s: Section, x: Array) -> Name:
+def _halved(call: KernelCall, s: Section, x: ArrayPointer) -> Name:
     """Divide a matrix by a power of two that makes it small; the exponent."""
     language = call.language
     norm = one_norm(call, s, x)
@@ -124,7 +130,12 @@ def _halved(call: Call, s: Section, x: Array) -> Name:
 
 
 def _approximant(
-    matrices: _Scratch, s: Section, x: Array, powers: Sequence[Array], top: Array, bottom: Array
+    matrices: _Scratch,
+    s: Section,
+    x: ArrayPointer,
+    powers: Sequence[ArrayPointer],
+    top: ArrayPointer,
+    bottom: ArrayPointer,
 ) -> None:
     """Numerator and denominator: even powers plus and minus odd ones."""
     b = _FACTORS

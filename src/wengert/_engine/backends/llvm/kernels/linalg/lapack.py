@@ -24,49 +24,53 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call
+from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import held, larger, nest, offset, place, read, smaller, times, write
 
 
 @contextmanager
-def batches(call: Call, array: Array, core: int) -> Iterator[tuple[Section, list[Name]]]:
+def batches(
+    call: KernelCall, array: ArrayPointer, core: int
+) -> Iterator[tuple[Section, list[Name]]]:
     """Loops over the axes of a result before its last `core` ones."""
     lead = array.shape[: len(array.shape) - core]
     with nest(call.section, [call.number(n) for n in lead]) as (s, indices):
         yield s, indices
 
 
-def one(call: Call, s: Section, array: Array, indices: Sequence[Name], core: int) -> Array:
+def one(
+    call: KernelCall, s: Section, array: ArrayPointer, indices: Sequence[Name], core: int
+) -> ArrayPointer:
     """The last `core` axes of an array at an index of the others, which are broadcast."""
     count = len(array.shape) - core
     lead = array._replace(shape=array.shape[:count], strides=array.strides[:count])
     own = indices[len(indices) - count :]
     own = ["0" if n == 1 else i for i, n in zip(own, lead.shape, strict=True)]
     pointer = place(call, s, lead, own)
-    return Array(pointer, array.shape[count:], array.strides[count:], array.dtype)
+    return ArrayPointer(pointer, array.shape[count:], array.strides[count:], array.dtype)
 
 
-def memory(call: Call, count: Length, dtype: Dtype) -> Name:
+def memory(call: KernelCall, count: Length, dtype: Dtype) -> Name:
     """Scratch memory for so many numbers."""
     return call.scratch(count * dtype.itemsize)
 
 
-def by_columns(pointer: Name, rows: Length, columns: Length, dtype: Dtype) -> Array:
+def by_columns(pointer: Name, rows: Length, columns: Length, dtype: Dtype) -> ArrayPointer:
     """A matrix in the order of Fortran."""
-    return Array(pointer, (rows, columns), (1, rows), dtype)
+    return ArrayPointer(pointer, (rows, columns), (1, rows), dtype)
 
 
-def length(call: Call, n: Length) -> tuple[str, Name]:
+def length(call: KernelCall, n: Length) -> tuple[str, Name]:
     """A length as an argument."""
     return "int", call.number(n)
 
 
-def distance(call: Call, s: Section, n: Length) -> tuple[str, Name]:
+def distance(call: KernelCall, s: Section, n: Length) -> tuple[str, Name]:
     """The distance of columns as an argument: at least one."""
     return "int", larger(s, call.number(n), "1")
 
 
-def fail_if_refused(call: Call, s: Section, info: Name) -> None:
+def fail_if_refused(call: KernelCall, s: Section, info: Name) -> None:
     """Fail unless the routine says 0."""
     value = s.value(f"load i32, ptr {info}")
     call.fail_if(s.value(f"icmp ne i32 {value}, 0"), 1, s)
@@ -82,7 +86,7 @@ class Workspace:
         Of the numbers it computes in.
     """
 
-    def __init__(self, call: Call, dtype: Dtype) -> None:
+    def __init__(self, call: KernelCall, dtype: Dtype) -> None:
         self.call, self.dtype = call, dtype
         self.cell = held(call, dtype)
         self.whole = call.function.slot("i32")
@@ -119,7 +123,7 @@ class Workspace:
         return self.call.scratch(s.value(f"mul i64 {count}, {itemsize}")), ("int", count)
 
 
-def fails_unless_finite(call: Call, s: Section, matrix: Array) -> None:
+def fails_unless_finite(call: KernelCall, s: Section, matrix: ArrayPointer) -> None:
     """Fail if an element is NaN or infinite."""
     part = part_of(matrix.dtype)
     each = 2 if matrix.dtype.kind == "c" else 1
@@ -136,7 +140,7 @@ def fails_unless_finite(call: Call, s: Section, matrix: Array) -> None:
     call.fail_if(s.value(f"fcmp uno {kind} {total}, {total}"), 1, s)
 
 
-def into_range(call: Call, s: Section, matrix: Array) -> Lane:
+def into_range(call: KernelCall, s: Section, matrix: ArrayPointer) -> Lane:
     """Multiply a matrix in double precision by a power of two, and say what undoes that.
 
     Where the largest element lies between 2**-450 and 2**450 the power is one. geev scales such
@@ -164,7 +168,7 @@ def into_range(call: Call, s: Section, matrix: Array) -> Lane:
     return Lane(language, s, undone, F64, 1)
 
 
-def element(call: Call, s: Section, matrix: Array, i: Name, j: Name) -> Any:
+def element(call: KernelCall, s: Section, matrix: ArrayPointer, i: Name, j: Name) -> Any:
     """An element as a lane."""
     return read(call.language, s, place(call, s, matrix, [i, j]), matrix.dtype)
 

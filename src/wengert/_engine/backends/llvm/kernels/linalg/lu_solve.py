@@ -23,7 +23,7 @@ from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import (
     clear,
     copy,
@@ -59,7 +59,9 @@ from .packed_factors import fail_at_zero, substitute
 _I32 = np.dtype(np.int32)
 
 
-def _factored(call: Call, s: Section, of: Array, to: Array, pivots: Name, info: Name) -> None:
+def _factored(
+    call: KernelCall, s: Section, of: ArrayPointer, to: ArrayPointer, pivots: Name, info: Name
+) -> None:
     """LU factorization of a copy."""
     n = of.shape[0]
     copy(call, s, to, of)
@@ -68,7 +70,9 @@ def _factored(call: Call, s: Section, of: Array, to: Array, pivots: Name, info: 
     fortran_calls.run(call, s, "getrf", to.dtype, *sizes, to.pointer, near, pivots, info)
 
 
-def gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -> None:
+def gesv(
+    call: KernelCall, s: Section, a: ArrayPointer, b: ArrayPointer, pivots: Name, info: Name
+) -> None:
     """Solve with a, which is lost, for b, which becomes the solution; both by columns.
 
     Fails if a is singular.  Of several columns what gesv does is done here, as OpenBLAS solves with
@@ -87,7 +91,7 @@ def gesv(call: Call, s: Section, a: Array, b: Array, pivots: Name, info: Name) -
 
 
 @kernel("solve", strided=True)
-def solve(call: Call) -> None:
+def solve(call: KernelCall) -> None:
     """x with a @ x = b."""
     if small.is_small(call):
         small.solve(call)
@@ -109,7 +113,7 @@ def solve(call: Call) -> None:
 
 
 @kernel("inv", strided=True)
-def inv(call: Call) -> None:
+def inv(call: KernelCall) -> None:
     """The inverse."""
     if small.is_small(call):
         small.inv(call)
@@ -132,17 +136,17 @@ class Inverse:
     is of the same order (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2002, 14.3).
     """
 
-    def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
+    def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call = call
         self.left = by_columns(memory(call, n * n, dtype), n, n, dtype)
         self.right = by_columns(memory(call, n * n, dtype), n, n, dtype)
         self.pivots, self.info = memory(call, n, _I32), fortran_calls.whole_cell(call)
 
-    def factor(self, s: Section, a: Array) -> None:
+    def factor(self, s: Section, a: ArrayPointer) -> None:
         """L and U of a, in `left`."""
         _factored(self.call, s, a, self.left, self.pivots, self.info)
 
-    def write(self, s: Section, a: Array) -> None:
+    def write(self, s: Section, a: ArrayPointer) -> None:
         """The inverse of a."""
         self.factor(s, a)
         fail_if_refused(self.call, s, self.info)
@@ -181,7 +185,9 @@ class Inverse:
 class _Determinant:
     """Sign and logarithm of determinants, as numpy.linalg computes them, in two cells."""
 
-    def __init__(self, call: Call, n: Length, dtype: Dtype, factors: Inverse | None = None) -> None:
+    def __init__(
+        self, call: KernelCall, n: Length, dtype: Dtype, factors: Inverse | None = None
+    ) -> None:
         self.call, self.n, self.dtype = call, n, dtype
         fortran_calls.check_lengths(call, call.number(n))
         call.works(n * n * n)
@@ -192,7 +198,7 @@ class _Determinant:
             self.pivots, self.info = memory(call, n, _I32), fortran_calls.whole_cell(call)
         self.sign, self.log = held(call, dtype), held(call, part_of(dtype))
 
-    def write(self, s: Section, a: Array) -> None:
+    def write(self, s: Section, a: ArrayPointer) -> None:
         """Fill the cells for one matrix."""
         _factored(self.call, s, a, self.matrix, self.pivots, self.info)
         self.read(s)
@@ -279,7 +285,7 @@ def _negative_if(flag: Any, x: Any) -> Any:
 
 
 @kernel("det", strided=True)
-def det(call: Call) -> None:
+def det(call: KernelCall) -> None:
     """The determinant."""
     if small.is_small(call):
         determinants.det(call)
@@ -292,7 +298,7 @@ def det(call: Call) -> None:
 
 
 @kernel("slogdet", strided=True)
-def slogdet(call: Call) -> None:
+def slogdet(call: KernelCall) -> None:
     """Sign and logarithm of the determinant."""
     if small.is_small(call):
         determinants.slogdet(call)
@@ -305,7 +311,7 @@ def slogdet(call: Call) -> None:
 
 
 @kernel("inverse_slogdet", strided=True)
-def inverse_slogdet(call: Call) -> None:
+def inverse_slogdet(call: KernelCall) -> None:
     """The inverse, and sign and logarithm of the determinant, from one factorization."""
     (a,), (x, sign, log) = call.operands, call.results
     inverse = Inverse(call, x.shape[-1], working(x.dtype))
@@ -320,7 +326,7 @@ def inverse_slogdet(call: Call) -> None:
 
 
 @kernel("det_derivative", strided=True, serves=lambda node: len(node.inputs) == 1)
-def det_derivative(call: Call) -> None:
+def det_derivative(call: KernelCall) -> None:
     """The cofactors of regular matrices: det(a) inv(a).T."""
     if small.is_small(call):
         determinants.det_derivative(call)
@@ -329,12 +335,12 @@ def det_derivative(call: Call) -> None:
 
 
 @kernel("cofactors_det", strided=True)
-def cofactors_det(call: Call) -> None:
+def cofactors_det(call: KernelCall) -> None:
     """The cofactors, and the determinants, from one factorization."""
     _cofactors(call, call.results[1])
 
 
-def _cofactors(call: Call, value: Array | None) -> None:
+def _cofactors(call: KernelCall, value: ArrayPointer | None) -> None:
     a, x = call.operands[0], call.results[0]
     n, dtype = x.shape[-1], working(x.dtype)
     inverse = Inverse(call, n, dtype)
@@ -362,7 +368,7 @@ def _cofactors(call: Call, value: Array | None) -> None:
             write(t, place(call, t, target, [i, j]), call.language.cast(term, x.dtype))
 
 
-def one_norm(call: Call, s: Section, matrix: Array) -> Any:
+def one_norm(call: KernelCall, s: Section, matrix: ArrayPointer) -> Any:
     """The largest sum of sizes in a column; NaN if there is one."""
     language, real = call.language, part_of(matrix.dtype)
     most, total = held(call, real), held(call, real)
@@ -382,7 +388,7 @@ def one_norm(call: Call, s: Section, matrix: Array) -> Any:
 
 
 @kernel("solve_triangular", strided=True)
-def solve_triangular(call: Call) -> None:
+def solve_triangular(call: KernelCall) -> None:
     """x with op(a) @ x = b, a triangular.
 
     In NumPy's order BLAS sees x.T and a.T: x.T @ op(a).T = b.T is solved from the right.
@@ -405,7 +411,7 @@ def solve_triangular(call: Call) -> None:
     with batches(call, x, 2) as (s, at):
         left, target = one(call, s, a, at, 2), one(call, s, x, at, 2)
         if not in_place:
-            ordered = Array(own, (n, n), (n, 1), dtype)
+            ordered = ArrayPointer(own, (n, n), (n, 1), dtype)
             copy(call, s, ordered, left)
             left = ordered
         if not unit:

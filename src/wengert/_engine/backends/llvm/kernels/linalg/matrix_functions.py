@@ -27,7 +27,7 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, held, minus, nest, place, plus, read, write
 from .lapack import (
     batches,
@@ -69,7 +69,7 @@ def _is_small(limit: int) -> Callable[[Any], bool]:
 class _Triangle:
     """Complex Schur forms, and functions of their triangles."""
 
-    def __init__(self, call: Call, n: Length) -> None:
+    def __init__(self, call: KernelCall, n: Length) -> None:
         self.call, self.n = call, n
         self.schur = Schur(call, n, C128)
         call.works(n * n * n * 8)
@@ -79,7 +79,7 @@ class _Triangle:
         )
         self.sum, self.size = held(call, C128), held(call, F64)
 
-    def read(self, s: Section, a: Array) -> None:
+    def read(self, s: Section, a: ArrayPointer) -> None:
         """The form of a matrix; fail where an eigenvalue is zero or on the negative axis."""
         call, language = self.call, self.call.language
         self.schur.write(s, a)
@@ -91,7 +91,7 @@ class _Triangle:
             left = language.binary("less_equal", x.real, limit)
             call.fail_if(language.binary("logical_and", beside, left).name, 1, t)
 
-    def take_root(self, s: Section, of: Array, to: Array) -> None:
+    def take_root(self, s: Section, of: ArrayPointer, to: ArrayPointer) -> None:
         """The square root of an upper triangle; what is below is left as it is."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         with s.loop("0", n) as (t, j):
@@ -112,14 +112,14 @@ class _Triangle:
                 total = read(language, u, self.sum, C128)
                 write(u, place(call, u, to, [i, j]), language.binary("divide", total, below))
 
-    def clear_below(self, s: Section, x: Array) -> None:
+    def clear_below(self, s: Section, x: ArrayPointer) -> None:
         """Zeros below the diagonal."""
         zero = self.call.language.constant(0, C128)
         n = self.call.number(self.n)
         with s.loop("0", n) as (t, j), t.loop(plus(t, j, "1"), n) as (u, i):
             write(u, place(self.call, u, x, [i, j]), zero)
 
-    def give(self, s: Section, x: Array, to: Array) -> None:
+    def give(self, s: Section, x: ArrayPointer, to: ArrayPointer) -> None:
         """The matrix with a triangle, of which `to` takes the real part if it is real."""
         call, n, z = self.call, self.n, self.schur.vectors
         product(call, s, (n, n, n), (z, "N"), (x, "N"), self.form)
@@ -134,7 +134,7 @@ class _Triangle:
 
 
 @kernel("linalg.square_root", strided=True, serves=_is_small(12))
-def square_root(call: Call) -> None:
+def square_root(call: KernelCall) -> None:
     """The principal square root."""
     (a,), (x,) = call.operands, call.results
     triangle = _Triangle(call, x.shape[-1])
@@ -146,12 +146,12 @@ def square_root(call: Call) -> None:
 
 
 @kernel("linalg.logarithm", strided=True, serves=_is_small(40))
-def logarithm(call: Call) -> None:
+def logarithm(call: KernelCall) -> None:
     """The principal logarithm."""
     (a,), (x,) = call.operands, call.results
     n = x.shape[-1]
     triangle = _Triangle(call, n)
-    logs = Array(memory(call, n, C128), (n,), (1,), C128)
+    logs = ArrayPointer(memory(call, n, C128), (n,), (1,), C128)
     count = call.function.slot("i64")
     with batches(call, x, 2) as (s, at):
         triangle.read(s, one(call, s, a, at, 2))
@@ -203,7 +203,7 @@ def _still(s: Section, done: Name) -> Name:
 
 
 def _set_diagonal(
-    triangle: _Triangle, s: Section, logs: Array, scale: Name, near_one: bool
+    triangle: _Triangle, s: Section, logs: ArrayPointer, scale: Name, near_one: bool
 ) -> None:
     """Logarithms on the diagonal of `root`; or exp(scale log) - 1 on that of `other`."""
     call, language = triangle.call, triangle.call.language
@@ -262,7 +262,7 @@ def _multiply(triangle: _Triangle, s: Section, scale: Name) -> None:
 
 
 @kernel("linalg.matrix_sign", strided=True, serves=_is_served)
-def matrix_sign(call: Call) -> None:
+def matrix_sign(call: KernelCall) -> None:
     """1 for eigenvalues in the right half plane, -1 in the left one."""
     (a,), (y,) = call.operands, call.results
     language, n, dtype = call.language, y.shape[-1], working(y.dtype)
@@ -295,7 +295,9 @@ def matrix_sign(call: Call) -> None:
         copy(call, s, one(call, s, y, at, 2), x)
 
 
-def _newton(call: Call, s: Section, x: Array, inverse: Array, scale: Name, change: Name) -> None:
+def _newton(
+    call: KernelCall, s: Section, x: ArrayPointer, inverse: ArrayPointer, scale: Name, change: Name
+) -> None:
     """x = (scale x + inverse / scale) / 2; how far an element has moved."""
     language = call.language
     cell = held(call, F64)

@@ -15,7 +15,7 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, is_in_order, minus, place, read, write
 from .lapack import batches, by_columns, distance, element, length, may_be_empty, memory, one
 
@@ -25,7 +25,7 @@ def _has_elements(node: Any) -> bool:
 
 
 @kernel("lu_packed", strided=True, serves=_has_elements)
-def lu_packed(call: Call) -> None:
+def lu_packed(call: KernelCall) -> None:
     """The factors by columns, and the exchanges; a singular matrix has some, too."""
     (a,), (packed, pivots) = call.operands, call.results
     n, dtype = a.shape[-1], packed.dtype
@@ -45,7 +45,7 @@ def _is_solved(node: Any) -> bool:
 
 
 @kernel("solve_packed", strided=True, serves=_is_solved)
-def solve_packed(call: Call) -> None:
+def solve_packed(call: KernelCall) -> None:
     """x with op(a) @ x = b, from the factors of a; fails if one on the diagonal is zero."""
     (packed, pivots, b), (x,) = call.operands, call.results
     n, columns, dtype = x.shape[-2], x.shape[-1], x.dtype
@@ -66,11 +66,11 @@ def solve_packed(call: Call) -> None:
     with batches(call, x, 2) as (s, at):
         given, rows = one(call, s, packed, at, 2), one(call, s, pivots, at, 1)
         if own:
-            ordered = Array(own, (n, n), (n, 1), dtype)
+            ordered = ArrayPointer(own, (n, n), (n, 1), dtype)
             copy(call, s, ordered, given)
             given = ordered
         if exchanges:
-            kept = Array(exchanges, (n,), (1,), I32)
+            kept = ArrayPointer(exchanges, (n,), (1,), I32)
             copy(call, s, kept, rows)
             rows = kept
         factors = by_columns(given.pointer, n, n, dtype)
@@ -85,7 +85,9 @@ def solve_packed(call: Call) -> None:
         copy(call, s, one(call, s, x, at, 2), right)
 
 
-def substitute(call: Call, s: Section, a: Array, b: Array, pivots: Name, trans: int = 0) -> None:
+def substitute(
+    call: KernelCall, s: Section, a: ArrayPointer, b: ArrayPointer, pivots: Name, trans: int = 0
+) -> None:
     """Solve with factors for several columns b, which become the solution; all by columns."""
     n, columns = b.shape
     near, size, width = distance(call, s, n), length(call, n), length(call, columns)
@@ -99,7 +101,7 @@ def substitute(call: Call, s: Section, a: Array, b: Array, pivots: Name, trans: 
         fortran_calls.run(call, s, "laswp", a.dtype, width, b.pointer, near, 1, size, pivots, -1)
 
 
-def fail_at_zero(call: Call, s: Section, a: Array) -> None:
+def fail_at_zero(call: KernelCall, s: Section, a: ArrayPointer) -> None:
     """Fail if an element of the diagonal is zero."""
     with s.loop("0", call.number(a.shape[0])) as (t, i):
         x = element(call, t, a, i, i)
@@ -117,18 +119,18 @@ def _is_of_whole_numbers(node: Any) -> bool:
 
 
 @kernel("linalg.order_of", strided=True, serves=_is_of_whole_numbers)
-def order_of(call: Call) -> None:
+def order_of(call: KernelCall) -> None:
     """The order of rows that exchanges lead to; what is no row fails."""
     _ordered(call, 0)
 
 
 @kernel("rows_exchanged", strided=True, serves=_is_of_whole_numbers)
-def rows_exchanged(call: Call) -> None:
+def rows_exchanged(call: KernelCall) -> None:
     """The same of LAPACK's exchanges, which count from 1 on."""
     _ordered(call, 1)
 
 
-def _ordered(call: Call, first: int) -> None:
+def _ordered(call: KernelCall, first: int) -> None:
     (pivots,), (order,) = call.operands, call.results
     n = call.number(order.shape[-1])
     with batches(call, order, 1) as (s, at):
@@ -141,12 +143,14 @@ def _ordered(call: Call, first: int) -> None:
 
 
 @kernel("linalg.exchanges", strided=True, serves=_is_of_whole_numbers)
-def exchanges(call: Call) -> None:
+def exchanges(call: KernelCall) -> None:
     """The exchanges that lead to an order of rows; what is no row fails."""
     (order,), (found,) = call.operands, call.results
     length_ = order.shape[-1]
     n = call.number(length_)
-    rows, places = (Array(memory(call, length_, I64), (length_,), (1,), I64) for _ in range(2))
+    rows, places = (
+        ArrayPointer(memory(call, length_, I64), (length_,), (1,), I64) for _ in range(2)
+    )
     with batches(call, found, 1) as (s, at):
         given, target = one(call, s, order, at, 1), one(call, s, found, at, 1)
         _count_up(call, s, rows, n)
@@ -162,23 +166,23 @@ def exchanges(call: Call) -> None:
             _write_row(call, t, places, _row(call, t, rows, k), k)
 
 
-def _row(call: Call, s: Section, of: Array, i: Name) -> Name:
+def _row(call: KernelCall, s: Section, of: ArrayPointer, i: Name) -> Name:
     """A whole number of an array."""
     lane = read(call.language, s, place(call, s, of, [i]), of.dtype)
     return str(call.language.cast(lane, I64).name)
 
 
-def _write_row(call: Call, s: Section, to: Array, i: Name, row: Name) -> None:
+def _write_row(call: KernelCall, s: Section, to: ArrayPointer, i: Name, row: Name) -> None:
     lane = Lane(call.language, s, row, I64, 1)
     write(s, place(call, s, to, [i]), call.language.cast(lane, to.dtype))
 
 
-def _count_up(call: Call, s: Section, rows: Array, n: Name) -> None:
+def _count_up(call: KernelCall, s: Section, rows: ArrayPointer, n: Name) -> None:
     with s.loop("0", n) as (t, i):
         _write_row(call, t, rows, i, i)
 
 
-def _swap(call: Call, s: Section, rows: Array, i: Name, k: Name) -> None:
+def _swap(call: KernelCall, s: Section, rows: ArrayPointer, i: Name, k: Name) -> None:
     x, y = _row(call, s, rows, i), _row(call, s, rows, k)
     _write_row(call, s, rows, i, y)
     _write_row(call, s, rows, k, x)

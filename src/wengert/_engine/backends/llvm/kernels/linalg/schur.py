@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import (
     clear,
     copy,
@@ -64,7 +64,7 @@ def absolute(x: Any) -> Any:
 class Schur:
     """Schur forms of matrices, one after the other: `form`, and `vectors` with a = v form v.H."""
 
-    def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
+    def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
         fortran_calls.check_lengths(call, call.number(n))
         call.works(n * n * n * 25)
@@ -86,7 +86,7 @@ class Schur:
         space = Workspace(call, dtype)
         self._given = [*start, *space.asked("gees", *start, space.cell, -1, *after), *after]
 
-    def write(self, s: Section, a: Array, adjoint: bool = False) -> None:
+    def write(self, s: Section, a: ArrayPointer, adjoint: bool = False) -> None:
         """Factorize a matrix, or its adjoint."""
         if adjoint:
             a = a._replace(strides=a.strides[::-1])
@@ -96,7 +96,7 @@ class Schur:
         fail_if_refused(self.call, s, self.info)
 
 
-def product(call: Call, s: Section, sizes: Any, a: Any, b: Any, c: Array) -> None:
+def product(call: KernelCall, s: Section, sizes: Any, a: Any, b: Any, c: ArrayPointer) -> None:
     """c = op(a) @ op(b), all by columns."""
     one_, zero = (fortran_calls.number(call, v, c.dtype) for v in (1, 0))
     counts = [length(call, k) for k in sizes]
@@ -107,7 +107,7 @@ def product(call: Call, s: Section, sizes: Any, a: Any, b: Any, c: Array) -> Non
     fortran_calls.run(call, s, "gemm", c.dtype, *given)
 
 
-def divide(call: Call, s: Section, x: Array, scale: Name) -> None:
+def divide(call: KernelCall, s: Section, x: ArrayPointer, scale: Name) -> None:
     """Divide by the number with which trsyl kept the solution from overflowing."""
     language, real = call.language, part_of(x.dtype)
     with nest(s, [call.number(k) for k in x.shape[::-1]]) as (t, (j, i)):
@@ -133,7 +133,7 @@ def _has_form(node: Any) -> bool:
 
 
 @kernel("linalg.schur_form", strided=True, serves=_has_form)
-def schur_form(call: Call) -> None:
+def schur_form(call: KernelCall) -> None:
     """t, upper triangular but for blocks of two rows, and unitary z."""
     (a,), (t, z) = call.operands, call.results
     schur = Schur(call, t.shape[-1], t.dtype)
@@ -156,7 +156,7 @@ def _is_rotated(node: Any) -> bool:
 
 
 @kernel("linalg.schur_rotation", strided=True, serves=_is_rotated)
-def schur_rotation(call: Call) -> None:
+def schur_rotation(call: KernelCall) -> None:
     """The equation of how the unitary factor turns, or its adjoint."""
     (t, c), (x,) = call.operands, call.results
     rotation = _Rotation(call, x.shape[-1], x.dtype)
@@ -169,7 +169,7 @@ def schur_rotation(call: Call) -> None:
 class _Rotation:
     """Equations of rotation, one after the other: form t, right side c, solution x."""
 
-    def __init__(self, call: Call, n: Length, dtype: Dtype) -> None:
+    def __init__(self, call: KernelCall, n: Length, dtype: Dtype) -> None:
         self.call, self.n, self.dtype = call, n, dtype
         self.real = part_of(dtype)
         self.is_complex = dtype.kind == "c"
@@ -206,7 +206,7 @@ class _Rotation:
         linked = s.value(f"fcmp une {in_register(x.dtype)} {x.name}, 0.0")
         return s.value(f"and i1 {linked}, {s.value(f'icmp ne i64 {row}, {column}')}")
 
-    def prepare(self, s: Section, t: Array, c: Array) -> None:
+    def prepare(self, s: Section, t: ArrayPointer, c: ArrayPointer) -> None:
         """Copy a form and a right side, and refuse a form without derivative."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         copy(call, s, self.t, t)
@@ -268,7 +268,7 @@ class _Rotation:
             near = language.binary("less_equal", gap, self._limit(v)).name
             call.fail_if(v.value(f"and i1 {near}, {v.value(f'xor i1 {inside}, true')}"), 1, v)
 
-    def _from(self, s: Section, array: Array, row: Name, column: Name) -> tuple[Name, Any]:
+    def _from(self, s: Section, array: ArrayPointer, row: Name, column: Name) -> tuple[Name, Any]:
         """The part of a matrix that begins at an element, for BLAS."""
         return place(self.call, s, array, [row, column]), distance(self.call, s, self.n)
 

@@ -26,7 +26,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ..batched_matrices import Block, blocks
-from ..kernel_call import Array, Call
+from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import moved, plus
 from ..simd_matrix import SimdMatrix, each, load, save
 
@@ -36,7 +36,7 @@ _SMALLEST_PIVOT = float(np.finfo(np.float64).tiny)  # smaller numbers have no re
 _ROUNDING = 32.0 * float(np.finfo(np.float64).eps)  # relative error of a few operations
 
 
-def is_small(call: Call) -> bool:
+def is_small(call: KernelCall) -> bool:
     """Whether these kernels serve a call: real matrices of few rows, of static sizes."""
     a, *others = call.operands
     n = a.shape[-1]
@@ -192,14 +192,14 @@ def identity(block: Block, n: int) -> SimdMatrix:
 # ---- operations --------------------------------------------------------------------------------
 
 
-def as_columns(b: Array, x: Array) -> list[Array]:
+def as_columns(b: ArrayPointer, x: ArrayPointer) -> list[ArrayPointer]:
     """Right-hand sides and solutions; vectors as matrices with one column."""
     if len(b.shape) > 1:
         return [b, x]
     return [y._replace(shape=(*y.shape, 1), strides=(*y.strides, 1)) for y in (b, x)]
 
 
-def solve(call: Call) -> None:
+def solve(call: KernelCall) -> None:
     """x with a @ x = b."""
     (a, b), (x,) = call.operands, call.results
     b, x = as_columns(b, x)
@@ -214,7 +214,7 @@ def solve(call: Call) -> None:
     blocks(call, [(a, 2), (b, 2), (x, 2)], F64, write)
 
 
-def inv(call: Call) -> None:
+def inv(call: KernelCall) -> None:
     """The inverse."""
     (a,), (x,) = call.operands, call.results
     n: Any = x.shape[-1]
@@ -227,7 +227,7 @@ def inv(call: Call) -> None:
     blocks(call, [(a, 2), (x, 2)], F64, write)
 
 
-def solve_triangular(call: Call) -> None:
+def solve_triangular(call: KernelCall) -> None:
     """x with op(a) @ x = b, a triangular; in the precision of the result."""
     (a, b), (x,) = call.operands, call.results
     b, x = as_columns(b, x)
@@ -255,7 +255,7 @@ def solve_triangular(call: Call) -> None:
     blocks(call, [(a, 2), (b, 2), (x, 2)], x.dtype, write)
 
 
-def cholesky(call: Call) -> None:
+def cholesky(call: KernelCall) -> None:
     """The triangular factor of positive definite matrices, from one triangle of each."""
     (a,), (x,) = call.operands, call.results
     n: Any = x.shape[-1]

@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I32, part_of
 
 from .. import fortran_calls
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, held, offset, place, plus, read, write
 from .lapack import (
     batches,
@@ -40,7 +40,7 @@ def _is_served(node: Any) -> bool:
 
 
 @kernel("linalg.banded_solve", strided=True, serves=_is_served)
-def banded_solve(call: Call) -> None:
+def banded_solve(call: KernelCall) -> None:
     """x with a @ x = b, a in banded form."""
     ab, b = call.operands
     (x,) = call.results
@@ -71,7 +71,7 @@ def banded_solve(call: Call) -> None:
 
 
 @kernel("linalg.definite_banded_solve", strided=True, serves=_is_served)
-def definite_banded_solve(call: Call) -> None:
+def definite_banded_solve(call: KernelCall) -> None:
     """x with a @ x = b, a positive definite and one half of it in banded form."""
     ab, b = call.operands
     (x,) = call.results
@@ -99,7 +99,7 @@ def _is_positive(node: Any) -> bool:
 
 
 @kernel("linalg.structured_solve", strided=True, serves=_is_positive)
-def structured_solve(call: Call) -> None:
+def structured_solve(call: KernelCall) -> None:
     """x with a @ x = b, a positive definite, of which one triangle is read."""
     a, b = call.operands
     (x,) = call.results
@@ -132,7 +132,7 @@ def structured_solve(call: Call) -> None:
 class _Condition:
     """How far from singular a positive definite matrix is: SciPy warns where it is not."""
 
-    def __init__(self, call: Call, n: Any, matrix: Array) -> None:
+    def __init__(self, call: KernelCall, n: Any, matrix: ArrayPointer) -> None:
         self.call, self.n, self.matrix = call, n, matrix
         self.real = part_of(matrix.dtype)
         self.norm, self.found = (held(call, self.real) for _ in range(2))

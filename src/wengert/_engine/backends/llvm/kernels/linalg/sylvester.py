@@ -13,7 +13,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.llvm_types import part_of
 
 from .. import fortran_calls
-from ..kernel_call import Call, kernel
+from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import copy, held
 from .lapack import (
     batches,
@@ -34,7 +34,7 @@ def _is_served(node: Any) -> bool:
 
 
 @kernel("linalg.sylvester", strided=True, serves=_is_served)
-def sylvester(call: Call) -> None:
+def sylvester(call: KernelCall) -> None:
     """x with a @ x + x @ b = q."""
     a, b, q = call.operands
     (x,) = call.results

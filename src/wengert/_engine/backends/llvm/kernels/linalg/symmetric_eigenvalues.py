@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
 
 from ..batched_matrices import Block, blocks
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each, until, whole
 from .tridiagonalization import lifted, reduced, scaled
@@ -35,14 +35,14 @@ _LOW, _LOWEST = 2.0**-400, 2.0**-900  # blocks below these are multiplied
 _RAISE = (2.0**500, 2.0**1000)
 
 
-def is_small(call: Call) -> bool:
+def is_small(call: KernelCall) -> bool:
     """Whether a step's matrices are real, and have few rows whose number is known."""
     (a,) = call.operands
     n = a.shape[-1]
     return a.dtype.kind != "c" and type(n) is int and 2 <= n <= ROWS
 
 
-def eigh(call: Call) -> None:
+def eigh(call: KernelCall) -> None:
     """Eigenvalues and eigenvectors, from one triangle of each matrix."""
     (a,), (w, v) = call.operands, call.results
     n: Any = v.shape[-1]

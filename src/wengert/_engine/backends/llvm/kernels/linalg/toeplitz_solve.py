@@ -15,7 +15,7 @@ import numpy as np
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, part_of
 
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, held, minus, offset, place, plus, read, write
 from .lapack import batches, element, fails_unless_finite, may_be_empty, memory, one, working
 from .schur import absolute
@@ -26,14 +26,14 @@ def _is_served(node: Any) -> bool:
 
 
 @kernel("linalg.toeplitz_solve", strided=True, serves=_is_served)
-def toeplitz_solve(call: Call) -> None:
+def toeplitz_solve(call: KernelCall) -> None:
     """x with toeplitz(c, r) @ x = b."""
     c, r, b = call.operands
     (x,) = call.results
     n, columns, dtype = x.shape[-2], x.shape[-1], working(x.dtype)
     call.works(n * n * (columns + 2))
-    lines = [Array(memory(call, n, dtype), (n,), (1,), dtype) for _ in range(6)]
-    right = Array(memory(call, n * columns, dtype), (n, columns), (1, n), dtype)
+    lines = [ArrayPointer(memory(call, n, dtype), (n,), (1,), dtype) for _ in range(6)]
+    right = ArrayPointer(memory(call, n * columns, dtype), (n, columns), (1, n), dtype)
     out = right._replace(pointer=memory(call, n * columns, dtype))
     with batches(call, x, 2) as (s, at):
         copy(call, s, lines[0], one(call, s, c, at, 1))
@@ -49,7 +49,7 @@ def toeplitz_solve(call: Call) -> None:
 class _Recursion:
     """The vectors f and g that a leading part of m rows takes to its first and its last axis."""
 
-    def __init__(self, call: Call, n: Name, dtype: Dtype, lines: Any) -> None:
+    def __init__(self, call: KernelCall, n: Name, dtype: Dtype, lines: Any) -> None:
         self.call, self.n, self.dtype, self.language = call, n, dtype, call.language
         self.c, self.r, self.f, self.g, self.new_f, self.new_g = lines
         self.sums = [held(call, dtype) for _ in range(2)]
@@ -57,10 +57,10 @@ class _Recursion:
     def _two(self, op: str, x: Any, y: Any) -> Any:
         return self.language.binary(op, x, y)
 
-    def _at(self, s: Section, line: Array, i: Name) -> Any:
+    def _at(self, s: Section, line: ArrayPointer, i: Name) -> Any:
         return read(self.language, s, offset(s, line.pointer, i, self.dtype), self.dtype)
 
-    def _put(self, s: Section, line: Array, i: Name, value: Any) -> None:
+    def _put(self, s: Section, line: ArrayPointer, i: Name, value: Any) -> None:
         write(s, offset(s, line.pointer, i, self.dtype), value)
 
     def _sum(self, s: Section, cell: Name, term: Any) -> None:
@@ -74,7 +74,7 @@ class _Recursion:
         self.call.fail_if(bad.name, 1, s)
         return self._two("divide", self.language.constant(1, self.dtype), x)
 
-    def write(self, s: Section, b: Array, x: Array, columns: Name) -> None:
+    def write(self, s: Section, b: ArrayPointer, x: ArrayPointer, columns: Name) -> None:
         """The solution for all columns."""
         call, language, zero = self.call, self.language, self.language.constant(0, self.dtype)
         first = self._at(s, self.c, "0")

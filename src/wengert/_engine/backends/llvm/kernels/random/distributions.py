@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, U32, U64, Dtyp
 from wengert._engine.backends.llvm.runtime import library_symbols
 from wengert._engine.core.symbolic.dim import Length
 
-from ..kernel_call import Call, kernel
+from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import nest, offset, place, plus, times
 from .philox import Bits, group, lanes_of_group, schedule, spread
 
@@ -32,7 +32,7 @@ _NORMAL = {F64: "random_standard_normal_fill", F32: "random_standard_normal_fill
 
 
 @contextmanager
-def _states(call: Call) -> Iterator[tuple[Section, Name, list[Name], Name, Name]]:
+def _states(call: KernelCall) -> Iterator[tuple[Section, Name, list[Name], Name, Name]]:
     """For each state: the section, the position, the key, where its numbers go, how many."""
     (states,), (y,) = call.operands, call.results
     outer = states.shape[:-1]
@@ -56,24 +56,24 @@ def _states(call: Call) -> Iterator[tuple[Section, Name, list[Name], Name, Name]
 
 
 @kernel("random_uniform", serves=lambda node: node.spec.dtype in (F32, F64))
-def random_uniform(call: Call) -> None:
+def random_uniform(call: KernelCall) -> None:
     """Numbers from 0 to before 1, all of whose bits are random."""
     _filled(call)
 
 
 @kernel("random_tail", serves=lambda node: node.spec.dtype in (F32, F64))
-def random_tail(call: Call) -> None:
+def random_tail(call: KernelCall) -> None:
     """Numbers between -1/2 and 1/2, none of which is 0."""
     _filled(call, signed=True)
 
 
 @kernel("random_bits", serves=lambda node: node.spec.dtype in (U32, U64))
-def random_bits(call: Call) -> None:
+def random_bits(call: KernelCall) -> None:
     """The words, or halves of them."""
     _filled(call)
 
 
-def _filled(call: Call, signed: bool = False) -> None:
+def _filled(call: KernelCall, signed: bool = False) -> None:
     """Fill the result with numbers of groups of blocks."""
     dtype = call.results[0].dtype
     lanes = lanes_of_group()
@@ -139,7 +139,7 @@ class _Blocks:
 # ---- NumPy's functions -------------------------------------------------------------------------
 
 
-def _filling(call: Call, symbol: str, kinds: Sequence[str]) -> str:
+def _filling(call: KernelCall, symbol: str, kinds: Sequence[str]) -> str:
     """A function of NumPy, as ``@name``."""
     name = f"random.{symbol}"
     return call.external(name, library_symbols.address_of(name), "void", kinds)
@@ -157,7 +157,7 @@ def _is_normal(node: Any) -> bool:
 
 
 @kernel("random_normal", serves=_is_normal)
-def random_normal(call: Call) -> None:
+def random_normal(call: KernelCall) -> None:
     """Numbers of the normal distribution."""
     fill = _filling(call, _NORMAL[call.results[0].dtype], ["ptr", "i64", "ptr"])
     bits = Bits(call)
@@ -174,7 +174,7 @@ def _bounded(dtype: Dtype) -> str:
     "random_integers",
     serves=lambda node: node.spec.dtype.kind in "iu" and _is_exported(_bounded(node.spec.dtype)),
 )
-def random_integers(call: Call) -> None:
+def random_integers(call: KernelCall) -> None:
     """Whole numbers between two."""
     dtype = call.results[0].dtype
     kind = f"i{8 * dtype.itemsize} zeroext"

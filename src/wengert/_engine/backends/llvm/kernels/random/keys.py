@@ -15,22 +15,22 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I64
 from wengert._engine.ops.random.philox import FOLD, SPLIT
 
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import moved, nest, place, plus, read, times
 from .philox import block, schedule
 
 
-def _key(call: Call, s: Section, keys: Array, at: Sequence[Name]) -> list[Name]:
+def _key(call: KernelCall, s: Section, keys: ArrayPointer, at: Sequence[Name]) -> list[Name]:
     return [s.value(f"load i64, ptr {place(call, s, keys, [*at, str(k)])}") for k in range(2)]
 
 
-def _store(call: Call, s: Section, words: Sequence[Name], at: Sequence[Name]) -> None:
+def _store(call: KernelCall, s: Section, words: Sequence[Name], at: Sequence[Name]) -> None:
     for k, word in enumerate(words[:2]):
         s.write(f"store i64 {word}, ptr {place(call, s, call.results[0], [*at, str(k)])}")
 
 
 @kernel("random_split", serves=lambda node: all(isinstance(n, int) for n in node.spec.shape[-1:]))
-def random_split(call: Call) -> None:
+def random_split(call: KernelCall) -> None:
     """As many keys as a shape has places, for each key."""
     (keys,), (out,) = call.operands, call.results
     outer = len(keys.shape) - 1
@@ -45,7 +45,7 @@ def random_split(call: Call) -> None:
 
 
 @kernel("random_fold", strided=True)
-def random_fold(call: Call) -> None:
+def random_fold(call: KernelCall) -> None:
     """The key of each number and key; leading axes broadcast."""
     (keys, data), (out,) = call.operands, call.results
     shape = out.shape[:-1]

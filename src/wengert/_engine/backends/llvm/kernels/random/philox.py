@@ -18,10 +18,10 @@ from functools import partialmethod
 from typing import Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Module, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.ops.random.philox import products, round_keys, rounds
 
-from ..kernel_call import Call
+from ..kernel_call import KernelCall
 from ..loop_helpers import plus, times
 
 # Where the memory of `Bits` has what, in words; behind it are the words of a group.
@@ -171,7 +171,7 @@ class Bits:
         Of the table of functions: what NumPy's distributions are given.
     """
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: KernelCall) -> None:
         self.module = call.module
         size = _WORDS + 4 * lanes_of_group()
         self._memory = call.function.slot(f"[{size} x i64]", 64)
@@ -202,7 +202,7 @@ def _load(s: Section, memory: Name, k: int) -> Name:
     return s.value(f"load i64, ptr {_place(s, memory, k)}")
 
 
-def _functions(module: Module) -> list[str]:
+def _functions(module: ModuleBuilder) -> list[str]:
     """The functions that give the next 64 bits, 32 bits, and fraction."""
     found = ["philox.next64", "philox.next32", "philox.fraction"]
     if found[0] not in module:
@@ -215,7 +215,7 @@ def _functions(module: Module) -> list[str]:
     return [f"@{name}" for name in found]
 
 
-def _enter_next64(module: Module) -> None:
+def _enter_next64(module: ModuleBuilder) -> None:
     """The next word of the group that is there, or the first of the next one."""
     _enter_fill(module)
     function = Function(module, "philox.next64", [("ptr", "bits")], "i64", "nounwind")
@@ -232,7 +232,7 @@ def _enter_next64(module: Module) -> None:
     module.add(function)
 
 
-def _enter_fill(module: Module) -> None:
+def _enter_fill(module: ModuleBuilder) -> None:
     """The words of the next group."""
     lanes = lanes_of_group()
     function = Function(module, "philox.fill", [("ptr", "bits")], "void", "noinline nounwind #1")
@@ -248,7 +248,7 @@ def _enter_fill(module: Module) -> None:
     module.add(function)
 
 
-def _enter_next32(module: Module) -> None:
+def _enter_next32(module: ModuleBuilder) -> None:
     """The lower half of the next word, and then its upper half."""
     function = Function(module, "philox.next32", [("ptr", "bits")], "i32", "nounwind")
     s = function.body

@@ -16,7 +16,7 @@ import numpy as np
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.runtime import library_symbols
 
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..linalg.lapack import memory
 from ..loop_helpers import copy, nest, offset, place
 
@@ -40,18 +40,18 @@ def _has_axis(node: Any) -> bool:
 
 
 @kernel("argsort", strided=True, serves=_is_known)
-def argsort(call: Call) -> None:
+def argsort(call: KernelCall) -> None:
     """The positions that sort."""
     _positions(call, _kind(call.params.get("kind")))
 
 
 @kernel("lexsort", strided=True, serves=_has_axis)
-def lexsort(call: Call) -> None:
+def lexsort(call: KernelCall) -> None:
     """The positions that sort by the last key, then by the one before."""
     _positions(call, "stable")
 
 
-def _positions(call: Call, kind: str) -> None:
+def _positions(call: KernelCall, kind: str) -> None:
     """Sort line by line, by one key after the other."""
     (y,) = call.results
     axis = call.params.get("axis", -1) % len(y.shape)
@@ -81,9 +81,14 @@ def _positions(call: Call, kind: str) -> None:
 
 
 def _line(
-    call: Call, s: Section, x: Array, axis: int, others: Sequence[int], indices: Sequence[Name]
-) -> Array:
+    call: KernelCall,
+    s: Section,
+    x: ArrayPointer,
+    axis: int,
+    others: Sequence[int],
+    indices: Sequence[Name],
+) -> ArrayPointer:
     """One line of an array."""
     shape, strides = (tuple(of[k] for k in others) for of in (x.shape, x.strides))
-    pointer = place(call, s, Array(x.pointer, shape, strides, x.dtype), indices)
-    return Array(pointer, (x.shape[axis],), (x.strides[axis],), x.dtype)
+    pointer = place(call, s, ArrayPointer(x.pointer, shape, strides, x.dtype), indices)
+    return ArrayPointer(pointer, (x.shape[axis],), (x.strides[axis],), x.dtype)

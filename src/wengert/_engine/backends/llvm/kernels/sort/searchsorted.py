@@ -16,7 +16,7 @@ import numpy as np
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype
 
-from ..kernel_call import Array, Call, kernel
+from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import (
     clear,
     larger,
@@ -59,7 +59,13 @@ class _Sorted:
         The positions that bring them into order.
     """
 
-    def __init__(self, call: Call, array: Array, dtype: Dtype, sorter: Array | None = None) -> None:
+    def __init__(
+        self,
+        call: KernelCall,
+        array: ArrayPointer,
+        dtype: Dtype,
+        sorter: ArrayPointer | None = None,
+    ) -> None:
         self.call, self.array, self.dtype, self.sorter = call, array, dtype, sorter
         self.count = call.number(array.shape[0])
         self.low, self.high = call.function.slot("i64"), call.function.slot("i64")
@@ -113,7 +119,7 @@ class _Sorted:
         return low
 
 
-def _common(*arrays: Array) -> Dtype:
+def _common(*arrays: ArrayPointer) -> Dtype:
     return np.result_type(*(x.dtype for x in arrays))
 
 
@@ -121,13 +127,13 @@ def _is_ordered(node: Any) -> bool:
     return all(a.spec.dtype.kind in "biuf" for a in node.inputs)
 
 
-def _each(call: Call, x: Array) -> Any:
+def _each(call: KernelCall, x: ArrayPointer) -> Any:
     """Loops over all elements."""
     return nest(call.section, [call.number(n) for n in x.shape])
 
 
 @kernel("searchsorted", strided=True, serves=_is_ordered)
-def searchsorted(call: Call) -> None:
+def searchsorted(call: KernelCall) -> None:
     """Where in the sorted x elements have to be put in."""
     x, v, *more = call.operands
     (y,) = call.results
@@ -141,7 +147,7 @@ def searchsorted(call: Call) -> None:
 
 
 @kernel("digitize", strided=True, serves=_is_ordered)
-def digitize(call: Call) -> None:
+def digitize(call: KernelCall) -> None:
     """The number of the bin that each element lies in."""
     x, bins = call.operands
     (y,) = call.results
@@ -160,7 +166,7 @@ def digitize(call: Call) -> None:
         s.write(f"store i64 {found}, ptr {place(call, s, y, at)}")
 
 
-def _direction(call: Call, them: _Sorted) -> tuple[Name, Name]:
+def _direction(call: KernelCall, them: _Sorted) -> tuple[Name, Name]:
     """Whether numbers never fall, and whether they never rise; neither if one is NaN."""
     s, language = call.section, call.language
     cells = [call.function.slot("i8") for _ in range(2)]
@@ -177,7 +183,7 @@ def _direction(call: Call, them: _Sorted) -> tuple[Name, Name]:
 
 
 @kernel("histogram_counts", strided=True, serves=_is_ordered)
-def histogram_counts(call: Call) -> None:
+def histogram_counts(call: KernelCall) -> None:
     """How many elements lie in each bin."""
     x, edges = call.operands
     (y,) = call.results
@@ -198,7 +204,7 @@ def histogram_counts(call: Call) -> None:
             _count(t, y, index)
 
 
-def _count(s: Section, y: Array, index: Name) -> None:
+def _count(s: Section, y: ArrayPointer, index: Name) -> None:
     """One more."""
     target = offset(s, y.pointer, index, y.dtype)
     old = s.value(f"load i64, ptr {target}")
