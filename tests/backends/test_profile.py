@@ -44,7 +44,7 @@ def test_a_slow_operation_is_seen_at_the_users_line():
     assert seen.slowest[0].name.endswith("slow") and seen.slowest[0].seconds >= 0.02
     assert next(iter(seen.sources)) == graph.select(op="*slow")[0].where
     assert "test_profile.py" in str(seen) and "slow" in str(seen)
-    assert repr(seen).startswith("<Profile of f: ")
+    assert repr(seen).startswith("<NodeTimes of f: ")
 
 
 def test_a_timeline_is_written_in_the_order_of_the_run(tmp_path):

@@ -35,7 +35,7 @@ def test_there_and_back(name, kind):
 
 
 def bodies(node):
-    return [b for b in node.params.values() if isinstance(b, wg._engine.core.graph.Graph)]
+    return [b for b in node.params.values() if isinstance(b, wg._engine.core.graph.BaseGraph)]
 
 
 def test_derivatives_of_what_was_read():
