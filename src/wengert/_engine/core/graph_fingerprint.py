@@ -163,7 +163,7 @@ class _Numbers:
 
 
 def canonical(
-    graph: Graph, encode: Callable[[Node], Row]
+    graph: BaseGraph, encode: Callable[[Node], Row]
 ) -> tuple[list[tuple[Row, tuple[int, ...]]], dict[Node, int]]:
     """The nodes of a graph by number: its inputs, then the others in their order.
 
