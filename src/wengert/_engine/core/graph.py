@@ -377,7 +377,7 @@ class BaseGraph:
         return printed(self)
 
     def __repr__(self) -> str:
-        return f"<BaseGraph of {len(self)} lines, {len(self.outputs)} outputs>"
+        return f"<Graph of {len(self)} lines, {len(self.outputs)} outputs>"
 
 
 def _verify_inside(body: BaseGraph, line: str) -> None:
