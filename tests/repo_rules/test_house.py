@@ -125,6 +125,19 @@ def test_the_map_of_a_folder_names_every_module():
             assert not missing, f"{path} does not name {missing}"
 
 
+def test_files_named_in_docstrings_and_comments_exist():
+    files = {f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.rglob("*.py")}
+    examples = {"file.py", "model.py"}  # of the user
+    missing = [
+        f"{relative(path)}:{number}: {name}"
+        for path in MODULES
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1)
+        for name in re.findall(r"[\w/]+\.py\b", line)
+        if name not in examples and not any(file.endswith(f"/{name}") for file in files)
+    ]
+    assert missing == []
+
+
 def test_modules_and_functions_are_small():
     lengths = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in MODULES}
     assert not {p: n for p, n in lengths.items() if n > FILE_LIMIT}

@@ -199,7 +199,7 @@ def _costs(graph: Any) -> list[tuple[str, Any]]:
 
 
 def _places(model: Module) -> Iterator[tuple[str, str]]:
-    """The dotted name of each module, and the scope that its lines have (tracing.py)."""
+    """The dotted name of each module, and the scope that its lines have (module_tracing.py)."""
     scopes: dict[int, str] = {}
     for path, module in model.named_modules():
         if not path:

@@ -1,6 +1,6 @@
 """Module: a model or a piece of one, made of parameters, buffers and smaller modules.
 
-What belongs to a module is *found by looking*, not by registering (found.py): every Parameter,
+What belongs to a module is *found by looking*, not by registering (traversal.py): every Parameter,
 Buffer and Module among its attributes, also inside lists, tuples and dicts, in the order in which
 they were set.  So a subclass may forget `super().__init__()`, put its layers into a plain list, or
 replace one at any time, and nothing is out of step.  Modules are ordinary objects: they pickle and

@@ -1,7 +1,7 @@
 """A progress bar: how far, what the loss is, how long still.
 
 On a terminal with rich installed (the extra `demo`) it is a bar; anywhere else it is a plain line
-every tenth of the way, so that a log stays readable.  The bar itself is in bar.py.
+every tenth of the way, so that a log stays readable.  The bar itself is in rich_progress.py.
 
     with Progress(epochs * len(loader), "training") as progress:
         ...

@@ -1,4 +1,4 @@
-"""Indexing: NumPy's functions that read chosen elements; those that write are in writing.py.
+"""Indexing: NumPy's functions that read chosen elements; those that write are in put_and_place.py.
 
     reading    take, take_along_axis, compress, extract, choose, select, where, piecewise,
                sliding_window_view

@@ -4,7 +4,7 @@ The signatures are NumPy's: axis (int, tuple, None, negative), dtype, out, keepd
 where. A mask given as `where=` is a choice: what it leaves out is replaced by the neutral element,
 never multiplied with zero, so a NaN or an infinity that is left out does no harm.
 
-Extremes and booleans are in extremes.py, norms and log-sum-exp in norms.py, sums over
+Extremes and booleans are in minmax.py, norms and log-sum-exp in norms.py, sums over
 everything but NaNs in nanfunctions.py, running sums in cumulative.py.
 """
 

@@ -1,4 +1,4 @@
-"""ONNX: graphs in the format that other programs read and write.
+"""ONNX import and export.
 
 export_model  export: a graph, a function or a module as a file
 import_model  load: a file as a graph that runs, compiles and differentiates

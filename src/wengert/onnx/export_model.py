@@ -1,4 +1,4 @@
-"""Exporting: a graph, a function or a module as a file of ONNX.
+"""Export of a graph, a function or a module to an ONNX file.
 
 export     write the file
 exported   the operations that have an entry of their own

@@ -1,4 +1,4 @@
-"""Importing: a file of ONNX as a graph that runs, compiles and differentiates.
+"""Import of an ONNX file as a graph that can be run, compiled and differentiated.
 
 The nodes are read in order while the graph is traced; what is known already (constants, shapes of
 known lengths) is computed at once.

@@ -1,4 +1,4 @@
-"""Library: the onnx package, which is imported when a file is written or read, and not before.
+"""The onnx package, imported at first use.
 
 It is imported here and nowhere else, so that everything else of `wengert.onnx` can be imported,
 read and documented on a machine that does not have it.

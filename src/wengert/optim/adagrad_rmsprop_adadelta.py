@@ -1,4 +1,4 @@
-"""Adagrad, RMSprop and Adadelta: each coordinate has a rate of its own, by its past gradients.
+"""Adagrad, RMSprop and Adadelta: a learning rate for each coordinate, from past gradients.
 
     Adagrad     s <- s + |g|^2                 p <- p - lr g / (sqrt(s) + eps)
     RMSprop     s <- a s + (1 - a) |g|^2       p <- p - lr g / (sqrt(s) + eps)

@@ -1,4 +1,4 @@
-"""Adam: a step as long as the gradient is sure of its sign.
+"""Adam and AdamW: steps scaled by moving averages of the gradient and of its square.
 
     m <- b1 m + (1 - b1) g          running mean of the gradient
     v <- b2 v + (1 - b2) |g|^2      running mean of its square

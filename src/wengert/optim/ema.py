@@ -1,4 +1,4 @@
-"""Averaging: a slowly moving mean of the parameters, often better than the last of them.
+"""EMA: an exponential moving average of the parameters.
 
     a <- decay a + (1 - decay) p        after each step of the optimizer
 

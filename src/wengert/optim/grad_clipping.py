@@ -1,4 +1,4 @@
-"""Clipping: gradients kept within bounds, between `backward` and `step`.
+"""Gradient clipping, between `backward` and `step`.
 
     clip_grad_norm_    all gradients together shortened to a length
     clip_grad_value_   each element kept within a range

@@ -1,4 +1,4 @@
-"""L-BFGS: Newton's direction from the last few steps, for losses that are the same at every call.
+"""L-BFGS: the limited-memory quasi-Newton method, for deterministic losses.
 
 The quasi-Newton method of limited memory: the product of the inverse Hessian and the gradient by
 the two-loop recursion over pairs (s, y) of changes in position and gradient, and a search along it

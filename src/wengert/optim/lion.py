@@ -1,4 +1,4 @@
-"""Lion: steps of one length, by the sign of a mean of the gradients.
+"""Lion: steps of constant size, by the sign of a momentum of gradients.
 
 c = b1 m + (1 - b1) g
 p <- p - lr (sign(c) + weight_decay p)

@@ -1,4 +1,4 @@
-"""Minima of functions: SciPy's methods, with exact derivatives, compiled, on any container.
+"""Minimization: SciPy's methods with exact compiled derivatives, for any container of arrays.
 
 `scipy.optimize` has good methods and asks for derivatives of functions of one vector.  Here a
 function takes its arguments as it likes to, and everything a method can use is given to it: the

@@ -1,4 +1,4 @@
-"""Optimizer: what all optimizers share.
+"""Optimizer: the base class of optimizers.
 
 An optimizer states one formula, `update(p, g, state, options)`: the change of one parameter, from
 its value, its gradient, what it remembers about it, and the options of its group.  All in plain

@@ -1,4 +1,4 @@
-"""Raveled: functions of containers of arrays as functions of one vector, and back.
+"""Functions of containers of arrays as functions of one vector, and back.
 
 SciPy's methods know vectors.  A program that takes its arguments apart itself is one compiled
 function of a vector; its gradient is a vector, its Hessian a matrix, without assembly outside.

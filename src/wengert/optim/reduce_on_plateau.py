@@ -1,4 +1,4 @@
-"""Plateau: a smaller rate when a figure has stopped getting better.
+"""ReduceLROnPlateau: a smaller learning rate when a metric has stopped improving.
 
 Other schedules are functions of the number of steps (schedules.py).  This one looks at what was
 measured after each epoch, and has a state: `state_dict`.

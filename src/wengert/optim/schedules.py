@@ -1,4 +1,4 @@
-"""Schedules: rates that change as training goes on, as functions of the number of steps taken.
+"""Schedules: learning rates as functions of the number of steps.
 
 Linear        along a line, and constant from then on
 Cosine        down half a cosine; again and again with `restarts`

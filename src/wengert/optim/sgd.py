@@ -1,4 +1,4 @@
-"""SGD: a step against the gradient, with momentum if asked.
+"""SGD: gradient descent, optionally with momentum.
 
 v <- momentum v + g          (v is g at the first step)
 p <- p - lr v                or, with nesterov, p - lr (g + momentum v)

@@ -1,4 +1,4 @@
-"""Held: what an optimizer knows, as variables, so that compiled functions read and write it.
+"""The state of an optimizer as variables, which compiled functions read and write.
 
 Eagerly an optimizer remembers plain arrays.  The first time that a step is traced (`wengert.jit`)
 they become variables for good: the graph reads them at each run, and writes them after it.  So does

@@ -1,4 +1,4 @@
-"""Counts: how often something happens.
+"""Discrete distributions: poisson, binomial, multinomial ...
 
     poisson, binomial, negative_binomial    one count for each element
     multinomial                             counts that add up

@@ -1,4 +1,4 @@
-"""Functions of a key: all of them in one namespace.
+"""All random functions of a key in one namespace.
 
     MODULES    where they are defined, in the order of the documentation
 

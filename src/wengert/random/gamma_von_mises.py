@@ -1,4 +1,4 @@
-"""Families: the gamma distribution and what is made of it; the von Mises distribution.
+"""The gamma distribution and those derived from it; the von Mises distribution.
 
     gamma, loggamma                     implicit derivatives with respect to the parameter
     beta, dirichlet                     shares of gamma numbers, taken from their logarithms

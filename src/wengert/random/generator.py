@@ -1,4 +1,4 @@
-"""Generator: the methods of numpy.random's, of numbers that are functions of a stream's keys.
+"""Generator: the methods of numpy.random.Generator, with wengert's keys.
 
     Generator     normal, uniform, gamma ...: NumPy's names, arguments and meaning
     default_rng   one from a seed

@@ -1,4 +1,4 @@
-"""Keys: what draws are functions of.
+"""Keys of random numbers, as in JAX.
 
     key, split, fold_in        a key from a seed; many from one; one from a key and a number
     key_data, wrap_key_data    a key as the array that it is, and the other way, checked

@@ -1,4 +1,4 @@
-"""Rejection: samplers that propose and accept, one for each distribution of integers.
+"""Proposals of the rejection samplers of discrete distributions.
 
     poisson_counts     W. Hormann, Insurance: Mathematics and Economics 12 (1993) 39-45 (PTRS)
     binomial_counts    W. Hormann, J. of Statistical Computation and Simulation 46 (1993) (BTRS)

@@ -1,4 +1,4 @@
-"""Stream: random numbers that work eagerly, while a graph is built, and by hand.
+"""Stream: stateful random numbers, eagerly, in traced functions and in graphs built by hand.
 
 A `Stream` is a key and a position, held by a variable.  Each drawing uses the next position, so
 nothing is drawn twice; what is drawn depends on the seed and on how many drawings came before, and

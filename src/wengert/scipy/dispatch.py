@@ -1,4 +1,4 @@
-"""How a function of `wengert.scipy` that is not an ufunc meets SciPy's function of the same name.
+"""Dispatch of SciPy's functions that are not ufuncs to `wengert.scipy` for tensor arguments.
 
     counterpart     SciPy's own where no tensor is among the arguments, else the function below it
     floating        an operand as an array or tensor of floating or complex numbers

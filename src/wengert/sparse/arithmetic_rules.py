@@ -1,4 +1,4 @@
-"""Arithmetic: the rules of the kinds that compute: elementwise, reduction, contraction.
+"""Sparsity rules of elementwise operations, reductions and contractions.
 
 elementwise   an element depends on the elements at the same place; a factor that is zero in
               every run, and a choice that is the same in every run, are seen

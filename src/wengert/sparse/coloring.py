@@ -1,4 +1,4 @@
-"""Coloring: columns of a sparse matrix that can be found together.
+"""Coloring: groups of columns of a sparse matrix that are computed together.
 
 Two columns that have no row in common can be summed without losing anything: each row says which
 of the two an entry is of.  So columns of one color are one pass.  The greedy coloring gives each

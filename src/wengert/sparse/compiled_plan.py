@@ -1,4 +1,4 @@
-"""Plan: all that is decided once for a function and the shapes of its arguments.
+"""Plan: the pattern, the coloring and the compiled function for given argument shapes.
 
 Tracing, the pattern and its coloring cost far more than the derivative itself; a plan holds them,
 and the compiled function from arguments to the entries.

@@ -1,4 +1,4 @@
-"""Compression: the entries of a sparse derivative from as few passes as its colors allow.
+"""Compressed evaluation: the entries of a sparse derivative from as few passes as there are colors.
 
 All passes of a mode are one: a list along a placeholder, evaluated for all seeds at once
 (_engine/autodiff/vmap.py).  Entries are then read where the plan says.  What is written here is

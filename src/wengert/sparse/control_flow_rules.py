@@ -1,4 +1,4 @@
-"""Loops: the rules of operations whose parameters are bodies.
+"""Sparsity rules of loops, branches and custom functions.
 
 What one run of a body makes of its inputs' sets is found once (`BodyDependencies`), and put
 together step by step while there are few steps.  Where there are many, or their number is not

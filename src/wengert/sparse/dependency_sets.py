@@ -1,4 +1,4 @@
-"""Sets: which numbers each element of an array depends on, as a boolean sparse matrix.
+"""Dependency sets: the inputs that each element depends on, as a boolean sparse matrix.
 
 A row for each element in C order, a column for each number that is differentiated by; a stored
 entry says "may depend".  Everything that a node of a graph does to such sets is one of these:

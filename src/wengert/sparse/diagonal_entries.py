@@ -1,4 +1,4 @@
-"""Diagonals: entries that are computed where they stand, without seeds.
+"""Diagonal structure: entries that are computed directly, without seeds.
 
 Most sparse derivatives come of functions that read neighbors and compute element by element.  Then
 what each element of a line depends on can be written as a few arrays of the line's own shape: a

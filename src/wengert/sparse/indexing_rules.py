@@ -1,4 +1,4 @@
-"""Structure: the rules of operations that move elements, and of those along some axes.
+"""Sparsity rules of operations that move elements or act along some axes.
 
 What an operation that only moves elements does to their sets is found by running it on the
 elements' numbers (`choosing`); what its transpose moves back, by running that on the numbers of the

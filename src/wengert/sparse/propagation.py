@@ -1,8 +1,8 @@
-"""Propagation: what the outputs of a graph depend on, line by line, by the rule of each operation.
+"""Propagation of sparsity: what the outputs of a graph depend on, node by node.
 
-An operation without a rule gives `everything` (line.py), so that what is found is never too little.
-Lines whose derivative is known to be zero (comparisons, integers, what `stop_gradient` holds)
-depend on nothing.
+An operation without a rule gives `everything` (rule_context.py), so that the pattern is never too
+small.  Nodes whose derivative is known to be zero (comparisons, integers, `stop_gradient`) depend
+on nothing.
 
     dependence   of a graph's outputs on some of its inputs, as one boolean matrix
     propagate    the traversal itself, which bodies of loops use too

@@ -1,11 +1,11 @@
-"""Line: one node of a graph as the rules of sparsity see it.
+"""A node of a graph as the rules of sparsity see it.
 
 It says which operands depend on anything, and of which sizes and values they are.  What every rule
 falls back on is here too: `everything`, by which each element of the result depends on all that any
 element of any operand depends on.  That is always true; other rules say less where they know less
 to be true.
 
-    NodeContext  the line, with the sets of its operands (sets.py)
+    NodeContext  the line, with the sets of its operands (dependency_sets.py)
     everything   the rule for opaque operations
     size_of      of a spec, as a number
 """

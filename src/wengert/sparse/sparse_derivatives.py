@@ -1,8 +1,8 @@
-"""Functions: sparse_jacobian, sparse_hessian, sparsity.
+"""sparse_jacobian, sparse_hessian and sparsity.
 
-Each takes a function and returns another, as `jacobian` does.  What it returns keeps a plan
-(plan.py) for each combination of shapes and dtypes that it has met, so that every call but the
-first is compiled numeric work.
+Each takes a function and returns another, as `jacobian` does.  The result keeps a plan
+(compiled_plan.py) for each combination of shapes and dtypes, so that every call but the first is
+compiled numeric work.
 
     SparseDerivative    what they return: called, `values`, `plan`
 """

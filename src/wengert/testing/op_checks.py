@@ -1,6 +1,6 @@
 """check_op: all laws of one operation.
 
-The laws are in laws.py and whole_range.py, each a function; this runs them in turn.  What the
+The laws are in laws/, each a function; this runs them in turn.  What the
 operation says of itself (domain, oracle, examples) is all they need.
 """
 

@@ -5,7 +5,7 @@
     defjvp, defjvp_argnum, defjvp_argnums      its rule in forward mode
     def_linear                                 it is linear in each argument
     notrace_primitive, register_notrace        no derivative passes it
-    vspace, VSpace, Box                        spaces.py, tracer.py
+    vspace, VSpace, Box                        vspace.py, tracer.py
 
 One mode is enough: wengert derives the other.  A rule is written in NumPy's functions, so that it
 differentiates again; for complex numbers in autograd's convention, g times f'(z).

@@ -69,7 +69,7 @@ class GaussianProcessRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Examples
     --------
     >>> import numpy as np
-    >>> from wengert.estimators import GaussianProcessRegressor
+    >>> from wengert.compat.sklearn import GaussianProcessRegressor
     >>> x = np.linspace(0, 6, 12)[:, None]
     >>> model = GaussianProcessRegressor().fit(x, np.sin(x[:, 0]))
     >>> mean, deviation = model.predict([[1.5]], return_std=True)

@@ -80,7 +80,7 @@ class Ridge(MultiOutputMixin, _Linear):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from wengert.estimators import Ridge
+    >>> from wengert.compat.sklearn import Ridge
     >>> model = Ridge(alpha=0.0).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
     >>> model.coef_.round(6), round(float(model.intercept_), 6)
     (array([2.]), 1.0)
@@ -154,7 +154,7 @@ class ElasticNet(_Linear):
     Examples
     --------
     >>> import numpy as np
-    >>> from wengert.estimators import ElasticNet
+    >>> from wengert.compat.sklearn import ElasticNet
     >>> x = np.eye(3)[[0, 1, 2, 0, 1, 2]]
     >>> y = [3.0, 0.1, 0.0, 3.0, 0.1, 0.0]
     >>> ElasticNet(alpha=0.1, fit_intercept=False).fit(x, y).coef_[1:]
@@ -223,7 +223,7 @@ class Lasso(ElasticNet):
     Examples
     --------
     >>> import numpy as np
-    >>> from wengert.estimators import Lasso
+    >>> from wengert.compat.sklearn import Lasso
     >>> x = np.eye(2)[[0, 1, 0, 1]]
     >>> Lasso(alpha=0.25, fit_intercept=False).fit(x, [2.0, 0.1, 2.0, 0.1]).coef_
     array([1.5, 0. ])

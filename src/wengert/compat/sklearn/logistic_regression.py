@@ -55,7 +55,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from wengert.estimators import LogisticRegression
+    >>> from wengert.compat.sklearn import LogisticRegression
     >>> model = LogisticRegression().fit([[-2.0], [-1.0], [1.0], [2.0]], ["no", "no", "yes", "yes"])
     >>> model.predict([[-3.0], [3.0]]).tolist()
     ['no', 'yes']

@@ -173,7 +173,7 @@ class MLPClassifier(ClassifierMixin, _Perceptron):  # type: ignore[misc]
     Examples
     --------
     >>> import numpy as np
-    >>> from wengert.estimators import MLPClassifier
+    >>> from wengert.compat.sklearn import MLPClassifier
     >>> x = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     >>> model = MLPClassifier((16,), learning_rate_init=0.05, random_state=0)
     >>> model.fit(x, [0, 1, 1, 0]).predict(x)
@@ -226,7 +226,7 @@ n_iter_no_change, random_state
     Examples
     --------
     >>> import numpy as np
-    >>> from wengert.estimators import MLPRegressor
+    >>> from wengert.compat.sklearn import MLPRegressor
     >>> x = np.linspace(-1, 1, 20)[:, None]
     >>> model = MLPRegressor((8,), "tanh", learning_rate_init=0.05, random_state=0)
     >>> model.fit(x, 2 * x[:, 0]).score(x, 2 * x[:, 0]) > 0.9

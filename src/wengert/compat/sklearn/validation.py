@@ -26,7 +26,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise ImportError(
-        "wengert.estimators needs scikit-learn 1.6 or newer. Install the extra: "
+        "wengert.compat.sklearn needs scikit-learn 1.6 or newer. Install the extra: "
         "pip install 'wengert[learn]'."
     ) from error
 

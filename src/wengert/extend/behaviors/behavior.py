@@ -3,7 +3,7 @@
     Behavior[T]      forward(nodes, curr_node_idx) and backward(nodes, curr_node_idx), over the
                      whole list of nodes; T is any type of value
     BehaviorNode     one node: inputs() and upstream() are indices, output() and grad() values
-    BehaviorGraph    the list of nodes, built once and run many times (behavior_graph.py)
+    BehaviorGraph    the list of nodes, built once and run many times (graph.py)
 
 A behavior finds itself by its index, its operands by `inputs()`, its consumers by `upstream()`.
 In `backward` its own `grad()` is complete: every consumer has contributed.  It writes to its

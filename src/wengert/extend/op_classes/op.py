@@ -21,7 +21,7 @@ transformer returns the method instead, which is then called with them.  `delta`
 `generate_adjoints` is called: the engine has added up what every consumer contributed.  An op
 without `generate_adjoints` works forward and is refused, by name, in a derivative.
 
-Ops ready to use are in op_library.py, transformers in transformers.py.
+Ops ready to use are in library.py, transformers in transformers.py.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from wengert.errors import (
 
 from ..style_adapter import accumulate, forgotten, total
 
-OPERATORS: dict[str, Callable[..., Op]] = {}  # filled by op_library.py
+OPERATORS: dict[str, Callable[..., Op]] = {}  # filled by library.py
 
 
 def _operator(name: str, reflected: bool = False) -> Any:

@@ -5,7 +5,7 @@
     logical      LogicalNot IsNaN IsInf Less LessEqual Greater GreaterEqual Equal NotEqual
                  LogicalAnd LogicalOr
 
-Those with a gradient are in operator_arithmetic.py.  Each class has a maker, a method of
+Those with a gradient are in differentiable_operators.py.  Each class has a maker, a method of
 OperatorGraph of its name in small letters with underscores.
 """
 

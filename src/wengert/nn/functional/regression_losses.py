@@ -4,7 +4,7 @@
     by a distribution       gaussian_nll_loss, poisson_nll_loss, kl_div
     for all losses          reduced, same_shape
 
-Those of classes are in class_losses.py, those that ask for a distance between two in
+Those of classes are in classification_losses.py, those that ask for a distance between two in
 margin_losses.py, connectionist temporal classification in ctc.py.
 
 PyTorch's names and order: the prediction first, the target second.  `reduction` is "mean", "sum"

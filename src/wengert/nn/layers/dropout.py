@@ -1,7 +1,7 @@
-"""Layers that drop at random in training and do nothing in evaluation: Dropout and related layers.
+"""Dropout layers: random in training, the identity in evaluation.
 
-What they compute is in dropping.py.  In a compiled step give them a `wengert.random.Stream`: a
-generator would be asked once, while the step is traced, and every run would drop the same.
+The functions are in functional/dropouts.py.  In a compiled step use a `wengert.random.Stream`: a
+generator would be called once, while the step is traced, and every run would drop the same.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Layers that know nothing but shapes and products: the ones that all models are built of.
+"""Linear layers, and layers that change shapes and sizes.
 
     with parameters     Linear Bilinear
     of shapes           Flatten Unflatten Identity
     of sizes            Upsample PixelShuffle PixelUnshuffle
 
-What they compute is in functional.py and resampling.py.  Others stand beside: activation_layers.py,
-norm_layers.py, dropouts.py, embedding.py, loss_layers.py, containers.py.
+The functions are in functional/linear_maps.py and functional/resampling.py.
 """
 
 from __future__ import annotations

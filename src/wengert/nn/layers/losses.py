@@ -1,4 +1,4 @@
-"""Losses as layers: the functions of losses.py, class_losses.py and margin_losses.py with options.
+"""Losses as layers: the functions of the three modules of losses, with their options.
 
     of numbers     MSELoss (MSE) L1Loss SmoothL1Loss HuberLoss GaussianNLLLoss PoissonNLLLoss
                    KLDivLoss

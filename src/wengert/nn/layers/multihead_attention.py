@@ -2,7 +2,7 @@
 
 Names of parameters, their shapes and what the masks mean are PyTorch's.  Heads are an axis beside
 the others, in the projections' own layout: products by subscripts take it as it lies, so nothing
-is transposed.  What may look at what is decided in attention.py.
+is transposed.  What may look at what is decided in functional/attention.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Layers that normalize: BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RMSNorm.
+"""Normalization layers: BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RMSNorm.
 
-What they compute is in normalizing.py.  Names of parameters and buffers are PyTorch's.  Running
-statistics are buffers: compiled training steps move them along as eager ones do.
+The functions are in functional/normalization.py.  Names of parameters and buffers are PyTorch's.
+Running statistics are buffers: compiled training steps update them as eager ones do.
 """
 
 from __future__ import annotations

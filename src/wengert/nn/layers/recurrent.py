@@ -1,8 +1,8 @@
 """Recurrent layers: RNN, GRU, LSTM over whole sequences.
 
-What they share is in recurrence.py, the formulas of a step in cells.py.  Names of parameters, their
-shapes, the order of gates and what is returned are PyTorch's, so weights trained with it load; in
-the place of packed sequences there is ``lengths=``.
+What they share is in recurrent_scan.py, the formulas of a step in recurrent_cells.py.  Names and
+shapes of parameters, the order of gates and the results are PyTorch's, so its weights can be
+loaded; instead of packed sequences there is ``lengths=``.
 """
 
 from __future__ import annotations

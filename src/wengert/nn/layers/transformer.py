@@ -1,6 +1,6 @@
 """Transformer: several layers of attention and small networks, one after the other.
 
-    TransformerEncoder, TransformerDecoder    layers (transformer_layers.py), and a norm at the end
+    TransformerEncoder, TransformerDecoder    layers (transformer_layer.py), and a norm at the end
     Transformer                               both
     generate_square_subsequent_mask           a causal mask, added to scores
 

@@ -2,7 +2,7 @@
 
     fit    one call from data to a trained model, its history and its checkpoints
 
-It checks what it is given, and puts the parts together; the loop is in run.py.
+It checks what it is given, and puts the parts together; the loop is in trainer.py.
 """
 
 from __future__ import annotations

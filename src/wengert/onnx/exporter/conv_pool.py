@@ -1,4 +1,4 @@
-"""Windows: convolution, transposed convolution, pooling.
+"""Convolution, transposed convolution and pooling.
 
 ONNX lists padding as all that stands before, then all that stands after; its windows need exactly
 two axes in front, so that others are merged into them.

@@ -1,7 +1,7 @@
-"""Elements: elementwise operations that ONNX has an operator for.
+"""Elementwise operations that ONNX has an operator for.
 
-The others are written by their bodies (lanes.py).  Operands are cast to one dtype before, as ONNX
-has no promotion.
+The others are written by their bodies (scalar_language.py).  Operands are cast to one dtype before,
+as ONNX has no promotion.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writer: the nodes of a graph on their way to nodes of ONNX.
+"""GraphWriter: an ONNX graph under construction.
 
 One for the graph, and one for each body of a loop in it, whose lines see what stands outside by
 its name, as ONNX has it.  Constants and lengths of axes belong to the outermost writer, so that

@@ -1,4 +1,4 @@
-"""Indexing: parts of arrays, read and written.
+"""Indexing: reading and writing parts of arrays.
 
 A basic index is a Slice.  An index of whole-number arrays is a Gather where it is along one axis,
 else a GatherND with the indexed axes in front.  What is written goes to flat positions, which are

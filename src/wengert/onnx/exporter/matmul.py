@@ -1,4 +1,4 @@
-"""Products: matrices and contractions.
+"""Matrix products and contractions.
 
 Both are in ONNX what they are here: MatMul multiplies the last two axes and broadcasts the others,
 Einsum contracts by letters.

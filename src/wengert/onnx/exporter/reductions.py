@@ -1,4 +1,4 @@
-"""Reductions: sums, means, extremes, and where they are; running sums, the softmax.
+"""Reductions, cumulative sums and the softmax.
 
 Axes are an input of most of ONNX's reductions, and are written as integers from 0; truth
 values are reduced as numbers, as ONNX has no reduction of them.

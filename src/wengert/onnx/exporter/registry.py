@@ -1,4 +1,4 @@
-"""Registry: which function writes which operation as nodes of ONNX.
+"""The registry of exporters: which function writes which operation.
 
 A function ``write(w, node, *names) -> name`` (or a tuple of names, for several results) is entered
 by the name of an operation, or by a kind.  `w` is the writer (graph_writer.py), `node` the

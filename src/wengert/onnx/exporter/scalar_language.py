@@ -1,4 +1,4 @@
-"""Lanes: the scalar language of elementwise operations, written as nodes of ONNX.
+"""The scalar language of elementwise operations, written as ONNX nodes.
 
 The body of an elementwise operation (_engine/core/scalar_language.py) is read once more, with
 values that are names in the file.  So every elementwise operation whose body is made of leaves that

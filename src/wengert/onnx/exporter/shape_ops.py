@@ -1,4 +1,4 @@
-"""Shapes: the same elements in another arrangement, and arrays made of lengths alone.
+"""Shape operations, and arrays made of lengths alone.
 
 A shape with one named length is written with -1 in its place; with several, the file computes
 them from the shapes of its inputs.

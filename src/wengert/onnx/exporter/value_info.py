@@ -1,4 +1,4 @@
-"""Values: what a file says of inputs and results: name, dtype, and lengths, named ones too.
+"""Value infos: names, dtypes and shapes of inputs and outputs.
 
 A length without a number is written as text, so that axes of one length have one name, and a
 reader can tell what fits together.

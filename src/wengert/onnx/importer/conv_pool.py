@@ -1,4 +1,4 @@
-"""Windows: convolution, transposed convolution, pooling.
+"""Convolution, transposed convolution and pooling.
 
 What is to be added around an array is said by numbers, or by `auto_pad`, which keeps lengths the
 same (up to the stride), the odd one after (SAME_UPPER) or before (SAME_LOWER).

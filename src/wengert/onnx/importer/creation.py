@@ -1,4 +1,4 @@
-"""Creation: constants, and arrays made of lengths.
+"""Constants, and arrays made of lengths.
 
 Lengths may have names; so what is made of them has the shape that it will have whenever the graph
 runs.

@@ -1,4 +1,4 @@
-"""Elements: operators that act on each element.
+"""Elementwise operators.
 
 Operands of one node have one dtype in ONNX, so that nothing is promoted; division of integers
 is toward zero, as in C.

@@ -1,4 +1,4 @@
-"""Indexing: gathers and scatters, along an axis, at points, element by element.
+"""Gather and scatter operators.
 
 All of them become an index of NumPy's.  A position from -n to -1 counts from the end, as there;
 what is added to one position more than once is summed.

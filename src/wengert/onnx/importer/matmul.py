@@ -1,4 +1,4 @@
-"""Products: matrices, contractions, determinants.
+"""Matrix products, contractions and determinants.
 
 Gemm is alpha A B + beta C, of matrices that may be transposed; MatMul and Einsum are NumPy's own,
 by their definition.

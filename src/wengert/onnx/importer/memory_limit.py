@@ -1,4 +1,4 @@
-"""Limits: how much memory reading a file may take for arrays that the file does not contain.
+"""A limit on the memory for arrays that a file describes but does not contain.
 
 What is known when a file is read is computed at once, and a few bytes of a file can ask for any
 number of elements: a constant of a shape, a range, a padding, an outer product.  So before a node

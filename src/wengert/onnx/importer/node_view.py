@@ -1,4 +1,4 @@
-"""Nodes: a node of ONNX as the functions that read it see it.
+"""An ONNX node as the functions that read it see it.
 
 NodeView    name, attributes, version; what it was given, as static numbers; errors
 lengths     a value as a list of lengths: integers, or symbolic sizes

@@ -1,4 +1,4 @@
-"""Normalizing: by statistics of a batch, a sample, a group, a layer, of neighbors; dropout.
+"""Normalization over batches, samples, groups, layers and neighbors; dropout.
 
 All are read as in evaluation; a node that is to train is refused, as a file of ONNX cannot keep
 the statistics that it would update.

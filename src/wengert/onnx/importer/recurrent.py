@@ -1,4 +1,4 @@
-"""Recurrent: RNN, GRU and LSTM, each a `scan` over time for one direction or two.
+"""RNN, GRU and LSTM, each a `scan` over time for one or two directions.
 
 Weights of both directions stand in the first axis, those of the gates below each other: z, r, h of
 a GRU, i, o, f, c of an LSTM.  The formulas are those of the operators' descriptions.  Sequences

@@ -1,4 +1,4 @@
-"""Reductions: over axes, from an attribute or, in later versions, from an input.
+"""Reductions over axes, given as an attribute or, in later versions, an input.
 
 Without axes all are meant, or none if the node says that this is to do nothing.  Running sums and
 the softmax, which keep the shape, are here too.

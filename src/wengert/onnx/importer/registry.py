@@ -1,7 +1,7 @@
-"""Registry: which function reads which operator of ONNX.
+"""The registry of importers: which function reads which ONNX operator.
 
 A function ``read(n, *inputs) -> value`` (or a tuple of values, for several results) is entered by
-the name of an operator.  `n` is the node (nodes.py): its attributes, the version of the operators.
+the name of an operator.  `n` is the node (node_view.py): its attributes, the opset version.
 An input is an array where it is known when the file is read, else a tensor; None where it is left
 out; and, for functions that say so, a list of lengths some of which have names.
 

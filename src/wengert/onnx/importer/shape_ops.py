@@ -1,4 +1,4 @@
-"""Shapes: arrangement of elements; lengths as values.
+"""Shape operations, and lengths as values.
 
 A Shape is a list of lengths, some of which may have names; what is computed from it stays one, and
 so a Reshape knows its result for all sizes.

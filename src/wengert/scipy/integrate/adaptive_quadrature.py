@@ -1,4 +1,4 @@
-"""Integrals of functions by intervals that are halved where it is needed: quad and related layers.
+"""Adaptive quadrature of functions: quad, dblquad, tplquad and quad_vec.
 
     quad quad_vec         of functions of one variable, with numbers or with arrays as values
     dblquad tplquad       of two and three variables

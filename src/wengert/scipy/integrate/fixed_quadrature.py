@@ -1,4 +1,4 @@
-"""Integrals of functions by a fixed rule: fixed_quad, and the weights of Newton and Cotes.
+"""Fixed quadrature rules: fixed_quad and the Newton-Cotes weights.
 
 The points and weights of Gauss and Legendre are constants, so the integral of a function is a sum
 of its values, and differentiates as such: by the ends of the interval, and by what the function

@@ -1,4 +1,4 @@
-"""Integrals of samples: trapezia, parabolas, Romberg's extrapolation.
+"""Integrals of samples: the trapezoidal rule, Simpson's rule and Romberg's extrapolation.
 
     trapezoid, cumulative_trapezoid     straight lines between the samples
     simpson, cumulative_simpson         parabolas through three of them

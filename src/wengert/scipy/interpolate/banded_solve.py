@@ -1,4 +1,4 @@
-"""Systems of equations with a banded matrix, which is what an interpolating spline solves.
+"""Banded linear systems, which interpolating splines solve.
 
     banded    x with A x = b, of A the diagonals in rows: ab[upper + i - j, j] = A[i, j]
 

@@ -1,4 +1,4 @@
-"""Splines by their B-splines: BSpline, and the one that goes through given values.
+"""B-splines: BSpline and make_interp_spline.
 
 A value is computed by de Boor's recurrence, k + 1 coefficients and 2 k knots for each point: only
 arithmetic once the interval of the point is known, so it is differentiable in coefficients, knots

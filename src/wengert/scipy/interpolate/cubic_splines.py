@@ -1,11 +1,11 @@
-"""Cubic pieces between given values: Hermite, splines, and the two that keep the shape.
+"""Cubic interpolation: Hermite, splines, and the shape-preserving PCHIP and Akima.
 
     CubicHermiteSpline    slopes are given
     CubicSpline           slopes that make the second derivative continuous: a tridiagonal system
     PchipInterpolator     slopes that keep what is monotone so (harmonic means)
     Akima1DInterpolator   slopes that ignore far neighbors, in two versions
 
-Each computes the slopes, and is then the same piecewise polynomial (piecewise.py).  The slopes are
+Each computes the slopes, and is then the same piecewise polynomial (ppoly.py).  The slopes are
 functions of the values and the points, so all are differentiable in both; docs/conventions.md says
 what holds at the branches of the last two (a local extremum has slope 0; equal differences).
 """

@@ -1,4 +1,4 @@
-"""Interpolating splines by FITPACK's names: tuples of knots, coefficients and degree, and surfaces.
+"""FITPACK's interface: splines as tuples of knots, coefficients and degree, and surfaces.
 
     splrep splev splint splder splantider    with s=0; the tuple is what SciPy's functions take too
     InterpolatedUnivariateSpline             the spline through points

@@ -1,8 +1,8 @@
-"""interp1d: between values on a line, the classic of SciPy, by its many names.
+"""interp1d: one-dimensional interpolation, with all of SciPy's kinds.
 
 linear                                  straight lines
 nearest, nearest-up, previous, next     steps: linear in the values, of slope 0 by the points
-zero, slinear, quadratic, cubic, int    splines of that degree (bsplines.py)
+zero, slinear, quadratic, cubic, int    splines of that degree (bspline.py)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One polynomial through all points: barycentric and Krogh's names, and pchip_interpolate.
+"""Polynomial interpolation: barycentric and Krogh's names, and pchip_interpolate.
 
     BarycentricInterpolator barycentric_interpolate
     KroghInterpolator krogh_interpolate

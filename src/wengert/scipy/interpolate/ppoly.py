@@ -1,4 +1,4 @@
-"""Piecewise polynomials: PPoly, of which splines are made, and how one is evaluated.
+"""Piecewise polynomials: PPoly, the base of cubic splines, and their evaluation.
 
 A piece between two breakpoints is a polynomial in the distance from the left one.  Which piece a
 point belongs to is a choice, and has no derivative: at a breakpoint it is the piece on the right,

@@ -1,4 +1,4 @@
-"""RBFInterpolator: values at scattered places, by sums of radial functions.
+"""RBFInterpolator: interpolation of scattered data by radial basis functions.
 
 The weights solve one full system of equations, whose matrix has the radial functions of all pairs
 of distances, and polynomials.  The interpolating function does not depend on how the polynomials

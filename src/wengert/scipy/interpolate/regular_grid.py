@@ -1,11 +1,11 @@
-"""Values on a grid of any number of axes: RegularGridInterpolator and interpn.
+"""Interpolation on a regular grid of any dimension: RegularGridInterpolator and interpn.
 
 A point lies in one cell of the grid, which is a choice; what is computed from the cell is
 arithmetic, so the value differentiates with respect to the values, by the points, and by the grid.
 
     linear              products of straight lines
     nearest             a step: linear in the values, of slope 0 by points and grid
-    slinear, cubic,     products of splines of degree 1, 3, 5 (bsplines.py); their coefficients are
+    slinear, cubic,     products of splines of degree 1, 3, 5 (bspline.py); their coefficients are
     quintic             found axis by axis
 """
 

@@ -1,4 +1,4 @@
-"""Equations with banded matrices, at a cost that grows with the band.
+"""Banded linear systems, at a cost that grows with the bandwidth.
 
     banded_solve, definite_banded_solve     operations
     solve_banded, solveh_banded             SciPy's names

@@ -1,4 +1,4 @@
-"""Equations and inverses under SciPy's names, with what is known of the matrix.
+"""Linear systems and inverses under SciPy's names, for matrices of known structure.
 
     structured_solve     operation: LAPACK's ways for symmetric, definite, tridiagonal matrices ...
     solve, solve_triangular, inv, det, lstsq, pinv, pinvh

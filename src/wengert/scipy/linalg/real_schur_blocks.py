@@ -1,4 +1,4 @@
-"""Between real and complex forms of eigenvalues: blocks of two rows and pairs of numbers.
+"""Conversions between real and complex eigenvalue forms: 2 x 2 blocks and conjugate pairs.
 
     block_signs    operation: where the blocks of a real Schur form are, and what comes first
     rsf2csf        a real Schur form as a complex one, a rotation for each block

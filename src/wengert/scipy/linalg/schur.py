@@ -1,11 +1,11 @@
-"""Triangular and nearly triangular forms: Schur's and Hessenberg's.
+"""The Schur and Hessenberg forms.
 
     schur_form            operation
     schur, hessenberg     SciPy's names
 
 a = z @ t @ adjoint(z) with unitary z, and w = adjoint(z) dz is skew.  How it turns follows from
-where t stays zero (rotations.py), and what is left of adjoint(z) da z moves t.  It needs distinct
-eigenvalues.  The phases of complex columns are free, and the derivative does not turn them.
+where t stays zero (real_schur_blocks.py), and what is left of adjoint(z) da z moves t.  It
+needs distinct eigenvalues.  The phases of complex columns are free; the derivative keeps them.
 """
 
 from __future__ import annotations

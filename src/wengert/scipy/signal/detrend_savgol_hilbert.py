@@ -1,4 +1,4 @@
-"""Signals without their trend or noise: detrend, savgol_filter; and with their phase: hilbert.
+"""Detrending, Savitzky-Golay smoothing and the analytic signal.
 
 Each is linear in the signal.  What detrend and savgol_filter multiply with are constants, made by
 SciPy once for the lengths at hand.

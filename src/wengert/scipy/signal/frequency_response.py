@@ -1,4 +1,4 @@
-"""Responses of filters at frequencies: freqz, and sosfreqz of sections.
+"""Frequency responses of filters: freqz and sosfreqz.
 
 A response is a quotient of polynomials of exp(-i w), by Horner's rule in SciPy and by one product
 with a matrix here, so that it differentiates in the coefficients and the frequencies.

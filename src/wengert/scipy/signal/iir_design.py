@@ -1,4 +1,4 @@
-"""Filters designed from a prototype, by their frequencies: butter, cheby1, cheby2.
+"""IIR filter design from an analog prototype: butter, cheby1, cheby2.
 
     butter cheby1 cheby2               coefficients, or zeros, poles and gain
     lp2lp_zpk lp2hp_zpk lp2bp_zpk lp2bs_zpk    a prototype brought to a frequency

@@ -1,4 +1,4 @@
-"""Filters that look at the neighbors of each element: medians, and Wiener's.
+"""Local filters: medians and the Wiener filter.
 
     medfilt medfilt2d    the median of a window about each element
     wiener               the mean of a window, and as much of the rest as is more than noise

@@ -9,7 +9,7 @@ filter has seen.  So a derivative is O(n), as the filter is, and nothing is solv
     lfilter, lfilter_zi, lfiltic    with a state to begin with, and the state at the end
     deconvolve                      the filter that undoes a convolution
 
-Cascades of filters, and filters that run both ways, are in sections.py.
+Cascades of filters, and filters that run both ways, are in sosfilt_filtfilt.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Signals at another rate.
+"""Resampling of signals.
 
     resample                  by Fourier transforms
     upfirdn, resample_poly    by a filter between

@@ -1,9 +1,9 @@
-"""Filters made of filters: cascades of sections, and filters that run both ways.
+"""Filters in second-order sections, and zero-phase (forward-backward) filters.
 
     sosfilt, sosfilt_zi      sections of order two, one after the other
     filtfilt, sosfiltfilt    forwards and backwards in time, without delay
 
-All are compositions of `lfilter` (recursive.py), and differentiate as such, in O(n).
+All are compositions of `lfilter` (recursive_filters.py), and differentiate as such, in O(n).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spectra of signals: periodogram, welch, csd, coherence; over time spectrogram, stft.
+"""Spectral estimation: periodogram, welch, csd, coherence, spectrogram, stft.
 
 A signal is cut into segments that may overlap, each is detrended, multiplied with a window and
 transformed, and the powers are averaged.  So all are compositions, of order two in the signal;

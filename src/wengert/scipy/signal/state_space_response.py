@@ -1,4 +1,4 @@
-"""Responses of filters given in other ways, and their delays.
+"""Frequency responses of analog and zero-pole-gain filters, and group delays.
 
     freqs          of an analog filter, by its coefficients
     freqz_zpk      of a digital one, by zeros, poles and gain

@@ -1,4 +1,4 @@
-"""Waveforms and what is taken of events: by the time, frequencies and other parameters.
+"""Waveforms, differentiable in time, frequencies and other parameters; vector strength.
 
     chirp sawtooth square gausspulse     as in SciPy, differentiable in all that is real
     vectorstrength                       how well events keep to a period

@@ -1,4 +1,4 @@
-"""scipy.signal.windows: those with a parameter are differentiable in it; the others are constants.
+"""scipy.signal.windows: differentiable in the shape parameters of the windows that have them.
 
     kaiser, gaussian, general_gaussian, general_cosine, general_hamming, exponential, tukey
     get_window    by name, or by name and parameters, which may be tensors

@@ -1,4 +1,4 @@
-"""scipy.special, for arrays and tensors: every function here differentiates.
+"""scipy.special, for arrays and tensors; every function here is differentiable.
 
 gamma                                 gamma, gammaln, rgamma, digamma ...
 polygammas                            polygamma and differences of digamma

@@ -1,4 +1,4 @@
-"""Bessel functions of any order and their modified kin: DLMF 10.
+"""Bessel functions of any order and modified Bessel functions: DLMF 10.
 
     jv jn jve, yv yve yn            J and Y, of any order, scaled, and of whole order
     hankel1 hankel2                 J + i Y and J - i Y; scaled, hankel1e and hankel2e

@@ -1,4 +1,4 @@
-"""Derivatives of Bessel functions by their argument, as functions of SciPy's: DLMF 10.6, 10.29.
+"""Derivatives of Bessel functions in their argument, from SciPy's functions: DLMF 10.6, 10.29.
 
     jvp yvp h1vp h2vp     of J, Y and Hankel's functions
     ivp kvp               of I and K

@@ -1,4 +1,4 @@
-"""Bessel functions of order 0 and 1, which SciPy has by themselves: DLMF 10.
+"""Bessel functions of order 0 and 1: DLMF 10.
 
     j0 j1, y0 y1          J and Y
     i0 i1 i0e i1e         I, and exp(-|x|) I

@@ -1,4 +1,4 @@
-"""Derivatives of Bessel functions by their order, as families: DLMF 10.15, 10.38.
+"""Derivatives of Bessel functions with respect to the order, as families: DLMF 10.15, 10.38.
 
     jv_order, yv_order      the n-th derivative with respect to v of J, Y
     ive_order, kve_order    of exp(-x) I, exp(x) K

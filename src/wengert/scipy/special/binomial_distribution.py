@@ -1,4 +1,4 @@
-"""The binomial distribution and the negative binomial, by the probability: DLMF 8.17(i).
+"""The binomial and negative binomial distributions, differentiable in the probability: DLMF 8.17.
 
     bdtr bdtrc bdtri        the binomial distribution, its complement, the p of a given value
     nbdtr nbdtrc nbdtri     the negative binomial

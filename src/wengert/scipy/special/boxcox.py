@@ -5,7 +5,7 @@
 
 With L = log(x) the transform is L (e^u - 1) / u at u = lambda L, and the inverse is exp(y h(v))
 with h(v) = log(1 + v) / v at v = lambda y: the quotients and their derivatives are smooth at 0
-(relatives.py), so the derivative in lambda is right there too: L^2 / 2, and -y^2 e^y / 2.
+(relative_quotients.py), so the derivative in lambda is right there too: L^2 / 2, and -y^2 e^y / 2.
 
 G. E. P. Box and D. R. Cox, "An analysis of transformations", J. Royal Statistical Society B 26
 (1964) 211-252.

@@ -1,4 +1,4 @@
-"""Hypergeometric series in decimal numbers of as many digits as it takes.
+"""Hypergeometric series in decimal arithmetic of sufficient precision.
 
 A series whose terms grow before they fall loses as many digits as its largest term has more than
 the sum.  `decimal` has any number of them, at 0.1 microseconds an operation; how many are needed is

@@ -1,4 +1,4 @@
-"""Families: derivatives of a special function, with integers that say which.
+"""Families: derivatives of a special function, indexed by integers.
 
 The derivative of J by its order is not a function that SciPy has, and neither is the derivative of
 that.  Together with a number n of derivatives they are a family that is closed: the entry states
@@ -9,9 +9,9 @@ that.  Together with a number n of derivatives they are a family that is closed:
 
 so every order of derivative exists.  Native code computes them by the same functions: it calls
 `run` with numbers that NumPy takes for arrays of one element, and records what is done with
-them (backends/llvm/families).  So a function `values` says what it does by NumPy's ufuncs, masks
-(`x[mask]`, `out[mask] = y`), `np.where`, the loops of loops.py and quadrature.py, and looks at no
-number: `mask.any()` only to leave out what is not needed.
+them (backends/llvm/special_functions).  So a function `values` says what it does by NumPy's ufuncs, masks
+(`x[mask]`, `out[mask] = y`), `np.where`, the loops of traced_loops.py and quadrature.py, and does
+not branch on values: `mask.any()` only to leave out what is not needed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Distribution functions of SciPy's that are incomplete gamma and beta functions: DLMF 8.
+"""Distribution functions based on incomplete gamma and beta functions: DLMF 8.
 
     chdtr chdtrc chdtri            the chi-square distribution
     gdtr gdtrc gdtrix gdtria gdtrib    the gamma distribution, of rate a and shape b

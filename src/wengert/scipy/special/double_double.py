@@ -1,11 +1,11 @@
-"""Numbers of twice the digits: a float and what rounding took off it, another float.
+"""Double-double arithmetic: a float and its rounding error, another float.
 
     Doubled     with + - * / among themselves and with floats
     log         the logarithm of one
     two_sum     the rounded sum of two floats, and what rounding took off
     two_product    so of a product
 
-They have about 31 digits, in arrays and in native code (decimals.py has more, and is not
+They have about 31 digits, in arrays and in native code (decimal_series.py has more, and is not
 native).  T. J. Dekker, "A floating-point technique for extending the available precision",
 Numerische Mathematik 18 (1971) 224-242; D. H. Bailey's double-double arithmetic.
 """

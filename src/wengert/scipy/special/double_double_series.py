@@ -1,8 +1,8 @@
-"""Hypergeometric series in numbers of twice the digits, for native code: DLMF 13, 15, 16.
+"""Hypergeometric series in double-double arithmetic, for native code: DLMF 13, 15, 16.
 
-decimals.py sums a series with as many digits as it takes.  Native code has 31 (doubled.py), and
-sees as it does how many of them were lost: where less than 16 are left, or a series does not end
-soon, it refuses (loops.py), and the interpreter sums it with decimals.
+decimal_series.py sums a series with as many digits as it takes.  Native code has 31
+(double_double.py), and counts how many are lost: where less than 16 are left, or a series does not
+end soon, it refuses (traced_loops.py), and the interpreter sums it with decimals.
 
     limit, kummer, gauss, struve    0F1, 1F1, 2F1, the series of Struve's functions
 """

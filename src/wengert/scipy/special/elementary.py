@@ -1,10 +1,10 @@
-"""Elementary functions that scipy.special has: of NumPy's kind, in degrees, and less one.
+"""Elementary functions of scipy.special: powers, exponentials, functions of degrees.
 
 cbrt exp2 expm1 log1p      wengert's own operations, to which SciPy's ufuncs come
 exp10 cosm1 exprel powm1   10^x, cos(x) - 1, (e^x - 1) / x, x^y - 1
 sindg cosdg tandg cotdg radian   of degrees
 sinc round                 NumPy's
-expit logit log_expit softplus   the logistic function and related layers
+expit logit log_expit softplus   the logistic function, logit ...; softplus
 """
 
 from __future__ import annotations

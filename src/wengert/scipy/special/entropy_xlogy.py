@@ -1,4 +1,4 @@
-"""Logarithms times numbers, distances of distributions, losses: what is 0 where a logarithm is not.
+"""Entropies, x log y, divergences and losses: zero where a factor is zero and a logarithm is not.
 
     xlogy, xlog1py         x log(y), x log(1 + y), and 0 for x = 0
     entr, rel_entr, kl_div   -x log(x), x log(x / y), the same - x + y

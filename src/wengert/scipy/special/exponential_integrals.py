@@ -6,7 +6,7 @@
     spence                of log(x) / (1 - x): the dilogarithm
 
 Their slopes are what is integrated.  sin(x) / x, sinh(x) / x and log(x) / (1 - x) are smooth where
-they are 0 / 0, to every order (relatives.py).
+they are 0 / 0, to every order (relative_quotients.py).
 """
 
 from __future__ import annotations

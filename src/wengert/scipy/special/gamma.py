@@ -1,4 +1,4 @@
-"""The gamma function, its reciprocal, its logarithm and the slopes of that: DLMF 5.
+"""The gamma function, its reciprocal, its logarithm and polygamma functions: DLMF 5.
 
     gamma, rgamma            the function and its reciprocal, which is entire
     gammaln, loggamma        its logarithm: of |gamma|, and the analytic one, also complex

@@ -1,4 +1,4 @@
-"""How a random number of the gamma distribution moves when its parameter does.
+"""The derivative of a gamma variate with respect to the shape parameter.
 
     log_gamma_of_tail   the logarithm y of the gamma number beyond which there is a probability
     gamma_path          dy/da where the distribution function stays what it was, and so on

@@ -1,4 +1,4 @@
-"""Derivatives of hypergeometric functions by their parameters, as families: DLMF 13, 15, 16.
+"""Derivatives of hypergeometric functions in their parameters, as families: DLMF 13, 15, 16.
 
     hyp0f1_orders  hyp1f1_orders  hyp2f1_orders     0F1, 1F1, 2F1
     struve_orders  the series of Struve's functions, DLMF 11.2

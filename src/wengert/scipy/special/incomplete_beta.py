@@ -1,4 +1,4 @@
-"""Incomplete beta functions and their inverses, by all three arguments: DLMF 8.17.
+"""Incomplete beta functions and their inverses, differentiable in all three arguments: DLMF 8.17.
 
     betainc betaincc          I_x(a, b) and 1 - I_x(a, b)
     betaincinv betainccinv    the x at which they have a value

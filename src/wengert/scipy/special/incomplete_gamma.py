@@ -1,4 +1,4 @@
-"""Incomplete gamma functions and their inverses, by both arguments: DLMF 8.2.
+"""Incomplete gamma functions and their inverses, differentiable in both arguments: DLMF 8.2.
 
     gammainc gammaincc          P(a, x) and Q(a, x) = 1 - P(a, x)
     gammaincinv gammainccinv    the x at which they have a value

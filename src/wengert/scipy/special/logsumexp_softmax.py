@@ -1,4 +1,4 @@
-"""Sums of exponentials along axes: logsumexp, softmax, log_softmax; DLMF has no chapter on them.
+"""logsumexp, softmax and log_softmax along axes.
 
     logsumexp      log of a sum of exponentials with weights of any sign; its slope is the softmax
     softmax        the shares in that sum

@@ -1,4 +1,4 @@
-"""The noncentral chi-square distribution, by all of its arguments: DLMF 8.2, 13.6(v).
+"""The noncentral chi-square distribution, differentiable in all arguments: DLMF 8.2, 13.6(v).
 
     chndtr                         its distribution function
     chndtrix chndtridf chndtrinc   its inverses: the point, degrees of freedom, noncentrality

@@ -1,4 +1,4 @@
-"""mpmath as a witness for functions of orders and parameters, and for their derivatives.
+"""mpmath as the oracle of special functions and of their derivatives.
 
 An oracle that is text is checked over a grid of hard points, with 800 digits for the derivatives
 (wengert.testing, whole_range); for functions of mpmath's that take milliseconds an element that

@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, at orders that need not be whole, by argument, order and parameters.
+"""Orthogonal polynomials of real order, differentiable in argument, order and parameters.
 
     eval_legendre, eval_chebyt, eval_chebyu, eval_gegenbauer, eval_jacobi     on -1 to 1
     eval_laguerre, eval_genlaguerre                                            on 0 to infinity

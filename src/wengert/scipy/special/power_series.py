@@ -1,4 +1,4 @@
-"""Power series in small steps of two parameters, cut off: derivatives of any order by both.
+"""Truncated power series in two variables: derivatives of any order in both.
 
 A series is an array whose first two axes say the powers: c[j, k] stands before h**j g**k.  The
 derivative of orders j and k is j! k! times that.  What else is in the array are elements.

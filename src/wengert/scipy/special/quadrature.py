@@ -1,4 +1,4 @@
-"""Many integrals at once: panels of Gauss and Legendre's rule over windows.
+"""Vectorized quadrature: panels of the Gauss-Legendre rule over windows.
 
 Derivatives of special functions by their orders and parameters are integrals of smooth functions
 that are far from zero in one window only (the other files here say which).  For such integrands a

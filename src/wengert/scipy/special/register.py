@@ -1,4 +1,4 @@
-"""How a function of scipy.special becomes an operation: by one entry, which names it.
+"""Registration of functions of scipy.special as operations.
 
     function           an elementwise operation that is one ufunc of scipy.special
     sampled_function   the same, with examples drawn between bounds

@@ -1,4 +1,4 @@
-"""Quotients that are smooth where they are 0 / 0, with all of their derivatives.
+"""Quotients that are smooth where they are 0 / 0, with all derivatives.
 
     exprel_of      (e^x - 1) / x                  the integral of s^n e^(x s) over s from 0 to 1
     log1prel_of    log(1 + x) / x                 of (-1)^n n! s^n / (1 + x s)^(n + 1)

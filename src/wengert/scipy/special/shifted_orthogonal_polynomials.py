@@ -8,7 +8,7 @@
     legendre chebyt chebyu ...       SciPy's own, which make polynomials of a whole order; what they
                                      make takes tensors too
 
-Each is one of polynomials.py at another argument, and differentiates as that does.
+Each is one of orthogonal_polynomials.py at another argument, and differentiates as that does.
 """
 
 from __future__ import annotations

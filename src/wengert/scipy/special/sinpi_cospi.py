@@ -1,4 +1,4 @@
-"""sin and cos of multiples of pi, and integers that functions are given.
+"""sin and cos of multiples of pi, and conversion of integer arguments.
 
 sinpi, cospi    of pi x, with all digits for large x and next to zeros: x less 2 round(x / 2) is
                 exact, what pi x is not

@@ -1,4 +1,4 @@
-"""Spherical functions: Bessel functions of half a whole order, harmonics, Legendre functions.
+"""Spherical Bessel functions, spherical harmonics and Legendre functions.
 
     spherical_jn spherical_yn spherical_in spherical_kn    DLMF 10.47
     sph_harm_y                                              DLMF 14.30

@@ -1,4 +1,4 @@
-"""Loops over values that change, for arrays and for elements in native code.
+"""Loops over changing values, for arrays and for elements in native code.
 
     repeat     steps, a number of times, or as long as an element needs them
     refuse     what has no value, as it would take too long

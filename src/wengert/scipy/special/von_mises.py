@@ -1,12 +1,12 @@
-"""The von Mises distribution: its distribution function, quantiles, and how these move with kappa.
+"""The von Mises distribution function and its quantiles, differentiable in kappa.
 
     von_mises_beyond    the probability of angles from x to pi
     von_mises_of_tail   the angle beyond which there is a probability; a tail is one with a sign
     von_mises_path      dx/dkappa where the distribution function stays what it was, and so on
     von_mises_moment    the means of (1 - cos x)^n, which these need
 
-The family of paths and its derivatives are explained in paths.py.  All integrals are of
-exp(-kappa (1 - cos x)), which falls from 0 to pi, so none loses digits in a tail.
+The family of paths and its derivatives are explained in gamma_reparameterization.py.  All
+integrals are of exp(-kappa (1 - cos x)), which falls from 0 to pi, so none loses digits in a tail.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The zeta functions of Riemann and Hurwitz, by both arguments: DLMF 25.
+"""The zeta functions of Riemann and Hurwitz, differentiable in both arguments: DLMF 25.
 
     zeta     zeta(x), and zeta(x, q), the sum of (q + k)^-x
     zetac    zeta(x) - 1

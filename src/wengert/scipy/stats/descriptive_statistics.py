@@ -1,4 +1,4 @@
-"""Summaries of samples, with SciPy's names and signatures; each a composition of NumPy's functions.
+"""Descriptive statistics, with SciPy's names and signatures; compositions of NumPy's functions.
 
     gmean, hmean, pmean               means of other kinds
     moment, skew, kurtosis, variation moments about the mean

@@ -1,4 +1,4 @@
-"""Two samples compared, and lines through points, with SciPy's names and signatures.
+"""Correlation, regression and tests of two samples, with SciPy's names and signatures.
 
     pearsonr linregress                     correlation, and a straight line by least squares
     ttest_1samp ttest_rel ttest_ind f_oneway

@@ -1,4 +1,4 @@
-"""Distributions of vectors and matrices, with SciPy's names and signatures.
+"""Multivariate distributions, with SciPy's names and signatures.
 
     multivariate_normal, multivariate_t    by a Cholesky factor
     dirichlet, multinomial                 of shares and of counts that add up

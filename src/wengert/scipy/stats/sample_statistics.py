@@ -1,11 +1,11 @@
-"""Spreads, trimmed and circular summaries of samples, with SciPy's names and signatures.
+"""Dispersion, trimmed and circular statistics of samples, with SciPy's names and signatures.
 
     gstd gzscore                   geometric ones
     iqr median_abs_deviation       robust spreads
     trim_mean tmean tvar tstd tsem tmin tmax    of what is left when the ends are taken off
     circmean circvar circstd directional_stats  of angles and directions
     kstat kstatvar                 R. A. Fisher's unbiased estimates of cumulants
-    differential_entropy           O. Vasicek's estimate of the entropy, and related layers
+    differential_entropy           O. Vasicek's estimate of the entropy
     boxcox yeojohnson yeojohnson_llf    powers of a sample, for a power that is given
 
 Of plain arrays they are SciPy's own functions.  Which elements are left, and how they are ordered,

@@ -1,7 +1,7 @@
 """Laws of elementwise operations over their whole range: tails, poles, complex numbers, dtypes.
 
-The laws in laws.py draw ordinary numbers.  Here the points are chosen to hurt: next to 0 and 1, at
-the ends of the domain, where exp overflows, where a tail underflows.  The witness is mpmath with 40
+The laws in common.py draw ordinary numbers.  Here they are hard: next to 0 and 1, at the
+ends of the domain, where exp overflows, where a tail underflows.  The witness is mpmath with 40
 digits, and errors are counted in units in the last place, so that a body which loses all digits of
 a tail (0.5 + 0.5 tanh(x/2) for the sigmoid) cannot hide behind an absolute tolerance.
 """

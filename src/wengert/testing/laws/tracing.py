@@ -1,6 +1,6 @@
 """Laws of operations in graphs: a traced operation gives what eager execution gives.
 
-The witness is eager execution itself, which the laws in laws.py hold against oracles and
+The witness is eager execution itself, which the laws in common.py hold against oracles and
 differences.  Each law traces the operation, or a derivative of it, runs the graph by the
 interpreter, and compares.
 

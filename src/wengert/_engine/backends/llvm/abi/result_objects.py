@@ -2,7 +2,7 @@
 
 Arrays are made before the native function runs, which writes into their memory; values without
 axes are written into cells on the stack and made objects of afterwards: NumPy scalars, as the other
-backends return them (owned.py), a weak integer as a Python int.
+backends return them (copy_on_return.py), a weak integer as a Python int.
 
 All objects stand side by side on the stack, null where there is none yet.  Whatever fails on the
 way goes to the block ``drop``, which lets go of those that are there.

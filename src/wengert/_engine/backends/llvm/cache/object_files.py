@@ -6,7 +6,7 @@
     circumstances    all that it depends on beside its text
 
 The key is made of everything that the object depends on: the text, the processor and what it can
-do, the versions of LLVM and llvmlite, and the file that says how LLVM is asked (engine.py).
+do, the versions of LLVM and llvmlite, and the file with the calls of LLVM (execution_engine.py).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Joining: many arrays copied into one; elements moved around the end of an axis.
 
-Few arrays are joined where they are used (lowering/choices.py); of many each is copied once, so the
+Few arrays are joined where they are used (lowering/); of many each is copied once, so the
 work is as long as the result.
 
     stack, concatenate    each operand to its place

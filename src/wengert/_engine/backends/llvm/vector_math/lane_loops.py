@@ -2,7 +2,7 @@
 
 Some functions have no fixed number of steps: the remainder of a huge quotient, the greatest common
 divisor.  All lanes take the same steps; a lane that is done must not be changed by further ones.
-The values live in stack slots, as everything that changes in a loop does (assembly.py).
+The values live in stack slots, as everything that changes in a loop does (ir/ir_builder.py).
 """
 
 from __future__ import annotations
