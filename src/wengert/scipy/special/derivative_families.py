@@ -9,7 +9,7 @@ that.  Together with a number n of derivatives they are a family that is closed:
 
 so every order of derivative exists.  Native code computes them by the same functions: it calls
 `run` with numbers that NumPy takes for arrays of one element, and records what is done with
-them (backends/llvm/special_functions).  So a function `values` says what it does by NumPy's ufuncs, masks
+them (backends/llvm/special_functions).  So `values` is written with the ufuncs of NumPy, masks
 (`x[mask]`, `out[mask] = y`), `np.where`, the loops of traced_loops.py and quadrature.py, and does
 not branch on values: `mask.any()` only to leave out what is not needed.
 """
