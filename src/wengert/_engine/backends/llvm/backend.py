@@ -1,7 +1,7 @@
-"""Backend: native code as one of the backends, ``backend="llvm"``.
+"""The backend "llvm": native code.
 
-A graph is written once for all its sizes; `compile` binds the sizes.  What a native run cannot
-finish - an index out of range, a singular matrix - the interpreter runs again, for its error.
+A graph is compiled once for all its sizes; `compile` binds the sizes.  A native run that fails - an
+index out of range, a singular matrix - is repeated by the interpreter, which raises the error.
 
     Native      the backend, with its options
 """
@@ -224,7 +224,7 @@ class Native(Backend):
         return found
 
     def address(self, graph: BaseGraph, signature: str = "numbers") -> Any:
-        """A C function pointer; see `entry.pointers`."""
+        """A C function pointer; see `abi.c_pointers`."""
         compiled = self.compiled(graph)
         return c_pointers.pointer(compiled.program, compiled.code, signature)
 

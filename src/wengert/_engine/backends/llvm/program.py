@@ -1,9 +1,9 @@
-"""Program: one graph as one module with one function, `i64 @kernel(ptr %frame)`.
+"""A graph as one LLVM module with one function, `i64 @kernel(ptr %frame)`.
 
-The kernel is a routine (codegen/function.py) that finds all it is given in its frame; the bodies of
-loops are others, written once however many loops there are over them.
+The kernel (codegen/function.py) reads its arguments from a frame; the bodies of loops are functions
+of their own, emitted once for all loops that share them.
 
-Program    text, ports, sizes, constants: all that is needed to compile and call it
+Program    text, ports, sizes, constants: everything that compiling and calling it needs
 """
 
 from __future__ import annotations

@@ -1,16 +1,17 @@
-"""CachedProgram: what a second process has to know of a program, on disk beside its object files.
+"""Compiled programs on disk, beside their object files, for other processes.
 
-Half of what a first call takes, where the object files are there already, would be planning and
-writing a text that leads to them.  So what a caller needs of a program is kept as well, under what
-the graph says (program_fingerprint.py): ports, slots, constants, the names of functions from
-outside, and the keys of the object files.  Whatever else is asked of it, the program is made for.
+With cached object files, half of a first call would be scheduling and generating the text that
+leads to them.  So what callers need of a program is cached as well, by the fingerprint of its graph
+(program_fingerprint.py): ports, slots, constants, the names of external functions, and the keys of
+the object files.  For anything else the program is made again.
 
-The key is made of everything that a program depends on: the graph, the options, the processor, the
-versions of Python, NumPy, SciPy and LLVM, and when which source file of wengert was changed.
+The key has everything that a program depends on: the graph, the options, the thresholds
+(tuning.py), the processor, the versions of Python, NumPy, SciPy and LLVM, and the modification
+times of wengert's sources.
 
-    program_of         the program of a graph, from the disk if it was written before
+    program_of         the program of a graph, from the disk if possible
     object_files_of    its object files, and the program that they belong to
-    CachedProgram      what was kept of one
+    CachedProgram      a program that was read from the disk
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Content: what a graph says, as bytes that are the same in every process.
+"""Fingerprints of graphs: bytes that are the same in every process.
 
     fingerprint_of    a graph as bytes; None if something in it cannot be encoded
 
-It is for the key of what is kept of its program (program_cache.py), so it must never be the same
-for two graphs that lead to different programs.  It is written of what is known to be plain:
-operations that stand in modules of wengert (whose sources are part of the key), numbers, texts,
-dtypes, arrays, bodies of loops.  Whatever else is met, a user's operation, a function, a length
-that has a name, and the graph is none that is kept.
+They are a part of the key of cached programs (program_cache.py), so two graphs with different
+programs must never share one.  Only these are encoded: operations that are defined in modules of
+wengert (whose sources are part of the key), numbers, strings, dtypes, arrays, bodies of loops.
+A graph with anything else, such as a user's operation, a function or a symbolic size, is not
+cached.
 """
 
 from __future__ import annotations

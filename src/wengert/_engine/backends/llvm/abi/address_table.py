@@ -1,11 +1,11 @@
-"""Table: the words that an entry reads at each call: addresses of this process, none in its text.
+"""The table of an entry point: addresses of this process, which its code reads at each call.
 
-The text of an entry, and so its object file, holds no address; it can be kept on disk and used by
-another process.  What differs is in a table of 8-byte words that hangs at the function object:
-functions of CPython and NumPy, types and dtypes, what to call when a check fails, constants.
+The code of an entry point holds no address, so its object file can be cached and used by another
+process.  Addresses are in a table of 8-byte words that belongs to the function object: functions of
+CPython and NumPy, types and dtypes, the callables for failed checks, constants.
 
-    TableLayout    which word is where, the same for whoever writes the text and who fills the table
-    WORDS          the words that stand in front in every table
+    TableLayout    the position of each word, for code generation and for filling the table
+    WORDS          the words at the beginning of every table
     canonical      a dtype as the object that arrays share
 """
 

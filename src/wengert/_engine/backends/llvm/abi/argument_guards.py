@@ -1,16 +1,16 @@
-"""Guards: whether an argument is what the native function was made for, and where its data is.
+"""Argument guards: whether an argument is what the native function was compiled for.
 
-What is accepted is a part of what `feeding.fitted` accepts, and means the same; all else is left to
-the slow path.  An array must be a plain ndarray (a subclass may mean something else by its
-numbers) with the dtype of the port, aligned, and contiguous unless the port takes strides.  A value
-without axes may be a NumPy scalar, an array without axes, or, where the port is a Python number's
-(or the entry is lenient), a Python number, which is put into a cell on the stack.
+The guards accept a part of what `argument_conversion.fitted` accepts, with the same meaning; other
+arguments take the slow path.  An array must be a plain ndarray (subclasses may redefine operations)
+with the dtype of the port, aligned, and contiguous unless the port takes strides.  A 0-d value may
+be a NumPy scalar, a 0-d array, or, where the port is a Python number's (or the entry point is
+lenient), a Python number, which is stored in a stack slot.
 
     kinds     the types of all arguments
-    header    dtype, axes and flags of an array
-    read      the data, lengths and strides of an array
-    number    a value without axes
-    lengths   the lengths of all arrays: sizes are bound where they stand alone, then compared
+    header    dtype, rank and flags of an array
+    read      the data pointer, lengths and strides of an array
+    number    a 0-d value
+    lengths   the lengths of all arrays: they bind symbolic sizes, then are compared with them
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""Layouts: arrays that do not lie in C order are served where they lie, and not copied.
+"""Programs for arrays that are not in C order, which are read in place and not copied.
 
-A program is written for arrays in C order.  One that comes in Fortran's order, or as a part of
-another array, is copied the first times; if calls like that come again, a program for just that
-layout is made.
+A program is compiled for arrays in C order.  An array in Fortran order, or a part of another array,
+is copied in the first calls; if such calls come again, a program for that layout is compiled.
 
-    layout_of         how an array lies
-    LayoutDispatch    what an entry for C order hands on to
+    layout_of         the layout of an array
+    LayoutDispatch    the callable that an entry point for C order calls for other layouts
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""Pointers: a native function as a plain C function, for libraries that take C function pointers.
+"""C function pointers to native functions, for libraries that accept them.
 
 SciPy's `LowLevelCallable` (integrate.quad and nquad among others), Numba's compiled functions, and
-whatever speaks ctypes can call these without Python in between.  A small function of its own fills
-the frame and calls the kernel of the program; these are its forms, as C writes them:
+ctypes can call these without Python.  A small wrapper fills the frame and calls the kernel of the
+program; it has one of these signatures:
 
     numbers                        R f(A, B, ...)      one argument for each input, one result
-    double(double, void*)          the first input; the others are doubles that the pointer leads to
-    double(int, double*)           all inputs in a row: numbers, or one array as long as it is
-    double(int, double*, void*)    the same; what is missing are doubles that the pointer leads to
+    double(double, void*)          the first input; the pointer is to the others, as doubles
+    double(int, double*)           all inputs as an array of doubles: numbers, or one array
+    double(int, double*, void*)    the same; the pointer is to the inputs that are missing
     arrays                         int64 f(void **inputs, void **outputs, int64 *sizes)
 
-The last serves all programs: addresses of C-contiguous data for each input and each output, and
-the named sizes in order of their names; nothing is checked.
+The last works for all programs: pointers to the C-contiguous data of each input and each output,
+and the symbolic sizes in the order of their names; nothing is checked.
 
-There is nobody to raise an error to.  Where the run finds no result (an index out of range, a
-singular matrix), or the lengths are not what the program was made for, a result that can be NaN is
-NaN, another one the least number of its dtype; `arrays` returns the status, 0 where all went well.
+No exception can be raised.  Where a run fails (an index out of range, a singular matrix), or the
+lengths are not those that the program was compiled for, floating-point results are NaN, others the
+least number of their dtype; `arrays` returns the status, 0 for success.
 """
 
 from __future__ import annotations

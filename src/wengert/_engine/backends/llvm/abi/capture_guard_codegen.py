@@ -1,4 +1,4 @@
-"""Guarded text: the functions that go through records, compiled once for the process.
+"""Code that checks the records of capture guards, compiled once per process.
 
 RECORD      the fields of a record
 Load, Act   what a record loads, and what is done with it

@@ -1,13 +1,12 @@
-"""Guarded: entries that look at captured values first, and feed captured arrays.
+"""Capture guards: entry points that compare captured values first, and pass captured arrays.
 
-A guarded entry stands before the entry of a program.  It goes through a list of records, each a
-comparison of a pointer that is loaded (from a cell, a dict, a list) with what it was, or an array
-to be handed on; if all hold it calls the entry with its own arguments and these arrays, else it
-leaves the call to another callable.  One function serves all programs
-(backends/llvm/abi/capture_guard_codegen.py).
+A guarded entry point calls the entry point of a program.  It goes through a list of records, each a
+comparison of a pointer that is loaded (from a cell, a dict, a list) with its earlier value, or an
+array to be passed on; if all hold it calls the entry point with its own arguments and these arrays,
+otherwise another callable.  One function serves all programs (abi/capture_guard_codegen.py).
 
     guarded_entry, guard_check    the function objects
-    is_available, has_versions    whether this interpreter keeps objects as records read them
+    is_available, has_versions    whether this interpreter's objects have the expected layout
 """
 
 from __future__ import annotations

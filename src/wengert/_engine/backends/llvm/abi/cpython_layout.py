@@ -1,11 +1,10 @@
-"""Python: where CPython and NumPy keep what the entry reads, and the addresses it calls.
+"""The memory layout of CPython's and NumPy's objects, and the addresses of their functions.
 
-Only what both publish is used: functions of their C interfaces by address, and the fields of
-structures in the public headers (an array's data, lengths, strides, dtype and flags; the value of a
-float, a complex number, a NumPy scalar; the items of a tuple).  Offsets are those of a 64-bit
-CPython 3.11 to 3.14 with the lock (not the free-threaded build) and NumPy 2; `is_known` looks at
-real objects before the first entry is made, and where one is not as expected there are no
-entries.
+Only public interfaces are used: functions of the C APIs by address, and the fields of structures in
+public headers (an array's data, lengths, strides, dtype and flags; the value of a float, a complex
+number, a NumPy scalar; the items of a tuple).  Offsets are those of 64-bit CPython 3.11 to 3.14
+with the GIL (not the free-threaded build) and NumPy 2; `is_known` verifies them on real objects
+before the first entry point is made, and where one differs there are no entry points.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Dispatching: one entry in front of several, chosen by types, dtypes, axes and layouts.
+"""Dispatch: one entry point before several, chosen by types, dtypes, ranks and layouts.
 
-A compiled function has an entry for each way in which it is called.  The dispatching entry looks at
-the arguments as far as is needed to tell these ways apart, puts arguments that are given by name
-into order, and calls the entry for them; that entry checks the rest, as always.  One function
-serves all; it is compiled once.
+A compiled function has an entry point for each signature with which it is called.  The dispatching
+entry point compares as much of the arguments as distinguishes these signatures, puts keyword
+arguments into order, and calls the entry point, which checks the rest.  One function serves all
+compiled functions; it is compiled once.
 
-    Route         how a call looks, and the entry that serves it
+    Route         a signature, and its entry point
     dispatching   the function object
 """
 

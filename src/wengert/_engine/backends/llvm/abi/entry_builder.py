@@ -1,12 +1,12 @@
-"""Writer: the words that the text of an entry is made of.
+"""Builders of the LLVM functions that entry points consist of.
 
-A function is one way through, from the checks to the result, with branches that leave it: what is
-not as expected goes to the block ``miss``.  So a value computed on the way is known in all that
-follows, and nothing needs a phi.
+A function is one straight path, from the checks to the result, with branches that leave it: failed
+checks go to the block ``miss``.  So a value that was computed dominates all that follows, and phis
+are not needed.
 
-    FunctionBuilder    a function in the making
-    EntryBuilder       the same with a table of addresses (backends/llvm/abi/address_table.py) to
-                       call and look at: an entry, or support
+    FunctionBuilder    builds a function
+    EntryBuilder       the same with a table of addresses (abi/address_table.py), for entry points
+                       and the routines they share
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Text: the entry of a program, written beside its function ``kernel`` in the same module.
+"""The entry point of a program, in the same module as its function ``kernel``.
 
     ptr @entry(ptr self, ptr args, i64 nargs, ptr names)
 
-One way through: check the arguments, read off the sizes, make the arrays, fill the frame, run, make
-the results.  What leaves it goes to ``miss`` (an argument is not as expected: nothing was made
-yet), or to ``drop``, which lets objects go (backends/llvm/abi/result_objects.py), and ``ended``,
-and from there, as the status of the run says, to the Python callables that know more.
+It checks the arguments, binds the symbolic sizes, allocates the result arrays, fills the frame,
+runs the kernel and makes the result objects.  A failed check goes to ``miss`` (nothing has been
+allocated yet); later failures go to ``drop``, which releases objects (abi/result_objects.py), then
+to ``ended``, which calls the Python callable for the status of the run.
 
-The lock of the interpreter is let go around the run where the work is worth it (taking it again
-can take long when other threads want it).
+The GIL is released around runs that are long enough (acquiring it again can take long if other
+threads want it).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def entry_text(
         Of the results, where they are returned as tuples in tuples: their numbers.
     lenient : bool
         A Python number may stand for a value without axes that was none when the graph was built,
-        as `feeding.fitted` allows; else it goes to the slow path, for promotion differs.
+        as `argument_conversion.fitted` allows; else it takes the slow path, as promotion differs.
     numbers : bool
         Results that are weak are Python numbers; else, as graphs return them, NumPy's (but for
         integers).

@@ -1,12 +1,12 @@
-"""Numbers: a Python number made the value of a port, as `feeding.fitted` does it.
+"""Python numbers as values of ports, converted as `argument_conversion.fitted` does.
 
-A boolean may stand for any number, an integer for a float, a float for a complex number,
-never the other way; an integer must be in the range of the dtype.  Rounding is NumPy's: to
-nearest, once.  What does not fit into 64 bits takes the slow path, and so do the dtypes that
-processors do not compute with (float16, longdouble).
+A bool may be given for any number, an int for a float, a float for a complex number, never the
+reverse; an int must be in the range of the dtype.  Rounding is NumPy's: to nearest, once.  Integers
+beyond 64 bits, and dtypes that processors do not compute with (float16, longdouble), take the slow
+path.
 
     accepted    which Python types may be given for a spec
-    converted   the instructions that put the value of one of them into a cell
+    converted   the instructions that store the value of one of them in a stack slot
 """
 
 from __future__ import annotations

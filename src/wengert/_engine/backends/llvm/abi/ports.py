@@ -1,8 +1,8 @@
-"""Port: a value that goes into a native function, or comes out, and where the frame has it.
+"""Ports: the inputs and outputs of a native function, and their slots in the frame.
 
 The frame is the array of 8-byte slots that the function is called with; see
-docs/design/0009-native.md.  What writes the function and what calls it agree on nothing but these
-and the numbers in `CallInterface`.
+docs/design/0009-native.md.  Ports and `CallInterface` are all that the function and its callers
+agree on.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Make: an entry in memory made a function object of Python.
+"""The Python function object of an entry point.
 
-The function object holds a tuple: the table of addresses (backends/llvm/abi/address_table.py), the
-machine code, and the callables that unusual calls are handed to.  A tuple, because Python's
-collector of cycles takes nothing out of tuples, so all of it lives as long as the function can be
-called.
+The function object holds a tuple: the table of addresses (abi/address_table.py), the machine code,
+and the callables of the slow paths.  The garbage collector does not clear tuples, so all of it
+lives as long as the function can be called.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Results: the objects that a call returns, and what becomes of them when something fails.
+"""Result objects, and their release when something fails.
 
-Arrays are made before the native function runs, which writes into their memory; values without
-axes are written into cells on the stack and made objects of afterwards: NumPy scalars, as the other
-backends return them (copy_on_return.py), a weak integer as a Python int.
+Arrays are allocated before the native function runs, which writes into their memory; 0-d results
+are written into stack slots and become objects afterwards: NumPy scalars, as other backends return
+them (copy_on_return.py), a weakly typed integer as a Python int.
 
-All objects stand side by side on the stack, null where there is none yet.  Whatever fails on the
-way goes to the block ``drop``, which lets go of those that are there.
+All objects are in one array on the stack, null at first.  A failure branches to the block ``drop``,
+which releases those that are not null.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Returned: how a call of a graph returns its results.
+"""The structure of the results of a call.
 
-is_single     the only one, and no container of it
-nesting_of    tuples in tuples
+is_single     whether the only result is returned by itself
+nesting_of    nested tuples of results
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Routines that all entries share, compiled once for the process and called by address.
+"""Routines that all entry points share, compiled once per process and called by address.
 
-    new       an array, its memory from the handler that recycles it if it is large
-    drop      lets go what was made, when something failed
+    new       an array, from the recycling allocator if it is large
+    drop      releases objects after a failure
     several   the tuple of several results
 
-Were they part of each entry, they would be most of it, and take most of its time to compile.
+In each entry point they would be most of its code, and of the time to compile it.
 """
 
 from __future__ import annotations

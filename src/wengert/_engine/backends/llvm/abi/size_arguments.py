@@ -1,9 +1,8 @@
 """Symbolic sizes as 64-bit integers, while a native function runs.
 
-A length is a sum of products of sizes, quotients among them (core/symbolic/dim.py); written as
-instructions, each product and sum is watched for overflow.  What does not fit into 64 bits, or
-divides by what is not positive, is no length that arrays can have: control goes where the caller
-says, as from any other check.
+A length is a polynomial of sizes, with quotients (core/symbolic/dim.py); each of its products and
+sums is checked for overflow.  A length beyond 64 bits, or with a divisor that is not positive, is
+not the length of an array, and branches like any failed check.
 """
 
 from __future__ import annotations

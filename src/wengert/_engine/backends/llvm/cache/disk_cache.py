@@ -1,20 +1,18 @@
-"""Cache: object files on disk, each under the checksum of all that it was made from.
+"""Object files on disk, each under the checksum of everything that it was made from.
 
     read, write          one object file
     info, clear          all of them
     limit                how many bytes they may take
     directory, enabled   where they are; whether they are used
 
-A file begins with a header: a mark, the key, the length and the checksum of what follows.  What
-does not fit its header in any way - another key, a length too short or too long, one bit that has
-flipped - is deleted and compiled anew.  Nobody else can write to the folder
-(backends/llvm/cache/private_directory.py), or what we run would be theirs; the checksum is against
+A file begins with a header: magic bytes, the key, the length and the checksum of the payload.  A
+file that does not match its header is deleted, and compiled again.  Only the user can write to the
+directory (cache/private_directory.py), since its files are executed; the checksum is against
 accidents.
 
-Files appear whole or not at all: they are written under another name and then renamed.  When the
-folder grows beyond the limit, what was not used for the longest time is deleted; the time of a
-file's modification is that of its last use.  Nothing here raises because of a disk: then it is
-compiled, as without it.
+Files are written under another name and then renamed, so they are complete or absent.  When the
+directory exceeds the limit, the least recently used files are deleted; a file's modification time
+is that of its last use.  Nothing here raises because of a disk: then code is compiled without it.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Objects: the object file of a module, from the disk if it was compiled before.
+"""The object file of a module, from the disk if it was compiled before.
 
-    read_object      the object file that is kept under a key
-    cached_object    text -> the bytes of an object file, as `engine.object_of` makes them
-    key_of           what it is kept under
-    circumstances    all that it depends on beside its text
+    read_object      the object file under a key
+    cached_object    text -> the bytes of an object file, as `execution_engine.object_of` makes them
+    key_of           the key of a text
+    circumstances    everything else that an object file depends on
 
-The key is made of everything that the object depends on: the text, the processor and what it can
-do, the versions of LLVM and llvmlite, and the file with the calls of LLVM (execution_engine.py).
+The key has the text, the processor and its features, the versions of LLVM and llvmlite, and the
+source that calls LLVM (ir/execution_engine.py).
 """
 
 from __future__ import annotations

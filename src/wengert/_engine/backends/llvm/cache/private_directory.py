@@ -1,13 +1,12 @@
-"""Folder: a folder that nobody else can write to, and files in it that appear whole.
+"""A directory that only its owner can write to, with atomic writes.
 
-    Folder    open for a moment: read, write, delete, touch, files
+    Folder    an open directory: read, write, delete, touch, files
     File      one of its files: name, bytes, time of its last use
 
-Machine code is read from here and run.  So the folder has to be ours, and writable by nobody else,
-and so has each file that is read; otherwise we would run what somebody else put there.  It is
-looked at after it was opened, and its files are reached through what was opened, not through its
-path: so it does not matter who may rename the folders above it.  Where the system cannot do that
-(Windows) the folder lies in the user's own, which the system protects.
+Machine code is loaded from here.  So the directory, and each file that is read, has to be owned by
+the user and writable by nobody else.  Ownership is checked on open handles, and files are opened
+relative to the directory's handle, so renaming the directories above it has no effect.  On Windows,
+which lacks these calls, the directory is in the user's profile, which the system protects.
 """
 
 from __future__ import annotations

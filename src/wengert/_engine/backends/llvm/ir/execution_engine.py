@@ -1,10 +1,10 @@
-"""Engine: LLVM's text made into machine code that stays in memory as long as it is needed.
+"""LLVM text compiled to machine code, which stays in memory as long as it is needed.
 
-    machine     the code generator for this computer, made once
-    object_of   text -> the bytes of an object file (these are what is kept on disk)
+    machine     the target machine of this computer, made once
+    object_of   text -> the bytes of an object file (which are cached on disk)
     Code        object files in memory: addresses of their functions
 
-LLVM is started at the first use, and not when wengert is imported.
+LLVM is loaded at the first use, and not when wengert is imported.
 """
 
 from __future__ import annotations

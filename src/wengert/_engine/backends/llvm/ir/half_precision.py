@@ -1,12 +1,12 @@
-"""Halves: conversions of half precision, for processors that have no instructions for them.
+"""Conversions of half precision, for processors that have no instructions for them.
 
     text        the functions that LLVM calls where an instruction is missing, as a module
     SUPPLIED    their names
 
 A processor with f16c converts between float16 and float32 only, one without it not at all.  LLVM
-calls functions of a compiler's library then, which no process has to hold: an address that nobody
-supplied ends the process.  They are supplied here, compiled by the same LLVM for the same
-processor, so that both sides agree on the register that a half is passed in.
+then calls functions of a compiler's run-time library, which the process may not have loaded; an
+unresolved symbol ends the process.  They are defined here, and compiled by the same LLVM for the
+same processor, so that the calling conventions agree.
 """
 
 from __future__ import annotations

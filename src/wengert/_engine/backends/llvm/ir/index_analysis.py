@@ -1,16 +1,15 @@
-"""Indices: what an index says of each axis of an array, and where the axes of the result come from.
+"""What an index selects along each axis of an array, and where the axes of the result come from.
 
-An index is a template, in which a `Hole` stands where an operand that is an array belongs
-(ops/indexing/template.py).  Loops and kernels ask of it, for each axis of the array, which of its
-elements are chosen, and by what:
+An index is a template, with an `IndexSlot` for each operand that is an array
+(ops/indexing/template.py).
 
     AxisIndex    a slice, one position, or an index array, for one axis
-    IndexPlan    all of them, and the shape of the result
-    chosen       an index taken apart
+    IndexPlan    those of all axes, and the shape of the result
+    chosen       the plan of an index
     moves_of     along which axes `roll` moves, and how far
 
-NumPy's rule for the axes of index arrays: they stand where the first array stood, or first of all
-if something stands between arrays; integers count as arrays where there are some.
+NumPy's rule for the axes of index arrays: they stand where the first array stood, or come first if
+a slice separates two arrays; integers count as arrays where there are some.
 """
 
 from __future__ import annotations

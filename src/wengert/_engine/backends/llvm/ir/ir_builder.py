@@ -1,16 +1,15 @@
-"""Assembly: LLVM's text, written one line after the other.
+"""A builder of LLVM text.
 
-    ModuleBuilder  functions, constants and declarations under their names; each is written once
-    Function       one function: its arguments, its sections, names that do not repeat
-    Section        a stretch of its text; sections nest as loops do
+    ModuleBuilder  functions, constants and declarations by name; each is written once
+    Function       one function: its arguments, its sections, unique names
+    Section        a part of its text; sections nest as loops do
 
-A value is computed in the deepest section that one of its operands belongs to, so what does not
-change in a loop is written before the loop, without a pass that would have to find it.  Sections
-have a rank: of two that stand one inside the other, or one after the other, the later has the
-higher.  Counters and sums live in stack slots (`slot`), which LLVM turns into registers; so nobody
-has to write a phi.
+A value is computed in the innermost section of its operands, so loop-invariant code is hoisted as
+it is written.  Sections have a rank: of two that are nested, or follow one another, the later has
+the higher.  Counters and accumulators are stack slots (`slot`), which LLVM turns into registers; so
+no phis are written.
 
-Text, because making LLVM's objects in Python costs ten times as much as writing their names.
+Text, because building LLVM's objects in Python is ten times slower.
 """
 
 from __future__ import annotations

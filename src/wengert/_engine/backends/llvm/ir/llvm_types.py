@@ -1,9 +1,9 @@
-"""Dtypes: how LLVM names NumPy's dtypes, and how it writes numbers of them.
+"""NumPy's dtypes as LLVM types, and constants of them.
 
 A boolean is an i1 in a register and one byte in memory.  A complex number is two numbers in
-registers, one after the other in memory.  Whether an integer is signed is not part of LLVM's
-type but of the instruction, so it is read off the dtype.  longdouble has no lanes: what computes
-with it is a host callback.
+registers, adjacent in memory.  Signedness is a property of LLVM's instructions and not of its
+types, so it is taken from the dtype.  longdouble has no SIMD values: operations on it are host
+callbacks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Masked: LLVM's loads and stores of vectors of which a mask says which lanes take part.
+"""Masked loads and stores of vectors.
 
     load, store        neighboring elements
     gather, scatter    elements at the addresses of a vector
 
-The alignment is an argument in LLVM 20 and 21 and an attribute of the pointer since LLVM 22, which
-still reads the argument.  A text in the other form is a different call of the same name to LLVM 20,
-which ends the process; so the form that all of them take is written, here and nowhere else.
+The alignment is an argument in LLVM 20 and 21, and an attribute of the pointer since LLVM 22, which
+still reads the argument.  LLVM 20 takes the other form for a different function of the same name,
+and ends the process; so the form that all versions accept is written, here and nowhere else.
 """
 
 from __future__ import annotations

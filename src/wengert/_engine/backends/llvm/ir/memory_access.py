@@ -1,10 +1,10 @@
-"""Access: lanes from memory and into it.
+"""SIMD values loaded from memory and stored to it.
 
-Neighboring elements are one vector load; the same element for all lanes is one scalar load,
-repeated; anything else is gathered.  A mask says which lanes exist: those past the end of a row, or
-outside the part that is chosen, are neither read nor written.
+Neighboring elements are one vector load; the same element for all lanes is one scalar load and a
+broadcast; anything else is a gather.  A mask says which lanes exist: those beyond the end of a row,
+or outside of a selection, are neither read nor written.
 
-Booleans are bytes in memory; complex numbers lie as pairs, which are taken apart.
+Booleans are bytes in memory; complex numbers are interleaved pairs.
 """
 
 from __future__ import annotations

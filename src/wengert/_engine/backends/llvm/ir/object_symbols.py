@@ -1,10 +1,9 @@
-"""Object files: which functions one defines, and which it calls that are defined elsewhere.
+"""The symbols that an object file defines, and those it refers to.
 
-    symbols_of    both, by name, as LLVM's text has them
+    symbols_of    both, by their names in LLVM text
     is_whole      whether bytes are an object file that defines some names
 
-Read from the table of symbols of an ELF, Mach-O or COFF file of 64 bits, in the order of bytes of
-x86 and ARM; it is all that is looked at.
+Only the symbol table of a 64-bit little-endian ELF, Mach-O or COFF file is read.
 """
 
 from __future__ import annotations

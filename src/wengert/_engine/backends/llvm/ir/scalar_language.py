@@ -1,16 +1,15 @@
-"""Language: the scalar language read as LLVM instructions.
+"""The scalar language as LLVM instructions.
 
-The body of an elementwise operation is called with a `Language` and lanes; what it computes is
-written as instructions, for one value or for a vector of them, without branches, so that every
-lane goes the same way.  Promotion is NumPy's own: its ufuncs are asked for the dtypes of their
-loops.
+The body of an elementwise operation is called with a `Language` and SIMD values; what it computes
+is emitted as instructions, for one value or for a vector, without branches.  Dtypes are promoted by
+NumPy's ufuncs themselves.
 
-    unary, binary, where       what bodies call, by the names of core/scalar_language.py
-    cast, bits, number, fma    for the authors of leaves (leaves/)
-    leaf                       a call of a function that we write ourselves: exp, sin, ...
+    unary, binary, where       called by bodies, under the names of core/scalar_language.py
+    cast, bits, number, fma    for vector functions (vector_math/)
+    leaf                       a call of a vector function of our own: exp, sin, ...
 
-+ - * / and sqrt are IEEE's, rounded once, so they agree with NumPy to the last bit.  Only leaves,
-and sums of products, fuse a multiplication with an addition, and they say so (`fma`).
++ - * / and sqrt are IEEE's, rounded once, so they agree with NumPy to the last bit.  Only vector
+functions and sums of products contract a multiplication and an addition, explicitly (`fma`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Lane: a value in a register, or several side by side that go the same way.
+"""SIMD values: one value in a register, or several.
 
-A lane knows the section of text it was computed in, its dtype and how many values it holds.
-Python's operators write instructions, by the rules of NumPy: dtypes are promoted, integers
-wrap around, a Python number takes the dtype of its partner (ir/scalar_language.py).
+A lane has the section of text it was computed in, its dtype and how many values it holds.  Python's
+operators emit instructions, by NumPy's rules: dtypes are promoted, integers wrap around, a Python
+number takes the dtype of the other operand (ir/scalar_language.py).
 
     Lane           one real value, or `width` of them
     ComplexLane    a complex one: its parts are lanes
 
-A constant is a lane of width 0: it fits beside any other.
+A constant is a lane of width 0, which combines with any width.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Memory: what can be asked of, and told to, the blocks that are recycled.
+"""The public settings and counters of the recycling allocator.
 
-    info     how much is used and kept, how often it was recycled
-    limit    how much may be kept
-    trim     give back to the system what is kept
+    info     how many bytes are used and kept, and how often blocks were recycled
+    limit    how many bytes may be kept
+    trim     return kept blocks to the system
     attach   the functions of the native module, once it is loaded
 
-The blocks are in native code (allocator.py).  Before that is loaded there is nothing to tell; so
-nothing here starts LLVM.
+The allocator is native code (allocator.py).  Nothing here loads it, or LLVM.
 """
 
 from __future__ import annotations

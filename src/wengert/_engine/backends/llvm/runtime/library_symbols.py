@@ -1,15 +1,13 @@
-"""Pointers: where BLAS, LAPACK, special functions, NumPy's sorting and random numbers begin.
+"""Addresses of BLAS, LAPACK, special functions, and NumPy's sorting and random numbers.
 
-SciPy's Cython modules say in their table `__pyx_capi__` at which address each of their functions
-stands, in a capsule whose name is the C declaration.  NumPy's C interface has a table for each
-dtype, with its functions for sorting; its random distributions are C functions of one of its
-libraries.  They need neither Python nor the GIL.
+SciPy's Cython modules export their functions in a table `__pyx_capi__` of capsules, whose names are
+the C declarations.  NumPy's C API has a table for each dtype, with its functions for sorting; its
+random distributions are C functions of a library.  They need neither Python nor the GIL.
 
     special       a special function by SciPy's name and the types of its operands: "jv", "dd"
     loop          the loop of a ufunc of SciPy's
-    address_of    any of them by the name of the symbol, as a module of LLVM's uses it:
-                  "blas.dgemm", "lapack.dgesv", "special.gammaln", "argsort.stable.f8",
-                  "random.random_standard_normal_fill"
+    address_of    any of them by its symbol in an LLVM module: "blas.dgemm", "lapack.dgesv",
+                  "special.gammaln", "argsort.stable.f8", "random.random_standard_normal_fill"
 """
 
 from __future__ import annotations

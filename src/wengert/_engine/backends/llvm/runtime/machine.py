@@ -1,10 +1,10 @@
-"""Computer: what this process may use of the machine that it runs on.
+"""What this process may use of the machine.
 
-    cores     how many processors: by affinity, and by the quota of a container
-    memory    how many bytes of memory: of the machine, or of the container
+    cores     the number of processors: by affinity, and by the quota of a container
+    memory    bytes of memory: of the machine, or of the container
 
-A container with two of sixty-four cores reports sixty-four; whoever believes that starts sixty-two
-threads too many, each waiting for the others.
+A container with two of sixty-four cores reports sixty-four; sixty-two threads too many would wait
+for each other.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Handler: blocks as the memory of NumPy's arrays (NEP 49), as LLVM's text.
+"""The allocator as the memory handler of NumPy's arrays (NEP 49), as LLVM text.
 
     wengert_array_handler() -> ptr    a PyDataMem_Handler whose four functions use allocator.py
 
-An array that was made with it owns its data like any other: `arr.flags.owndata` holds, `resize`
-works, and when it dies its memory goes back to where the next array of that size finds it.  The
-record is a constant of the native module, which is never unloaded, so no array outlives it.
+An array that is made with it owns its data like any other: `arr.flags.owndata` holds, `resize`
+works, and its memory is recycled for the next array of its size.  The handler is a constant of the
+native module, which is never unloaded, so no array outlives it.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Scopes: where the text of a value goes, in a function with branches and loops.
+"""Scopes: where the instructions of a value go, in a function with branches and loops.
 
-Text that is straight is a *stage*.  A branch or a loop stands between two stages of its scope, and
-has a scope of its own inside:
+Straight-line text is a *stage*.  A branch or a loop separates two stages of its scope, and has a
+scope of its own inside:
 
     stage 0    branch (scope: stage 0, loop (scope ...), stage 1)    stage 1    loop    stage 2 ...
 
-A value is written into the last stage that one of its operands belongs to.  So what depends on
-stage 0 only is computed before the branch, whenever it is asked for, and all that comes later may
-use it; what is loaded from memory that a branch has written belongs to the stage behind it.
+A value is emitted into the last stage of its operands.  So what depends on stage 0 only is computed
+before the branch, whenever it is requested, and all later code may use it; a load from memory that
+a branch has written belongs to the stage after it.
 
     Scope     its stages; `branch` and `loop` open others in it
-    deepest   of several scopes the innermost
-    sees      whether what is computed in one can be used in another
+    deepest   the innermost of several scopes
+    sees      whether a value of one scope can be used in another
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Members: a function of a family as native code.
+"""Functions of a family of special functions as native code.
 
-    is_served   whether the line of a family can be native, and how much work it is
-    called      a member's value for lanes
+    is_served   whether a node can be native, and how much work it is
+    called      the value of the function for SIMD values
 
-What a member is written as is kept for the process: programs that need it include its text.
+The text of a function is kept for the process, and included in programs that need it.
 """
 
 from __future__ import annotations

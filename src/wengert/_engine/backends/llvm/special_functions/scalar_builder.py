@@ -1,13 +1,13 @@
-"""Writer: what elements are computed with.
+"""The builder that traced scalars emit instructions with.
 
     fused        a product and a sum, rounded once
     called       a ufunc of NumPy's or SciPy's
-    chosen       one of two by a condition
-    branch       what happens only if a condition holds
-    repeat       a loop over values that change
+    chosen       one of two values by a condition
+    branch       code that runs only if a condition holds
+    repeat       a loop that carries values
     quadrature   Gauss' rule over panels, whose points are the lanes of vectors
 
-The loops are those that scipy/special/traced_loops.py and quadrature.py ask an element for.  Loops
+The loops are those that scipy/special/traced_loops.py and quadrature.py request.  Loops
 cannot be interrupted while they run, so each is bounded: an integral of more than `_MAX_PANELS`
 panels is left to the interpreter.
 """

@@ -1,18 +1,17 @@
-"""Element: one number of native code that NumPy's functions take for an array.
+"""Traced scalars: one number of native code, which NumPy's functions take for an array.
 
-The values of a family (scipy/special/derivative_families.py) are written with NumPy, for many
-elements at once. The same function is read once with elements in place of arrays: what it calls
-comes here by NumPy's protocols and is written as instructions.  So there is one formula, and native
-code computes it.
+The functions of a family (scipy/special/derivative_families.py) are written with NumPy, for arrays.
+They are traced once with these scalars in place of arrays: NumPy's protocols lead their calls here,
+where they are emitted as instructions.  So there is one formula for both.
 
-    x[mask]         the number, under the condition that it holds: a branch
-    x[mask] = y     written in that branch; x is in memory from then on
-    x[i, None]      the number beside many points of an integral: it is repeated for them
-    mask.any()      True: what may be needed is written, and skipped when it runs
+    x[mask]         the number, under the condition that the mask holds: a branch
+    x[mask] = y     stored in that branch; x is in memory from then on
+    x[i, None]      the number beside many points of an integral: it is broadcast to them
+    mask.any()      True: code that may be needed is emitted, and skipped when it runs
     x += y          a new number under the old name
 
-An element has length 1.  Arrays of objects, such as the coefficients of power series, may hold
-elements; what NumPy does with the two together is done to each of them.
+A traced scalar has length 1.  Arrays of objects, such as the coefficients of power series, may hold
+traced scalars; operations of NumPy apply to each of them.
 """
 
 from __future__ import annotations
