@@ -1,10 +1,10 @@
-"""Forms: where in an array something is read, as sums over the counters of loops.
+"""Affine forms: where an array is read, in terms of loop counters.
 
-    Affine       offset + sum of factor * counter; offset and factors are numbers or named sizes
+    Affine       offset + sum of factor * counter; offset and factors are numbers or symbolic sizes
     FlatIndex    a position in C order of all elements, in place of one form for each axis
 
 Views only change forms: a transposed array is read with its forms in another order, a slice with
-`start + step * form`.  So a view costs nothing, however many stand one behind the other.
+`start + step * form`.  So views are free, however many are composed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Snapshots: states of a loop, kept in rows of bytes for the backward pass.
+"""Checkpoints: states of a loop, stored for the backward pass.
 
-A loop forwards leaves some of its states (`CheckpointWriter`), and a replay
-(loops/checkpointed_reverse.py) begins there.  Which ones is decided as it runs, by the rules of
-control_flow/checkpoint_schedule.py, which are written out here once more: a row of the snapshots is
-a state whose step has the number that these say.
+The forward pass of a loop stores some of its states (`CheckpointWriter`), from which the backward
+pass starts (loops/checkpointed_reverse.py).  Which ones is decided at run time, by the rules of
+control_flow/checkpoint_schedule.py in LLVM text: row k of the storage has the state of the k-th
+step that they choose.
 
-    CheckpointLayout    where the parts of a state lie
-    CheckpointWriter    of one loop forwards
+    CheckpointLayout    where the parts of a state are
+    CheckpointWriter    the stores of a forward pass
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The backward pass of a loop that stores a few states and recomputes the others, in native code.
 
-It begins with the snapshots that the loop forwards has left (loops/checkpoint_storage.py), and
-keeps others in their place when they are no longer needed.  What is to be done is found as it is
-done, by the same rule as in control_flow/checkpoint_schedule.py: a stack of stretches of the loop,
-each with the number of its first step and of the one behind its last; the state before a stretch
-lies in the row of its own number.
+It starts with the checkpoints of the forward pass (loops/checkpoint_storage.py), and replaces those
+that it no longer needs.  The schedule is computed at run time, by the rule of
+control_flow/checkpoint_schedule.py: a stack of intervals of steps, each with its first step and the
+step after its last; the state before interval k is in row k.
 
-    CheckpointedReverse    how it is run
+    CheckpointedReverse    its memory and its code
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Control: loops and branches in native code.
+"""Loops and branches in native code.
 
-A loop calls the function of its body (loops/loop_body.py) with the addresses of what the step reads
-and writes.  What is carried goes from one place to another and back, without being copied; where a
-step writes what it has read, it stays in one place; a few numbers stay in registers.
+A loop calls the function of its body (loops/loop_body.py) with the addresses that the step reads
+and writes.  Carried values alternate between two buffers, without copies; where a step may
+overwrite what it reads, there is one buffer; a few numbers stay in registers.
 
     ScanCodegen, WhileCodegen, BranchCodegen    the code of each
-    checkpointed_forward          a loop that leaves snapshots for the backward pass
-                                  (loops/checkpoint_storage.py)
-    CarriedBuffers                where what is carried lies, from step to step
+    checkpointed_forward                        a loop that stores checkpoints for the backward pass
+                                                (loops/checkpoint_storage.py)
+    CarriedBuffers                              the buffers of carried values
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""InterruptChecks: a long loop asks Python now and then whether somebody wants to interrupt it.
+"""Interrupts: long loops check for Ctrl-C.
 
-Ctrl-C sets a flag, at which Python looks between its own instructions, and native code never.
-So a loop calls CPython's `PyErr_CheckSignals`; an exception that this sets ends the run.  That
-takes the interpreter's lock, for which a loop that runs without it may have to wait: so it is
-asked ten times a second, by the clock, and the clock is looked at after some steps.
+Ctrl-C sets a flag that Python checks between its instructions, and native code does not.  So a loop
+calls CPython's `PyErr_CheckSignals`; an exception that this raises ends the run.  The call needs
+the GIL, for which a loop that runs without it may have to wait: so it is made ten times a second,
+by a clock that is read after a number of steps.
 
-    InterruptChecks    of one loop
-    LISTENED           what it needs from outside; address_of says where each of it begins
+    InterruptChecks    the checks of one loop
+    LISTENED           the external functions that they need; `address_of` has their addresses
 """
 
 from __future__ import annotations

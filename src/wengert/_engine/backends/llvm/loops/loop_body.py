@@ -1,10 +1,10 @@
-"""LoopBody: the body of a loop as a function, which the loop calls in each step.
+"""The body of a loop as a function, which the loop calls in each step.
 
     LoopBody    `i64 @body(ptr %frame, addresses of inputs and results, ptr %work, i64 sizes)`
-    in_place    whether a result may be written where an input lies
+    in_place    whether a result may be written over an input
 
-A body that does nothing but arithmetic on a few numbers is written out without a loop or a table
-(codegen/straightline.py), and inlined: what it is given and gives then lives in registers.
+A body with arithmetic on a few numbers only is straight-line code (codegen/straightline.py), and
+inlined: its inputs and results stay in registers.
 """
 
 from __future__ import annotations

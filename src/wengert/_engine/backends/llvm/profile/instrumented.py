@@ -1,14 +1,13 @@
-"""InstrumentedProgram: a program that reads a clock around each of its steps, to be profiled.
+"""Programs with a timer around each step, for profiles.
 
-It is the program that a call runs, with some instructions more between steps; other programs have
-none of them, and nothing asks whether they should.
+They are the programs that calls run, with more instructions between steps; other programs have none
+of these instructions, and no checks for them.
 
-    InstrumentedProgram    the program; with a clock around the steps of loops, too, or only around
-    its own
-    TimedStep      a step of it: the cell that its time is added to, and what runs inside
+    InstrumentedProgram    the program, with timers around its own steps, or those of loops too
+    TimedStep              a step: the cell that its time is added to, and what runs inside
 
-The body of a loop whose steps share registers is one step.  Bodies that are equal are written once
-for each loop here, because their times are to be separate.
+The body of a loop whose steps share registers is one step.  Equal bodies are emitted once for each
+loop here, because their times are separate.
 """
 
 from __future__ import annotations

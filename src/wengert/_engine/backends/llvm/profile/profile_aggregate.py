@@ -1,10 +1,10 @@
-"""ProfileAggregate: the readings of the timers in a program, summed for each of its steps.
+"""The readings of the timers in a program, summed for each of its steps.
 
-    TimerReading        what they said, of several runs
-    ProfileAggregate    the steps of a program, and of the bodies of its loops
+    TimerReading        the timers after several runs
+    ProfileAggregate    the times of the steps of a program, and of the bodies of its loops
 
-The time of a loop is that of a program without clocks in it; its steps share it in the proportions
-that clocks in its body tell.  A body in registers has what the others leave.
+The time of a loop is measured without timers in its body; the steps of the body share it in the
+proportions that timers in the body measure.  A body in registers has what the others leave.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Shares: what a step of a program is made of, and whose lines that is.
+"""Attribution: the time of a step to the user's lines.
 
-A nest computes what several of the user's lines asked for, element by element and all at once, so
-no clock can tell them apart.  Its time is shared out by work: what an operation takes beside an
-addition, as it was measured once, and what an element takes that is read or written, by how far
-away it lies.
+A loop nest computes several of the user's lines together, element by element, so timers cannot
+separate them.  Its time is divided by work: the cost of each operation relative to an addition, as
+measured once, and of each element that is read or written, by the level of the memory hierarchy.
 
-    StepCost      what a step does: operations, work by line, bytes, arrays that it leaves
-    step_cost_of  of the stages of a plan that are one step
+    StepCost         the cost of a step: operations, work by line, bytes, arrays that it leaves
+    step_cost_of     of the stages of a plan that are one step
 """
 
 from __future__ import annotations

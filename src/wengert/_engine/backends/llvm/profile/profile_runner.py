@@ -1,10 +1,10 @@
-"""Measuring: a graph run with timers (instrumented.py), and what they say told as a `Timing`.
+"""Run a graph with timers (instrumented.py), and return a `Timing`.
 
-Three programs run: the one that every call runs, for what a call takes; one with a clock around its
-steps; and, if there are loops, one with clocks in their bodies too.  Clocks in a body make its loop
-slower, so they say only in which proportions its steps share the time that it takes without them.
+Three programs run: the one that calls run, for the time of a call; one with timers around its
+steps; and, if there are loops, one with timers in their bodies too.  Timers in a body slow its loop
+down, so they only give the proportions in which its steps share the time without them.
 
-    timed    all of it; what clocks say is counted up in profile/profile_aggregate.py
+    timed    all of it; profile_aggregate.py sums the readings
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Summary: what a program does, to be read: its nests, calls, host callbacks and buffers.
+"""A summary of a program: its loop nests, kernel calls, host callbacks and buffers.
 
-Stage      one of them: what it iterates over, reads, gives, and what that costs
-Summary    all of them; printed, a table
+Stage      one of them: its iteration space, what it reads and writes, and its cost
+Summary    all of them; printed as a table
 """
 
 from __future__ import annotations

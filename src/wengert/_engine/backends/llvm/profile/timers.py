@@ -1,17 +1,15 @@
-"""Clock: text that reads a clock, and cells in which a program adds up what it took.
+"""Timers: code that reads a clock, and cells that accumulate times.
 
-Only programs that are compiled to be profiled (profile/instrumented.py) have it.  On x86 the clock
-is the counter of the processor, which takes some 25 cycles to read and runs at the same speed
-whatever the processor does; elsewhere it is that of the system.  What reading it costs the program
-measures itself (`COST`), and it is taken off.
+Only programs that are compiled for a profile (profile/instrumented.py) have them.  On x86 the clock
+is the time-stamp counter, which takes some 25 cycles to read and runs at a constant rate; elsewhere
+it is that of the system.  A program measures the cost of reading it (`COST`), which is subtracted.
 
     Clock                the cells of one program
-    is_available         whether there is a clock for native code here
-    READ, COST, TABLE    functions of the module, for who reads the cells
-                         (profile/profile_runner.py)
+    is_available         whether native code has a clock here
+    READ, COST, TABLE    functions of the module, to read the cells (profile/profile_runner.py)
 
-Cells lie in one array of the module: what is allocated now, the most that was, and then for each
-cell ticks and how often.  They are for one run at a time.
+Cells are in one array of the module: bytes allocated now, their maximum, and for each cell ticks
+and a count.  They are for one run at a time.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
-"""System: what the native code of the runtime asks of the operating system, as LLVM's text.
+"""Locks, and whole pages of memory from the operating system, as LLVM text.
 
-    acquire, release       a lock that spins, and after a while gives way to other threads
-    pause                  what a thread does that waits for a few nanoseconds
-    take_pages, give_pages whole pages of memory: huge ones where the block is large
+    acquire, release       a lock that spins, and after a while yields to other threads
+    pause                  waits for a few nanoseconds
+    take_pages, give_pages pages of memory: huge ones for large blocks
     load, store, field     words of a record: 8 bytes each, by index
 
-A spinning lock and not the system's: it is one word on any system, needs no making, and is held
-for some ten instructions.  Constants of the system (`MAP_ANONYMOUS`) come from Python's modules,
-which know them for every system.
+A spin lock is one word on any system, needs no initialization, and is held for some ten
+instructions.  Constants of the system (`MAP_ANONYMOUS`) come from Python's modules.
 
-Fresh pages are the price of memory.  Filling 8 MB fresh took 2.0 ms with pages of 4 KiB, 1.2 ms
-with MAP_POPULATE, 0.8 ms with huge pages, and 0.28 ms recycled.  So
-blocks below 2 MiB are mapped at once, and larger ones begin at a huge page and ask for such.
+Fresh pages are what memory costs: filling 8 MB took 2.0 ms with pages of 4 KiB, 1.2 ms with
+MAP_POPULATE, 0.8 ms with huge pages, and 0.28 ms with recycled memory.  So blocks below 2 MiB are
+mapped with MAP_POPULATE, and larger ones are aligned to huge pages and request them.
 """
 
 from __future__ import annotations

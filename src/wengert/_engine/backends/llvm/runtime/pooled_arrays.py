@@ -1,9 +1,9 @@
-"""Pool: arrays that own recycled memory.
+"""NumPy arrays that own recycled memory.
 
-    handler    the capsule that NumPy takes an array's memory from, and gives it back to
+    handler    the capsule of the memory handler for NumPy
 
-What it hands out is in allocator.py, how that meets NumPy in numpy_allocator.py, what can be asked
-of it in allocator_stats.py.
+allocator.py recycles the memory, numpy_allocator.py is its interface to NumPy, allocator_stats.py
+has its settings and counters.
 """
 
 from __future__ import annotations

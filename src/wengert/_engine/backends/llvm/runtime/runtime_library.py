@@ -1,13 +1,13 @@
-"""Library: the native module of the runtime, compiled once and never unloaded.
+"""The native module of the runtime, compiled once per process and never unloaded.
 
-    symbols    the names of its functions, to addresses: what a program's text may declare
+    symbols    the names of its functions, to addresses: what programs may declare
     function   one of them, to be called from Python
-    loaded     a module for ever: its functions' addresses; for this one, and blas_threads.py
+    loaded     loads a module for the life of the process: the addresses of its functions
 
-Arrays are freed by its code until the very end of the process, after Python has taken its modules
-apart, and its sleeping threads return into it: so the code is made immortal when it is loaded.
+Arrays are freed by its code until the end of the process, after Python has finalized its modules,
+and its sleeping threads return into it: so the code is made immortal when it is loaded.
 
-The child of a fork has one thread, so it begins with a new team, and with locks that nobody holds.
+The child of a fork has one thread, so it starts with a new thread pool, and with all locks free.
 """
 
 from __future__ import annotations

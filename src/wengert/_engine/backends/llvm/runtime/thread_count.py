@@ -1,11 +1,10 @@
-"""Threads: how many of them native functions use, unless a function has a number of its own.
+"""The number of threads of native functions that have no number of their own.
 
     get_threads    the number
-    set_threads    change it; used with `with`, only for a while
-    attach         what the number is handed on to, once native code is loaded
+    set_threads    sets it; in a `with` statement, until its end
+    attach         where changes are passed on to, once native code is loaded
 
-The number is all that is kept here, so that setting it does not start LLVM.  How a range is shared
-out is thread_pool.py's.
+Only the number is kept here, so setting it does not load LLVM.  thread_pool.py uses it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Team: a native function over a range, its parts on several threads, as LLVM's text.
+"""The thread pool: a native function over a range, in parts on several threads, as LLVM text.
 
     wengert_parallel(ptr function, ptr frame, i64 start, i64 stop, i64 grain, i64 threads)
         calls `void function(ptr frame, i64 lo, i64 hi, i64 part)` once for each part
@@ -8,22 +8,22 @@
     wengert_team_size() -> i64                    how many workers have been started
 
 The parts follow from (start, stop, grain, threads) alone, and so do results that are summed part
-by part.  Who computes a part does not: part 0 is the caller's, of the others each is taken by
-whoever comes first, the caller among them.  So on a busy machine, where the workers get no
-processor, the caller does it all and waits for nobody who has not begun.
+by part.  The assignment to threads is dynamic: part 0 is the caller's, each other part is taken by
+the first thread that is free, which may be the caller.  So on a busy machine, where the workers are
+not scheduled, the caller computes all parts and never waits for a part that nobody has started.
 
-Workers are kept: starting and joining a thread took 19 us; sharing a range with a worker takes 1 us
-while that still spins, 3 to 4 us when it sleeps, 20 us after 2 ms of rest, in which the processor
-sleeps too.  A worker spins for some 20 us after its last part, then sleeps and costs nothing.  Who
-spins gives way now and then: on a busy machine a worker may stand on the caller's own processor,
-and spinning there without a break made each call 28 us long.
+Workers are reused: starting and joining a thread took 19 us; a part on a worker takes 1 us to start
+while that still spins, 3 to 4 us when it sleeps, 20 us after 2 ms, when the core sleeps too.  A
+worker spins for some 20 us after its last part, then sleeps.  Spinning threads yield now and then:
+on a busy machine a worker may be on the caller's own core, where spinning without a pause made each
+call 28 us long.
 
-There is one team.  Who finds it busy - a second Python thread, or a part that itself has a range -
-computes all its parts itself, in order: right, with no thread too many.
+There is one pool.  A caller that finds it busy - a second Python thread, or a part with a range of
+its own - computes all its parts itself, in order.
 
-What is offered is one word, the ticket: a number of the offer, how many parts it has, which is
-next.  A part is taken by changing that word, so a worker that comes late takes nothing by mistake.
-A worker never runs Python, and blocks all signals, which belong to Python's own threads.
+An offer of parts is one word, the ticket: the number of the offer, of its parts, and of the next
+part.  Parts are taken by compare-and-swap of that word, so a late worker takes nothing by mistake.
+Workers never run Python, and block all signals, which belong to Python's own threads.
 """
 
 from __future__ import annotations

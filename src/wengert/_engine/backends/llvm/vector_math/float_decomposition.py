@@ -1,12 +1,12 @@
-"""Numbers: leaves that look at a floating-point number as sign, exponent and digits.
+"""Functions of the sign, exponent and mantissa of floating-point numbers.
 
     sign, heaviside              steps
     nextafter, spacing, ldexp    the format itself
-    fmod                         the exact remainder; remainder and floor_divide made of it
+    fmod                         the exact remainder; remainder and floor_divide use it
     hypot                        the length of a pair
 
-All are exact, rounded once where they have to be (hypot: within 1 unit in the last place), and give
-what NumPy gives for zeros, infinities and NaN.
+All are exact, or rounded once (hypot: within 1 unit in the last place), and agree with NumPy for
+zeros, infinities and NaN.
 """
 
 from __future__ import annotations

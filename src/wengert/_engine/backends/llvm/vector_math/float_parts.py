@@ -1,4 +1,4 @@
-"""Floats: the parts that a floating-point number is made of, for the authors of leaves.
+"""The parts of a floating-point number, for the authors of vector functions.
 
     sign_of, flipped  the sign as a bit, and a number whose sign is changed by it
     nearest_whole     the nearest integer, and its bits
@@ -7,8 +7,8 @@
     whole_as_float    an integer as a float
     any_of            whether something holds in any lane
 
-Adding 1.5 * 2**52 (float32: 1.5 * 2**23) to a number makes it whole, and leaves the integer in
-its lowest bits: two results of one instruction, which every processor has.
+Adding 1.5 * 2**52 (float32: 1.5 * 2**23) to a number rounds it to an integer, and leaves that
+integer in its lowest bits: two results of one instruction, which every processor has.
 """
 
 from __future__ import annotations

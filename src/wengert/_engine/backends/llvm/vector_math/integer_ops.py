@@ -1,7 +1,7 @@
-"""Integers and booleans: leaves of dtypes that are not floating point, as NumPy's ufuncs.
+"""Integer and boolean operations, as NumPy's ufuncs.
 
-They wrap around; dividing by zero gives zero; a shift by the size or more gives what shifting
-again and again would.  LLVM leaves these cases undefined, so they are chosen away first.
+They wrap around; division by zero gives zero; a shift by the number of bits or more gives what
+repeated shifts would.  LLVM leaves these cases undefined, so they are selected away first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Integers without sign: what takes as many turns as they have digits.
+"""Functions of unsigned integers that loop over their bits.
 
     gcd            halving and subtracting: no division, which processors do one lane at a time
-    whole_power    squaring
+    whole_power    repeated squaring
 
-The greatest common divisor is J. Stein's way (J. Comput. Phys. 1, 1967): halve what is even,
+The greatest common divisor is J. Stein's algorithm (J. Comput. Phys. 1, 1967): halve even numbers,
 subtract the smaller of two odd numbers from the larger.
 """
 

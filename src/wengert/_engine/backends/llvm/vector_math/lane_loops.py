@@ -1,8 +1,8 @@
-"""Repeat: a loop inside a leaf, which goes on until no lane needs another turn.
+"""Loops in vector functions, which run until no lane needs another iteration.
 
 Some functions have no fixed number of steps: the remainder of a huge quotient, the greatest common
-divisor.  All lanes take the same steps; a lane that is done must not be changed by further ones.
-The values live in stack slots, as everything that changes in a loop does (ir/ir_builder.py).
+divisor.  All lanes take the same steps; further steps must not change a lane that has finished.
+The values are in stack slots, as in all loops (ir/ir_builder.py).
 """
 
 from __future__ import annotations

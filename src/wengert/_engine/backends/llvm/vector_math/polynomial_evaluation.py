@@ -1,13 +1,13 @@
-"""Polynomials: how leaves evaluate them, with fused multiplications and additions.
+"""Evaluation of polynomials with fused multiply-adds.
 
-    polynomial    a sum of powers; even and odd ones apart
-    horner        the same in one chain: an instruction less, and no sums that cancel
-    Coefficients  their type: a tuple of numbers for each of the two dtypes
+    polynomial    even and odd powers in two chains
+    horner        one chain: an instruction less, and no sums that cancel
+    Coefficients  a tuple of numbers for each of the two dtypes
 
-Horner's rule twice, in x**2, side by side: the processor waits half as long as for one chain, and
-but one multiplication is added, which leaves mostly need anyway.  Cutting further (G. Estrin,
-1960) would need more powers, and lanes side by side are bound by the number of instructions.
-J.-M. Muller, Elementary Functions, 3rd ed., sect. 5.2.
+Horner's rule in x**2, in two parallel chains, has half the latency of one chain, and costs one more
+multiplication, which most functions need anyway.  More chains (G. Estrin, 1960) need more powers,
+and vectors are bound by the number of instructions.  J.-M. Muller, Elementary Functions, 3rd ed.,
+sect. 5.2.
 """
 
 from __future__ import annotations

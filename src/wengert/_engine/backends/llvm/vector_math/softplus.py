@@ -1,7 +1,7 @@
-"""Smooth steps: softplus and log_sigmoid, the integral of the step that sigmoid is.
+"""softplus and log_sigmoid.
 
-With e = exp(-|x|) <= 1, softplus(x) = max(x, 0) + log1p(e).  The logarithm that serves all numbers
-divides; from 0 to 1 a polynomial of log1p(e) / e does, and takes half the time.  Coefficients:
+With e = exp(-|x|) <= 1, softplus(x) = max(x, 0) + log1p(e).  The general logarithm divides; from 0
+to 1 a polynomial of log1p(e) / e does, and takes half the time.  Coefficients:
 docs/generate/special_coefficients.py.
 """
 

@@ -1,7 +1,7 @@
-"""Choices: comparisons of complex numbers, and what follows from them.
+"""Comparisons of complex numbers, and functions that use them.
 
-NumPy orders complex numbers as words are ordered: by the real parts, and where these are equal by
-the imaginary parts.  A number of which a part is NaN is neither less nor greater.
+NumPy's order is lexicographic: by the real parts, and where these are equal by the imaginary parts.
+A number with a NaN part is neither less nor greater.
 """
 
 from __future__ import annotations
