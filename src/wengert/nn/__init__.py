@@ -23,9 +23,9 @@ training/       fit, evaluate, checkpoints, logs; imported at first use
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.core.lazy_import import public_dir
+from wengert._engine.core.lazy_import import exported, public_dir
 
-from . import containers, functional, init, layers, module, parameter, state_dict
+from . import functional, init
 from .containers import *
 from .layers import *
 from .module import *
@@ -46,10 +46,11 @@ _LATE = {
 }
 _TRAINING = ("evaluate", "fit")
 
-_MODULES = (containers, layers, module, parameter, state_dict)
-_NAMES = ["functional", "init", *_TRAINING, *_LATE]
-_NAMES += [name for module in _MODULES for name in module.__all__]
-globals()["__all__"] = sorted(_NAMES)  # not stated: type checkers read the star imports
+_MODULES = "containers layers module parameter state_dict"
+globals()["__all__"] = [
+    *("functional", "init", *_TRAINING, *_LATE),
+    *exported(__name__, _MODULES),
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -36,98 +36,55 @@ Each module states its public names in `__all__`; they are collected below.  All
 NumPy are NumPy's own: dtypes, constants, functions of integers, printing options.
 """
 
+# ruff: noqa: F403  (the `__all__` of each module says what is exported)
+
 import sys
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.lazy_import import DUNDERS
+from wengert._engine.core.lazy_import import DUNDERS, exported
 from wengert._engine.core.other_libraries import NUMPY, missing
 from wengert._engine.tensor.numpy_protocols import NAMESPACE
 
-from . import (
-    array_info,
-    concatenators,
-    creation,
-    cumulative,
-    elementwise,
-    histograms,
-    indexing,
-    joining,
-    linspace_arange,
-    matmul_einsum,
-    minmax,
-    nanfunctions,
-    norms,
-    padding,
-    poly1d_functions,
-    put_and_place,
-    quantiles,
-    reductions,
-    sets,
-    shape_manipulation,
-    sort_search_unique,
-    statistics,
-    ufuncs,
-    windows,
-)
 from . import fft as fft  # its names stay there
 from . import linalg as linalg
 from . import random as random
-from .array_info import *  # noqa: F403 - its `__all__`
-from .concatenators import *  # noqa: F403 - its `__all__`
-from .creation import *  # noqa: F403 - its `__all__`
-from .cumulative import *  # noqa: F403 - its `__all__`
-from .elementwise import *  # noqa: F403 - its `__all__`
-from .histograms import *  # noqa: F403 - its `__all__`
-from .indexing import *  # noqa: F403 - its `__all__`
-from .joining import *  # noqa: F403 - its `__all__`
-from .linspace_arange import *  # noqa: F403 - its `__all__`
-from .matmul_einsum import *  # noqa: F403 - its `__all__`
-from .minmax import *  # noqa: F403 - its `__all__`
-from .nanfunctions import *  # noqa: F403 - its `__all__`
-from .norms import *  # noqa: F403 - its `__all__`
-from .padding import *  # noqa: F403 - its `__all__`
-from .poly1d_functions import *  # noqa: F403 - its `__all__`
-from .put_and_place import *  # noqa: F403 - its `__all__`
-from .quantiles import *  # noqa: F403 - its `__all__`
-from .reductions import *  # noqa: F403 - its `__all__`
-from .sets import *  # noqa: F403 - its `__all__`
-from .shape_manipulation import *  # noqa: F403 - its `__all__`
-from .sort_search_unique import *  # noqa: F403 - its `__all__`
-from .statistics import *  # noqa: F403 - its `__all__`
-from .windows import *  # noqa: F403 - its `__all__`
+from .array_info import *
+from .concatenators import *
+from .creation import *
+from .cumulative import *
+from .elementwise import *
+from .histograms import *
+from .indexing import *
+from .joining import *
+from .linspace_arange import *
+from .matmul_einsum import *
+from .minmax import *
+from .nanfunctions import *
+from .norms import *
+from .padding import *
+from .poly1d_functions import *
+from .put_and_place import *
+from .quantiles import *
+from .reductions import *
+from .sets import *
+from .shape_manipulation import *
+from .sort_search_unique import *
+from .statistics import *
+from .ufuncs import *
+from .windows import *
 
 SUBMODULES = {"linalg", "fft", "random", "polynomial"}  # their names stay there, as in NumPy
-COLLECTED = (
-    concatenators,
-    creation,
-    cumulative,
-    elementwise,
-    minmax,
-    histograms,
-    indexing,
-    array_info,
-    joining,
-    nanfunctions,
-    norms,
-    padding,
-    poly1d_functions,
-    matmul_einsum,
-    quantiles,
-    linspace_arange,
-    reductions,
-    sets,
-    shape_manipulation,
-    sort_search_unique,
-    statistics,
-    ufuncs,
-    windows,
-    put_and_place,
-)
+MODULES = """
+    array_info concatenators creation cumulative elementwise histograms indexing joining
+    linspace_arange matmul_einsum minmax nanfunctions norms padding poly1d_functions
+    put_and_place quantiles reductions sets shape_manipulation sort_search_unique statistics
+    ufuncs windows
+"""
 
-__all__ = sorted({*np.__all__, *(name for module in COLLECTED for name in module.__all__)})
+__all__ = sorted({*np.__all__, *exported(__name__, MODULES)})
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ first call, which uses none of them.
 
     LazyModule    stands for a module that is imported at the first use of an attribute
     public_dir    a module's `__dir__`: its public names
+    exported      the public names of some modules of a package
     lazy_names    a package's `__getattr__`, for names that stand in modules of its own
     PublicModule  a public name for a module that stands elsewhere; CallableModule: that is called
     STARTED       when wengert was imported: sources that are changed later are not what runs
@@ -39,6 +40,22 @@ def public_dir(module: str, *more: str) -> Callable[[], list[str]]:
     *more : str
     """
     return lambda: sorted({*sys.modules[module].__all__, *more, *DUNDERS})
+
+
+def exported(package: str, modules: str) -> list[str]:
+    """The public names of some modules of a package: what star imports of them bring.
+
+    A package enters them by ``globals()["__all__"] = exported(...)``: where `__all__` is not
+    stated, type checkers take the names from the star imports.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`.
+    modules : str
+        Their names in it, separated by spaces; they are imported already.
+    """
+    return [n for module in modules.split() for n in sys.modules[f"{package}.{module}"].__all__]
 
 
 class LazyModule:

@@ -20,70 +20,20 @@ the gradient of a real J with respect to z is dJ/dRe z - i dJ/dIm z, and a rule 
 docs/autograd-users.md lists the other differences.
 """
 
+# ruff: noqa: F403  (the `__all__` of each module says what is exported)
+
 import importlib
 from typing import Any
 
-from wengert._engine.core.lazy_import import public_dir
+from wengert._engine.core.lazy_import import exported, public_dir
 
-from .builtins import dict, isinstance, list, tuple, type
-from .differential_operators import (
-    checkpoint,
-    deriv,
-    egrad,
-    elementwise_grad,
-    grad,
-    grad_and_aux,
-    grad_named,
-    hessian,
-    hessian_tensor_product,
-    hessian_vector_product,
-    holomorphic_grad,
-    hvp,
-    jacobian,
-    make_ggnvp,
-    make_hvp,
-    make_jvp,
-    make_jvp_reversemode,
-    make_vjp,
-    multigrad_dict,
-    tensor_jacobian_product,
-    value_and_grad,
-    vector_jacobian_product,
-)
-from .extend import primitive
+from .builtins import *
+from .differential_operators import *
+from .extend import primitive as primitive
 
 SUBMODULES = ("misc", "numpy", "scipy", "test_util")  # imported when they are asked for
 
-__all__ = [
-    "checkpoint",
-    "deriv",
-    "dict",
-    "egrad",
-    "elementwise_grad",
-    "grad",
-    "grad_and_aux",
-    "grad_named",
-    "hessian",
-    "hessian_tensor_product",
-    "hessian_vector_product",
-    "holomorphic_grad",
-    "hvp",
-    "isinstance",
-    "jacobian",
-    "list",
-    "make_ggnvp",
-    "make_hvp",
-    "make_jvp",
-    "make_jvp_reversemode",
-    "make_vjp",
-    "multigrad_dict",
-    "primitive",
-    "tensor_jacobian_product",
-    "tuple",
-    "type",
-    "value_and_grad",
-    "vector_jacobian_product",
-]
+globals()["__all__"] = ["primitive", *exported(__name__, "builtins differential_operators")]
 
 
 def __getattr__(name: str) -> Any:

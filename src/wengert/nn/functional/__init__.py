@@ -19,23 +19,8 @@ linear_maps            linear, bilinear
 
 # ruff: noqa: F403  (the `__all__` of each module says what is exported)
 
-from wengert._engine.core.lazy_import import public_dir
+from wengert._engine.core.lazy_import import exported, public_dir
 
-from . import (
-    activations,
-    attention,
-    classification_losses,
-    conv,
-    ctc,
-    dropouts,
-    embeddings,
-    linear_maps,
-    margin_losses,
-    normalization,
-    pooling,
-    regression_losses,
-    resampling,
-)
 from .activations import *
 from .attention import *
 from .classification_losses import *
@@ -50,22 +35,9 @@ from .pooling import *
 from .regression_losses import *
 from .resampling import *
 
-_MODULES = (
-    activations,
-    attention,
-    classification_losses,
-    conv,
-    ctc,
-    dropouts,
-    embeddings,
-    linear_maps,
-    margin_losses,
-    normalization,
-    pooling,
-    regression_losses,
-    resampling,
-)
-globals()["__all__"] = [
-    name for module in _MODULES for name in module.__all__
-]  # not stated: type checkers read the star imports
+_MODULES = """
+    activations attention classification_losses conv ctc dropouts embeddings linear_maps
+    margin_losses normalization pooling regression_losses resampling
+"""
+globals()["__all__"] = exported(__name__, _MODULES)
 __dir__ = public_dir(__name__)

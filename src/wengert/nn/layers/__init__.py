@@ -20,22 +20,8 @@ losses               losses as modules
 
 # ruff: noqa: F403  (the `__all__` of each module says what is exported)
 
-from . import (
-    activations,
-    conv,
-    dropout,
-    embedding,
-    linear_and_shape,
-    losses,
-    multihead_attention,
-    normalization,
-    pooling,
-    positional_encoding,
-    recurrent,
-    recurrent_cells,
-    transformer,
-    transformer_layer,
-)
+from wengert._engine.core.lazy_import import exported
+
 from .activations import *
 from .conv import *
 from .dropout import *
@@ -51,20 +37,9 @@ from .recurrent_cells import *
 from .transformer import *
 from .transformer_layer import *
 
-_MODULES = (
-    activations,
-    conv,
-    dropout,
-    embedding,
-    linear_and_shape,
-    losses,
-    multihead_attention,
-    normalization,
-    pooling,
-    positional_encoding,
-    recurrent,
-    recurrent_cells,
-    transformer,
-    transformer_layer,
-)
-globals()["__all__"] = [name for module in _MODULES for name in module.__all__]
+_MODULES = """
+    activations conv dropout embedding linear_and_shape losses multihead_attention
+    normalization pooling positional_encoding recurrent recurrent_cells transformer
+    transformer_layer
+"""
+globals()["__all__"] = exported(__name__, _MODULES)
