@@ -64,38 +64,38 @@ class Program(FunctionCodegen):
     graph : Graph
         Its sizes may have names: one program serves all of them.
     threads : int, optional
-        How many it may use; by default as many as are set for all (`wengert.set_threads`).
+        The number of threads; by default that of `wengert.set_threads`.
     layouts : str
-        For each input, then each variable, how it lies in memory (lowering/leaves.py).
+        The layout of each input, then each variable (lowering/leaves.py).
     overwrites : bool
-        Whether it may write updates where the variables lie (schedule/buffer_donation.py).
+        Whether updates may be written in place (schedule/buffer_donation.py).
 
     Attributes
     ----------
     inputs, outputs : tuple of Port
     overwritten : dict from int to int
-        For results that are written in place of an input, which input that is.
+        For results that are written over an input, that input.
     sizes, size_slots : tuple
     slots : int
     constants : list of (int, numpy.ndarray)
     symbols : dict from str to int
-        Addresses of what it needs from outside.
+        Addresses of external functions.
     threads : int or None
     requirements : list of Requirement
-        What has to hold of the sizes.
+        Conditions that the sizes must satisfy.
     long : Length
-        The work of a run, beside what moves inputs and outputs, as so many bytes moved.
+        The work of a run, beside reading inputs and writing outputs, in bytes moved.
     callbacks : HostCallbacks
     host_callbacks : list of Node
-        The lines that are called back in Python.
+        The nodes that are called back in Python.
     is_single : bool
-        Whether a call returns its only output, and no tuple.
+        Whether a call returns its only output by itself.
     nesting : tuple or None
-        Of the results, if a call returns tuples in tuples; then there is an entry for that too.
+        Of the results, if a call returns nested tuples, which have an entry point of their own.
     counts : list of int
-        For each result of the graph 0, or how many outputs it is made of.
+        For each result of the graph 0, or the number of its outputs.
     workspace : Length
-        Bytes of what is kept between stages.
+        Bytes of intermediate arrays.
     text : str
     plan : Plan
     """
@@ -151,27 +151,27 @@ class Program(FunctionCodegen):
 
     @property
     def graph(self) -> BaseGraph:
-        """The graph, which is not kept alive: programs are kept as long as graphs are."""
+        """The graph, by a weak reference: programs live as long as their graphs."""
         found = self._graph()
         assert found is not None, "the graph of this program is gone"
         return found
 
     @property
     def host_callbacks(self) -> list[Any]:
-        """The lines that are called back in Python."""
+        """The nodes that are called back in Python."""
         return self.callbacks.nodes
 
     @functools.cached_property
     def text(self) -> str:
-        """The module, as LLVM reads it."""
+        """The LLVM text of the module."""
         return self.module.text(execution_engine.heading())
 
     @functools.cached_property
     def modules(self) -> tuple[tuple[str, bool], ...]:
-        """What is compiled: texts, and whether LLVM is to take no pains with each.
+        """The texts that are compiled, each with whether to use few optimization passes.
 
-        A long kernel only hands addresses to nests and steps; LLVM would take time that grows
-        faster than its length, to no effect.  Where calls return tuples in tuples, the entry that
+        A long kernel only passes addresses to nests and calls; optimizing it takes time that grows
+        faster than its length, without effect.  Where calls return tuples in tuples, the entry that
         returns a flat one is for the slow path only.  An entry runs once a call: with dozens of
         arguments, optimizing it takes longer than all its calls will.
         """
@@ -190,27 +190,27 @@ class Program(FunctionCodegen):
 
     @property
     def calls_special_functions(self) -> bool:
-        """Whether it calls special functions of SciPy's, which may set a Python exception."""
+        """Whether it calls special functions of SciPy, which may set a Python exception."""
         return bool(self.module.symbols)
 
     @property
     def cannot_fail(self) -> bool:
-        """Whether nothing can fail any more when the first variable is overwritten."""
+        """Whether nothing can fail after the first variable is overwritten."""
         if not self.overwritten:
             return True
         late = len(self.plan.stages) - first_stage(self.plan, self.overwritten)
         may_fail = any(nest.may_fail for nest, _ in self.nests[-late:])
-        raises = not self.module.symbols.keys() <= LISTENED  # loops, which listen, come before
+        raises = not self.module.symbols.keys() <= LISTENED  # interrupts are checked before
         return not (may_fail or raises or self.host_callbacks)
 
     @property
     def assembly(self) -> str:
-        """The machine's instructions."""
+        """The assembly of the machine code."""
         return execution_engine.assembly_of(self.text)
 
     @property
     def symbols(self) -> dict[str, int]:
-        """Addresses of what it needs from outside."""
+        """Addresses of external functions."""
         return {
             **self.steps.symbols,
             **self.module.symbols,
@@ -236,15 +236,15 @@ class Program(FunctionCodegen):
                 self._stride_slots[name] = self._slot(), spec.dtype.itemsize
         return port
 
-    # ---- what the kernel is ----------------------------------------------------------------------
+    # ---- the kernel ------------------------------------------------------------------------------
 
     @property
     def frame(self) -> str:
-        """The address of the frame, which the caller has filled."""
+        """The address of the frame, which the caller fills."""
         return "%frame"
 
     def framed(self, section: Section, slot: int, kind: str = "ptr") -> str:
-        """What a slot of the frame holds."""
+        """Load a slot of the frame."""
         place = section.value(f"getelementptr i64, ptr %frame, i64 {slot}")
         return section.value(f"load {kind}, ptr {place}")
 
@@ -256,7 +256,7 @@ class Program(FunctionCodegen):
         return {expr: self.framed(self._head, port.slot) for expr, port in both}
 
     def named_size(self, name: str) -> str:
-        """The i64 of a named size, or of a stride."""
+        """A symbolic size, or a stride, as an i64."""
         if name in self._stride_slots:
             slot, itemsize = self._stride_slots[name]
             return self._head.value(f"sdiv i64 {self.framed(self._head, slot, 'i64')}, {itemsize}")
@@ -267,23 +267,23 @@ class Program(FunctionCodegen):
         return self.framed(self._head, self.constant_slot(array))
 
     def constant_slot(self, array: np.ndarray[Any, Any]) -> int:
-        """The slot of the frame where the address of a constant array stands."""
+        """The slot of the frame with the address of a constant array."""
         slot = self._slot()
         self.constants.append((slot, array))
         return slot
 
     def memory(self, total: Length) -> str:
-        """Memory of so many bytes."""
+        """Allocate a number of bytes."""
         return self.asked(total)
 
     def callback_slot(self) -> int:
-        """The slot of the frame that leads to what calls host callbacks."""
+        """The slot of the frame with the entry of host callbacks."""
         if self._callback_slot < 0:
             self._callback_slot = self._slot()
         return self._callback_slot
 
     def nest_name(self, text: str) -> str:
-        """The name of a nest's function, which is written if there is none like it."""
+        """The name of a nest's function, emitted if there is no identical one."""
         name = self._nest_names.get(text)
         if name is None:
             name = self._nest_names[text] = f"nest{len(self._nest_names)}"
@@ -291,7 +291,7 @@ class Program(FunctionCodegen):
         return name
 
     def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:
-        """The function of a body, which is written if there is none yet."""
+        """The function of a body, emitted at its first use."""
         key = body, fixed, carried
         found = self._bodies.get(key)
         if found is None:
@@ -301,5 +301,5 @@ class Program(FunctionCodegen):
         return found
 
     def nested(self, step: Expr) -> Any:
-        """A loop or a choice, its bodies written."""
+        """The code of a loop or branch, with its bodies."""
         return (_LOOPS | _CHOICES)[step.node.op.name](self, step)

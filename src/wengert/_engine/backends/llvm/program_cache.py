@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from wengert._engine.backends.llvm import program as programs
     from wengert._engine.backends.llvm.program import Program
     from wengert._engine.backends.llvm.runtime import blas_threads, library_symbols, runtime_library
-else:  # what is not needed where a program was kept
+else:  # not needed for a cached program
     programs, library_symbols = (
         LazyModule("wengert._engine.backends.llvm.program"),
         LazyModule("wengert._engine.backends.llvm.runtime.library_symbols"),
@@ -60,11 +60,11 @@ else:  # what is not needed where a program was kept
     blas_threads = LazyModule("wengert._engine.backends.llvm.runtime.blas_threads")
 
 _KEY = 32  # bytes
-_EARLIER = 1_000_000_000  # nanoseconds by which sources have to be older than the process
+_EARLIER = 1_000_000_000  # nanoseconds by which sources must be older than the process
 
 
 class CachedProgram:
-    """What was kept of a program; see `Program`, whose other attributes it has too, at its cost.
+    """A program from the disk; its other attributes are those of `Program`, which is then made.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class CachedProgram:
         self._graph, self._options = weakref.ref(graph), options
 
     def is_of(self, graph: BaseGraph) -> bool:
-        """Whether this can be what was kept of a graph: its values, of their dtypes and shapes."""
+        """Whether the inputs and results are those of a graph, of the same dtypes and shapes."""
         fed = [*graph.inputs, *graph.variables]
         results: list[Any] = []
         for node in (*graph.outputs, *graph.updates.values()):
@@ -109,7 +109,7 @@ class CachedProgram:
 
     @functools.cached_property
     def made(self) -> Program:
-        """The program itself."""
+        """The program itself, made again."""
         graph = self._graph()
         assert graph is not None, "the graph of this program is gone"
         return programs.Program(graph, *self._options)
@@ -123,7 +123,7 @@ class CachedProgram:
 def program_of(
     graph: BaseGraph, threads: int | None, layouts: str = "", overwrites: bool = False
 ) -> Program | CachedProgram:
-    """The program of a graph: what was kept of it, or else a new one, of which that is kept."""
+    """The program of a graph: from the disk, or a new one, which is written to the disk."""
     options = threads, layouts, overwrites
     key = _key(graph, options) if disk_cache.enabled() else None
     if key is None:
@@ -143,7 +143,7 @@ def program_of(
 def object_files_of(
     program: Program | CachedProgram,
 ) -> tuple[list[bytes], Program | CachedProgram]:
-    """Object files, and the program that they belong to: if one is gone, it is made once more."""
+    """The object files of a program, and the program; it is made again if a file is gone."""
     if isinstance(program, CachedProgram):
         found = [read_object(key) for key in program.keys]
         images = [x for x in found if x is not None]
@@ -154,19 +154,19 @@ def object_files_of(
 
 
 def _kept(found: bytes, graph: BaseGraph, options: tuple[Any, ...]) -> CachedProgram | None:
-    """What a record says; None if it says nothing that could be of this graph.
+    """The program of a record; None if it cannot belong to this graph.
 
-    The checksum of a file is against accidents on disk: a right one tells nothing of the content.
+    The checksum of a file protects against accidents on disk only: the content is checked here.
     """
     try:
         kept = CachedProgram(marshal.loads(found), graph, options)
         return kept if kept.is_of(graph) else None
-    except Exception:  # whatever damage leads to; also a function from outside that is not there
+    except Exception:  # any damage; also an external function that is missing
         return None
 
 
 def _is_complete(images: list[bytes]) -> bool:
-    """Whether one of the object files defines what is entered."""
+    """Whether one of the object files defines the kernel."""
     names = [symbols_of(image) for image in images]
     return any("kernel" in defined for defined, _ in names)
 
@@ -187,7 +187,7 @@ def _key(graph: BaseGraph, options: tuple[Any, ...]) -> bytes | None:
 
 @functools.cache
 def _sources() -> bytes | None:
-    """What programs depend on beside the processor and LLVM; None if it is not known."""
+    """What programs depend on beside the processor and LLVM; None if unknown."""
     versions = sys.version, sys.implementation.cache_tag, np.__version__, scipy.__version__
     found: list[Any] = [repr(versions)]
     pending = [FOLDER]
@@ -198,12 +198,12 @@ def _sources() -> bytes | None:
                     if entry.name.endswith(".py"):
                         state = entry.stat()
                         if max(state.st_ctime_ns, state.st_mtime_ns) > STARTED - _EARLIER:
-                            return None  # this process may have read it before it was changed
+                            return None  # it may have changed after this process read it
                         times = state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
                         found.append(f"{entry.path} {times}")
                     elif entry.name != "__pycache__" and entry.is_dir():
                         pending.append(entry.path)
-    except OSError:  # not in files of its own
+    except OSError:  # not installed as files
         return None
     return "\n".join(sorted(found)).encode() if len(found) > 1 else None
 
@@ -212,7 +212,7 @@ def _sources() -> bytes | None:
 
 
 def _said(program: Program) -> bytes | None:
-    """What is kept of a program; None if it would not do in another process."""
+    """The record of a program; None if it depends on this process."""
     names = sorted(program.symbols)
     arrays = [array for _, array in program.constants]
     if (
@@ -251,12 +251,12 @@ def _port(said: tuple[Any, ...]) -> Port:
 
 
 def addresses_of(names: list[str]) -> dict[str, int]:
-    """Where functions from outside begin in this process, by the names that texts have for them.
+    """The addresses of external functions in this process, by their symbols.
 
     Raises
     ------
     KeyError
-        One is not known by its name alone.
+        A symbol is unknown.
     """
     found: dict[str, int] = {}
     for name in names:

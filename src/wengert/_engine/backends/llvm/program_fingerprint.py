@@ -31,7 +31,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 _PACKAGE = __name__.partition(".")[0] + "."
 _VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on how it was made
 _PLAIN = frozenset({int, bool, float, complex, str, bytes, type(None), type(Ellipsis)})
-_ours: dict[int, Any] = {}  # operations that are known to be wengert's own, by their id
+_ours: dict[int, Any] = {}  # operations of wengert, by their id
 
 
 class _NotEncodableError(Exception):
@@ -39,24 +39,24 @@ class _NotEncodableError(Exception):
 
 
 def fingerprint_of(graph: BaseGraph) -> bytes | None:
-    """What a graph says, as far as its program depends on it."""
+    """A graph as bytes, as far as its program depends on it."""
     if graph.requirements:
         return None
     writer = _GraphEncoder()
     try:
         return marshal.dumps((writer.graph(graph), _containers(graph)), _VERSION)
-    except (_NotEncodableError, ValueError):  # ValueError: marshal has met something else
+    except (_NotEncodableError, ValueError):  # ValueError: marshal cannot encode something
         return None
 
 
 def _containers(graph: BaseGraph) -> tuple[str, ...]:
-    """How results are returned; tuples in tuples are made by the entry."""
+    """How results are returned; the entry point makes nested tuples."""
     results = graph.structure[1]
     return str(getattr(results, "structure", results)), repr(getattr(results, "live", None))
 
 
 class _GraphEncoder:
-    """Writes one graph, and the bodies in it."""
+    """Encodes one graph, and the bodies in it."""
 
     def __init__(self) -> None:
         self._bytes = 0
@@ -91,7 +91,7 @@ class _GraphEncoder:
         return spec.shape, self._plain(spec.dtype), spec.weak
 
     def _plain(self, x: Any) -> Any:
-        """A value or a parameter with its type, of numbers, texts and tuples alone."""
+        """A value or a parameter with its type, as numbers, strings and tuples."""
         kind = type(x)
         if kind in _PLAIN:
             return kind.__name__, x
@@ -121,7 +121,7 @@ class _GraphEncoder:
 
 
 def _is_ours(op: Any) -> bool:
-    """Whether an operation is what stands in a module of wengert's, as its source has it."""
+    """Whether an operation is defined by the source of a module of wengert."""
     if id(op) in _ours:
         return True
     known: Any = REGISTRY.get(op.name)
@@ -139,7 +139,7 @@ def _is_ours(op: Any) -> bool:
 
 
 def _has(module: str, op: Any) -> bool:
-    """Whether a module of wengert's has an operation among its names."""
+    """Whether an operation is an attribute of a module of wengert."""
     found = sys.modules.get(module) if _is_home(module) else None
     return found is not None and any(x is op for x in vars(found).values())
 

@@ -58,7 +58,7 @@ class Elements:
         self._numbers: dict[Any, Any] = {}
         self._counters: dict[int, Any] = {}
         self._mask: Lane | None = None
-        self._floor = self._head  # nothing that this fused loop has made is read before it
+        self._floor = self._head  # loads of this fused loop's own results stay behind it
         self._scratch: list[str] = []
         self._safe_bytes: dict[int, str] = {}
         self._exits: list[tuple[Section, int | None]] = []
@@ -67,7 +67,7 @@ class Elements:
 
     @property
     def needs_runtime(self) -> bool:
-        """Whether it asks for memory."""
+        """Whether it allocates memory."""
         return bool(self._scratch)
 
     def _vector_axis(self) -> Axis | None:
@@ -91,7 +91,7 @@ class Elements:
         return found
 
     def lane_of(self, form: Affine) -> Any:
-        """A form as integers."""
+        """The values of an affine form, as integers."""
         base, factor = self._split(form)
         base = self.language.cast(base, I64)
         if type(factor) is int and factor == 0:
@@ -106,14 +106,14 @@ class Elements:
         return found
 
     def both(self, one: Lane | None, two: Lane | None) -> Lane | None:
-        """Where both masks hold."""
+        """The conjunction of two masks."""
         if one is None or two is None:
             return one if two is None else two
         found: Lane = self.language.binary("logical_and", one, two)
         return found
 
     def existing(self, mask: Lane | None) -> Lane | None:
-        """The lanes that exist, of those where a mask holds; None if all do."""
+        """The lanes of a mask that exist; None if all do."""
         return self.both(mask, self._mask)
 
     def _held(self, condition: Condition) -> Any:
@@ -135,7 +135,7 @@ class Elements:
         return found
 
     def _is_natural(self, form: Affine, low: Length) -> bool:
-        """Whether a form is never below a bound, as far as one can see."""
+        """Whether a form is provably never below a bound."""
         numbers = [form.offset, *[f for _, f in form.terms]]
         return (
             type(low) is int
@@ -144,7 +144,7 @@ class Elements:
         )
 
     def _is_within(self, form: Affine, high: Length) -> bool:
-        """Whether a form is always below a bound, as far as one can see."""
+        """Whether a form is provably always below a bound."""
         if not form.terms:
             return type(form.offset) is int and type(high) is int and form.offset < high
         if len(form.terms) > 1 or not affine.is_one(form.terms[0][1]):
@@ -169,12 +169,12 @@ class Elements:
             section = outside.section
             assert section is not None
             self._leave_if(section, self._any(section, outside))
-            # Nothing that is computed from it comes before it has been looked at.
+            # Nothing that is computed from it precedes the check.
             found = self._memo[key] = Lane(language, section, moved.name, I64, moved.width)
         return found
 
     def _any(self, section: Section, mask: Lane) -> str:
-        """Whether some lane holds."""
+        """Whether a mask holds in some lane, as an i1."""
         if mask.width <= 1:
             return mask.name
         callee = self.language.module.declare(
@@ -183,19 +183,19 @@ class Elements:
         return section.value(f"call i1 {callee}(<{mask.width} x i1> {mask.name})")
 
     def _leave_if(self, section: Section, condition: str) -> None:
-        """End without a result if an i1 holds."""
+        """Return early, without a result, if an i1 holds."""
         n = self.function.number()
         section.write(f"br i1 {condition}, label %outside{n}, label %inside{n}")
         section.label(f"outside{n}")
         self.fail(section)
-        # What is asked for after this does not have to be given back here.
+        # Memory that is allocated later is not freed here.
         known = len(self._scratch) if section is self._head else None
         self._exits.append((section.inside(), known))
         section.write("ret void")
         section.label(f"inside{n}")
 
     def _give_back(self) -> None:
-        """Give memory for rows back, at the end and where it ends before."""
+        """Free row buffers, at the end and at early returns."""
         free = (
             self.language.module.declare("wengert_free", "void", ["ptr"]) if self._scratch else ""
         )
@@ -256,7 +256,7 @@ class Elements:
         return gather(self.language, section, places, dtype, width, exists)
 
     def _load_one(self, expr: Expr, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
-        """The same element for all lanes; under a mask only if some lane wants it."""
+        """One element for all lanes; under a mask only if some lane needs it."""
         section = self._latest(pointer, offset, mask)
         address = self._address(section, pointer, offset, expr.dtype)
         if mask is not None:
@@ -269,11 +269,11 @@ class Elements:
             address = section.value(f"select i1 {some}, ptr {address}, ptr {safe}")
         return load(self.language, section, address, expr.dtype, 1, None)
 
-    # A lane that a mask excludes is not read, but an address of it that is not mapped costs a fault
-    # which the processor suppresses in microcode: hundreds of cycles for a vector.
+    # A masked lane is not read, but if its address is not mapped, the processor suppresses a fault
+    # in microcode: hundreds of cycles for a vector.
 
     def _safe(self, size: int) -> str:
-        """The address of so many bytes that are there to be read."""
+        """The address of a number of readable bytes."""
         if size not in self._safe_bytes:
             slot: str = self.function.slot(f"[{size} x i8]", 16)
             self._head.write(f"store [{size} x i8] zeroinitializer, ptr {slot}")
@@ -281,12 +281,12 @@ class Elements:
         return self._safe_bytes[size]
 
     def _safe_address(self, section: Section, address: str, exists: Lane, size: int) -> str:
-        """The address of neighbors, or if none of them is wanted another that is mapped."""
+        """The address of a vector, or a mapped one if all its lanes are masked."""
         some = self._any(section, exists)
         return section.value(f"select i1 {some}, ptr {address}, ptr {self._safe(size)}")
 
     def _safe_places(self, section: Section, places: str, exists: Lane | None, width: int) -> str:
-        """The addresses of lanes, those that are excluded replaced by one that is mapped."""
+        """The addresses of lanes; those of masked lanes are replaced by a mapped one."""
         if exists is None:
             return places
         wanted = self.language.widened(exists, width).name
@@ -316,7 +316,7 @@ class Elements:
         scatter(self.language, section, places, value, width, self._mask)
 
     def _now(self, section: Section, root: Expr, index: Index) -> Any:
-        """What lies where `_put` would write."""
+        """The element that `_put` would overwrite."""
         offset, factor = self._split(offset_of(index, self._strides(root)))
         address = self._address(section, self._entry(root), offset, root.dtype)
         width = self.space.width
@@ -328,7 +328,7 @@ class Elements:
         return gather(self.language, section, places, root.dtype, width, self._mask)
 
     def _in_steps(self, section: Section, address: str, factor: Length, dtype: Any) -> str:
-        """The addresses of lanes that lie so far apart."""
+        """The addresses of lanes with a stride."""
         width = self.space.width
         steps = self.language.cast(self._iota() * self._number(factor), I64)
         name = self.language.widened(steps, width).name
@@ -348,7 +348,7 @@ class Elements:
         )
 
     def _entry(self, key: Any) -> Lane:
-        """What the table holds: an address, or a size."""
+        """An entry of the table: an address, or a size."""
         found = self._entries.get(key)
         if found is None and key in self.fused.local and key not in self._stored:
             found = self._entries[key] = self._scratched(key)
@@ -365,14 +365,14 @@ class Elements:
         return found
 
     def _of_part(self, expr: Expr, name: str) -> str:
-        """Where a part writes what all parts combine."""
+        """Where a part of a parallel loop writes its partial result."""
         size = self._name(self._number(size_of(expr.shape)))
         skipped = self._head.value(f"mul i64 %part, {size}")
         kind = self._element(expr.dtype)
         return self._head.value(f"getelementptr {kind}, ptr {name}, i64 {skipped}")
 
     def refuse(self, lanes: Lane, mask: Lane | None) -> None:
-        """End without a result where a boolean holds: the interpreter is asked."""
+        """Return early where a boolean holds; the interpreter then raises the error."""
         wanted = mask if lanes.width <= 1 else self.both(mask, self._mask)
         if wanted is not None:
             lanes = self.language.emit("and", BOOL, lanes, wanted)
@@ -380,12 +380,12 @@ class Elements:
         self._leave_if(lanes.section, self._any(lanes.section, lanes))
 
     def fail(self, section: Section, status: int = 1) -> None:
-        """Say that there is no result."""
+        """Set the status to failed."""
         self.may_fail = True
         section.write(f"store i64 {status}, ptr %table")
 
     def _scratched(self, expr: Expr) -> Lane:
-        """Memory for one row of what only this fused loop needs."""
+        """A buffer for one row of an intermediate result."""
         size = size_of(expr.shape[self.fused.rows :]) * expr.dtype.itemsize
         if type(size) is int and size <= thresholds.row_stack_bytes:
             name = self.function.slot(f"[{size} x i8]", 64)

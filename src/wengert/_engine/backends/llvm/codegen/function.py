@@ -39,14 +39,14 @@ LINE = 64
 
 
 class HasTable(Protocol):
-    """A function that is given a table: a nest, or a stretch without loops."""
+    """A function with a table of addresses: a loop nest, or straight-line code."""
 
     table: list[Any]
     may_fail: bool
 
 
 class FunctionCodegen:
-    """A list as one function that returns a status.
+    """A graph as one function that returns a status.
 
     Parameters
     ----------
@@ -58,9 +58,9 @@ class FunctionCodegen:
     ----------
     function : Function
     workspace : Length
-        Bytes of what is kept between stages.
+        Bytes of intermediate arrays.
     long : Length
-        The work of a run, as so many bytes moved.
+        The work of a run, in bytes moved.
     nests : list of (EmittedNest, str)
         The nests of its stages, and their names.
     """
@@ -80,7 +80,7 @@ class FunctionCodegen:
         self._pointers: dict[Any, str] = {}
         self._lanes: dict[Any, Any] = {}
         self._parts: dict[Expr, list[Expr]] = {}
-        self._spared: dict[Expr, tuple[int, ...]] = {}  # results of steps that nobody reads
+        self._spared: dict[Expr, tuple[int, ...]] = {}  # unused results of calls
         self._late: list[str] = []
         self._nested: dict[Expr, Any] = {}
 
@@ -91,7 +91,7 @@ class FunctionCodegen:
         raise NotImplementedError
 
     def named_size(self, name: str) -> str:
-        """The i64 of a named size, which is known when it begins."""
+        """A symbolic size that is an argument, as an i64."""
         raise NotImplementedError
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
@@ -99,7 +99,7 @@ class FunctionCodegen:
         raise NotImplementedError
 
     def memory(self, total: Length) -> str:
-        """The address of so many bytes."""
+        """The address of an allocated block."""
         raise NotImplementedError
 
     @property
@@ -108,7 +108,7 @@ class FunctionCodegen:
         raise NotImplementedError
 
     def is_written_out(self, stage: Expr) -> bool:
-        """Whether a choice needs no function for each of its branches."""
+        """Whether the branches of a conditional are straight-line code, without functions."""
         return False
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
@@ -118,7 +118,7 @@ class FunctionCodegen:
     # ---- the function ----------------------------------------------------------------------------
 
     def write(self) -> None:
-        """All of it."""
+        """Emit the function."""
         body = self.function.body
         self._head = self.language.home = body.inside()
         self._status = self.function.slot("i64")
@@ -143,12 +143,12 @@ class FunctionCodegen:
         self.module.add(self.function)
 
     def run_stages(self, body: Section) -> None:
-        """One stage after the other."""
+        """Emit the stages in order."""
         for stage in self.plan.stages:
             self.run_stage(body, stage)
 
     def run_stage(self, body: Section, stage: FusedLoops | Expr) -> None:
-        """One stage."""
+        """Emit one stage."""
         if stage in self._nested:
             self._run_nested(body, stage)
             return
@@ -162,7 +162,7 @@ class FunctionCodegen:
             self._run_step(body, stage)
 
     def _place_all(self) -> None:
-        """Where every stored expression is."""
+        """Assign memory to every stored expression."""
         self._pointers.update(self.incoming())
         inner = [x for x in self.plan.stored if x not in self._pointers]
         inner += [p for p in self._unused_parts() if p not in self._pointers]
@@ -182,11 +182,11 @@ class FunctionCodegen:
             nested.settle(self, base)
 
     def inside(self, base: str, offset: Length) -> str:
-        """An address so many bytes behind another."""
+        """An address with an offset in bytes."""
         return self._head.value(f"getelementptr i8, ptr {base}, i64 {self.number(offset)}")
 
     def asked(self, total: Length) -> str:
-        """Memory that is asked for, and given back at the end."""
+        """Memory that is allocated, and freed at the end."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
         count = self.number(total)
         base = self._head.value(f"call ptr {alloc}(i64 {count})")
@@ -199,7 +199,7 @@ class FunctionCodegen:
         return base
 
     def _unused_parts(self) -> list[Expr]:
-        """Results of steps that nobody reads, but that the step writes."""
+        """Memory for unused results, which their call writes nevertheless."""
         found: list[Expr] = []
         for expr in self.plan.reachable:
             if isinstance(expr.rule, CallResult):
@@ -221,11 +221,11 @@ class FunctionCodegen:
         return found
 
     def ask(self, section: Section, expr: Expr) -> None:
-        """Memory for something whose size is known only now."""
+        """Memory for an array whose size is computed by the run."""
         self._pointers[expr] = self.asked_now(section, self.number(bytes_of(expr)))
 
     def asked_now(self, section: Section, size: str) -> str:
-        """So many bytes, an i64 computed by now, until the end."""
+        """Allocate a number of bytes, an i64, until the end."""
         alloc = self.runtime("wengert_alloc", "ptr", ["i64"])
         slot = self.late_slot()
         pointer = section.value(f"call ptr {alloc}(i64 {section.value(f'or i64 {size}, 1')})")
@@ -234,12 +234,12 @@ class FunctionCodegen:
         return pointer
 
     def leave_without(self, section: Section, pointer: str) -> None:
-        """End if there was no memory."""
+        """Return early if an allocation failed."""
         none = section.value(f"icmp eq ptr {pointer}, null")
         self.leave_if_not_zero(section, section.value(f"select i1 {none}, i64 3, i64 0"))
 
     def late_slot(self) -> str:
-        """A place for the address of memory that is asked for later, and given back at the end."""
+        """A slot for the address of memory that is allocated later, and freed at the end."""
         slot = self.function.slot("ptr")
         self._head.write(f"store ptr null, ptr {slot}")
         self._late.append(slot)
@@ -258,7 +258,7 @@ class FunctionCodegen:
     # ---- numbers and addresses -------------------------------------------------------------------
 
     def number(self, length: Length) -> str:
-        """A length as LLVM writes it, computed as early as it is known."""
+        """A length as an LLVM operand, computed as early as possible."""
         if not isinstance(length, Dim):
             return str(length)
         found = self._lanes.get(length)
@@ -269,7 +269,7 @@ class FunctionCodegen:
         return str(found.name)
 
     def size(self, name: str) -> str:
-        """The i64 of a named length."""
+        """A symbolic size as an i64."""
         return str(self._size(name).name)
 
     def _size(self, name: str) -> Any:
@@ -280,7 +280,7 @@ class FunctionCodegen:
         return found
 
     def learn(self, length: Length, section: Section, value: str) -> None:
-        """A length that is known only now; where it was known, it has to be that."""
+        """Bind a length that the run has computed; a known one is compared with it."""
         if isinstance(length, Dim):
             (name,) = length.names
             if name in self._lanes:
@@ -311,7 +311,7 @@ class FunctionCodegen:
         return nest, self.context.nest_name(nest.text("nest"))
 
     def table(self, body: Section, nest: HasTable, instead: Mapping[Any, str]) -> str:
-        """What a nest is given: addresses and sizes; `instead` has others for some expressions."""
+        """The table of a nest: addresses and sizes; `instead` replaces some addresses."""
         table = self.function.slot(f"[{len(nest.table) + 1} x i64]", 8)
         body.write(f"store i64 0, ptr {table}")
         for k, entry in enumerate(nest.table, 1):
@@ -323,12 +323,12 @@ class FunctionCodegen:
         return table
 
     def check(self, body: Section, nest: HasTable, table: str) -> None:
-        """Leave if a nest has failed."""
+        """Return early if a nest has failed."""
         if nest.may_fail:
             self.leave_if_not_zero(body, body.value(f"load i64, ptr {table}"))
 
     def leave_if_not_zero(self, body: Section, status: str) -> None:
-        """End with a status other than zero."""
+        """Return a status other than zero."""
         n = self.function.number()
         body.write(f"store i64 {status}, ptr {self._status}")
         failed = body.value(f"icmp ne i64 {status}, 0")
@@ -340,11 +340,11 @@ class FunctionCodegen:
         self._nested[step].run(self, body, operands, self._parts[step])
 
     def result(self, part: Expr) -> ArrayPointer:
-        """Where a result of a step lies."""
+        """The memory of a result of a call."""
         return contiguous(self.pointer(part), part.shape, part.dtype)
 
     def set_pointer(self, part: Expr, pointer: str) -> None:
-        """Where a result lies whose size was not known before."""
+        """The memory of a result whose size the call computes."""
         self._pointers[part] = pointer
 
     def _run_step(self, body: Section, step: Expr) -> None:
@@ -404,5 +404,5 @@ def bytes_of(expr: Expr) -> Length:
 
 
 def _kept(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A constant that nobody can change: in C order, with memory of its own."""
+    """A read-only copy of a constant in C order."""
     return np.array(array, order="C", copy=True)

@@ -52,7 +52,7 @@ class HostCallbacks:
         return len(self.nodes) - 1
 
     def take_error(self) -> BaseException:
-        """The exception that was set aside in this thread."""
+        """The exception that a callback raised in this thread."""
         error: BaseException = self._raised.error
         self._raised.error = None
         return error
@@ -66,7 +66,7 @@ class HostCallbacks:
             node = self.nodes[k]
             self._raised.error = refusal(node, self._places.get(node, 0), error)
             return RAISED
-        except BaseException as error:  # Ctrl-C: it is raised where the run was asked for
+        except BaseException as error:  # also Ctrl-C: the caller of the run raises it
             self._raised.error = error
             return RAISED
         return 0
@@ -97,7 +97,7 @@ def _array(address: int, spec: Spec) -> np.ndarray[Any, Any]:
 
 
 def _value(address: int, spec: Spec) -> Any:
-    """A copy of an operand; a number where it has no axes."""
+    """A copy of an operand; a number if it is 0-d."""
     value = _array(address, spec).copy()
     if value.ndim:
         return value

@@ -45,13 +45,13 @@ _THROUGH = (
     Stored,
     ScalarConstant,
     IndexValue,
-)  # what others may look through or into, if it is stored
+)  # rules whose parameters other rules may use, even if the expression is stored
 _OURS = __package__
 _PLAIN = frozenset({str, bytes, type(None), type(Ellipsis), type, Dim, np.ufunc, CodeType})
 
 
 class EmittedNest:
-    """The nest of a fused loop: what the program has to know of it.
+    """The nest of a fused loop: what its callers need.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class KernelDedup:
         self._rules: dict[ElementRule, Any] = {}  # of those that hold no expressions
 
     def written(self, fused: FusedLoops) -> EmittedNest:
-        """The nest of a fused loop, written if there is none yet that would be the same."""
+        """The nest of a fused loop, emitted if there is no identical one."""
         looked = StructuralKey(fused, self._stored, self._rules)
         known = self._known.get(looked.key)
         if known is not None:
@@ -113,14 +113,14 @@ class KernelDedup:
 
 
 class StructuralKey:
-    """What a fused loop is.
+    """The key of a fused loop.
 
     Attributes
     ----------
     key : tuple
-        Equal for fused loops whose nests are the same text.
+        Equal only for fused loops whose nests have the same text.
     exprs : list of Expr
-        All that were met; those of fused loops with equal keys stand for each other.
+        All expressions met, in order; those of fused loops with equal keys correspond.
     """
 
     def __init__(self, fused: FusedLoops, stored: set[Expr], rules: dict[ElementRule, Any]) -> None:
@@ -139,7 +139,7 @@ class StructuralKey:
             parts += (flags, expr.shape, expr.dtype)
             rule = expr.rule
             if expr.is_root and expr not in roots and not isinstance(rule, _THROUGH):
-                # It is read from memory: how it came there is nobody's business.
+                # It is read from memory: how it was computed does not matter.
                 parts.append((type(rule), rule.monoid if isinstance(rule, Reduce) else None))
                 continue
             parts.append(self._rules.get(rule) or self._rule(rule))
@@ -165,7 +165,7 @@ class StructuralKey:
         return found
 
     def _frozen(self, x: Any) -> Any:
-        """Something that is equal where `x` means the same."""
+        """A hashable value that is equal for equal `x`."""
         kind = type(x)
         if kind in _PLAIN:
             return x
@@ -196,7 +196,7 @@ class StructuralKey:
     def _function(self, f: FunctionType) -> Any:
         if f.__closure__ is None and f.__defaults__ is None and f.__kwdefaults__ is None:
             return id(f.__code__ if f.__module__.startswith(_OURS) else f)
-        if id(f) in self._inside:  # it calls itself
+        if id(f) in self._inside:  # it is recursive
             return id(f.__code__)
         self._inside.add(id(f))
         cells = [self._cell(c) for c in f.__closure__ or ()]
@@ -207,11 +207,11 @@ class StructuralKey:
     def _cell(self, cell: Any) -> Any:
         try:
             return self._frozen(cell.cell_contents)
-        except ValueError:  # nothing is in it
+        except ValueError:  # an empty cell
             return "empty"
 
     def _node(self, node: Node) -> Any:
-        """A line: all of it, but what its operands are computed from."""
+        """A node, without what its operands are computed from."""
         inputs = [(a.spec, self._frozen(a.value)) for a in node.inputs]
         return id(node.op), self._frozen(dict(node.params)), node.spec, tuple(inputs)
 

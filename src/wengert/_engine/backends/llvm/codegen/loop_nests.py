@@ -105,7 +105,7 @@ class LoopNest(Elements):
         self.function.body.write("ret void")
 
     def _begin(self, section: Section) -> None:
-        """What combines all rows starts before the first."""
+        """Initialize reductions over rows before the first."""
         for group, space in zip(self.fused.groups, self.spaces, strict=True):
             role = role_of(group, self.fused.rows)
             width = 1 if space.vector is None else space.width
@@ -121,7 +121,7 @@ class LoopNest(Elements):
                 )
 
     def _clear(self, section: Section, root: Expr) -> None:
-        """Memory in which rows are combined, before the first."""
+        """Initialize the buffer in which rows are combined elementwise."""
         start = identity(root.rule.monoid, root.dtype)  # type: ignore[attr-defined]
         value = self.language.constant(start, root.dtype)
         count = self._name(self._number(size_of(root.shape)))
@@ -131,7 +131,7 @@ class LoopNest(Elements):
             store(self.language, inner, place, value, 1, None)
 
     def _end(self, section: Section) -> None:
-        """What all rows together give."""
+        """Store the results of reductions over rows."""
         for group, space in zip(self.fused.groups, self.spaces, strict=True):
             self.group, self.space = group, space
             for root in group.roots:
@@ -160,7 +160,7 @@ class LoopNest(Elements):
             self._open(section.inside(), list(space.axes), len(kept), outermost)
 
     def _open(self, section: Section, axes: list[Axis], kept: int, outermost: bool) -> None:
-        """Loops over the kept axes, one after the other, and what is inside them."""
+        """Nested loops over the kept axes, and their body."""
         if kept == 0:
             self._combine(section, axes, outermost)
             return
@@ -198,7 +198,7 @@ class LoopNest(Elements):
     def _steps(
         self, section: Section, axis: Axis, start: str, stop: str
     ) -> list[tuple[str, str, bool]]:
-        """Begin and end of the loops that take several at a time, and whether under a mask."""
+        """Start and stop of the vectorized loops, and whether each is masked."""
         width = self.space.width
         if width == 1:
             return [(start, stop, False)]
@@ -216,7 +216,7 @@ class LoopNest(Elements):
         return [(start, middle, False), (middle, stop, True)]
 
     def _enter(self, axis: Axis, inner: Section, i: str, masked: bool, stop: str) -> None:
-        """Note the counter of the loop that takes several at a time, and which lanes exist."""
+        """Set the counter of the vectorized loop, and the mask of lanes that exist."""
         width = self.space.width
         start = self._count(axis, inner, i)
         self._mask = None
@@ -236,14 +236,14 @@ class LoopNest(Elements):
             self._mask = self.language.emit("icmp slt", BOOL, every, short)
 
     def _first(self, count: int, width: int) -> Lane:
-        """A mask of which the first lanes hold."""
+        """A mask of the first lanes."""
         return Lane(self.language, None, first_lanes(count, width), BOOL, width)
 
     @contextmanager
     def _along(
         self, section: Section, begin: str, end: str, width: int
     ) -> Iterator[tuple[Section, str]]:
-        """A loop that takes several at a time; what is known to be one step is none."""
+        """A vectorized loop; a single step needs no loop."""
         if begin.isdigit() and end.isdigit() and 0 < int(end) - int(begin) <= width:
             yield section.inside(), begin
             return
@@ -251,13 +251,13 @@ class LoopNest(Elements):
             yield found
 
     def _count(self, axis: Axis, inner: Section, i: str) -> Section:
-        """Note a counter; what depends on it is written before what else is in the loop."""
+        """Set a counter; code that depends on it goes to the beginning of the loop body."""
         start = inner.inside()
         self._counters[axis.counter] = Lane(self.language, start, i, I64, 1)
         return start
 
     def _leave(self, inner: Section) -> None:
-        """Forget what was computed inside a loop."""
+        """Discard values that were computed inside a loop."""
         for memo in (self._memo, self._numbers):
             for key in [
                 k for k, x in memo.items() if x.section is not None and x.section.rank >= inner.rank
@@ -267,7 +267,7 @@ class LoopNest(Elements):
     # ---- inside the kept axes --------------------------------------------------------------------
 
     def _combine(self, section: Section, axes: list[Axis], outermost: bool) -> None:
-        """Loops over the reduced axes, and what they give."""
+        """Loops over the reduced axes, and their results."""
         reductions = [
             r for r in self.group.roots if isinstance(r.rule, Reduce) and r not in self._columns
         ]
@@ -360,7 +360,7 @@ class LoopNest(Elements):
         self._mask = outer_mask
 
     def _body(self, section: Section, kept: dict[Expr, Any]) -> None:
-        """Every root once."""
+        """Compute and store every root at the current index."""
         index = self.space.index
         for root in self.group.roots:
             if root in self._columns:
@@ -380,7 +380,7 @@ class LoopNest(Elements):
             kept[root].step(section, value, self._mask)
 
     def _combine_in_memory(self, section: Section, root: Expr) -> None:
-        """One row more, place by place."""
+        """Combine the buffer with one more row, elementwise."""
         value = self.read(root.operands[0], self.space.index, None)
         index = self._kept_index(root)
         now = self._now(section, root, index)
@@ -389,7 +389,7 @@ class LoopNest(Elements):
         self._put(section, root, new, index)
 
     def _place(self, root: Expr) -> Any:
-        """The position among what is combined."""
+        """The flat position along the reduced axes."""
         (x,) = root.operands
         axes = root.rule.axes  # type: ignore[attr-defined]
         lengths = [x.shape[k] for k in axes]
@@ -402,7 +402,7 @@ class LoopNest(Elements):
 
 
 def _counting(width: int) -> Dtype:
-    """In what lanes are counted: so wide that their comparison fills a vector register.
+    """The dtype in which lanes are counted: so wide that a comparison fills a vector register.
 
     LLVM 22 compares fewer bytes in a whole register and may forget to clear the flags of the rest,
     which then are elements behind the end: eight bytes of booleans were written as sixteen.
@@ -420,7 +420,7 @@ def _monoid(root: Expr) -> str:
 
 
 def extent_of(nest: Any) -> Length:
-    """How far the outermost loop goes."""
+    """The length of the outermost loop."""
     rows = [n for n in nest.group.space[: nest.fused.rows] if not is_one(n)]
     if rows:
         return rows[0]

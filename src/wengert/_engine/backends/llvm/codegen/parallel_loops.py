@@ -38,7 +38,7 @@ class LoopCalls:
         self.program, self.body, self.nest, self.name = program, body, nest, name
 
     def write(self) -> None:
-        """Call it, in one way or the other."""
+        """Emit the call, and the parallel version for much work."""
         nest, body = self.nest, self.body
         length, each = extent_of(nest), work_of(nest)
         total = length * each
@@ -92,7 +92,7 @@ class LoopCalls:
                 there = many.value(f"icmp ne ptr {place}, null")
                 some = many.value(f"and i1 {some}, {there}")
             none = many.value(f"xor i1 {some}, true")
-            with many.when(none) as little:  # there is no memory for parts: none are made
+            with many.when(none) as little:  # the allocation failed: run serially
                 self._call(little, table, extent)
             with many.when(some) as enough:
                 own = program.table(enough, self.nest, places)
@@ -105,14 +105,14 @@ class LoopCalls:
                 many.write(f"call void {free}(ptr {place})")
 
     def _room(self, section: Section, expr: Expr, parts: str) -> str:
-        """Memory for what each part gives."""
+        """Memory for the partial result of each part."""
         alloc = self.program.runtime("wengert_alloc", "ptr", ["i64"])
         size = self.program.number(size_of(expr.shape) * expr.dtype.itemsize)
         total = section.value(f"mul i64 {size}, {parts}")
         return section.value(f"call ptr {alloc}(i64 {total})")
 
     def _combine(self, section: Section, expr: Expr, place: str, parts: str) -> None:
-        """What all parts give together."""
+        """Combine the partial results."""
         language, kind = self.program.language, kind_of(expr.dtype)
         count = self.program.number(size_of(expr.shape))
         monoid = expr.rule.monoid  # type: ignore[attr-defined]
@@ -135,7 +135,7 @@ def _is_place(expr: Expr) -> bool:
 
 
 def work_of(nest: EmittedNest) -> Length:
-    """The work of one step of the outermost loop."""
+    """The work of one iteration of the outermost loop."""
     total: Length = 0
     for group, space in zip(nest.fused.groups, nest.spaces, strict=True):
         axes = list(space.axes)

@@ -28,11 +28,11 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
-BLOCK = 8  # steps of a loop whose terms are simply added
+BLOCK = 8  # terms that are added without compensation
 
 
 class MutableValue:
-    """One value that changes."""
+    """A mutable value, in a stack slot."""
 
     def __init__(self, language: Language, section: Section, dtype: Dtype, width: int) -> None:
         self.language, self.dtype, self.width = language, dtype, width
@@ -40,13 +40,13 @@ class MutableValue:
         self._name = section.function.slot(self.kind)
 
     def get(self, section: Section) -> Lane:
-        """What it is now."""
+        """Load it."""
         return self.language.lane(
             section, f"load {self.kind}, ptr {self._name}", self.dtype, self.width
         )
 
     def put(self, section: Section, value: Any) -> None:
-        """Change it."""
+        """Store it."""
         lane = self.language.widened(self.language.cast(value, self.dtype), self.width)
         section.write(f"store {self.kind} {lane.name}, ptr {self._name}")
 
@@ -58,11 +58,11 @@ class SumAccumulator:
     ----------
     language : Language
     section : Section
-        In which it begins at zero.
+        Where it is initialized to zero.
     dtype : numpy.dtype
     width : int
     blocked : bool
-        Whether the loop is so long that blocks are worth it.
+        Whether terms are summed in blocks.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SumAccumulator:
             self._error.put(section, 0.0)
 
     def step(self, section: Section, value: Any, mask: Lane | None) -> None:
-        """Add a term; lanes that the mask excludes stay."""
+        """Add a term; masked lanes stay."""
         now = self._block.get(section)
         new = now + value
         self._block.put(
@@ -87,7 +87,7 @@ class SumAccumulator:
         )
 
     def flush(self, section: Section) -> None:
-        """A block is complete."""
+        """Add the sum of a block to the total."""
         if not self.blocked:
             return
         total, block = self._total.get(section), self._block.get(section)
@@ -99,7 +99,7 @@ class SumAccumulator:
         self._block.put(section, 0.0)
 
     def result(self, section: Section, across: bool) -> Any:
-        """The sum; of all lanes if they go across what is summed."""
+        """The sum; over lanes too if the reduced axis is vectorized."""
         if not self.blocked:
             block = self._block.get(section)
             return horizontal(self.language, "fadd", block) if across else block
@@ -108,7 +108,7 @@ class SumAccumulator:
             total = horizontal(self.language, "fadd", total)
             error = horizontal(self.language, "fadd", error)
         found = total + error
-        # Beyond infinity the error is not a number.
+        # If the sum is infinite, the error is NaN.
         return self.language.where(self.language.isnan(error), total, found)
 
 
@@ -132,7 +132,7 @@ class ComplexSum:
         self._both[1].step(section, value.imag, mask)
 
     def flush(self, section: Section) -> None:
-        """A block is complete."""
+        """Add the sum of a block to the total."""
         for one in self._both:
             one.flush(section)
 
@@ -167,7 +167,7 @@ class MonoidAccumulator:
         return ComplexLane(self.language, lanes[0], lanes[1], self.dtype)
 
     def step(self, section: Section, value: Any, mask: Lane | None) -> None:
-        """Combine with one element more."""
+        """Combine with one more element."""
         now = self._get(section)
         new = self.language.binary(UFUNC[self.monoid], value, now)
         if type(new) is ComplexLane:
@@ -183,7 +183,7 @@ class MonoidAccumulator:
             )
 
     def flush(self, section: Section) -> None:
-        """Nothing is kept in blocks."""
+        """Nothing to do: there are no blocks."""
 
     def result(self, section: Section, across: bool) -> Any:
         """What all elements give together."""
@@ -282,7 +282,7 @@ class ArgExtremum:
         return s.logical_or(s.less(place, 0), s.logical_or(better, earlier))
 
     def flush(self, section: Section) -> None:
-        """Nothing is kept in blocks."""
+        """Nothing to do: there are no blocks."""
 
     def result(self, section: Section, across: bool) -> Any:
         """The position."""

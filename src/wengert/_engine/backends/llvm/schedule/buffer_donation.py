@@ -36,7 +36,7 @@ from .scheduling import Schedule
 
 
 class _OperandUse(NamedTuple):
-    """That an expression is read: by which stage, as which of its roots, and whether just there."""
+    """A read of an expression: its stage, its root there, and whether at the same index."""
 
     stage: int
     order: int
@@ -44,7 +44,7 @@ class _OperandUse(NamedTuple):
 
 
 def overwritten(plan: Schedule, graph: BaseGraph) -> dict[int, int]:
-    """For results, by position, the input that each may take the place of.
+    """For results, by position, the input that each may overwrite.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def overwritten(plan: Schedule, graph: BaseGraph) -> dict[int, int]:
     steps = [k for k, stage in enumerate(plan.stages) if not isinstance(stage, FusedLoops)]
     if any(not _is_native(plan.stages[k]) for k in steps):
         return {}
-    if any(is_open(n) for x in plan.stored for n in x.shape):  # memory is asked for on the way
+    if any(is_open(n) for x in plan.stored for n in x.shape):  # memory is allocated during the run
         return {}
     last = max(steps, default=-1)
     first = sum(len(specs_of(n)) for n in graph.outputs)
@@ -78,7 +78,7 @@ def first_stage(plan: Schedule, results: dict[int, int]) -> int:
 
 
 def _is_native(step: FusedLoops | Expr) -> bool:
-    """Whether a step runs without Python; bodies of loops are looked at by the program."""
+    """Whether a call runs without Python; the program checks bodies of loops."""
     assert isinstance(step, Expr)
     return step.node.op.kind == "control" or is_served(step.node)
 
@@ -106,7 +106,7 @@ def _place(plan: Schedule, x: Expr) -> _OperandUse:
 
 
 def _is_before(read: _OperandUse, written: _OperandUse) -> bool:
-    """Whether what is read is still there: an element is written after its own is read."""
+    """Whether reads precede writes: each element is written after it is read."""
     if read.stage != written.stage:
         return read.stage < written.stage
     return read.is_here and read.order <= written.order

@@ -26,7 +26,7 @@ _PRODUCTS = frozenset("matmul dot einsum strong_einsum".split())
 
 
 def fold(exprs: Sequence[Expr], uses: Mapping[Expr, int]) -> bool:
-    """Fold what can be folded; whether anything was.
+    """Fuse what can be fused; returns whether anything was.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def _folded(
 
 
 def _is_before(x: Expr, step: Expr) -> bool:
-    """Whether an expression lies in memory before a step is taken."""
+    """Whether an expression is in memory before a call."""
     while isinstance(x.rule, View) and x.rule.keeps_order:
         (x,) = x.operands
     return x.rule.is_stored and x.number < step.number

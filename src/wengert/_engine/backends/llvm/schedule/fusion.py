@@ -39,7 +39,7 @@ class LoopGroup:
     roots : list of Expr
     weight : int
     code : int
-        What LLVM takes its time by.
+        The estimated code size, which LLVM's time depends on.
     """
 
     def __init__(self, space: tuple[Length, ...]) -> None:
@@ -50,7 +50,7 @@ class LoopGroup:
         self._known: set[Expr] = set()
 
     def add(self, root: Expr, accesses: Sequence[Access]) -> None:
-        """Put an expression in, which reads these."""
+        """Add an expression with its accesses."""
         self.roots.append(root)
         before = len(self._known)
         self._known.update(access.expr for access in accesses)
@@ -94,7 +94,7 @@ class FusedLoops:
 
 
 def _leaves(root: Expr) -> int:
-    """How many leaves the expression of a root has."""
+    """The number of calls of vector functions in a root."""
     count, pending, seen = 0, [root], {root}
     while pending:
         expr = pending.pop()
@@ -107,12 +107,12 @@ def _leaves(root: Expr) -> int:
 
 
 def space_of(root: Expr) -> tuple[Length, ...]:
-    """What is iterated over to compute a root."""
+    """The iteration space of a root."""
     return root.operands[0].shape if isinstance(root.rule, Reduce) else root.shape
 
 
 def roots_of(stage: FusedLoops | Expr) -> list[Expr]:
-    """What a stage computes."""
+    """The roots of a stage."""
     return [r for s in stage.groups for r in s.roots] if isinstance(stage, FusedLoops) else [stage]
 
 
@@ -121,7 +121,7 @@ def fused_loops_of(
     accesses: Callable[[Expr], list[Access]],
     position: dict[Expr, int],
 ) -> list[FusedLoops | Expr]:
-    """The same stages, those that can share their rows put together.
+    """The stages, with loop groups fused that can share their rows.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def fused_loops_of(
 
 
 def _rows_of(group: LoopGroup) -> int:
-    """How many leading axes its rows have, if what it combines are whole rows; else 0."""
+    """The number of leading axes of its rows, if it reduces whole rows; else 0."""
     reduced = group.reduced
     if not reduced or is_one(group.space[0]):
         return 0
@@ -194,10 +194,10 @@ def _fits(group: LoopGroup, rows: tuple[Length, ...]) -> bool:
 
 
 def role_of(group: LoopGroup, rows: int) -> str:
-    """What a loop group does with the rows of a fused loop; "" if it cannot be part of it.
+    """The role of a loop group in a fused loop; "" if it cannot be part of it.
 
-    ``each`` does the same with each row; ``all`` combines everything; ``columns`` combines the
-    rows with each other, place by place.
+    ``each`` computes each row by itself; ``all`` reduces all axes; ``columns`` reduces over the
+    rows, elementwise.
     """
     reduced = set(group.reduced or ())
     outer = set(range(rows))
@@ -219,7 +219,7 @@ def _waits_for_rows_only(
     start: int,
     rows: int,
 ) -> bool:
-    """Whether all operands of a group are computed before the fused loop, or in the same row."""
+    """Whether all operands of a group are available before the fused loop, or in the same row."""
     here = counters(group.space)[:rows]
     for root in group.roots:
         for access in accesses(root):

@@ -44,7 +44,7 @@ class Axis(NamedTuple):
 
 @dataclass(frozen=True)
 class Space:
-    """How a loop group is iterated over.
+    """The loops of a loop group.
 
     axes : from the outermost to the innermost, the vector axis among them.
     index : for each axis of the loop group's space its form.
@@ -62,12 +62,12 @@ class Space:
 
     @property
     def across(self) -> bool:
-        """Whether the lanes go across what is combined."""
+        """Whether the vectorized axis is reduced."""
         return self.vector is not None and self.axes[self.vector].is_reduced
 
 
 class _SpaceFacts:
-    """What roots read and write, and what they ask of the index itself."""
+    """The accesses of roots, and their uses of the index itself."""
 
     def __init__(self, group: LoopGroup, rows: int) -> None:
         self._rows = rows
@@ -90,7 +90,7 @@ class _SpaceFacts:
         pending: list[tuple[Expr, Index]] = [(first, here)]
         while pending:
             expr, index = pending.pop()
-            if not isinstance(expr.rule, ScalarConstant):  # which takes the dtype of what it meets
+            if not isinstance(expr.rule, ScalarConstant):  # of the dtype of its operand
                 self._count(expr, index)
             if expr.rule.asks_index and not isinstance(index, FlatIndex):
                 for form in index:
@@ -117,7 +117,7 @@ class _SpaceFacts:
         self._count(expr, index)
 
     def _count(self, expr: Expr, index: Index) -> None:
-        """Note the size of an element; one for each row is no matter of vectors."""
+        """Record the size of an element; values of one per row are not vectorized."""
         forms = (index.form,) if isinstance(index, FlatIndex) else index
         if any(c >= self._rows for form in forms for c, _ in form.terms):
             self.itemsizes.add(part_of(expr.dtype).itemsize)
@@ -127,7 +127,7 @@ class _SpaceFacts:
 
 
 def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
-    """How to iterate over a loop group.
+    """The loops of a loop group.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
     register_bytes : int
         Of the machine's vectors.
     rows : int
-        So many leading axes are iterated over by somebody else.
+        The number of leading axes that the fused loop iterates over.
     """
     facts = _SpaceFacts(group, rows)
     places = any(
@@ -157,7 +157,7 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
 
 
 def _crosses(axes: Sequence[Axis], vector: Axis, facts: _SpaceFacts) -> bool:
-    """Whether something lies side by side along another axis than that of the vectors."""
+    """Whether an array is contiguous along another axis than the vectorized one."""
     return any(
         form.factor(vector.counter) not in (0, 1)
         and any(is_one(form.factor(a.counter)) for a in axes if a is not vector)
@@ -214,7 +214,7 @@ def _may_join(before: Axis, axis: Axis, facts: _SpaceFacts) -> bool:
 
 
 def _inner(axes: Sequence[Axis], offsets: Sequence[Affine]) -> int:
-    """Which axis most of what is read lies along."""
+    """The axis along which most arrays are contiguous."""
 
     def score(k: int) -> tuple[int, int, int]:
         axis = axes[k]

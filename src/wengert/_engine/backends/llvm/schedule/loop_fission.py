@@ -22,7 +22,7 @@ from .fusion import Access, LoopGroup
 def split_loops(
     stages: Sequence[LoopGroup | Expr], accesses: Callable[[Expr], list[Access]]
 ) -> list[LoopGroup | Expr]:
-    """The same stages; of loop groups whose parts have nothing in common the identical parts.
+    """The stages, with loop groups split into identical independent parts.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _loop_group(
 
 
 def _components(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> list[list[Expr]]:
-    """The roots that need each other, or read an array that others read, in their order."""
+    """Connected components of roots: those that depend on, or read an array with, each other."""
     head: dict[Expr, Expr] = {}
 
     def first(expr: Expr) -> Expr:

@@ -57,12 +57,12 @@ class Schedule:
     stages : list of FusedLoops or Expr
         An expression is a step.
     stored : list of Expr
-        What is kept in memory between stages, outputs among it, in order of the stages.
+        What is stored between stages, including outputs, in the order of the stages.
     exprs : dict from Node to Expr or tuple of Expr
     """
 
     def __init__(self, graph: BaseGraph, layouts: str = "") -> None:
-        self._graph = weakref.ref(graph)  # programs are kept as long as graphs, and not longer
+        self._graph = weakref.ref(graph)  # programs live as long as their graphs
         lowering = lowered(graph, layouts)
         self.exprs = lowering.exprs
         self.inputs = [lowering.held[n] for n in (*graph.inputs, *graph.variables)]
@@ -97,7 +97,7 @@ class Schedule:
 
     @property
     def graph(self) -> BaseGraph:
-        """The graph, while it lives."""
+        """The graph."""
         found = self._graph()
         assert found is not None, "the graph of this plan is gone"
         return found
@@ -117,7 +117,7 @@ class Schedule:
                 for x in expr.operands:
                     if x.weight > thresholds.inline_work and _repeats(x, expr):
                         self._make_root(x)
-            if isinstance(rule, SelectExpr):  # each element is computed of every operand
+            if isinstance(rule, SelectExpr):  # each element evaluates every operand
                 costly = [x for x in expr.operands if x.weight > thresholds.selected_work]
                 for x in costly if len(costly) > 1 else ():
                     self._make_root(x)
@@ -147,7 +147,7 @@ class Schedule:
     # ---- stages --------------------------------------------------------------------------------
 
     def _place(self, root: Expr) -> None:
-        """Give a root its place: in a loop group that is there, or a new stage at the end."""
+        """Add a root to an existing loop group, or a new stage at the end."""
         if isinstance(root.rule, CallResult):
             self._position[root] = self._position[root.operands[0]]
             return
@@ -188,7 +188,7 @@ class Schedule:
         self._stages.append(group)
 
     def _number(self, stages: Sequence[Sequence[Expr]]) -> None:
-        """Note of all roots in which stage they are now."""
+        """Record the stage of every root."""
         for k, roots in enumerate(stages):
             for expr in roots:
                 self._position[expr] = k
@@ -209,7 +209,7 @@ class Schedule:
         return self._position[whole]
 
     def _found_stored(self) -> list[Expr]:
-        """The roots that somebody reads from memory."""
+        """The roots that are read from memory."""
         needed: dict[Expr, None] = dict.fromkeys(
             x for x in self.outputs if not isinstance(x.rule, Stored)
         )
@@ -249,7 +249,7 @@ class Schedule:
 
 
 def is_one_place(index: Index | None, rows: int) -> bool:
-    """Whether an index is one place of each row: such a number is kept in a register."""
+    """Whether an index is one position of each row: such a number stays in a register."""
     return (
         isinstance(index, tuple)
         and not isinstance(index, FlatIndex)
@@ -258,26 +258,26 @@ def is_one_place(index: Index | None, rows: int) -> bool:
 
 
 def is_in_memory(expr: Expr) -> bool:
-    """Whether a step can be given an expression as it is: it lies in memory in C order."""
+    """Whether an expression is in memory in C order, as calls need it."""
     if isinstance(expr.rule, View) and expr.rule.keeps_order:
         return is_in_memory(expr.operands[0])
     return expr.is_root
 
 
 def is_strided(step: Expr) -> bool:
-    """Whether a step's operands may lie anyhow."""
+    """Whether a call accepts operands with any strides."""
     return is_served(step.node) and KERNELS[step.node.op.name].strided
 
 
 def owner_of(expr: Expr) -> Expr:
-    """The expression whose memory one is that is the same in another shape."""
+    """The expression whose memory a reshaped expression shares."""
     while not expr.is_root:
         expr = expr.operands[0]
     return expr
 
 
 def accesses_of(root: Expr) -> list[Access]:
-    """What a root reads: stored expressions, and where, expressions taken apart."""
+    """The accesses of a root to stored expressions, through inlined ones."""
     found: dict[Access, None] = {}
     start = counters(space_of(root))
     first = root.operands[0] if isinstance(root.rule, Reduce) else root
@@ -298,13 +298,13 @@ def accesses_of(root: Expr) -> list[Access]:
 
 
 def _places(expr: Expr) -> Sequence[Read]:
-    if isinstance(expr.rule, Reduce) or type(expr.rule) is Map:  # all is known of where they read
+    if isinstance(expr.rule, Reduce) or type(expr.rule) is Map:  # their accesses are known
         return ()
     return expr.reads(counters(expr.shape))
 
 
 def _repeats(x: Expr, expr: Expr) -> bool:
-    """Whether elements of an operand are used for several elements of the expression."""
+    """Whether elements of an operand are used by several elements of the expression."""
     return sum(not is_one(n) for n in x.shape) < sum(not is_one(n) for n in expr.shape)
 
 
@@ -344,7 +344,7 @@ def _flat_items(exprs: Sequence[Any]) -> list[Expr]:
 
 
 def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
-    """All expressions that some depend on, operands first."""
+    """All expressions that some depend on, in topological order."""
     seen = set(outputs)
     pending = list(outputs)
     while pending:
@@ -356,7 +356,7 @@ def _reachable(outputs: Sequence[Expr]) -> list[Expr]:
 
 
 def _consumers(exprs: Sequence[Expr], results: Sequence[Expr] = ()) -> dict[Expr, int]:
-    """How many expressions use each, and results."""
+    """The number of uses of each expression, results included."""
     count: dict[Expr, int] = dict.fromkeys(results, 1)
     for expr in exprs:
         for x in dict.fromkeys(expr.operands):

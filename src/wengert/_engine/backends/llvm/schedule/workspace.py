@@ -16,13 +16,13 @@ from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from .fusion import FusedLoops, roots_of
 from .scheduling import Schedule, owner_of
 
-_LINE = 64  # bytes of a line of the cache
+_LINE = 64  # bytes of a cache line
 
 
 def arranged(plan: Schedule, exprs: Sequence[Expr]) -> tuple[list[Length], Length]:
-    """For each expression where it lies in the memory that is shared, and how much that is."""
+    """The offset of each expression in the workspace, and the size of the workspace."""
     last = last_uses(plan)
-    free: list[tuple[Length, Length]] = []  # size and offset of places that are free again
+    free: list[tuple[Length, Length]] = []  # size and offset of free places
     dying: list[tuple[int, int, Length, Length]] = []
     offsets: dict[Expr, Length] = {}
     total: Length = 0
@@ -43,7 +43,7 @@ def arranged(plan: Schedule, exprs: Sequence[Expr]) -> tuple[list[Length], Lengt
 
 
 def ends_with(plan: Schedule, step: Expr, expr: Expr) -> bool:
-    """Whether nobody needs what a step made after another step has read it."""
+    """Whether the results of a stage are dead after another stage has read them."""
     if not isinstance(expr.rule, CallResult) or expr in plan.outputs:
         return False
     readers = [x for x in step.operands if owner_of(x) is expr]
@@ -57,7 +57,7 @@ def _serves(place: Length, size: Length) -> bool:
 
 
 def _rounded(size: Length) -> Length:
-    """A little more than a size, so that what follows begins on a line of the cache, or nearly."""
+    """A size padded so that what follows begins at a cache line."""
     return -(-size // _LINE) * _LINE if type(size) is int else size + _LINE
 
 
