@@ -8,75 +8,25 @@ fast_hankel    fht, ifht
 Functions without a differentiable argument (next_fast_len, workers) are SciPy's own.
 """
 
-from scipy.fft import get_workers, next_fast_len, prev_fast_len, set_workers
+# ruff: noqa: F403  (the `__all__` of each module says what is exported)
 
-from wengert._engine.core.lazy_import import public_dir
+from scipy.fft import get_workers as get_workers
+from scipy.fft import next_fast_len as next_fast_len
+from scipy.fft import prev_fast_len as prev_fast_len
+from scipy.fft import set_workers as set_workers
 
-from .dct_dst import dct, dctn, dst, dstn, idct, idctn, idst, idstn
-from .fast_hankel import fht, fhtoffset, ifht
-from .fft_functions import (
-    fft,
-    fft2,
-    fftfreq,
-    fftn,
-    fftshift,
-    hfft,
-    hfft2,
-    hfftn,
-    ifft,
-    ifft2,
-    ifftn,
-    ifftshift,
-    ihfft,
-    ihfft2,
-    ihfftn,
-    irfft,
-    irfft2,
-    irfftn,
-    rfft,
-    rfft2,
-    rfftfreq,
-    rfftn,
+from wengert._engine.core.lazy_import import exported, public_dir
+
+from .dct_dst import *
+from .fast_hankel import *
+from .fft_functions import *
+
+_MODULES = "dct_dst fast_hankel fft_functions"
+globals()["__all__"] = sorted(
+    [
+        *exported(__name__, _MODULES),
+        *["get_workers", "next_fast_len", "prev_fast_len", "set_workers"],
+    ]
 )
-
-__all__ = [
-    "dct",
-    "dctn",
-    "dst",
-    "dstn",
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "fht",
-    "fhtoffset",
-    "get_workers",
-    "hfft",
-    "hfft2",
-    "hfftn",
-    "idct",
-    "idctn",
-    "idst",
-    "idstn",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ifht",
-    "ihfft",
-    "ihfft2",
-    "ihfftn",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "next_fast_len",
-    "prev_fast_len",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-    "set_workers",
-]
 
 __dir__ = public_dir(__name__)

@@ -20,8 +20,28 @@ from wengert.numpy import fft as numpys
 from ..dispatch import counterpart
 
 __all__ = [
-    *"fft ifft rfft irfft hfft ihfft fft2 ifft2 rfft2 irfft2 hfft2 ihfft2".split(),
-    *"fftn ifftn rfftn irfftn hfftn ihfftn fftshift ifftshift fftfreq rfftfreq".split(),
+    "fft",
+    "ifft",
+    "rfft",
+    "irfft",
+    "hfft",
+    "ihfft",
+    "fft2",
+    "ifft2",
+    "rfft2",
+    "irfft2",
+    "hfft2",
+    "ihfft2",
+    "fftn",
+    "ifftn",
+    "rfftn",
+    "irfftn",
+    "hfftn",
+    "ihfftn",
+    "fftshift",
+    "ifftshift",
+    "fftfreq",
+    "rfftfreq",
 ]
 
 fftshift, ifftshift = numpys.fftshift, numpys.ifftshift

@@ -15,55 +15,20 @@ tensors.  All are differentiable with respect to the data values, their position
 evaluation; docs/conventions.md states which derivative is taken at breakpoints.
 """
 
-from wengert._engine.core.lazy_import import public_dir
+# ruff: noqa: F403  (the `__all__` of each module says what is exported)
 
-from .bspline import BSpline, make_interp_spline
-from .cubic_splines import Akima1DInterpolator, CubicHermiteSpline, CubicSpline, PchipInterpolator
-from .fitpack import (
-    InterpolatedUnivariateSpline,
-    RectBivariateSpline,
-    splantider,
-    splder,
-    splev,
-    splint,
-    splrep,
-)
-from .linear_interpolation import interp1d
-from .polynomial import (
-    BarycentricInterpolator,
-    KroghInterpolator,
-    barycentric_interpolate,
-    krogh_interpolate,
-    pchip_interpolate,
-)
-from .ppoly import PPoly
-from .rbf import RBFInterpolator
-from .regular_grid import RegularGridInterpolator, interpn
+from wengert._engine.core.lazy_import import exported, public_dir
 
-__all__ = [
-    "Akima1DInterpolator",
-    "BSpline",
-    "BarycentricInterpolator",
-    "CubicHermiteSpline",
-    "CubicSpline",
-    "InterpolatedUnivariateSpline",
-    "KroghInterpolator",
-    "PPoly",
-    "PchipInterpolator",
-    "RBFInterpolator",
-    "RectBivariateSpline",
-    "RegularGridInterpolator",
-    "barycentric_interpolate",
-    "interp1d",
-    "interpn",
-    "krogh_interpolate",
-    "make_interp_spline",
-    "pchip_interpolate",
-    "splantider",
-    "splder",
-    "splev",
-    "splint",
-    "splrep",
-]
+from .bspline import *
+from .cubic_splines import *
+from .fitpack import *
+from .linear_interpolation import *
+from .polynomial import *
+from .ppoly import *
+from .rbf import *
+from .regular_grid import *
+
+_MODULES = "bspline cubic_splines fitpack linear_interpolation polynomial ppoly rbf regular_grid"
+globals()["__all__"] = sorted([*exported(__name__, _MODULES)])
 
 __dir__ = public_dir(__name__)

@@ -16,84 +16,29 @@ windows                 scipy.signal.windows
 Filters are differentiable with respect to coefficients, signals and states, in O(n) in both modes.
 """
 
-from wengert._engine.core.lazy_import import public_dir
+# ruff: noqa: F403  (the `__all__` of each module says what is exported)
 
-from . import windows
-from .convolution import convolve, convolve2d, correlate, correlate2d, fftconvolve, oaconvolve
-from .detrend_savgol_hilbert import detrend, hilbert, hilbert2, savgol_filter
-from .frequency_response import freqz, sosfreqz
-from .iir_design import (
-    bilinear_zpk,
-    butter,
-    cheby1,
-    cheby2,
-    lp2bp_zpk,
-    lp2bs_zpk,
-    lp2hp_zpk,
-    lp2lp_zpk,
-)
-from .median_wiener import medfilt, medfilt2d, wiener
-from .recursive_filters import deconvolve, lfilter, lfilter_zi, lfiltic
-from .resampling import decimate, resample, resample_poly, upfirdn
-from .sosfilt_filtfilt import filtfilt, sosfilt, sosfilt_zi, sosfiltfilt
-from .spectral_estimation import coherence, csd, periodogram, spectrogram, stft, welch
-from .state_space_response import freqs, freqz_sos, freqz_zpk, group_delay
-from .waveforms import chirp, gausspulse, sawtooth, square, vectorstrength
-from .windows import get_window
+from wengert._engine.core.lazy_import import exported, public_dir
 
-__all__ = [
-    "bilinear_zpk",
-    "butter",
-    "cheby1",
-    "cheby2",
-    "chirp",
-    "coherence",
-    "convolve",
-    "convolve2d",
-    "correlate",
-    "correlate2d",
-    "csd",
-    "decimate",
-    "deconvolve",
-    "detrend",
-    "fftconvolve",
-    "filtfilt",
-    "freqs",
-    "freqz",
-    "freqz_sos",
-    "freqz_zpk",
-    "gausspulse",
-    "get_window",
-    "group_delay",
-    "hilbert",
-    "hilbert2",
-    "lfilter",
-    "lfilter_zi",
-    "lfiltic",
-    "lp2bp_zpk",
-    "lp2bs_zpk",
-    "lp2hp_zpk",
-    "lp2lp_zpk",
-    "medfilt",
-    "medfilt2d",
-    "oaconvolve",
-    "periodogram",
-    "resample",
-    "resample_poly",
-    "savgol_filter",
-    "sawtooth",
-    "sosfilt",
-    "sosfilt_zi",
-    "sosfiltfilt",
-    "sosfreqz",
-    "spectrogram",
-    "square",
-    "stft",
-    "upfirdn",
-    "vectorstrength",
-    "welch",
-    "wiener",
-    "windows",
-]
+from . import windows as windows
+from .convolution import *
+from .detrend_savgol_hilbert import *
+from .frequency_response import *
+from .iir_design import *
+from .median_wiener import *
+from .recursive_filters import *
+from .resampling import *
+from .sosfilt_filtfilt import *
+from .spectral_estimation import *
+from .state_space_response import *
+from .waveforms import *
+from .windows import get_window as get_window
+
+_MODULES = """
+    convolution detrend_savgol_hilbert frequency_response iir_design median_wiener
+    recursive_filters resampling sosfilt_filtfilt spectral_estimation state_space_response
+    waveforms
+"""
+globals()["__all__"] = sorted([*exported(__name__, _MODULES), *["get_window", "windows"]])
 
 __dir__ = public_dir(__name__)
