@@ -19,14 +19,14 @@ import numpy as np
 from . import cpython_layout
 from .ports import CallInterface
 
-OWN = ("miss", "failed", "callback_error", "handler", "gate")  # what each entry is given
+OWN = ("miss", "failed", "callback_error", "handler", "gate")  # callables of each entry point
 SHARED = (
     "new",
     "drop",
     "several",
 )  # functions that all entries use: backends/llvm/abi/shared_routines.py
 _FIRST = (*OWN, *SHARED, *cpython_layout.PYTHON, *cpython_layout.NUMPY, *cpython_layout.OBJECTS)
-WORDS = {name: k for k, name in enumerate(_FIRST)}  # where these stand in every table
+WORDS = {name: k for k, name in enumerate(_FIRST)}  # their positions in every table
 
 
 def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:

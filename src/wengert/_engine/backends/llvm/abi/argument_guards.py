@@ -62,7 +62,7 @@ def kinds(writer: EntryBuilder, ports: Sequence[Port], arguments: Sequence[Name]
 
 
 def header(writer: EntryBuilder, port: Port, array: Name) -> None:
-    """Check dtype, number of axes, and flags of what is known to be an ndarray.
+    """Check dtype, rank and flags of an ndarray.
 
     The dtype is looked at and not compared with the object that most arrays share: arrays that
     were pickled have one of their own.
@@ -80,7 +80,7 @@ def header(writer: EntryBuilder, port: Port, array: Name) -> None:
 
 
 def read(writer: EntryBuilder, port: Port, array: Name) -> tuple[Filled, list[Any]]:
-    """What the slots of an array get, whose header is right; its lengths beside the port's."""
+    """The values of an array's slots, and its lengths paired with the port's."""
     dimensions = writer.load("ptr", array, DIMENSIONS)
     found = [
         (length, writer.load("i64", dimensions, 8 * k)) for k, length in enumerate(port.spec.shape)
@@ -188,7 +188,7 @@ def lengths(
 
 
 def _alone(length: Any) -> str | None:
-    """The size that a length is, by itself."""
+    """The symbolic size that a length consists of, or None."""
     names = names_in([length])
     if len(names) != 1:
         return None

@@ -22,7 +22,7 @@ _COUNTED = 256  # layouts whose calls are counted
 
 
 def layout_of(array: Any, spec: Spec) -> str:
-    """How an array lies in memory: ``C``, ``F``, ``S`` (lowering/leaves.py); ``-`` for a copy."""
+    """The layout of an array: ``C``, ``F``, ``S`` (lowering/leaves.py); ``-`` for a copy."""
     if type(array) is not np.ndarray or not spec.shape:
         return "C"
     if array.dtype != spec.dtype or not array.flags.aligned or array.ndim != len(spec.shape):
@@ -60,7 +60,7 @@ class LayoutDispatch:
         self._lock = lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the program for this layout gives, or what takes all else."""
+        """Call the program for this layout, or the general one."""
         if kwargs or len(args) != len(self._specs):
             return self._otherwise(*args, **kwargs)
         layouts = "".join(map(layout_of, args, self._specs))

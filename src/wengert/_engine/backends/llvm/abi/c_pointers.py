@@ -140,7 +140,7 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
     own = Code(execution_engine.object_of(module.text(execution_engine.heading())), {})
     address = own.address("pointer")
     function: Any = ctypes.CFUNCTYPE(answer, *types)(address)
-    function.keeps = own, code, program  # for as long as anybody can call it
+    function.keeps = own, code, program  # alive as long as the function
     return Pointer(address, function, signature)
 
 
@@ -228,13 +228,13 @@ class _PointerBuilder(FunctionBuilder):
         self.go_nowhere(f"{self._result} {self._none(form)}")
 
     def go_nowhere(self, answer: str) -> None:
-        """The end of those who left the way."""
+        """The block for failed checks."""
         self.label("miss")
         self.write(f"ret {answer}")
         self.module.add(self.function)
 
     def _none(self, form: str) -> Name:
-        """What stands for no result."""
+        """The result of a failed run."""
         dtype = np.dtype(np.float64) if form in _DOUBLES else self._program.outputs[0].spec.dtype
         if dtype.kind == "f":
             return literal(np.nan, dtype)
@@ -277,7 +277,7 @@ class _PointerBuilder(FunctionBuilder):
                 step = step * port.spec.shape[axis]
 
     def _doubles(self, form: str) -> None:
-        """Inputs out of what is given in a row, and then out of the data."""
+        """Inputs from the array of doubles, then from the data."""
         program = self._program
         inputs, has_data = list(program.inputs), "void" in form
         count: Name = "1"

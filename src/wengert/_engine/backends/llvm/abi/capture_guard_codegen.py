@@ -38,23 +38,23 @@ class Load(IntEnum):
     """What a record loads."""
 
     HOLDER = 0  # the holder itself
-    WORD = 1  # the word so many bytes behind its beginning
+    WORD = 1  # the word at an offset in bytes
     ITEM = 2  # the entry of a dict
     INDEX = 3  # the element of a list
     DICT = 4  # its __dict__
-    CALL = 5  # what it returns when it is called
-    ADDRESS = 6  # the address so many bytes behind its beginning
+    CALL = 5  # the result of calling it
+    ADDRESS = 6  # the address at an offset in bytes
     VERSION = 7  # nothing: where a dict has the version expected, `key` records hold for sure
     SEEN = 8  # nothing: the version of the dict is what the record `key` before expects from now on
 
 
 class Act(IntEnum):
-    """What is done with what was loaded."""
+    """What is done with a loaded value."""
 
-    SAME = 0  # it has to be what is expected
-    FEED = 1  # it has to be an array, and is handed on
-    ALIAS = 2  # it has to be the array that is fed as number so and so
-    BYTES = 3  # so many bytes that it points to have to be those that are expected
+    SAME = 0  # it must be the expected pointer
+    FEED = 1  # it must be an array, and is passed on
+    ALIAS = 2  # it must be the array that is passed at an index
+    BYTES = 3  # the bytes that it points to must be the expected ones
 
 
 def _word(name: str) -> str:

@@ -140,5 +140,5 @@ def _made(
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    # The table stands first: that is where the entry looks for it.
+    # The table comes first, where the entry point looks for it.
     return new(ctypes.addressof(definition), (table, definition, records, *kept), None)

@@ -105,7 +105,7 @@ def is_known() -> bool:
 
 
 def _read(x: Any, offset: int, kind: Any, count: int = 1) -> tuple[Any, ...]:
-    """What stands in an object, which the caller keeps alive."""
+    """Fields of an object, which the caller keeps alive."""
     return tuple((kind * count).from_address(id(x) + offset))
 
 

@@ -227,7 +227,7 @@ def dispatching(routes: Sequence[Route], miss: Callable[..., Any]) -> Callable[.
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object
     new.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    # The table stands first: that is where the entry looks for it.
+    # The table comes first, where the entry point looks for it.
     owned = (table, definition, words, tuple(routes), miss)
     made: Callable[..., Any] = new(ctypes.addressof(definition), owned, None)
     return made

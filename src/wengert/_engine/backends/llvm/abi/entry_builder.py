@@ -56,15 +56,15 @@ class FunctionBuilder:
     # ---- memory --------------------------------------------------------------------------------
 
     def at(self, base: Name, offset: int) -> Name:
-        """The address so many bytes behind another."""
+        """An address with an offset in bytes."""
         return self.value(f"getelementptr i8, ptr {base}, i64 {offset}") if offset else base
 
     def load(self, kind: str, base: Name, offset: int = 0) -> Name:
-        """What stands so many bytes behind an address."""
+        """Load a value at an offset in bytes."""
         return self.value(f"load {kind}, ptr {self.at(base, offset)}")
 
     def store(self, kind: str, value: Name, base: Name, offset: int = 0) -> None:
-        """Write so many bytes behind an address."""
+        """Store a value at an offset in bytes."""
         self.write(f"store {kind} {value}, ptr {self.at(base, offset)}")
 
     # ---- control -------------------------------------------------------------------------------
@@ -88,14 +88,14 @@ class FunctionBuilder:
         self.write(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def check(self, condition: Name) -> None:
-        """Note what has to hold; where it does not the way is left, by `settle` at the latest.
+        """Record a condition that must hold; `settle` branches to ``miss`` otherwise.
 
         One branch for many checks: they nearly always hold, and each branch costs compiling.
         """
         self._noted.append(condition)
 
     def settle(self) -> None:
-        """Go on only if all that was noted holds: what follows may depend on it."""
+        """Continue only if all recorded conditions hold; later code may depend on them."""
         if self._noted:
             all_hold, *others = self._noted
             self._noted = []
@@ -162,7 +162,7 @@ class EntryBuilder(FunctionBuilder):
         return new
 
     def forward(self, name: str) -> None:
-        """Return what a Python callable of the table makes of the arguments."""
+        """Return the result of a Python callable of the table, called with the arguments."""
         target = self.word(name)
         made = self.call(
             "PyObject_Vectorcall", "ptr", f"ptr {target}", "ptr %args", "i64 %nargs", "ptr %names"

@@ -124,7 +124,7 @@ class _Entry:
     # ---- arguments -----------------------------------------------------------------------------
 
     def _guards(self, lenient: bool) -> argument_guards.Filled | None:
-        """Check all arguments; what the slots get, or None if a size can never be known."""
+        """Check all arguments; the values of the slots, or None if a size cannot be determined."""
         writer, program = self.writer, self.program
         lengths: list[Any] = []
         filled: argument_guards.Filled = []
@@ -168,7 +168,7 @@ class _Entry:
         return filled
 
     def _leave(self) -> None:
-        """Give up the way that was begun: it never serves."""
+        """Branch to ``miss`` unconditionally: the entry point can never be used."""
         self.writer.go("miss")
         self.writer.label(self.writer.fresh("never"))
 
@@ -230,7 +230,7 @@ class _Entry:
     # ---- the ends ------------------------------------------------------------------------------
 
     def _ended(self, frame: Name, action: Name) -> None:
-        """What to return when there is no result: all objects are let go by now."""
+        """Return from a failed run; all objects have been released."""
         writer = self.writer
         writer.label("ended")
         self._free(frame)

@@ -38,7 +38,7 @@ _LOWER = {
 
 
 def accepted(spec: Spec, lenient: bool) -> tuple[str, ...]:
-    """The Python types whose values may stand for a value of this spec."""
+    """The Python types that may be given for a value of this spec."""
     dtype = spec.dtype
     if not is_supported(dtype) or (dtype.itemsize == 2 and dtype.kind == "f"):
         return ()

@@ -38,7 +38,7 @@ class Port:
 
 
 class CallInterface(Protocol):
-    """What is to be known of a native function in order to call it: `Program` is one.
+    """What the callers of a native function need; `Program` implements it.
 
     Attributes
     ----------

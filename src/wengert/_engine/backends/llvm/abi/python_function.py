@@ -128,7 +128,7 @@ def make_entry(
     definition = Definition(
         name.encode(), code.address(symbol), FASTCALL, doc.encode() if doc is not None else None
     )
-    # The table stands first: that is where the entry looks for it.
+    # The table comes first, where the entry point looks for it.
     owned = (table, definition, code, *given.values(), gate, *kept)
     new = ctypes.pythonapi.PyCFunction_NewEx
     new.restype = ctypes.py_object

@@ -118,7 +118,7 @@ class Results:
         return writer.made("several", "drop", *self._all())
 
     def _nested(self, nesting: Any) -> int:
-        """Which of the objects is what a nesting stands for; those inside it are taken away."""
+        """The object of a nested tuple; ownership of its items moves into it."""
         if isinstance(nesting, int):
             return nesting
         writer = self._writer

@@ -22,8 +22,8 @@ from wengert.errors import BackendError, at, user_line
 from . import half_precision
 from .object_symbols import is_elf, symbols_of
 
-# LLVM's passes that are worth their time: values are written once and outside of loops already, so
-# a tenth of LLVM's standard ones gives code as fast, and so much sooner.
+# Values are emitted once and outside of loops already, so a tenth of LLVM's standard passes gives
+# code that is as fast, in a fraction of the time.
 _PASSES = (
     *("always_inliner", "sroa", "instruction_combine", "simplify_cfg"),
     *("dead_code_elimination", "global_dead_code_eliminate"),
@@ -31,7 +31,7 @@ _PASSES = (
 # LLVM's compiler is not for several threads at once, as llvmlite uses it.
 _LOCK = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    # A fork waits until nobody is inside LLVM, which the child would find half changed for ever.
+    # A fork waits until no thread is inside LLVM, whose state would be inconsistent in the child.
     os.register_at_fork(
         before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
     )
@@ -62,7 +62,7 @@ def cpu() -> str:
 
 @functools.cache
 def features() -> str:
-    """What the processor can do, as LLVM lists it."""
+    """The features of the processor, as LLVM lists them."""
     with _LOCK:
         return str(llvm.get_host_cpu_features().flatten())
 
@@ -117,7 +117,7 @@ def optimised(text: str) -> Any:
 
 @functools.cache
 def _passes() -> Any:
-    """The passes, made once: llvmlite does not let go of the memory of a pass manager."""
+    """The passes, made once: llvmlite does not free the memory of a pass manager."""
     passes = llvm.create_new_module_pass_manager()
     for name in _PASSES:
         getattr(passes, f"add_{name}_pass")()
@@ -138,7 +138,7 @@ def object_of(text: str, quick: bool = False) -> bytes:
         try:
             return bytes(machine(quick).emit_object(module))
         finally:
-            module.close()  # here, and not later without the lock: somebody may fork
+            module.close()  # here, under the lock, as another thread may fork
 
 
 def assembly_of(text: str) -> str:

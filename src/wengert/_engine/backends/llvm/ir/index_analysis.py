@@ -27,7 +27,7 @@ _KNOWN = (int, Dim, slice, type(None), type(Ellipsis), IndexSlot)
 
 
 class AxisIndex(NamedTuple):
-    """What an index says of one axis of the array.
+    """The part of an index for one axis of the array.
 
     axis : of the result, that a slice becomes; None for a position and an index array.
     start, step, length : of a slice; a position is its start.
@@ -42,7 +42,7 @@ class AxisIndex(NamedTuple):
 
 
 class IndexPlan(NamedTuple):
-    """What an index chooses.
+    """What an index selects.
 
     parts : for each axis of the array.
     shape : of the result.
@@ -59,7 +59,7 @@ class IndexPlan(NamedTuple):
 def chosen(
     index: Any, shape: Sequence[Length], arrays: Sequence[tuple[Length, ...]] = ()
 ) -> IndexPlan | None:
-    """What an index chooses of an array of some shape.
+    """What an index selects from an array of some shape.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class Section:
 
     @contextmanager
     def when(self, condition: Name) -> Iterator[Section]:
-        """What is to happen only if an i1 holds."""
+        """Code that runs only if an i1 holds."""
         n = self.function.number()
         self.write(f"br i1 {condition}, label %then{n}, label %done{n}")
         self.label(f"then{n}")
@@ -194,7 +194,7 @@ class ModuleBuilder:
             self.parts.setdefault(name, text)
 
     def count_call(self, name: str) -> None:
-        """Note that a leaf is called: many calls are not worth many copies of its text."""
+        """Count a call of a vector function: beyond a number they are not inlined."""
         self._calls += 1
 
     def add(self, function: Function) -> None:

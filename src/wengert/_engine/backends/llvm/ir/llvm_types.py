@@ -49,7 +49,7 @@ def in_memory(dtype: Dtype) -> str:
 
 
 def of_width(scalar: str, width: int) -> str:
-    """LLVM's type of so many values side by side."""
+    """The LLVM type of a vector of a given width."""
     return scalar if width <= 1 else f"<{width} x {scalar}>"
 
 

@@ -32,7 +32,7 @@ RuleKind = Literal["float", "integer", "complex", "to_half", "to_integer", "mixe
 # register it when they are imported.
 _RULES: dict[str, Callable[..., Any]] = {}
 
-# What NumPy calls the leaves that the scalar language names otherwise.
+# NumPy's names of vector functions that have another name in the scalar language.
 _UFUNC = {"abs": "absolute", "max": "maximum", "min": "minimum"}
 _FLOAT = {"add": "fadd", "subtract": "fsub", "multiply": "fmul", "divide": "fdiv"}
 _COMPARE = {
@@ -121,7 +121,7 @@ class Language:
         return Lane(self, section, section.value(instruction), dtype, width)
 
     def widened(self, x: Lane, width: int) -> Lane:
-        """The same value in each of so many lanes."""
+        """A value broadcast to a number of lanes."""
         if x.width == width or x.width > 1:
             return x
         if width <= 1:
@@ -435,7 +435,7 @@ def constant_value(x: Any) -> Any:
 
 
 def _operand(x: Any) -> Any:
-    """What a ufunc is asked with: a dtype, or the class of a Python number."""
+    """The argument for `ufunc.resolve_dtypes`: a dtype, or the class of a Python number."""
     if type(x) in _PYTHON:
         return BOOL if type(x) is bool else type(x)
     return x.dtype

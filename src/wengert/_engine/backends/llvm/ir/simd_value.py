@@ -19,7 +19,7 @@ from .llvm_types import Dtype, in_register, of_width
 
 
 class OperatorBuilder(Protocol):
-    """What writes the instructions of Python's operators (ir/scalar_language.py)."""
+    """Emits the instructions of Python's operators (ir/scalar_language.py)."""
 
     def unary(self, ufunc: str, x: Any) -> Any:
         """An operation of one operand."""

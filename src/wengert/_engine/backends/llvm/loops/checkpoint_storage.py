@@ -20,8 +20,8 @@ from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.control_flow.checkpoint_budget import offsets_of
 from wengert._engine.core.spec import Spec
 
-# Numbers beyond what any loop has are all the same.  The calls leave registers as they are: they
-# stand in loops that carry numbers there.
+# Numbers saturate beyond the length of any loop.  The calls preserve registers, in which loops
+# around them carry values.
 _RULES = """define internal preserve_allcc i64 @reach(i64 %room, i64 %times) noinline nounwind {
 entry:
   %none = icmp slt i64 %times, 0
@@ -262,7 +262,7 @@ class CheckpointWriter:
         section.write(f"store i64 {following}, ptr {self._next}")
 
     def _visit_by_distance(self, section: Section, k: str, state: Sequence[str]) -> None:
-        """Where nobody knows how long it will be: let go every second one if there is no room."""
+        """For loops of unknown length: when the storage is full, drop every second checkpoint."""
         held = section.value(f"load i64, ptr {self._held}")
         is_full = section.value(f"icmp eq i64 {held}, {self.slots}")
         with section.when(is_full) as full:

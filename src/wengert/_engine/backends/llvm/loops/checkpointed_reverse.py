@@ -139,7 +139,7 @@ class _ReverseLoop:
     # ---- states ----------------------------------------------------------------------------------
 
     def _room(self, base: str) -> None:
-        """Memory for the states, for the stretches, and for what is kept of a block."""
+        """Memory for the states, the intervals, and the values of a block."""
         routine, section, slots, state = self.routine, self.section, self.slots, self.of.state
         self.states = CheckpointLayout(routine, base, state)
         if not ends_with(routine.plan, self.of.line, self.of.snapshots):
@@ -164,7 +164,7 @@ class _ReverseLoop:
         with_rules(routine.module)
 
     def _between(self, section: Section, number: str) -> list[str]:
-        """One of the two places that serve on the way from one state to the next."""
+        """One of the two buffers for recomputed states."""
         if self.between is None:
             return self.registers
         return self.between.row(section, section.value(f"and i64 {number}, 1"))
@@ -255,7 +255,7 @@ class _ReverseLoop:
     def _there_and_back(
         self, section: Section, state: Sequence[str], taken: str, begin: str, length: str
     ) -> None:
-        """A block from a state, which so many steps have led to: once more, and backwards."""
+        """Recompute a block of steps from a state, and run it backwards."""
         with section.loop("0", length) as (inner, i):
             k = inner.value(f"add i64 {begin}, {i}")
             number = inner.value(f"add i64 {taken}, {i}")

@@ -30,7 +30,7 @@ from .interrupts import InterruptChecks
 
 
 class LoopCodegen:
-    """What scans and while loops share.
+    """The common part of scans and while loops.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class LoopCodegen:
         self._places: list[tuple[Any, Length]] = []
 
     def place(self, total: Length) -> Length:
-        """Take memory for its body and for what is carried, behind what is taken already."""
+        """Reserve workspace for the body and for carried values."""
         wanted: list[Any] = [("work", self.body.needs)]
         wanted += [(k, n) for k, n in enumerate(self.sizes) if not self.in_place[k]]
         for key, size in wanted:
@@ -73,13 +73,13 @@ class LoopCodegen:
         return self.memory.get("work", "null")
 
     def outputs(self, parts: Sequence[Expr]) -> Sequence[Expr]:
-        """The results of the loop by itself: without the snapshots, which are the last."""
+        """The results of the loop, without the checkpoints, which are the last."""
         return parts[:-1] if "loop" in self.params else parts
 
     def leaving(
         self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str | None
     ) -> CheckpointWriter | None:
-        """What writes the snapshots, if it leaves any."""
+        """The writer of checkpoints, if the loop stores any."""
         if "loop" not in self.params:
             return None
         base = routine.result(parts[-1]).pointer
@@ -87,7 +87,7 @@ class LoopCodegen:
 
 
 class CarriedBuffers:
-    """Where what is carried lies, from step to step."""
+    """The buffers of carried values, from step to step."""
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class CarriedBuffers:
         ]
 
     def turn(self, section: Section, written: Sequence[str]) -> None:
-        """What was written is read in the next step."""
+        """Swap the buffers for the next step."""
         for k, (now, following) in enumerate(zip(self.now, self.next, strict=True)):
             if following:
                 other, out = self.loop.memory.get(k, self.out[k]), self.out[k]
@@ -224,7 +224,7 @@ class ScanCodegen(LoopCodegen):
     def _make_room(
         self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str
     ) -> None:
-        """Memory for what is stacked, now that it is known how much."""
+        """Memory for stacked results, once their size is known."""
         ys = parts[self.carried :]
         if not ys:
             return

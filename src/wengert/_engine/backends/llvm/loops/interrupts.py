@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder,
 from wengert._engine.backends.llvm.tuning import thresholds
 
 _CLOCK = "clock_gettime"
-# A call that leaves all registers as they are: what is carried in them stays there.
+# A calling convention that preserves all registers, so carried values stay in them.
 _KEEPING = "preserve_allcc"
 _LOCK, _SIGNALS, _UNLOCK = "PyGILState_Ensure", "PyErr_CheckSignals", "PyGILState_Release"
 LISTENED = frozenset({_CLOCK, _LOCK, _SIGNALS, _UNLOCK})

@@ -92,7 +92,7 @@ class LoopBody(FunctionCodegen):
         small = type(self.workspace) is int and self.workspace <= thresholds.workspace_stack_bytes
         self.needs: Length = 0 if small else self.workspace
 
-    # ---- what it is given ------------------------------------------------------------------------
+    # ---- arguments -------------------------------------------------------------------------------
 
     @property
     def frame(self) -> str:
@@ -157,7 +157,7 @@ class LoopBody(FunctionCodegen):
         return stage in self._choices
 
     def _goes_on(self, group: list[Any], stage: FusedLoops | Expr) -> bool:
-        """Whether a stage may join a stretch: what is read of memory is not behind a branch."""
+        """Whether a stage may join straight-line code: it reads no memory after a branch."""
         both = [*group, stage]
         if not any(x in self._choices for x in both):
             return True
@@ -170,7 +170,7 @@ class LoopBody(FunctionCodegen):
         return stage in self._choices
 
     def _read_from_memory(self) -> set[Expr]:
-        """What is read at places that are not known before."""
+        """Expressions that are read at positions unknown when compiling."""
         found: set[Expr] = set()
         for stage in self.plan.stages:
             for root in roots_of(stage):
@@ -187,7 +187,7 @@ class LoopBody(FunctionCodegen):
                 self.run_stage(body, group)
 
     def _needed_outside(self, number: int) -> set[Expr]:
-        """What other groups read from memory, and results."""
+        """Expressions that other groups read from memory, and results."""
         found = set(self.plan.outputs) | self._read_from_memory()
         for k, group in enumerate(self._groups):
             if k == number:
@@ -225,7 +225,7 @@ def _read_by(plan: Schedule, stage: FusedLoops | Expr) -> set[Expr]:
 
 
 def in_place(plan: Schedule, given: Expr, result: Expr) -> list[Expr] | None:
-    """What may be written where an input lies, so that a result comes to lie there; None if not.
+    """The expression that may overwrite an input, so that a result is in its memory; or None.
 
     A result may be the last of several writes into an array.  All that is read of what is written
     over has to be read before: in earlier stages, or, element by element, by the stage that writes.

@@ -25,7 +25,7 @@ class _NotDecomposable(Exception):
 
 
 def composed(node: Node) -> BaseGraph | None:
-    """What a line computes as a list of its own; None if its operation does not say, for these.
+    """The graph that defines a node; None if its operation has no definition for these operands.
 
     None, too, where the list would give other shapes or dtypes than the operation.
 

@@ -35,14 +35,14 @@ _PYTHON = {"f": float, "c": complex, "i": int, "u": int, "b": bool}
 
 
 def _class_of(node: Node) -> Any:
-    """What a ufunc is asked with for an operand: its dtype, or the class of a Python number."""
+    """The argument for `resolve_dtypes`: the dtype, or the class of a Python number."""
     spec = node.spec
     return _PYTHON[spec.dtype.kind] if spec.weak and spec.dtype.kind != "b" else spec.dtype
 
 
 @lowers_kind("elementwise")
 def elementwise(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
-    """The body, or what the language knows by the ufunc's name."""
+    """The body, or the language's rule for the ufunc."""
     spec = node.spec
     if node.params:
         return NotImplemented
@@ -65,7 +65,7 @@ def _rule(node: Node, operands: Sequence[Expr]) -> Any:
     body = getattr(op, "body", None)
     ufunc = getattr(op, "ufunc", None)
     if not isinstance(ufunc, np.ufunc) or getattr(np, ufunc.__name__, None) is not ufunc:
-        ufunc = None  # of somebody else: the body is what runs
+        ufunc = None  # of another library: the body is compiled
     work = 0
     if body is None and ufunc is None:
         return NotImplemented
@@ -125,7 +125,7 @@ def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
 
 
 def _within(limits: Sequence[Any], combine: Any, language: Any, *lanes: Any) -> Any:
-    """The element, if integers are as NumPy wants them; the interpreter is asked otherwise."""
+    """The element; the run ends where integers are out of range, and the interpreter raises."""
     if language.reader is not None:
         at, mask = language.reader
         for k, low, high in limits:
@@ -156,7 +156,7 @@ def _may_exceed(node: Node) -> bool:
 
 
 def _is_leaf(op: Any) -> bool:
-    """Whether an operation is a leaf of ours, and not only called as one is."""
+    """Whether an operation is a vector function of ours, and not only has the name of one."""
     return has_leaf(op.name) and str(op.body.__module__).startswith("wengert.")
 
 
@@ -171,7 +171,7 @@ def _by_leaf(name: str, dtype: Any, language: Any, *lanes: Any) -> Any:
 
 
 def _direct(name: str, loop: Sequence[Any], outer: Any, language: Any, *lanes: Any) -> Any:
-    """What the language knows by the ufunc's name."""
+    """The language's rule for the ufunc."""
     return language.computed(
         name, outer, *[language.cast(x, d) for x, d in zip(lanes, loop, strict=True)]
     )
@@ -196,7 +196,7 @@ def _meeting(node: Node) -> list[Any]:
 
 
 def _composed(body: Any, dtypes: Sequence[Any], language: Any, *lanes: Any) -> Any:
-    """A body that no ufunc stands for."""
+    """A body without a ufunc."""
     cast = [x if d is None else language.cast(x, d) for x, d in zip(lanes, dtypes, strict=True)]
     return body(language, *cast)
 

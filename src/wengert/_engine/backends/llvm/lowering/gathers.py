@@ -73,7 +73,7 @@ class Gather(ElementRule):
     def _where(
         self, expr: Expr, index: Index
     ) -> tuple[Expr, Affine, list[tuple[RowGather, Length]]]:
-        """What is in memory, what is known of the distance, and what is not, with its stride."""
+        """The array in memory, the known part of the offset, and the index arrays with strides."""
         x = expr.operands[0]
         base, start, strides = strided_view(x) or (x, 0, strides_of(x.shape))
         form = Affine(start, ())

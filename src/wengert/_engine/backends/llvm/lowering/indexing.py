@@ -145,7 +145,7 @@ def _setitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
 
 @lowers("add")
 def _add(lowering: Any, node: Node, operands: Sequence[Any]) -> Any:
-    """A scatter that is added is written into what it is added to."""
+    """A scatter that is added to an array accumulates into that array."""
     for x, t in (operands, operands[::-1]):
         if _is_scatter(t) and all(a.spec == node.spec for a in node.inputs):
             adding = functools.partial(_added, node, t)
@@ -184,7 +184,7 @@ def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[
 
 
 def _inverse(found: IndexPlan, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
-    """Where in what was chosen an element of the whole is, and when it is there."""
+    """The position of an element in the selection, and the condition that it is selected."""
     place: list[Affine] = [ZERO] * len(found.shape)
     conditions = []
     for p, form in zip(found.parts, index, strict=True):

@@ -62,7 +62,7 @@ def stride_names(number: int, ndim: int) -> list[str]:
 
 
 def _array(value: np.ndarray[Any, Any], node: Node) -> Expr:
-    """A constant array; of what is repeated along an axis one copy is kept."""
+    """A constant array; one copy of what is repeated along an axis."""
     repeated = [k for k, n in enumerate(value.shape) if n > 1 and _is_repeated(value, k)]
     few = value[tuple(slice(0, 1) if k in repeated else slice(None) for k in range(value.ndim))]
     if few.size == 1 and is_supported(value.dtype):
@@ -75,7 +75,7 @@ def _array(value: np.ndarray[Any, Any], node: Node) -> Expr:
 
 
 def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
-    """Whether all that stands along an axis is the same, to the last bit."""
+    """Whether all elements along an axis are equal, to the last bit."""
     if value.strides[axis] == 0:
         return True
     if value.size == 0:

@@ -108,7 +108,7 @@ class Expr:
         self.weight = 0
 
     def reads(self, index: Index) -> list[Read]:
-        """What its element at an index is computed from."""
+        """The reads of its element at an index."""
         return self.rule.reads(self, index)
 
     def __repr__(self) -> str:
@@ -116,7 +116,7 @@ class Expr:
 
 
 class ElementRule:
-    """What the element of an expression is.
+    """How the elements of an expression are computed.
 
     Attributes
     ----------
@@ -133,7 +133,7 @@ class ElementRule:
     asks_index = False
 
     def reads(self, expr: Expr, index: Index) -> list[Read]:
-        """What the element at an index is computed from."""
+        """The reads of the element at an index."""
         return []
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
@@ -167,7 +167,7 @@ class Map(ElementRule):
         return [Read(x, aligned(index, x.shape, expr.shape)) for x in expr.operands]
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
-        """The combination of what is read."""
+        """The function of the operands' elements."""
         lanes = [at.read(r.operand, r.index, mask) for r in self.reads(expr, index)]
         at.language.reader = at, mask
         return at.language.cast(self.combine(at.language, *lanes), expr.dtype)
@@ -245,7 +245,7 @@ class SelectExpr(ElementRule):
         return [Read(x, place, conditions) for x, (place, conditions) in pairs]
 
     def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
-        """A choice among what is read under the conditions."""
+        """The operand whose conditions hold."""
         found: Any = None
         for read in reversed(self.reads(expr, index)):
             condition = at.all_of(read.conditions)

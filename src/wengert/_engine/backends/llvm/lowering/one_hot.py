@@ -78,12 +78,12 @@ def _at(form: Affine, index: Any) -> Affine:
 
 
 def _work(x: Expr, depth: int) -> int:
-    """The work of one element, as far down as what is stored; a lot where that is far."""
+    """The work of one element down to stored operands; above the limit if that is deep."""
     if isinstance(x.rule, Stored | Reduce | OpaqueCall | CallResult | ScalarConstant):
         return 0
     if not isinstance(x.rule, Map) or depth == 0:
         return thresholds.inline_work + 1
-    # What is repeated along the axes is computed once and kept, if it is worth that.
+    # Values that are repeated along the axes are computed once and stored, if expensive.
     full = [y for y in x.operands if _axes(y) >= _axes(x)]
     return x.rule.weight + sum(_work(y, depth - 1) for y in full)
 

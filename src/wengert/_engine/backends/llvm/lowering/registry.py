@@ -29,13 +29,11 @@ from .loop_ir import CallResult, Expr, OpaqueCall
 Lower = Callable[..., Any]
 _BY_NAME: dict[str, Lower] = {}
 _BY_KIND: dict[str, Lower] = {}
-ACCEPT_DEFERRED: set[str] = (
-    set()
-)  # operations that take what has been written, and not been made, as it is
+ACCEPT_DEFERRED: set[str] = set()  # operations that accept deferred operands
 
 
 class Deferred:
-    """What stands for an expression that is not made before somebody asks for it."""
+    """A deferred expression, which is made on demand."""
 
     __slots__ = ()
 
@@ -70,7 +68,7 @@ def lowers_kind(kind: str) -> Callable[[Lower], Lower]:
 
 
 class Lowering:
-    """A graph on its way to expressions.
+    """The lowering of a graph to expressions.
 
     Parameters
     ----------
@@ -154,7 +152,7 @@ def line_of(node: Node) -> Node:
 
 
 def specs_of(node: Node) -> tuple[Any, ...]:
-    """The specs of all results of a line."""
+    """The specs of all results of a node."""
     spec = node.spec
     return spec if isinstance(spec, tuple) else (spec,)
 

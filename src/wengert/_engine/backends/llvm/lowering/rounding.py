@@ -29,7 +29,7 @@ def _round(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     if x.dtype.kind in "iu":
         if decimals >= 0:
             return x
-        if x.dtype.itemsize > 4:  # NumPy goes by way of float64, where that does not hold them
+        if x.dtype.itemsize > 4:  # NumPy converts to float64, which may not hold them
             return NotImplemented
     power = 10.0 ** abs(decimals)
 
@@ -47,7 +47,7 @@ def _round(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 def _two(node: Node, x: Expr, *combines: Callable[[Any, Any], Any]) -> Any:
-    """Both results of a line."""
+    """Both results of a node."""
     specs: Any = node.spec
     if x.dtype.kind == "c" or any(s.dtype.kind == "c" for s in specs):
         return NotImplemented
@@ -66,7 +66,7 @@ def _modf(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 def _fraction(s: Any, v: Any) -> Any:
-    """What is behind the point, with the sign of the number; 0 of an infinite one."""
+    """The fractional part, with the sign of the number; 0 for infinities."""
     rest = s.where(s.isinf(v), 0.0, v - s.trunc(v))
     return s.copysign(rest, v)
 

@@ -37,10 +37,10 @@ class Operand:
 
 
 class FusedNode:
-    """Many nodes of the graph as one, as a kernel sees it; `last` is the one that it ends with."""
+    """Several nodes of the graph as one for a kernel; `last` is the last of them."""
 
     class op:
-        """What it does."""
+        """The operation of the fused node."""
 
         name, kind, effect = "writes", "indexing", False
 
@@ -111,7 +111,7 @@ def position_of(found: IndexPlan) -> Position | None:
 
 
 def _made(node: Node, chain: Sequence[ScatterChain]) -> Expr:
-    """All writes as one step."""
+    """All writes as one kernel call."""
     first = chain[0].before
     base = None if first is None else settled(first)
     operands = [*([] if base is None else [base]), *[w.value for w in chain]]
@@ -156,7 +156,7 @@ def _one(value: Expr, node: Node) -> Expr:
 
 
 def _sum(first: Expr | None, added: Sequence[Expr], node: Node) -> Expr:
-    """What was there, and what was added since, the latest first in the list."""
+    """The old element, and the values added to it since, the latest first."""
     total = scalar_constant(0, node.spec.dtype) if first is None and not added else first
     for x in reversed(added):
         one = _one(x, node)

@@ -35,7 +35,7 @@ def _concatenate(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
             form = ZERO if is_one(x.shape[axis]) else index[axis].plus(_minus(starts[k]))
             place = (*index[:axis], form, *index[axis + 1 :])
             last = k == len(parts) - 1
-            # The first that the index is below: what comes before has been chosen already.
+            # The first bound above the index: earlier operands have been selected already.
             wanted = () if last else (Condition(index[axis], 0, starts[k + 1]),)
             found.append((place, wanted))
         return _below(found, index[axis], starts)

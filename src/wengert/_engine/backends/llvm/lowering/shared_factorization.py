@@ -24,7 +24,7 @@ def _never(*args: Any) -> Any:
     raise AssertionError("it is a step of native code only")
 
 
-# What both lines are together: the matrix, then what belongs to the determinant.
+# The results of the joint call: the matrix, then those of the determinant.
 _TOGETHER = {
     frozenset(("inv", "slogdet")): Opaque(_never, name="inverse_slogdet", trusted=True),
     frozenset(("det_derivative", "det")): Opaque(_never, name="cofactors_det", trusted=True),
@@ -33,7 +33,7 @@ _OTHER = {"inv": "slogdet", "slogdet": "inv", "det": "det_derivative", "det_deri
 
 
 def joined(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
-    """The result of a line that has a partner; NotImplemented for one that has none."""
+    """The result of a node with a partner; NotImplemented for others."""
     if len(node.inputs) != 1:
         return NotImplemented
     partner = _partner(lowering, node)

@@ -141,7 +141,7 @@ class InstrumentedProgram(Program):
     def stopped(
         self, routine: Any, body: Section, stage: FusedLoops | Expr, begun: str
     ) -> TimedStep:
-        """What a stage is, when it has been written."""
+        """The timed step of a stage, after it was emitted."""
         cell = self.clock.cell()
         self.clock.stop(body, cell, begun)
         function = routine.nests[-1][1] if isinstance(stage, FusedLoops) else ""

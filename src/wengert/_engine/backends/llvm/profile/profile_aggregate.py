@@ -28,7 +28,7 @@ from .profile_attribution import StepCost, number_of, step_cost_of
 
 
 class TimerReading(NamedTuple):
-    """What the clocks of a program said, of several runs as `undisturbed` says.
+    """The timers of a program, of several runs as `undisturbed` combines them.
 
     around : seconds of a run that are in no cell.
     cells : for each cell seconds, and how often; what the clock itself took is in them.
@@ -45,7 +45,7 @@ class TimerReading(NamedTuple):
 
 
 class ProfileAggregate:
-    """What readings say of places.
+    """The times of steps, from readings.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def _read_inside(place: TimedStep, cells: Any) -> float:
 
 
 def _words(place: TimedStep, steps: float) -> tuple[str, str]:
-    """What kind of a step it is, and what it is called."""
+    """The kind and title of a step."""
     if len(place.stages) > 1 or place.cell is None:
         return "straight", "in registers"
     (stage,) = place.stages

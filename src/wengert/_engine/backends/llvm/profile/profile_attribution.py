@@ -34,13 +34,13 @@ _FAR = 25.0
 
 
 def number_of(length: Any, sizes: Sizes) -> int:
-    """A length as a number; what only the run knows counts once."""
+    """A length as a number; sizes that only the run knows count as 1."""
     unknown = dict.fromkeys(names_in((length,)) - set(sizes), 1)
     return int(valued(length, {**sizes, **unknown}))
 
 
 class StepCost:
-    """What a step does.
+    """The cost of a step.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ def _line(node: Any) -> Any:
 
 
 def _is_located(x: Expr) -> bool:
-    """Whether it is known which of the user's lines it stems from."""
+    """Whether the user's line is known."""
     return x.node is not None and bool(_line(x.node).where)
 
 
@@ -198,7 +198,7 @@ def step_cost_of(
     sizes: Sizes,
     choices: Mapping[Expr, BranchBlocks] | None = None,
 ) -> StepCost:
-    """What some stages of a plan do, which are one step.
+    """The cost of stages of a plan that are one step.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class TimedRunner:
         self.table[:] = 0
 
     def _cost_of_cell(self) -> tuple[float, float]:
-        """Ticks that a cell takes, and that it adds to what it measures; when nobody disturbs."""
+        """The ticks that a timer takes, and that it adds to its own reading."""
         around, within = [], []
         for _ in range(_BATCHES):
             self._clear()
@@ -199,7 +199,7 @@ def timed(
 def _runner(
     compiled: LoadedProgram, values: Sequence[Any], sizes: Mapping[str, int]
 ) -> Callable[[], object]:
-    """What runs a program as a call does: results come from memory that is recycled."""
+    """A function that runs a program as a call does, with results from the allocator."""
 
     def missed(*_: Any) -> Any:
         return _MISSED

@@ -67,7 +67,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a program does.
+    """The stages of a program, with totals.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def summary_of(program: Program) -> Summary:
 
 
 def _names(plan: Schedule) -> dict[Expr, str]:
-    """What expressions are called: inputs by their names, all else by the line they belong to."""
+    """The names of expressions: those of inputs, and of the nodes of others."""
     names: dict[Expr, str] = {}
     lines = {node: k for k, node in enumerate(plan.graph.nodes)}
     for expr in plan.reachable:

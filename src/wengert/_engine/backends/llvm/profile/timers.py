@@ -24,7 +24,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder,
 READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
 LIVE, PEAK, FIRST = 0, 1, 2  # words of the array; cells follow
 _COUNTER = "llvm.readcyclecounter"
-_HEADER = 64  # bytes before what is allocated, which say how much it is
+_HEADER = 64  # bytes before each block, with its size
 _ALLOC = f"""define internal ptr @clock_alloc(i64 %n) noinline nounwind {{
 entry:
   %more = add i64 %n, {_HEADER}
@@ -97,7 +97,7 @@ class Clock:
         return self.cells - 1
 
     def read(self, section: Section) -> Name:
-        """What the clock says now, an i64."""
+        """The clock, an i64."""
         if _has_counter():
             return section.value(f"call i64 {self._module.declare(_COUNTER, 'i64', [])}()")
         return section.value(f"call i64 {self._of_system()}()")
@@ -107,7 +107,7 @@ class Clock:
         _add(section, FIRST + 2 * cell + 1, "1")
 
     def stop(self, section: Section, cell: int, begun: Name) -> None:
-        """Add to a cell what has gone by since, and count one more."""
+        """Add the time since a reading to a cell, and count one more."""
         now = self.read(section)
         _add(section, FIRST + 2 * cell, section.value(f"sub i64 {now}, {begun}"))
         self.count(section, cell)

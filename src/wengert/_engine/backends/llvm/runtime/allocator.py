@@ -48,7 +48,7 @@ _WORDS = _LISTS + 2 * _CLASSES
 
 
 def emit_allocator(module: ModuleBuilder, maps: bool | None = None) -> None:
-    """Write the functions of this file, and what they need, into a module."""
+    """Emit the functions of this file, and what they need, into a module."""
     emit_locks(module)
     emit_page_functions(module) if maps is None else emit_page_functions(module, maps)
     module.parts["memory"] = f"@memory = internal global [{_WORDS} x i64] zeroinitializer, align 64"
@@ -354,7 +354,7 @@ def _read(module: ModuleBuilder) -> None:
 
 
 def _in_child(module: ModuleBuilder) -> None:
-    """A child of a fork has one thread; a lock that another one held would be held for ever.
+    """A child of a fork has one thread; a lock that another one held would never be released.
 
     If it was held, that thread was changing the lists: they begin anew, and what they kept is lost
     to the child.

@@ -24,7 +24,7 @@ _MAX_POOL_BYTES = 2 << 30
 
 @dataclass(frozen=True)
 class AllocatorInfo:
-    """What is known of the memory that is recycled.
+    """Counters of the memory that is recycled.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ class _AllocatorState:
 
 
 def info() -> AllocatorInfo:
-    """What is known of the memory of large outputs and workspaces of native functions.
+    """Counters of the memory of large outputs and workspaces of native functions.
 
     Returns
     -------

@@ -58,9 +58,7 @@ def symbols() -> dict[str, int]:
 def _started() -> dict[str, int]:
     module = ModuleBuilder()
     emit_blas_threads(module, bool(functions()))
-    text = module.text(
-        execution_engine.heading()
-    )  # beside a call of BLAS no pains are worth taking
+    text = module.text(execution_engine.heading())  # negligible beside a call of BLAS
     addresses = runtime_library.loaded("", functions(), _NAMES, cold=text)
     runtime_library.call_in_child(addresses["wengert_blas_start"])
     return addresses
@@ -71,7 +69,7 @@ def functions() -> dict[str, int]:
     """The addresses of "blas_set" and "blas_get"; empty where BLAS cannot be asked."""
     blas = extension("scipy.linalg.cython_blas")
     try:
-        found = ctypes.CDLL(str(blas.__file__))  # and what it is linked with
+        found = ctypes.CDLL(str(blas.__file__))  # with the libraries that it links
     except OSError:
         return {}
     for setter in _SETTERS:
@@ -113,7 +111,7 @@ def _enter(s: Section) -> None:
     with s.when(s.value(f"icmp eq i64 {users}, 0")) as first:
         before = first.value("call i32 @blas_get()")
         store(first, first.value(f"zext i32 {before} to i64"), "@blas", _BEFORE)
-        # Never more than somebody has set for BLAS itself.
+        # Never more than are set for BLAS itself.
         chosen = first.value(f"call i32 {smaller}(i32 {wanted}, i32 {before})")
         with first.when(first.value(f"icmp ne i32 {before}, {chosen}")) as other:
             other.write(f"call void @blas_set(i32 {chosen})")
@@ -134,7 +132,7 @@ def _leave(s: Section) -> None:
 
 
 def _reset(s: Section) -> None:
-    """In the child of a fork nobody is in BLAS; the number is that of before the parent's call."""
+    """In the child of a fork no call of BLAS is active; restore the number of threads."""
     users = load(s, "@blas", _USERS)
     with s.when(s.value(f"icmp ne i64 {users}, 0")) as some:
         before = some.value(f"trunc i64 {load(some, '@blas', _BEFORE)} to i32")
@@ -150,7 +148,7 @@ def limited(
     flops: Name,
     threads: Name | None = None,
 ) -> Iterator[None]:
-    r"""Write what limits the threads of BLAS around the text of a call.
+    r"""Emit the calls that limit the threads of BLAS around a call.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder,
 from wengert._engine.backends.llvm.tuning import thresholds
 
 HUGE = 2 << 20
-SLACK = 4096  # beside what a block was asked for: its header, and the shift of its beginning
+SLACK = 4096  # beside the requested bytes: the header, and the shift of the start
 
 
 def field(section: Section, base: Name, index: int | Name) -> Name:
@@ -117,7 +117,7 @@ def emit_page_functions(module: ModuleBuilder, maps: bool = hasattr(mmap, "MAP_A
         _map(module, take)
         unmap = module.declare("munmap", "i32", ["ptr", "i64"])
         give.body.value(f"call i32 {unmap}(ptr %base, i64 %length)")
-    else:  # on Windows, whose heap gives large blocks back by itself
+    else:  # on Windows, whose heap returns large blocks to the system
         _allocate(module, take)
         release = module.declare("free", "void", ["ptr"])
         give.body.write(f"call void {release}(ptr %base)")

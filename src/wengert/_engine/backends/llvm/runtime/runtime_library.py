@@ -61,7 +61,7 @@ _THREADS = (
     *("create", "detach", "sigmask", "mutex_init", "mutex_lock", "mutex_unlock"),
     *("cond_init", "cond_wait", "cond_signal"),
 )
-# What runs often enough to be worth LLVM's pains; the rest is compiled in an eighth of the time.
+# Hot functions, which are optimized; the rest is compiled in an eighth of the time.
 _HOT = (
     *("acquire", "size_of", "link", "unlink", "wengert_alloc", "small_block", "wengert_free"),
     *("array_malloc", "array_free", "wengert_parts", "begin", "run_all", "wengert_get_threads"),
@@ -131,7 +131,7 @@ def loaded(
 
 def call_in_child(*addresses: int) -> None:
     """Call native functions without arguments in the child of every fork."""
-    # With the lock of the interpreter held: in a child there is nobody to give it to.
+    # With the GIL held: in a child there is no other thread to release it to.
     calls = [ctypes.PYFUNCTYPE(None)(address) for address in addresses]
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: [call() for call in calls])

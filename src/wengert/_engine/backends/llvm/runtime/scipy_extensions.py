@@ -42,7 +42,7 @@ def extension(name: str) -> ModuleType:
     """
     with _LOCK:
         package = name.rpartition(".")[0]
-        # Where libraries are found by what `scipy` does when it is imported, that comes first.
+        # `import scipy` may set the search path of libraries (Windows), so it comes first.
         if package not in sys.modules and os.name == "posix":
             found = _alone(name)
             if found is not None:

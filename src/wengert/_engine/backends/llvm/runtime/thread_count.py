@@ -23,7 +23,7 @@ _VARIABLES = ("WENGERT_THREADS", "OMP_NUM_THREADS")
 
 
 class _Setting:
-    """The number, and who else has to know it."""
+    """The number, and its listener."""
 
     def __init__(self) -> None:
         self.number = 0  # not yet asked for

@@ -78,7 +78,7 @@ def _set(s: Section, index: int, value: Name, kind: str = "i64") -> None:
 
 
 def _add(s: Section, index: int, by: Name) -> Name:
-    """Add to a word of the state; what it was before."""
+    """Add to a word of the state atomically; the old value."""
     return s.value(f"atomicrmw add ptr {_word(index)}, i64 {by} seq_cst, align 8")
 
 
@@ -124,7 +124,7 @@ def _bounds(module: ModuleBuilder) -> None:
     rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
     units = s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
     each = s.value(f"sdiv i64 {units}, %parts")
-    more = s.value(f"srem i64 {units}, %parts")  # so many parts have one grain more
+    more = s.value(f"srem i64 {units}, %parts")  # the number of parts with one more grain
     lower = module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
     extra = s.value(f"call i64 {lower}(i64 {more}, i64 %part)")
     before = s.value(f"add i64 {s.value(f'mul i64 {each}, %part')}, {extra}")
@@ -286,7 +286,7 @@ def _worker(module: ModuleBuilder) -> None:
 
 
 def _grow(module: ModuleBuilder) -> None:
-    """Start workers, all signals blocked, until there are so many or the system has no more."""
+    """Start workers, all signals blocked, up to a number or until the system refuses."""
     f = Function(module, "grow", [("i64", "wanted")])
     s = f.body
     every, before, thread = f.slot("[16 x i64]"), f.slot("[16 x i64]"), f.slot("i64")
@@ -308,7 +308,7 @@ def _grow(module: ModuleBuilder) -> None:
 
 
 def _wait(module: ModuleBuilder) -> None:
-    """Wait until every part that somebody took is computed."""
+    """Wait until every part that was taken is computed."""
     f = Function(module, "is_done", [], "i1")
     f.body.write(f"ret i1 {f.body.value(f'icmp eq i64 {_get(f.body, _PENDING)}, 0')}")
     module.add(f)
@@ -398,7 +398,7 @@ def _setting(module: ModuleBuilder) -> None:
 
 
 def _start(module: ModuleBuilder, threaded: bool) -> None:
-    """No worker, nothing offered.  A child of a fork has one thread, so it begins like this too."""
+    """No workers and no offer: the initial state, also in the child of a fork."""
     f = Function(module, "wengert_team_start", [], linkage="")
     s = f.body
     for index in (_BUSY, _MADE, _ASLEEP, _TICKET, _PENDING, _WAITING):
