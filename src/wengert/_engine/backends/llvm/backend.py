@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from wengert._engine.backends.llvm.abi import c_pointers
     from wengert._engine.backends.llvm.profile import profile_runner, program_summary
     from wengert._engine.backends.llvm.profile.program_summary import Summary
+    from wengert._engine.core.types import Array
     from wengert._engine.profiling.record import Timing
 
     from . import program as programs
@@ -143,7 +144,7 @@ class Native(Backend):
         graph: BaseGraph,
         single: bool,
         otherwise: Callable[..., Any],
-        gate: Any = None,
+        gate: Array | None = None,
         nested: bool = False,
         overwrites: bool = False,
         fed: Sequence[Any] = (),

@@ -25,6 +25,7 @@ from wengert._engine.core.symbolic.dim import replaced
 
 if TYPE_CHECKING:  # most calls need a cached program only
     from wengert._engine.backends.llvm.program import Program
+    from wengert._engine.core.types import Array, Operand
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
@@ -80,7 +81,7 @@ class LoadedProgram:
         ]
 
 
-def _in_order(value: Any, port: Port) -> Any:
+def _in_order(value: Operand, port: Port) -> Any:
     """A value as its port wants it, copied if it lies otherwise."""
     array = np.asarray(value, port.spec.dtype)
     if port.strided and layout_of(array, port.spec) != "-":
@@ -97,7 +98,7 @@ def entry_of(
     compiled: LoadedProgram,
     miss: Callable[..., Any],
     otherwise: Callable[..., Any],
-    gate: Any = None,
+    gate: Array | None = None,
     symbol: str = "entry",
 ) -> Callable[..., Any]:
     """The entry of a program in memory; see `Native.entry`."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.indexing.template import IndexSlot
+
+if TYPE_CHECKING:
+    from wengert._engine.core.dispatch import Operation
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on how it was made
@@ -85,7 +88,7 @@ class _GraphEncoder:
         params = [(name, self._plain(x)) for name, x in sorted(node.params.items())]
         return *head, op.name, tuple(params)
 
-    def _spec(self, spec: Any) -> tuple[Any, ...]:
+    def _spec(self, spec: Spec) -> tuple[Any, ...]:
         if type(spec) is not Spec or not all(type(n) is int for n in spec.shape):
             raise _NotEncodableError(spec)
         return spec.shape, self._plain(spec.dtype), spec.weak
@@ -120,7 +123,7 @@ class _GraphEncoder:
         raise _NotEncodableError(kind)
 
 
-def _is_ours(op: Any) -> bool:
+def _is_ours(op: Operation) -> bool:
     """Whether an operation is defined by the source of a module of wengert."""
     if id(op) in _ours:
         return True
@@ -138,7 +141,7 @@ def _is_ours(op: Any) -> bool:
     return False
 
 
-def _has(module: str, op: Any) -> bool:
+def _has(module: str, op: Operation) -> bool:
     """Whether an operation is an attribute of a module of wengert."""
     found = sys.modules.get(module) if _is_home(module) else None
     return found is not None and any(x is op for x in vars(found).values())

@@ -190,7 +190,7 @@ class _PointerBuilder(FunctionBuilder):
         module: ModuleBuilder,
         program: CallInterface,
         kernel: int,
-        arguments: Any,
+        arguments: list[Any],
         result: str,
     ) -> None:
         super().__init__(module, "pointer", arguments, result)

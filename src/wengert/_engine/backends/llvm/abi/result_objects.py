@@ -117,7 +117,7 @@ class Results:
             return writer.load("ptr", self._objects, 8 * self._nested(nesting))
         return writer.made("several", "drop", *self._all())
 
-    def _nested(self, nesting: Any) -> int:
+    def _nested(self, nesting: int | tuple[Any, ...]) -> int:
         """The object of a nested tuple; ownership of its items moves into it."""
         if isinstance(nesting, int):
             return nesting

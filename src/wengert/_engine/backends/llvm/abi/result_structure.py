@@ -6,6 +6,7 @@ nesting_of    nested tuples of results
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from wengert._engine.core import pytree
@@ -29,6 +30,6 @@ def nesting_of(graph: BaseGraph) -> Any:
     return numbers if _is_tuple(numbers) and any(map(_is_tuple, numbers)) else None
 
 
-def _is_tuple(x: Any) -> bool:
+def _is_tuple(x: int | Sequence[int]) -> bool:
     """Whether it is a tuple of numbers and of tuples that are not empty."""
     return type(x) is tuple and bool(x) and all(type(y) is int or _is_tuple(y) for y in x)

@@ -8,10 +8,13 @@ not the length of an array, and branches like any failed check.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name, Section
 from wengert._engine.core.symbolic.dim import Quotient, names_in
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Size
 
 Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
 Settle = Callable[[], None]  # leaves now, if a check before did not hold
@@ -43,7 +46,7 @@ class SizeArguments:
         self.bound: dict[str, Name] = {}
         self._known: dict[Any, Name] = {}
 
-    def is_known(self, length: Any) -> bool:
+    def is_known(self, length: Size) -> bool:
         """Whether all the sizes in a length are known."""
         return names_in([length]) <= self.bound.keys()
 
@@ -55,7 +58,7 @@ class SizeArguments:
             self._known[length] = self._sum(length)
         return self._known[length]
 
-    def roughly(self, length: Any) -> Name:
+    def roughly(self, length: Size) -> Name:
         """The value of a length that something is only estimated by: overflow does not matter."""
         if isinstance(length, int):
             return str(length)

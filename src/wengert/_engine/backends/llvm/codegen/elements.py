@@ -14,7 +14,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir import affine
 from wengert._engine.backends.llvm.ir.affine import Affine, Index, Length, offset_of, size_of
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, in_memory, part_of
+from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, Dtype, in_memory, part_of
 from wengert._engine.backends.llvm.ir.memory_access import gather, load, scatter, store
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
@@ -45,7 +45,7 @@ class Elements:
     space: Space
 
     def __init__(
-        self, language: Language, function: Function, fused: FusedLoops, stored: Any
+        self, language: Language, function: Function, fused: FusedLoops, stored: set[Any]
     ) -> None:
         self.language, self.function, self.fused = language, function, fused
         self.table: list[Any] = []
@@ -234,7 +234,7 @@ class Elements:
         places = self._safe_places(section, places, exists if mask is not None else None, width)
         return gather(self.language, section, places, expr.dtype, width, exists)
 
-    def _load_from(self, expr: Expr, offset: Any, factor: Length, mask: Lane | None) -> Any:
+    def _load_from(self, expr: Expr, offset: Lane, factor: Length, mask: Lane | None) -> Any:
         pointer = self._entry(expr)
         width = self.space.width
         dtype = expr.dtype
@@ -255,7 +255,7 @@ class Elements:
         places = self._safe_places(section, places, exists if mask is not None else None, width)
         return gather(self.language, section, places, dtype, width, exists)
 
-    def _load_one(self, expr: Expr, pointer: Lane, offset: Any, mask: Lane | None) -> Any:
+    def _load_one(self, expr: Expr, pointer: Lane, offset: Lane, mask: Lane | None) -> Any:
         """One element for all lanes; under a mask only if some lane needs it."""
         section = self._latest(pointer, offset, mask)
         address = self._address(section, pointer, offset, expr.dtype)
@@ -299,7 +299,7 @@ class Elements:
             f"select <{width} x i1> {wanted}, <{width} x ptr> {places}, <{width} x ptr> {every}"
         )
 
-    def _put(self, section: Section, root: Expr, value: Any, index: Index) -> None:
+    def _put(self, section: Section, root: Expr, value: Lane, index: Index) -> None:
         if any(type(n) is int and n == 0 for n in root.shape):
             return  # there is no element, and no stride
         offset, factor = self._split(offset_of(index, self._strides(root)))
@@ -327,7 +327,7 @@ class Elements:
         places = self._in_steps(section, address, factor, root.dtype)
         return gather(self.language, section, places, root.dtype, width, self._mask)
 
-    def _in_steps(self, section: Section, address: str, factor: Length, dtype: Any) -> str:
+    def _in_steps(self, section: Section, address: str, factor: Length, dtype: Dtype) -> str:
         """The addresses of lanes with a stride."""
         width = self.space.width
         steps = self.language.cast(self._iota() * self._number(factor), I64)
@@ -336,18 +336,18 @@ class Elements:
             f"getelementptr {self._element(dtype)}, ptr {address}, <{width} x i64> {name}"
         )
 
-    def _element(self, dtype: Any) -> str:
+    def _element(self, dtype: Dtype) -> str:
         kind = in_memory(part_of(dtype))
         return f"[2 x {kind}]" if dtype.kind == "c" else kind
 
-    def _address(self, section: Section, pointer: Lane, offset: Any, dtype: Any) -> str:
+    def _address(self, section: Section, pointer: Lane, offset: Lane | int, dtype: Dtype) -> str:
         if type(offset) is int and offset == 0:
             return pointer.name
         return section.value(
             f"getelementptr {self._element(dtype)}, ptr {pointer.name}, i64 {self._name(offset)}"
         )
 
-    def _entry(self, key: Any) -> Lane:
+    def _entry(self, key: str | Expr) -> Lane:
         """An entry of the table: an address, or a size."""
         found = self._entries.get(key)
         if found is None and key in self.fused.local and key not in self._stored:
@@ -441,7 +441,7 @@ class Elements:
         lane = Lane(self.language, self._head, f"<{lanes}>", I64, self.space.width)
         return lane
 
-    def _name(self, number: Any) -> str:
+    def _name(self, number: Lane | int) -> str:
         return number.name if isinstance(number, Lane) else str(number)
 
     def _latest(self, *lanes: Any) -> Section:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import substituted
 from wengert.errors import ShapeError, at
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
+    from wengert._engine.core.types import Array
 
 RAISED = 2  # the status of a run in which a host callback raised
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -46,7 +50,7 @@ class HostCallbacks:
         self.pointer = np.array([address], np.uint64)
         self._raised = threading.local()
 
-    def add(self, node: Any) -> int:
+    def add(self, node: Node) -> int:
         """A new host callback; its number."""
         self.nodes.append(node)
         return len(self.nodes) - 1
@@ -71,7 +75,7 @@ class HostCallbacks:
             return RAISED
         return 0
 
-    def _run(self, node: Any, table: Any, sizes: dict[str, int]) -> None:
+    def _run(self, node: Node, table: Any, sizes: dict[str, int]) -> None:
         operands = [_value(table[n], at_sizes(a.spec, sizes)) for n, a in enumerate(node.inputs)]
         op = node.op
         run = op.placed(node) if op.effects.side_effect and hasattr(op, "placed") else op.run
@@ -104,7 +108,7 @@ def _value(address: int, spec: Spec) -> Any:
     return value.item() if spec.weak else value[()]
 
 
-def _write(address: int, value: Any, spec: Spec, node: Any) -> None:
+def _write(address: int, value: Array, spec: Spec, node: Node) -> None:
     value = np.asarray(value)
     if value.shape != spec.shape or not np.can_cast(value.dtype, spec.dtype, "same_kind"):
         raise ShapeError(

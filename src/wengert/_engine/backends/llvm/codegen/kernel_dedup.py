@@ -68,7 +68,11 @@ class EmittedNest:
     needs_runtime: bool
 
     def __init__(
-        self, name: str, nest: LoopNest | EmittedNest, fused: FusedLoops, instead: Any = None
+        self,
+        name: str,
+        nest: LoopNest | EmittedNest,
+        fused: FusedLoops,
+        instead: dict[Any, Any] | None = None,
     ) -> None:
         self.name, self.fused = name, fused
         self.spaces = nest.spaces

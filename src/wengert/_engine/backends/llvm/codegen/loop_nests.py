@@ -62,7 +62,7 @@ class LoopNest(Elements):
     """
 
     def __init__(
-        self, language: Language, fused: FusedLoops, stored: Any, register_bytes: int
+        self, language: Language, fused: FusedLoops, stored: set[Any], register_bytes: int
     ) -> None:
         function = Function(language.module, "nest", _SIGNATURE, "void", "nounwind #1")
         super().__init__(language, function, fused, stored)

@@ -12,7 +12,7 @@ Their state is in stack slots, which LLVM turns into registers.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 )
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 BLOCK = 8  # terms that are added without compensation
 
@@ -45,7 +48,7 @@ class MutableValue:
             section, f"load {self.kind}, ptr {self._name}", self.dtype, self.width
         )
 
-    def put(self, section: Section, value: Any) -> None:
+    def put(self, section: Section, value: Scalar) -> None:
         """Store it."""
         lane = self.language.widened(self.language.cast(value, self.dtype), self.width)
         section.write(f"store {self.kind} {lane.name}, ptr {self._name}")
@@ -77,7 +80,7 @@ class SumAccumulator:
             self._total.put(section, 0.0)
             self._error.put(section, 0.0)
 
-    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+    def step(self, section: Section, value: Scalar, mask: Lane | None) -> None:
         """Add a term; masked lanes stay."""
         now = self._block.get(section)
         new = now + value
@@ -126,7 +129,7 @@ class ComplexSum:
         self.language, self.dtype = language, dtype
         self._both = [SumAccumulator(language, section, part, width, blocked) for _ in range(2)]
 
-    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+    def step(self, section: Section, value: ComplexLane, mask: Lane | None) -> None:
         """Add a term."""
         self._both[0].step(section, value.real, mask)
         self._both[1].step(section, value.imag, mask)
@@ -166,7 +169,7 @@ class MonoidAccumulator:
             return lanes[0]
         return ComplexLane(self.language, lanes[0], lanes[1], self.dtype)
 
-    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+    def step(self, section: Section, value: Scalar, mask: Lane | None) -> None:
         """Combine with one more element."""
         now = self._get(section)
         new = self.language.binary(UFUNC[self.monoid], value, now)
@@ -259,7 +262,7 @@ class ArgExtremum:
         self._place.put(section, -1)
         self._best.put(section, 0)
 
-    def step(self, section: Section, value: Any, mask: Lane | None) -> None:
+    def step(self, section: Section, value: tuple[Scalar, ...], mask: Lane | None) -> None:
         """Look at one element more: a pair of the element and its position."""
         x, position = value
         best, place = self._best.get(section), self._place.get(section)
@@ -270,7 +273,7 @@ class ArgExtremum:
         self._best.put(section, self.language.where(wins, x, best))
         self._place.put(section, self.language.where(wins, position, place))
 
-    def _beats(self, x: Any, position: Any, best: Any, place: Any) -> Any:
+    def _beats(self, x: Scalar, position: Scalar, best: Scalar, place: Scalar) -> Any:
         s = self.language
         better = s.less(best, x) if self.monoid == "argmax" else s.less(x, best)
         same = s.equal(x, best)

@@ -12,7 +12,7 @@ also across branches.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,6 +50,9 @@ from wengert._engine.backends.llvm.tuning import thresholds
 
 from .elements import Elements
 from .reductions import MutableValue, accumulator
+
+if TYPE_CHECKING:
+    pass
 
 _RULES = (
     Map,
@@ -308,7 +311,7 @@ class StraightlineCode(Elements):
             return lane
         return Lane(self.language, self._code, lane.name, lane.dtype, lane.width)
 
-    def _keep(self, root: Expr, value: Any, index: Index) -> None:
+    def _keep(self, root: Expr, value: Lane, index: Index) -> None:
         value = self.language.cast(value, root.dtype)
         self._memo[root, index, None] = value
         if root in self._last:

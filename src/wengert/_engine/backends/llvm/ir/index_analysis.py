@@ -124,7 +124,9 @@ def together(shapes: Sequence[tuple[Length, ...]]) -> tuple[Length, ...]:
     return tuple(found)
 
 
-def moves_of(shift: Any, axis: Any) -> list[tuple[int, int]] | None:
+def moves_of(
+    shift: int | tuple[int, ...], axis: int | tuple[int, ...] | None
+) -> list[tuple[int, int]] | None:
     """Axes, and how far along each, broadcast as NumPy does; None if that is not known."""
     shifts = shift if isinstance(shift, tuple) else (shift,)
     axes = (0,) if axis is None else axis if isinstance(axis, tuple) else (axis,)

@@ -272,7 +272,7 @@ class Language:
             held *= 2
         return Lane(self, section, found[0], x.dtype, width)
 
-    def shifted(self, word: str, x: Lane, by: Any) -> Lane:
+    def shifted(self, word: str, x: Lane, by: Lane) -> Lane:
         """Bits moved: ``shl``, ``ashr`` or ``lshr``; the distance has to be below the size."""
         return self.emit(word, x.dtype, x, self.cast(by, x.dtype))
 
@@ -367,7 +367,7 @@ class Language:
             return self._of_floats(ufunc, outer, operands)
         return _RULES["integer"](self, ufunc, outer, operands)
 
-    def folded(self, ufunc: str, outer: Dtype, operands: Any) -> Any:
+    def folded(self, ufunc: str, outer: Dtype, operands: tuple[Any, ...]) -> Any:
         """A leaf of constants."""
         values = [np.asarray(constant_value(x)) for x in operands]
         with np.errstate(all="ignore"):

@@ -12,10 +12,13 @@ A constant is a lane of width 0, which combines with any width.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .ir_builder import Section
 from .llvm_types import Dtype, in_register, of_width
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 
 class OperatorBuilder(Protocol):
@@ -37,46 +40,46 @@ class Operators:
     __slots__ = ()
     language: OperatorBuilder
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Scalar) -> Any:
         return self.language.binary("add", self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: float) -> Any:
         return self.language.binary("add", other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Scalar) -> Any:
         return self.language.binary("subtract", self, other)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: float) -> Any:
         return self.language.binary("subtract", other, self)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Scalar) -> Any:
         return self.language.binary("multiply", self, other)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: float) -> Any:
         return self.language.binary("multiply", other, self)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Scalar) -> Any:
         return self.language.binary("divide", self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: float) -> Any:
         return self.language.binary("divide", other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: int) -> Any:
         return self.language.binary("floor_divide", self, other)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Scalar) -> Any:
         return self.language.binary("bitwise_and", self, other)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Scalar) -> Any:
         return self.language.binary("bitwise_or", self, other)
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Scalar) -> Any:
         return self.language.binary("bitwise_xor", self, other)
 
-    def __lshift__(self: Any, other: Any) -> Any:
+    def __lshift__(self: Any, other: Scalar) -> Any:
         return self.language.shifted("shl", self, other)
 
-    def __rshift__(self: Any, other: Any) -> Any:
+    def __rshift__(self: Any, other: Scalar) -> Any:
         return self.language.shifted("ashr" if self.dtype.kind == "i" else "lshr", self, other)
 
     def __neg__(self) -> Any:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
@@ -28,6 +28,9 @@ from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .kernel_call import ArrayPointer, KernelCall
 from .loop_helpers import minus, offset, plus, smaller, times
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 _UNKNOWN_LENGTH = 1 << 40  # what a length is taken for that is not known
 
@@ -97,7 +100,7 @@ class Block:
         self.set_element(k, self.section, value, index)
 
     def set_element(
-        self, k: int, section: Section, value: Any, index: Sequence[int | Name]
+        self, k: int, section: Section, value: Scalar, index: Sequence[int | Name]
     ) -> None:
         """Store an element of the matrices of array k in a section; the index may be computed."""
         language, dtype = self.call.language, self._arrays[k].dtype

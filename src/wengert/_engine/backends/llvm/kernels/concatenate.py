@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wengert._engine.backends.llvm.ir.index_analysis import moves_of
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
@@ -19,6 +19,9 @@ from wengert._engine.core.symbolic.dim import Length
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import copy, larger, minus, nest, offset, place, read, times, write
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
 
 
 @kernel("stack", strided=True)
@@ -70,7 +73,7 @@ def _copy_all(
         start = start + length * len(pointers)
 
 
-def _is_of_numbers(node: Any) -> bool:
+def _is_of_numbers(node: Node) -> bool:
     """Whether it is known how far it moves, and along which axes of the array as it is."""
     shift, axis = node.params["shift"], node.params.get("axis")
     return moves_of(shift, axis) is not None and (axis is not None or node.spec.ndim == 1)

@@ -12,7 +12,7 @@ sequences lie side by side: one step of all of them is taken at a time, several 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
@@ -21,6 +21,9 @@ from wengert._engine.core.symbolic.dim import Length
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import held, is_in_order, minus, nest, offset, place, read, times, write
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 Begin = Callable[[Sequence[Any]], Any]
 Combine = Callable[[Any, Sequence[Any]], Any]
@@ -178,7 +181,7 @@ def _elements(
 def _accumulated(call: KernelCall, ufunc: str, reverse: bool = False) -> None:
     language, dtype = call.language, call.results[0].dtype
 
-    def combine(before: Any, values: Sequence[Any]) -> Any:
+    def combine(before: Scalar, values: Sequence[Any]) -> Any:
         return language.binary(ufunc, before, language.cast(values[0], dtype))
 
     scan(call, lambda values: values[0], combine, call.params["axis"], reverse)
@@ -211,7 +214,7 @@ def recurrence(call: KernelCall) -> None:
     """y_i = b_i + a_i y_{i-1}."""
     language, dtype = call.language, call.results[0].dtype
 
-    def combine(before: Any, values: Sequence[Any]) -> Any:
+    def combine(before: Scalar, values: Sequence[Any]) -> Any:
         a, b = (language.cast(x, dtype) for x in values)
         return language.binary("add", b, language.binary("multiply", a, before))
 

@@ -94,7 +94,7 @@ def run(call: KernelCall, s: Section, routine: str, dtype: Dtype, *arguments: An
     s.write(f"call void {callee}({', '.join(f'ptr {a}' for a in given)})")
 
 
-def _argument(call: KernelCall, s: Section, argument: Any) -> Name:
+def _argument(call: KernelCall, s: Section, argument: int | str | tuple[str, ...]) -> Name:
     if isinstance(argument, tuple):
         return whole(call, s, argument[1])
     if isinstance(argument, int | np.integer):

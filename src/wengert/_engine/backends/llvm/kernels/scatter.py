@@ -13,7 +13,7 @@ index arrays - rows of a table - is written several elements at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan, chosen
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
@@ -24,6 +24,12 @@ from wengert._engine.core.symbolic.dim import Length, names_in
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, minus, nest, offset, plus, read, size_of, times, write
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
+    from wengert._engine.core.spec import Spec
+    from wengert._engine.core.types import Scalar
+    from wengert._engine.ops.indexing.template import IndexSlot
 
 _BYTES = 64  # written at a time
 
@@ -45,7 +51,7 @@ class Along(NamedTuple):
     stride: Length
 
 
-def _is_whole(node: Any) -> bool:
+def _is_whole(node: Node) -> bool:
     """Whether the index arrays are positions, and all sizes can be told from the arrays."""
     specs = [node.spec, *[a.spec for a in node.inputs]]
     first = 2 if node.op.name == "setitem" else 1
@@ -58,7 +64,7 @@ def _is_whole(node: Any) -> bool:
     )
 
 
-def _chosen_by(node: Any, whole: Any, arrays: Sequence[Any]) -> IndexPlan | None:
+def _chosen_by(node: Node, whole: Spec, arrays: Sequence[Any]) -> IndexPlan | None:
     return chosen(node.params["index"], whole.shape, [a.shape for a in arrays])
 
 
@@ -86,7 +92,7 @@ def setitem(call: KernelCall) -> None:
     at_index(call, z, v, arrays, call.params["index"], False)
 
 
-def _is_nothing(node: Any) -> bool:
+def _is_nothing(node: Node) -> bool:
     """Whether nothing is chosen, by index arrays that may be out of range even so."""
     empty = any(type(n) is int and n == 0 for n in node.spec.shape)
     return (
@@ -108,7 +114,7 @@ def getitem(call: KernelCall) -> None:
                 _position(call, s, Along(array, _broadcast(array, found.depth), n, 0), indices)
 
 
-def _is_as_large(node: Any) -> bool:
+def _is_as_large(node: Node) -> bool:
     t, positions = [a.spec for a in node.inputs]
     return bool(positions.dtype.kind in "iu" and t.shape == positions.shape)
 
@@ -133,7 +139,7 @@ def at_index(
     z: ArrayPointer,
     v: ArrayPointer,
     arrays: Sequence[ArrayPointer],
-    index: Any,
+    index: tuple[Any, ...] | IndexSlot,
     adds: bool,
 ) -> None:
     """Write v into z at an index, in which the arrays belong."""
@@ -257,7 +263,7 @@ def _row(
 
 
 def _element(
-    language: Language, s: Section, to: tuple[Name, Dtype], value: Any, adds: bool
+    language: Language, s: Section, to: tuple[Name, Dtype], value: Scalar, adds: bool
 ) -> None:
     pointer, dtype = to
     value = language.cast(value, dtype)

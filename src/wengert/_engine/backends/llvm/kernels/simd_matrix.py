@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype, in_register, of_width
@@ -22,6 +22,9 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 
 from .batched_matrices import Block
 from .loop_helpers import plus, times
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 UNROLLED = 4  # rows up to which loops are unrolled
 Index = int | Name
@@ -63,7 +66,7 @@ class SimdMatrix:
         name = s.value(f"load {self._kind}, ptr {self.place(s, i, j)}, align {self._align}")
         return Lane(self.language, s, name, self.dtype, self.width)
 
-    def put(self, s: Section, value: Any, i: Index = 0, j: Index = 0) -> None:
+    def put(self, s: Section, value: Scalar, i: Index = 0, j: Index = 0) -> None:
         """Store an element."""
         wide = self.language.widened(self.language.cast(value, self.dtype), self.width)
         place = self.place(s, i, j)

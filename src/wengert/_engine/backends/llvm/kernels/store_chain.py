@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL
@@ -17,6 +17,9 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, offset, read, size_of, write
 from .scatter import at_index
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.ir.ir_builder import Section
 
 
 @kernel("writes", strided=True)
@@ -52,7 +55,7 @@ def _place(index: Any, z: ArrayPointer) -> int | None:
     return total
 
 
-def _kind(line: Any) -> Any:
+def _kind(line: tuple[Any, ...]) -> Any:
     """What writes have in common that are made in one loop; None for slices."""
     value, _, _, place = line
     return None if place is None or value.shape else value.dtype.str  # dtypes equal None
@@ -93,7 +96,7 @@ def _table(call: KernelCall, what: str, kind: str, values: Sequence[object]) -> 
     return call.module.constant(title, f"[{len(values)} x {kind}]", f"[{listed}]")
 
 
-def _entry(s: Any, table: Name, kind: str, k: Name) -> Name:
+def _entry(s: Section, table: Name, kind: str, k: Name) -> Name:
     cell = s.value(f"getelementptr {kind}, ptr {table}, i64 {k}")
     found: Name = s.value(f"load {kind}, ptr {cell}")
     return found

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from wengert._engine.backends.llvm.codegen.function import LINE, FunctionCodegen, bytes_of
 from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
 from wengert._engine.backends.llvm.ir.affine import size_of
@@ -433,7 +435,7 @@ def _known_bytes(expr: Expr) -> int:
     return size if type(size) is int else thresholds.workspace_stack_bytes
 
 
-def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: Any) -> str:
+def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: np.dtype[Any]) -> str:
     """The bytes of one row."""
     return routine.number(size_of(shape[1:]) * dtype.itemsize)
 

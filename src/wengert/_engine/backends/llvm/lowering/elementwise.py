@@ -26,7 +26,10 @@ from .loop_ir import Expr, Map
 from .registry import lowers, lowers_kind
 
 if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
     from wengert._engine.backends.llvm.vector_math import complex as complexes
+    from wengert._engine.core.types import ScalarLanguage
+    from wengert._engine.kinds.elementwise import Elementwise
 else:
     complexes = LazyModule("wengert._engine.backends.llvm.vector_math.complex")
 
@@ -155,7 +158,7 @@ def _may_exceed(node: Node) -> bool:
     return not info.min <= int(number.value) <= info.max
 
 
-def _is_leaf(op: Any) -> bool:
+def _is_leaf(op: Elementwise) -> bool:
     """Whether an operation is a vector function of ours, and not only has the name of one."""
     return has_leaf(op.name) and str(op.body.__module__).startswith("wengert.")
 
@@ -164,13 +167,15 @@ def _is_complex(operands: Sequence[Expr]) -> bool:
     return any(x.dtype.kind == "c" for x in operands)
 
 
-def _by_leaf(name: str, dtype: Any, language: Any, *lanes: Any) -> Any:
+def _by_leaf(name: str, dtype: np.dtype[Any], language: ScalarLanguage, *lanes: Any) -> Any:
     """A leaf of our own for the whole operation."""
     wide = F32 if dtype == F16 else dtype
     return call_leaf(language, name, wide, [language.cast(x, wide) for x in lanes])
 
 
-def _direct(name: str, loop: Sequence[Any], outer: Any, language: Any, *lanes: Any) -> Any:
+def _direct(
+    name: str, loop: Sequence[Any], outer: np.dtype[Any], language: ScalarLanguage, *lanes: Any
+) -> Any:
     """The language's rule for the ufunc."""
     return language.computed(
         name, outer, *[language.cast(x, d) for x, d in zip(lanes, loop, strict=True)]
@@ -202,20 +207,20 @@ def _composed(body: Any, dtypes: Sequence[Any], language: Any, *lanes: Any) -> A
 
 
 @lowers("cast", "discretise")
-def _cast(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _cast(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     dtype = np.dtype(node.params["dtype"])
     combine = lambda language, x: language.cast(x, dtype)  # noqa: E731
     return Expr(Map("cast", combine), operands, node.spec.shape, dtype, node)
 
 
 @lowers("real")
-def _real(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _real(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     combine = lambda language, z: getattr(z, "real", z)  # noqa: E731
     return Expr(Map("real", combine), operands, node.spec.shape, node.spec.dtype, node)
 
 
 @lowers("imag")
-def _imag(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _imag(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     if operands[0].dtype.kind != "c":
         return NotImplemented
     return Expr(Map("imag", lambda s, z: z.imag), operands, node.spec.shape, node.spec.dtype, node)
@@ -239,5 +244,5 @@ def _isclose(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("stop_gradient", "copy", "positive", "assume", "after")
-def _same(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _same(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     return operands[0] if operands[0].dtype == node.spec.dtype else NotImplemented

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import AxisIndex, IndexPlan, chosen
@@ -21,6 +21,9 @@ from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
 from .registry import ACCEPT_DEFERRED, lowers, settled, step
 from .scatter_chains import ScatterChain, position_of, read_back
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
 
 
 def _fits(found: IndexPlan | None, shape: Sequence[Length]) -> bool:
@@ -35,7 +38,7 @@ def _is_empty(shape: Sequence[Length]) -> bool:
 
 
 @lowers("getitem")
-def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
+def _getitem(_: Lowering, node: Node, operands: Sequence[Any]) -> Any:
     if isinstance(operands[0], ScatterChain):
         element = _read_back(node, *operands)
         if element is not None:
@@ -54,7 +57,7 @@ def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
     if _is_empty(shape) and not _is_empty(inside):
         return NotImplemented  # NumPy looks at the positions even so
 
-    def places(index: Any) -> list[Place]:
+    def places(index: tuple[Affine, ...]) -> list[Place]:
         own = index[found.place : found.place + found.depth]
         return [
             _sliced(p, index)
@@ -68,7 +71,7 @@ def _getitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
     return gathered("getitem", x, arrays, places, shape, node)
 
 
-def _sliced(part: AxisIndex, index: Any) -> Affine:
+def _sliced(part: AxisIndex, index: tuple[Affine, ...]) -> Affine:
     if part.axis is None or is_one(part.length):
         return Affine(part.start, ())
     form: Affine = index[part.axis].times(part.step).plus(part.start)
@@ -76,7 +79,7 @@ def _sliced(part: AxisIndex, index: Any) -> Affine:
 
 
 @lowers("gather_along")
-def _gather_along(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _gather_along(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     x, array = operands
     shape = node.spec.shape
     if array.dtype.kind not in "iu" or len(x.shape) != len(array.shape) or _is_empty(shape):
@@ -84,7 +87,7 @@ def _gather_along(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     axis = node.params["axis"] % len(shape)
     around = tuple(shape[k] if k == axis else n for k, n in enumerate(x.shape))
 
-    def places(index: Any) -> list[Place]:
+    def places(index: tuple[Affine, ...]) -> list[Place]:
         found: list[Place] = list(aligned(index, around, shape))
         found[axis] = known(RowGather(array, aligned(index, array.shape, shape), x.shape[axis]))
         return found
@@ -106,7 +109,7 @@ def _read_back(node: Node, x: ScatterChain, *arrays: Any) -> Expr | None:
 
 
 @lowers("scatter")
-def _scatter(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _scatter(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     t = operands[0]
     shape = node.spec.shape
     arrays = [settled(x) for x in operands[1:]]
@@ -127,7 +130,7 @@ def _scatter(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("setitem")
-def _setitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
+def _setitem(_: Lowering, node: Node, operands: Sequence[Any]) -> Any:
     x, v, *arrays = operands
     v = settled(v)
     found = None if arrays else chosen(node.params["index"], node.spec.shape)
@@ -144,7 +147,7 @@ def _setitem(_: Any, node: Node, operands: Sequence[Any]) -> Any:
 
 
 @lowers("add")
-def _add(lowering: Any, node: Node, operands: Sequence[Any]) -> Any:
+def _add(lowering: Lowering, node: Node, operands: Sequence[Any]) -> Any:
     """A scatter that is added to an array accumulates into that array."""
     for x, t in (operands, operands[::-1]):
         if _is_scatter(t) and all(a.spec == node.spec for a in node.inputs):
@@ -175,7 +178,7 @@ def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[
     while len(v.shape) > len(found.shape):  # NumPy drops leading axes of one
         v = Expr(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)
 
-    def choices(index: Any) -> Any:
+    def choices(index: tuple[Affine, ...]) -> Any:
         place, conditions = _inverse(found, index)
         inside = aligned(place, v.shape, found.shape)
         return [(inside, conditions), (aligned(index, x.shape, node.spec.shape), ())]
@@ -183,7 +186,9 @@ def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[
     return Expr(SelectExpr(node.op.name, choices), (v, x), node.spec.shape, node.spec.dtype, node)
 
 
-def _inverse(found: IndexPlan, index: Any) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
+def _inverse(
+    found: IndexPlan, index: tuple[Affine, ...]
+) -> tuple[tuple[Affine, ...], tuple[Condition, ...]]:
     """The position of an element in the selection, and the condition that it is selected."""
     place: list[Affine] = [ZERO] * len(found.shape)
     conditions = []

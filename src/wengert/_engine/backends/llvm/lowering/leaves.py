@@ -88,7 +88,7 @@ def _is_repeated(value: np.ndarray[Any, Any], axis: int) -> bool:
 
 
 @lowers("leaf size")
-def _size(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _size(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     length = node.params["size"]
     return Expr(
         IndexValue(str(length), lambda index: Affine(length, ())), (), (), node.spec.dtype, node
@@ -96,14 +96,14 @@ def _size(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("full")
-def _full(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _full(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     spec = node.spec
     value = np.asarray(node.params["value"]).astype(spec.dtype)[()]
     return Expr(ScalarConstant(value), (), spec.shape, spec.dtype, node)
 
 
 @lowers("arange")
-def _arange(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _arange(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     start, step = node.params["start"], node.params["step"]
     if node.spec.dtype.kind not in "iu" or not isinstance(step, int):
         return NotImplemented

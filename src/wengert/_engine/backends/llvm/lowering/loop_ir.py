@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from wengert._engine.backends.llvm.ir.affine import (
     strides_of,
 )
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 _numbers = itertools.count()
 
@@ -210,7 +213,7 @@ class View(ElementRule):
             return (index.form,) if len(x.shape) == 1 else index
         return self.place(index)
 
-    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Scalar | None) -> Any:
         """The element itself."""
         return at.read(expr.operands[0], self.placed(expr, index), mask)
 
@@ -244,7 +247,7 @@ class SelectExpr(ElementRule):
         pairs = zip(expr.operands, self.choices(index), strict=True)
         return [Read(x, place, conditions) for x, (place, conditions) in pairs]
 
-    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Scalar | None) -> Any:
         """The operand whose conditions hold."""
         found: Any = None
         for read in reversed(self.reads(expr, index)):
@@ -271,7 +274,7 @@ class IndexValue(ElementRule):
     def __init__(self, name: str, make: Callable[[Any], Affine | Condition]) -> None:
         self.name, self.make = name, make
 
-    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Scalar | None) -> Any:
         """The number."""
         made = self.make(index)
         if isinstance(made, Condition):
@@ -289,7 +292,7 @@ class ScalarConstant(ElementRule):
     def __init__(self, number: Any, weak: bool = False) -> None:
         self.number, self.weak = number, weak
 
-    def value(self, at: Any, expr: Expr, index: Index, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: Index, mask: Scalar | None) -> Any:
         """The constant."""
         return at.language.constant(self.number, expr.dtype)
 
@@ -317,7 +320,10 @@ class Stored(ElementRule):
     is_stored = True
 
     def __init__(
-        self, what: str, array: Any = None, strides: tuple[Length, ...] | None = None
+        self,
+        what: str,
+        array: np.ndarray[Any, Any] | None = None,
+        strides: tuple[Length, ...] | None = None,
     ) -> None:
         self.what, self.array, self.strides = what, array, strides
 
@@ -409,7 +415,7 @@ def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) 
     )
 
 
-def scalar_constant(value: Any, dtype: Dtype | None = None) -> Expr:
+def scalar_constant(value: int, dtype: Dtype | None = None) -> Expr:
     """The expression of a constant."""
     array = np.asarray(value, dtype)
     return Expr(ScalarConstant(array[()]), (), (), array.dtype)

@@ -11,7 +11,7 @@ position with the label, and needs no array of zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Index, Length, counters, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
@@ -32,11 +32,15 @@ from .loop_ir import (
     aligned,
 )
 
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
+    from wengert._engine.core.types import Size
+
 Places = Callable[[Any], Sequence[Place]]
 
 
 def gathered(
-    name: str, x: Expr, arrays: Sequence[Expr], places: Places, shape: Any, node: Any
+    name: str, x: Expr, arrays: Sequence[Expr], places: Places, shape: tuple[Size, ...], node: Node
 ) -> Expr:
     """The elements of an expression at places that index arrays tell.
 
@@ -69,7 +73,7 @@ def gathered(
     return Expr(Gather(name, places), (x, *arrays), shape, x.dtype, node)
 
 
-def _at(form: Affine, index: Any) -> Affine:
+def _at(form: Affine, index: tuple[Affine, ...]) -> Affine:
     """A form of the counters of axes, for forms in their place."""
     found = Affine(form.offset, ())
     for axis, factor in form.terms:
@@ -95,7 +99,7 @@ def _axes(x: Expr) -> int:
 def _of_operand(places: Places, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Places:
     """The places of an operand that was broadcast."""
 
-    def own(index: Any) -> Sequence[Place]:
+    def own(index: tuple[Affine, ...]) -> Sequence[Place]:
         found = list(places(index))[len(whole) - len(shape) :]
         return [ZERO if is_one(n) else place for place, n in zip(found, shape, strict=True)]
 
@@ -119,7 +123,13 @@ class OneHotRule(ElementRule):
     weight = 3
     asks_index = True
 
-    def __init__(self, axis: int, length: Length, value_at: Any, position_at: Any) -> None:
+    def __init__(
+        self,
+        axis: int,
+        length: Length,
+        value_at: Callable[..., Any],
+        position_at: Callable[..., Any],
+    ) -> None:
         self.axis, self.length = axis, length
         self.value_at, self.position_at = value_at, position_at
 
@@ -128,7 +138,7 @@ class OneHotRule(ElementRule):
         t, labels = expr.operands
         return [Read(t, self.value_at(index)), Read(labels, self.position_at(index))]
 
-    def value(self, at: Any, expr: Expr, index: Any, mask: Any) -> Any:
+    def value(self, at: Any, expr: Expr, index: tuple[Affine, ...], mask: Any) -> Any:
         """The choice."""
         value, label = [at.read(r.operand, r.index, mask) for r in self.reads(expr, index)]
         position = at.position(label, self.length, mask)
@@ -139,7 +149,9 @@ class OneHotRule(ElementRule):
         return "one_hot"
 
 
-def one_hot(t: Expr, arrays: Sequence[Expr], found: IndexPlan, shape: Any, node: Any) -> Any:
+def one_hot(
+    t: Expr, arrays: Sequence[Expr], found: IndexPlan, shape: tuple[Size, ...], node: Node
+) -> Any:
     """Zeros of a shape with `t` added at an index, if that is one place of each row.
 
     All axes but one have to be slices of everything, or arrays that count from the start: then no
@@ -169,11 +181,11 @@ def one_hot(t: Expr, arrays: Sequence[Expr], found: IndexPlan, shape: Any, node:
     row = of_result[found.place]
     whole = tuple(found.shape)
 
-    def value_at(index: Any) -> Index:
+    def value_at(index: tuple[Affine, ...]) -> Index:
         own = tuple(index[of_result[k]] for k in range(len(whole)))
         return aligned(own, t.shape, whole)
 
-    def position_at(index: Any) -> Index:
+    def position_at(index: tuple[Affine, ...]) -> Index:
         return aligned((index[row],), labels.shape, inside)
 
     rule = OneHotRule(axis, shape[axis], value_at, position_at)

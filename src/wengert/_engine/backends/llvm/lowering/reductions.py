@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from wengert._engine.kinds.reduction import axes_of, count_along
 from .loop_ir import CallResult, Expr, IndexValue, Map, OpaqueCall, Reduce, Stored, scalar_constant
 from .registry import lowers
 from .views import reshaped
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 _LAST = int(np.iinfo(np.int64).max)
 
@@ -87,7 +91,7 @@ Rule = Callable[[Combined], Any]
 def _reduction(*names: str) -> Callable[[Rule], Rule]:
     def enter(rule: Rule) -> Rule:
         @lowers(*names)
-        def lower(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+        def lower(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
             found = rule(Combined(node, operands[0]))
             return found
 
@@ -102,7 +106,7 @@ def _sum(c: Combined) -> Any:
 
 
 @lowers("sum_to")
-def _sum_to(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _sum_to(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     axes = repeated_axes(x.shape, node.spec.shape)
     if not axes:
@@ -150,10 +154,10 @@ def _place(c: Combined) -> Any:
     best = c.reduce("max" if c.node.op.name == "argmax" else "min", c.x)
     shape = c.x.shape
 
-    def position(index: Any) -> Affine:
+    def position(index: tuple[Affine, ...]) -> Affine:
         return index[c.axes[0]] if len(c.axes) == 1 else offset_of(index, strides_of(shape))
 
-    def where_best(s: Any, x: Any, best: Any, place: Any) -> Any:
+    def where_best(s: ScalarLanguage, x: Any, best: Scalar, place: Scalar) -> Any:
         found = s.equal(x, best)
         if x.dtype.kind == "f":
             found = s.logical_or(found, s.isnan(x))
@@ -275,7 +279,7 @@ def _norm_p(c: Combined) -> Any:
     return c.done(c.map("root", lambda s, v: _powered(s, v, 1 / p), total, weight=22))
 
 
-def _powered(s: Any, x: Any, p: float) -> Any:
+def _powered(s: ScalarLanguage, x: Scalar, p: float) -> Any:
     """x**p, with NumPy's own ways for some p."""
     if p == 1:
         return x

@@ -8,7 +8,7 @@ frexp           mantissa and exponent, from the bits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from wengert._engine.core.node import Node
 
 from .loop_ir import Expr, Map
 from .registry import lowers
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
+    from wengert._engine.core.spec import Spec
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 
 @lowers("round")
@@ -33,7 +38,7 @@ def _round(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
             return NotImplemented
     power = 10.0 ** abs(decimals)
 
-    def one(s: Any, v: Any) -> Any:
+    def one(s: ScalarLanguage, v: Scalar) -> Any:
         if decimals == 0:
             return s.rint(v)
         return s.rint(v * power) / power if decimals > 0 else s.rint(v / power) * power
@@ -53,7 +58,7 @@ def _two(node: Node, x: Expr, *combines: Callable[[Any, Any], Any]) -> Any:
         return NotImplemented
     dtype = specs[0].dtype
 
-    def expr(spec: Any, combine: Callable[[Any, Any], Any]) -> Expr:
+    def expr(spec: Spec, combine: Callable[[Any, Any], Any]) -> Expr:
         whole = lambda s, v: s.cast(combine(s, s.cast(v, dtype)), spec.dtype)  # noqa: E731
         return Expr(Map(node.op.name, whole, 6), (x,), spec.shape, spec.dtype, node)
 
@@ -61,22 +66,22 @@ def _two(node: Node, x: Expr, *combines: Callable[[Any, Any], Any]) -> Any:
 
 
 @lowers("modf")
-def _modf(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _modf(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     return _two(node, operands[0], _fraction, lambda s, v: s.trunc(v))
 
 
-def _fraction(s: Any, v: Any) -> Any:
+def _fraction(s: ScalarLanguage, v: Scalar) -> Any:
     """The fractional part, with the sign of the number; 0 for infinities."""
     rest = s.where(s.isinf(v), 0.0, v - s.trunc(v))
     return s.copysign(rest, v)
 
 
 @lowers("frexp")
-def _frexp(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _frexp(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     return _two(node, operands[0], lambda s, v: _mantissa(s, v)[0], lambda s, v: _mantissa(s, v)[1])
 
 
-def _mantissa(s: Any, x: Any) -> tuple[Any, Any]:
+def _mantissa(s: ScalarLanguage, x: Any) -> tuple[Any, Any]:
     """x = m 2**e with 0.5 <= |m| < 1; zeros, infinities and NaN are their own mantissa."""
     limits = np.finfo(x.dtype)
     digits, bias = limits.nmant, limits.maxexp - 1

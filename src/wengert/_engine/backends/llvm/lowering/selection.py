@@ -7,7 +7,7 @@ operands are copied one after the other instead (kernels/concatenate.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import moves_of
@@ -18,9 +18,12 @@ from .loop_ir import Condition, Expr, SelectExpr, scalar_constant
 from .registry import lowers
 from .views import flattened, reshaped
 
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
+
 
 @lowers("concatenate")
-def _concatenate(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _concatenate(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     axis = node.params["axis"] % len(node.spec.shape)
     parts = [x for x in operands if not (type(x.shape[axis]) is int and x.shape[axis] == 0)]
     if not 2 <= len(parts) <= thresholds.selection_operands:
@@ -29,7 +32,7 @@ def _concatenate(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     for x in parts:
         starts.append(starts[-1] + x.shape[axis])
 
-    def choices(index: Any) -> Any:
+    def choices(index: tuple[Affine, ...]) -> Any:
         found = []
         for k, x in enumerate(parts):
             form = ZERO if is_one(x.shape[axis]) else index[axis].plus(_minus(starts[k]))
@@ -47,7 +50,7 @@ def _minus(n: Length) -> Length:
     return -n
 
 
-def _below(found: Any, form: Affine, starts: Sequence[Length]) -> Any:
+def _below(found: list[Any], form: Affine, starts: Sequence[Length]) -> Any:
     """Each place under its own conditions, so that nothing is read outside."""
     return [
         (place, (Condition(form, starts[k], starts[k + 1]),)) for k, (place, _) in enumerate(found)
@@ -55,12 +58,12 @@ def _below(found: Any, form: Affine, starts: Sequence[Length]) -> Any:
 
 
 @lowers("stack")
-def _stack(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _stack(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     axis = node.params["axis"] % len(node.spec.shape)
     if not 2 <= len(operands) <= thresholds.selection_operands:
         return NotImplemented
 
-    def choices(index: Any) -> Any:
+    def choices(index: tuple[Affine, ...]) -> Any:
         place = (*index[:axis], *index[axis + 1 :])
         return [(place, (Condition(index[axis], k, k + 1),)) for k in range(len(operands))]
 
@@ -68,7 +71,7 @@ def _stack(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("roll")
-def _roll(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _roll(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     shift, axis = node.params["shift"], node.params.get("axis")
     if axis is None:
@@ -88,7 +91,7 @@ def _rolled(x: Expr, axis: int, by: int, n: int, node: Node) -> Expr:
     if by == 0:
         return x
 
-    def choices(index: Any) -> Any:
+    def choices(index: tuple[Affine, ...]) -> Any:
         form = index[axis]
         return [
             ((*index[:axis], form.plus(moved), *index[axis + 1 :]), (Condition(form, low, high),))
@@ -99,12 +102,12 @@ def _rolled(x: Expr, axis: int, by: int, n: int, node: Node) -> Expr:
 
 
 @lowers("shift")
-def _shift(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _shift(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     axis, by = node.params["axis"] % len(x.shape), node.params["by"]
     n = x.shape[axis]
 
-    def choices(index: Any) -> Any:
+    def choices(index: tuple[Affine, ...]) -> Any:
         form = index[axis].plus(-by)
         place = (*index[:axis], ZERO if is_one(n) else form, *index[axis + 1 :])
         return [(place, (Condition(form, 0, n),)), ((), ())]

@@ -7,7 +7,7 @@ They are fused with their neighbors; larger products are calls of BLAS or of a b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Length, is_one
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
@@ -18,9 +18,14 @@ from .loop_ir import Expr, Map, Reduce, View
 from .registry import lowers
 from .views import reshaped
 
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.ir.affine import Affine
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
+    from wengert._engine.core.types import ScalarLanguage
+
 
 @lowers("matmul", "dot", "einsum")
-def _contraction(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     op: Any = node.op
     *words, result = op.letters(*[len(x.shape) for x in operands], **node.params)
     lengths: dict[str, Length] = {}
@@ -51,7 +56,7 @@ def _cast(x: Expr, dtype: Dtype, node: Node) -> Expr:
 
 
 def _product(dtype: Dtype) -> Any:
-    def combine(s: Any, *lanes: Any) -> Any:
+    def combine(s: ScalarLanguage, *lanes: Any) -> Any:
         total = s.cast(lanes[0], dtype)
         for x in lanes[1:]:
             total = total * s.cast(x, dtype)
@@ -76,7 +81,7 @@ def _spread(x: Expr, word: str, letters: str, space: tuple[Length, ...]) -> Expr
     places = [letters.index(c) for c in word]
     ones = [is_one(n) for n in x.shape]
 
-    def place(index: Any) -> Any:
+    def place(index: tuple[Affine, ...]) -> Any:
         return tuple(ZERO if one else index[k] for k, one in zip(places, ones, strict=True))
 
     return Expr(View("spread", place), (x,), space, x.dtype, x.node)

@@ -57,7 +57,7 @@ def _shifted(
 
 
 @lowers("log_softmax")
-def _log_softmax(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _log_softmax(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     found = _shifted(node, operands, finite=True)
     if found is None:
         return NotImplemented
@@ -69,7 +69,7 @@ def _log_softmax(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("softmax")
-def _softmax(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _softmax(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     found = _shifted(node, operands)
     if found is None:
         return NotImplemented

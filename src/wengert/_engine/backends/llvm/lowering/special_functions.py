@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm import special_functions
 from wengert._engine.core.node import Node
@@ -17,9 +17,12 @@ from wengert._engine.core.node import Node
 from .loop_ir import Expr, Map
 from .registry import lowers_kind
 
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
+
 
 @lowers_kind("opaque")
-def family(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def family(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     """A member of a family that can be read; other opaque operations are steps."""
     op: Any = node.op
     if not getattr(op, "native", False):

@@ -8,7 +8,7 @@ and does not wait for g: that matters inside loops with a dependence from step t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
@@ -17,11 +17,15 @@ from .elementwise import elementwise
 from .loop_ir import Expr, Map
 from .registry import lowers
 
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
+    from wengert._engine.core.types import Scalar, ScalarLanguage
+
 _SIGNS = ("negative", "positive")
 
 
 @lowers("strong_zero")
-def _strong_zero(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _strong_zero(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     t, g = node.inputs
     same = all(x.dtype == node.spec.dtype and x.dtype.kind == "f" for x in operands)
     if same and is_multiple(g, t, thresholds.strong_zero_depth):
@@ -29,7 +33,7 @@ def _strong_zero(lowering: Any, node: Node, operands: Sequence[Expr]) -> Any:
     return elementwise(lowering, node, operands)
 
 
-def _selected(s: Any, t: Any, g: Any) -> Any:
+def _selected(s: ScalarLanguage, t: Scalar, g: Scalar) -> Any:
     return s.where(s.not_equal(t, 0), g, 0)
 
 

@@ -7,8 +7,8 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.affine import (
     ZERO,
@@ -25,13 +25,16 @@ from wengert._engine.core.node import Node
 from .loop_ir import Expr, View, aligned
 from .registry import lowers
 
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.lowering.registry import Lowering
 
-def _view(node: Node, x: Expr, place: Any, keeps_order: bool = False) -> Expr:
+
+def _view(node: Node, x: Expr, place: Callable[..., Any], keeps_order: bool = False) -> Expr:
     return Expr(View(node.op.name, place, keeps_order), (x,), node.spec.shape, x.dtype, node)
 
 
 @lowers("transpose")
-def _transpose(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _transpose(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     ndim = len(x.shape)
     axes = node.params.get("axes")
@@ -43,7 +46,7 @@ def _transpose(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("broadcast_to")
-def _broadcast_to(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _broadcast_to(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     if x.shape == node.spec.shape:
         return x
@@ -51,7 +54,7 @@ def _broadcast_to(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("flip")
-def _flip(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _flip(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     ndim = len(x.shape)
     axis = node.params.get("axis")
@@ -68,14 +71,14 @@ def _flip(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("diagonal")
-def _diagonal(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _diagonal(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     ndim = len(x.shape)
     offset = node.params.get("offset", 0)
     one, two = (node.params.get(k, d) % ndim for k, d in (("axis1", 0), ("axis2", 1)))
     rest = [k for k in range(ndim) if k not in (one, two)]
 
-    def place(index: Any) -> Any:
+    def place(index: tuple[Affine, ...]) -> Any:
         forms: list[Any] = [None] * ndim
         for k, form in zip(rest, index[:-1], strict=True):
             forms[k] = form
@@ -90,7 +93,7 @@ def _diagonal(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
 
 
 @lowers("reshape", "expand_dims", "squeeze")
-def _reshape(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
+def _reshape(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     (x,) = operands
     depth = max(len(x.shape), len(node.spec.shape))
     if node.params.get("order", "C") not in ("C", None) and depth > 1:
@@ -100,7 +103,7 @@ def _reshape(_: Any, node: Node, operands: Sequence[Expr]) -> Any:
     return reshaped(x, node.spec.shape, node)
 
 
-def reshaped(x: Expr, shape: Sequence[Length], node: Any = None) -> Expr:
+def reshaped(x: Expr, shape: Sequence[Length], node: Node | None = None) -> Expr:
     """An expression of another shape, with the same elements in C order."""
     groups = _groups(x.shape, tuple(shape))
     if groups is not None:
@@ -144,7 +147,7 @@ def _groups(old: tuple[Length, ...], new: tuple[Length, ...]) -> list[Any] | Non
 
 
 def _splitting(groups: Sequence[Any], ndim: int) -> Any:
-    def place(index: Any) -> Any:
+    def place(index: tuple[Affine, ...]) -> Any:
         forms = []
         for axes, lengths in groups:
             total: Affine = ZERO

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.kernels import is_served
@@ -20,6 +20,9 @@ from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import flops_of
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.schedule.fusion import LoopGroup
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,7 @@ def _nest(plan: Schedule, fused: FusedLoops, names: dict[Expr, str], function: s
     )
 
 
-def _combined(fused: FusedLoops, group: Any) -> str:
+def _combined(fused: FusedLoops, group: LoopGroup) -> str:
     if not fused.rows or group.reduced is None:
         return ""
     return {"all": " of all rows", "columns": " over the rows"}.get(role_of(group, fused.rows), "")

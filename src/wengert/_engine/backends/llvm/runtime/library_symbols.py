@@ -94,7 +94,7 @@ def special(name: str, letters: str) -> tuple[str, int] | None:
     return None if found is None else (f"special.{found[0]}", found[1])
 
 
-def loop(ufunc: Any, dtypes: tuple[Any, ...]) -> tuple[str, int, int] | None:
+def loop(ufunc: np.ufunc, dtypes: tuple[Any, ...]) -> tuple[str, int, int] | None:
     """The loop of a ufunc of SciPy's for dtypes of operands and results; None if there is none.
 
     Returns

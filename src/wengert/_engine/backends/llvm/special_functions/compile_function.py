@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ from .branch_scopes import Scope
 from .scalar_builder import ScalarBuilder
 from .scipy_symbols import NativeFunction, UnsupportedFunction, of_target
 from .traced_scalar import TracedScalar
+
+if TYPE_CHECKING:
+    from wengert._engine.kinds.opaque import Opaque
 
 _LINE, _LOOP = 1, 400  # the work of a line of text, and of what a loop repeats
 # The bits of the NaN that says that there is no native result.
@@ -59,7 +62,7 @@ def is_served(op: Any, params: dict[str, Any], dtypes: Sequence[Dtype]) -> int |
     return None if found is None else found.work
 
 
-def called(op: Any, params: dict[str, Any], dtype: Dtype, s: Language, *lanes: Any) -> Any:
+def called(op: Opaque, params: dict[str, Any], dtype: Dtype, s: Language, *lanes: Any) -> Any:
     """The value of a member for lanes, in a dtype."""
     found = _member(op, params, [x.dtype for x in lanes])
     assert found is not None

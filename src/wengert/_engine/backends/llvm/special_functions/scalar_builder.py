@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import log
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from .branch_scopes import Scope, deepest
 from .scipy_symbols import UnsupportedFunction
 from .traced_scalar import TracedScalar
+
+if TYPE_CHECKING:
+    from wengert._engine.backends.llvm.ir.ir_builder import Section
 
 _POINTS = 8  # of an integral that are computed side by side
 _MAX_PANELS = 1 << 18  # panels
@@ -62,7 +65,7 @@ class ScalarBuilder:
         dtype = np.asarray(x).dtype
         return TracedScalar(self, self.language.constant(x, dtype), scope)
 
-    def called(self, ufunc: Any, inputs: Sequence[Any]) -> Any:
+    def called(self, ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
         """A ufunc of elements and numbers."""
         scope = deepest(x.scope for x in inputs if isinstance(x, TracedScalar))
         operands = [_seen(x, scope) for x in inputs]
@@ -107,7 +110,9 @@ class ScalarBuilder:
         scope = deepest(v.scope for v in given if isinstance(v, TracedScalar))
         return self.wrapped(self.language.fma(*[_seen(v, scope) for v in given]), scope)
 
-    def chosen(self, condition: Any, x: Any, y: Any) -> TracedScalar:
+    def chosen(
+        self, condition: TracedScalar, x: float | TracedScalar, y: float | TracedScalar
+    ) -> TracedScalar:
         """x where the condition holds, else y."""
         given = condition, x, y
         scope = deepest(v.scope for v in given if isinstance(v, TracedScalar))
@@ -158,7 +163,7 @@ class ScalarBuilder:
             store(s, loop.ahead, slot, x.seen_in(scope), 1, None)
         body, first = loop.body, loop.body.now
 
-        def loaded(section: Any, home: Scope) -> list[TracedScalar]:
+        def loaded(section: Section, home: Scope) -> list[TracedScalar]:
             pieces = zip(slots, dtypes, strict=True)
             return [TracedScalar(self, load(s, section, p, d, 1, None), home) for p, d in pieces]
 
@@ -236,7 +241,7 @@ class ScalarBuilder:
         found: Lane = load(self.language, scope.now, address, F64, _POINTS, None)
         return found
 
-    def _added(self, section: Any, lanes: Lane) -> Lane:
+    def _added(self, section: Section, lanes: Lane) -> Lane:
         """The sum of all lanes."""
         s = self.language
         callee = s.module.declare(

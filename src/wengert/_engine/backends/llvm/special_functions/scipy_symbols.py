@@ -162,7 +162,7 @@ def _ufunc(name: str, operands: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
 
 
 def _of_cython(
-    ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
+    ufunc: np.ufunc, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
 ) -> NativeFunction | None:
     """The C function of cython_special, in double precision where it has no other."""
     if len(results) != 1:
@@ -182,7 +182,7 @@ def _of_cython(
 
 
 def _of_ufunc(
-    ufunc: Any, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
+    ufunc: np.ufunc, inner: tuple[Dtype, ...], results: tuple[Dtype, ...]
 ) -> NativeFunction | None:
     """The loop of a ufunc."""
     found = library_symbols.loop(ufunc, (*inner, *results))

@@ -17,7 +17,7 @@ traced scalars; operations of NumPy apply to each of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 from .branch_scopes import Scope, deepest, sees
 from .scipy_symbols import UnsupportedFunction
+
+if TYPE_CHECKING:
+    pass
 
 
 class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
@@ -99,7 +102,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         return self._part("real")
 
     @real.setter
-    def real(self, part: Any) -> None:
+    def real(self, part: TracedScalar) -> None:
         self._replace(part, self.imag)
 
     @property
@@ -110,14 +113,14 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         return self.writer.constant(0.0, self.scope)
 
     @imag.setter
-    def imag(self, part: Any) -> None:
+    def imag(self, part: TracedScalar) -> None:
         self._replace(self.real, part)
 
     def _part(self, name: str) -> Any:
         value = self.value
         return self.writer.wrapped(getattr(value, name, value), self.scope)
 
-    def _replace(self, real: Any, imag: Any) -> None:
+    def _replace(self, real: TracedScalar, imag: TracedScalar) -> None:
         language = self.writer.language
         self.scope = deepest([self.scope, real.scope, imag.scope])
         parts = [language.cast(x.seen_in(self.scope), F64) for x in (real, imag)]
@@ -141,7 +144,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         """True: it may be."""
         return True
 
-    def astype(self, dtype: Any) -> TracedScalar:
+    def astype(self, dtype: np.dtype[Any]) -> TracedScalar:
         """The value in another dtype."""
         cast = self.writer.language.cast(self.value, np.dtype(dtype))
         return self.writer.wrapped(cast, self.scope)  # type: ignore[no-any-return]
@@ -150,7 +153,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         """The same, which is changed by itself."""
         return self.writer.wrapped(self.value, self.scope)  # type: ignore[no-any-return]
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: tuple[slice | None, ...] | TracedScalar) -> Any:
         mask = index[0] if isinstance(index, tuple) else index
         if not isinstance(mask, TracedScalar) or mask.dtype.kind != "b":
             return self.copy()  # a column, a row, the points of some elements
@@ -195,7 +198,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
 
     # ---- NumPy's protocols ---------------------------------------------------------------------
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         out = options.pop("out", None)
         if out is not None and out[0] is not None and out[0] is not inputs[0]:
             raise UnsupportedFunction(f"{ufunc.__name__} into another array")
@@ -210,7 +213,13 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
             return over_objects(ufunc, *inputs)
         return self.writer.called(ufunc, inputs)
 
-    def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:
+    def __array_function__(
+        self,
+        function: Any,
+        _: tuple[type[Any], ...],
+        inputs: tuple[float | TracedScalar, ...],
+        options: dict[Any, Any],
+    ) -> Any:
         known = FUNCTIONS.get(function)
         if known is None:
             raise UnsupportedFunction(function.__name__)
@@ -242,7 +251,7 @@ def over_objects(function: Callable[..., Any], *inputs: Any) -> Any:
     return found
 
 
-def _boxed(x: Any) -> Any:
+def _boxed(x: TracedScalar) -> Any:
     box = np.empty((), object)
     box[()] = x
     return box
@@ -257,23 +266,23 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return _some((condition, x, y)).writer.chosen(condition, x, y)
 
 
-def _some(values: Any) -> TracedScalar:
+def _some(values: tuple[float | TracedScalar, ...]) -> TracedScalar:
     return next(v for v in values if isinstance(v, TracedScalar))
 
 
-def _clip(x: Any, low: Any, high: Any) -> Any:
+def _clip(x: TracedScalar, low: TracedScalar, high: TracedScalar) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
 
 def _like(value: Any) -> Callable[..., Any]:
-    def made(x: TracedScalar, dtype: Any = None) -> TracedScalar:
+    def made(x: TracedScalar, dtype: type[Any] | None = None) -> TracedScalar:
         made = x.writer.constant(np.dtype(dtype or x.dtype).type(value), x.scope)
         return made  # type: ignore[no-any-return]
 
     return made
 
 
-def _full_like(x: Any, value: Any, dtype: Any = None) -> Any:
+def _full_like(x: TracedScalar, value: float, dtype: type[Any] | None = None) -> Any:
     if isinstance(value, TracedScalar):
         return value.copy()
     return x.writer.constant(np.dtype(dtype or x.dtype).type(value), x.scope)

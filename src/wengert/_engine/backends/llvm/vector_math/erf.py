@@ -16,10 +16,13 @@ for a derivative, erf and it use one (`bell`).  Coefficients: docs/generate/spec
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .polynomial_evaluation import horner, polynomial
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import ScalarLanguage
 
 # erf(x) / x - 1, of x*x <= 1.
 _NEAR = {
@@ -151,7 +154,7 @@ _END = {8: 28.0, 4: 10.2}  # erfc is 0 beyond
 
 
 @leaf("erf", "bell", together=True)
-def erf(s: Any, x: Any) -> Any:
+def erf(s: ScalarLanguage, x: Any) -> Any:
     """2 / sqrt(pi) times the integral of exp(-u*u) from 0 to x; and exp(-x*x)."""
     size = x.dtype.itemsize
     middle, half = _RANGE[size]
@@ -167,7 +170,7 @@ def erf(s: Any, x: Any) -> Any:
 
 
 @leaf("erfc")
-def erfc(s: Any, x: Any) -> Any:
+def erfc(s: ScalarLanguage, x: Any) -> Any:
     """1 - erf(x), with all digits where erf(x) is close to 1."""
     size = x.dtype.itemsize
     centre = _CENTRE[size]

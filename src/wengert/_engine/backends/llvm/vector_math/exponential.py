@@ -14,10 +14,13 @@ Measured errors: exp 0.88, exp2 1.0, expm1 1.4 units in the last place.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .polynomial_evaluation import polynomial
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # (e**r - 1 - r) / r**2 for |r| <= 0.34658; relative to e**r - 1 within 2**-61.5 and 2**-31.0.
 _EXP = {
@@ -62,7 +65,7 @@ _MANTISSA = {8: 52, 4: 23}
 _BIAS = {8: 1023, 4: 127}
 
 
-def rounded(s: Any, x: Any, factor: float) -> tuple[Any, Any]:
+def rounded(s: ScalarLanguage, x: Any, factor: float) -> tuple[Any, Any]:
     """x * factor to the nearest integer: itself, and bits that end with it, doubly biased."""
     size = x.dtype.itemsize
     shift = 1.5 * 2.0 ** _MANTISSA[size] + 2 * _BIAS[size]
@@ -70,13 +73,13 @@ def rounded(s: Any, x: Any, factor: float) -> tuple[Any, Any]:
     return shifted - shift, s.bits(shifted)
 
 
-def clipped(s: Any, x: Any, low: float, high: float) -> Any:
+def clipped(s: ScalarLanguage, x: Scalar, low: float, high: float) -> Any:
     """x between two numbers, NaN itself: as the machine's own minimum and maximum go."""
     x = s.where(s.less(high, x), high, x)
     return s.where(s.less(x, low), low, x)
 
 
-def without_lost(s: Any, x: Any, low: float, high: float) -> tuple[Any, Any]:
+def without_lost(s: ScalarLanguage, x: Scalar, low: float, high: float) -> tuple[Any, Any]:
     """x at most `high`, with 0 for what is below `low`; and which was.
 
     The exponential of those is zero, and is chosen to be: arithmetic that underflows takes a
@@ -87,7 +90,7 @@ def without_lost(s: Any, x: Any, low: float, high: float) -> tuple[Any, Any]:
     return s.where(lost, 0.0, x), lost
 
 
-def times_power(s: Any, y: Any, n: Any, bits: Any) -> Any:
+def times_power(s: ScalarLanguage, y: Any, n: Scalar, bits: Scalar) -> Any:
     """y * 2**n, for the integer of `rounded` and its bits."""
     found = s.times_power(y, n)
     if found is not None:
@@ -98,7 +101,7 @@ def times_power(s: Any, y: Any, n: Any, bits: Any) -> Any:
     return y * s.number(first) * s.number(second)
 
 
-def _less_multiples(s: Any, x: Any, n: Any) -> tuple[Any, Any]:
+def _less_multiples(s: ScalarLanguage, x: Any, n: Scalar) -> tuple[Any, Any]:
     """x - n ln 2 in two parts, the second what rounding takes from the first."""
     high, low = _LN2[x.dtype.itemsize]
     first = s.fma(n, -high, x)
@@ -106,13 +109,13 @@ def _less_multiples(s: Any, x: Any, n: Any) -> tuple[Any, Any]:
     return r, s.fma(n, -low, first - r)
 
 
-def power_of_two(s: Any, r: Any) -> Any:
+def power_of_two(s: ScalarLanguage, r: Scalar) -> Any:
     """2**r for |r| <= 1/2."""
     return s.fma(r, polynomial(s, r, _EXP2), 1.0)
 
 
 @leaf("exp")
-def exp(s: Any, x: Any) -> Any:
+def exp(s: ScalarLanguage, x: Any) -> Any:
     """e**x."""
     ends = (-746.0, 710.0) if x.dtype.itemsize == 8 else (-104.0, 89.0)
     x, lost = without_lost(s, x, *ends)
@@ -123,7 +126,7 @@ def exp(s: Any, x: Any) -> Any:
 
 
 @leaf("exp2")
-def exp2(s: Any, x: Any) -> Any:
+def exp2(s: ScalarLanguage, x: Any) -> Any:
     """2**x."""
     ends = (-1076.0, 1025.0) if x.dtype.itemsize == 8 else (-151.0, 129.0)
     x, lost = without_lost(s, x, *ends)
@@ -132,7 +135,7 @@ def exp2(s: Any, x: Any) -> Any:
 
 
 @leaf("expm1")
-def expm1(s: Any, x: Any) -> Any:
+def expm1(s: ScalarLanguage, x: Any) -> Any:
     """e**x - 1, to full relative precision near zero.
 
     It is 2 ((2**(n-1) - 1/2) + 2**(n-1) (e**r - 1)), so that n = 1024 does not overflow; r is

@@ -12,12 +12,15 @@ zeros, infinities and NaN.
 from __future__ import annotations
 
 from math import inf, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .lane_loops import repeat
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 
 def _format(x: Any) -> tuple[int, int]:
@@ -34,7 +37,7 @@ def sign(s: Any, x: Any) -> Any:
 
 
 @leaf("heaviside")
-def heaviside(s: Any, x: Any, y: Any) -> Any:
+def heaviside(s: Any, x: Any, y: Scalar) -> Any:
     """0 below zero, y at zero, 1 above; NaN where x is."""
     side = s.where(s.less(x, 0.0), 0.0, s.cast(1.0, x.dtype))
     return s.where(s.equal(x, 0.0), y, s.where(s.isnan(x), x, side))
@@ -89,7 +92,7 @@ def ldexp(s: Any, x: Any, n: Any) -> Any:
 
 
 @leaf("fmod")
-def fmod(s: Any, x: Any, y: Any) -> Any:
+def fmod(s: Any, x: Any, y: Scalar) -> Any:
     """The exact remainder of x / y, with the sign of x.
 
     If q is an integer near r / y, then r - q y, written as one fused operation, is exact: it
@@ -103,7 +106,7 @@ def fmod(s: Any, x: Any, y: Any) -> Any:
     first = s.where(s.logical_or(s.less(a, b), s.isinf(quotient)), a, s.fma(-quotient, b, a))
     power = s.cast(2.0 ** (_format(x)[1] - 7), x.dtype)
 
-    def step(rest: Any) -> list[Any]:
+    def step(rest: Scalar) -> list[Any]:
         once = s.where(s.isinf(rest / b), b * power, b)
         twice = s.where(s.isinf(rest / once), once * power, once)
         next_rest = s.fma(-s.trunc(rest / twice), twice, rest)
@@ -114,7 +117,7 @@ def fmod(s: Any, x: Any, y: Any) -> Any:
     return s.copysign(rest, x)
 
 
-def _python(s: Any, x: Any, y: Any) -> tuple[Any, Any]:
+def _python(s: ScalarLanguage, x: Scalar, y: Scalar) -> tuple[Any, Any]:
     """The exact remainder with the sign of x, and whether y has to be added to it."""
     rest = s.fmod(x, y)
     other = s.logical_xor(s.less(y, 0.0), s.less(rest, 0.0))
@@ -122,7 +125,7 @@ def _python(s: Any, x: Any, y: Any) -> tuple[Any, Any]:
 
 
 @leaf("remainder")
-def remainder(s: Any, x: Any, y: Any) -> Any:
+def remainder(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The remainder with the sign of y."""
     rest, wraps = _python(s, x, y)
     zero = s.where(s.equal(y, 0.0), rest, s.copysign(rest, y))
@@ -130,7 +133,7 @@ def remainder(s: Any, x: Any, y: Any) -> Any:
 
 
 @leaf("floor_divide")
-def floor_divide(s: Any, x: Any, y: Any) -> Any:
+def floor_divide(s: Any, x: Any, y: Scalar) -> Any:
     """The largest integer not above x / y, as NumPy rounds it."""
     rest, wraps = _python(s, x, y)
     ratio = x / y
@@ -143,7 +146,7 @@ def floor_divide(s: Any, x: Any, y: Any) -> Any:
 
 
 @leaf("hypot")
-def hypot(s: Any, x: Any, y: Any) -> Any:
+def hypot(s: Any, x: Any, y: Scalar) -> Any:
     """sqrt(x*x + y*y), scaled by a power of two where a square would overflow or underflow.
 
     What rounding took off the sum of squares is put back after the root.

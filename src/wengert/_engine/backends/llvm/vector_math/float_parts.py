@@ -13,13 +13,16 @@ integer in its lowest bits: two results of one instruction, which every processo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, of_width
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 # 1.5 * 2**p.
 _ROUNDING = {8: 6755399441055744.0, 4: 12582912.0}
@@ -33,7 +36,7 @@ def sign_of(s: Language, x: Lane) -> Any:
     return bits & int(np.iinfo(bits.dtype).min)
 
 
-def flipped(s: Language, x: Lane, sign: Any) -> Any:
+def flipped(s: Language, x: Lane, sign: Scalar) -> Any:
     """x with its sign changed where the sign bit of an integer is set."""
     return s.number(s.bits(x) ^ sign)
 

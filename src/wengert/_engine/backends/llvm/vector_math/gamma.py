@@ -17,7 +17,7 @@ docs/generate/special_coefficients.py.
 from __future__ import annotations
 
 from math import inf, log, nan, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 
@@ -25,6 +25,9 @@ from .exponential import clipped, power_of_two, rounded, times_power
 from .polynomial_evaluation import horner
 from .power import log2_in_two_parts
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # gamma(2 + t) for |t| <= 1/2.
 _GAMMA = (
@@ -89,7 +92,7 @@ _LOG2E = (1.4426950408889634, 2.0355273740931033e-17)
 _LOG2_ROOT = (1.3257480647361595, -7.153413670427599e-17)  # log2(sqrt(2 pi))
 
 
-def _rising(s: Any, x: Any, n: Any) -> tuple[Any, Any]:
+def _rising(s: Any, x: Any, n: Scalar) -> tuple[Any, Any]:
     """(x - 1) (x - 2) ... (x - n) in two parts, for n up to 7; factors from 1.5 up are exact."""
     high, low = s.cast(1.0, x.dtype), s.cast(0.0, x.dtype)
     for k in range(1, 8):
@@ -100,7 +103,7 @@ def _rising(s: Any, x: Any, n: Any) -> tuple[Any, Any]:
     return high, low
 
 
-def _parts(s: Any, x: Any, early: Any = False) -> tuple[Any, Any, Any]:
+def _parts(s: ScalarLanguage, x: Scalar, early: Scalar = False) -> tuple[Any, Any, Any]:
     """n with x - 2 near it, t = x - 2 - n, and the product between 2 + t and a smaller x."""
     near = s.where(s.less(s.abs(x), _FAR), x, 2.0)
     whole = s.where(early, 2.0, s.rint(near))
@@ -109,7 +112,7 @@ def _parts(s: Any, x: Any, early: Any = False) -> tuple[Any, Any, Any]:
     return near, whole - 2.0, (t, below)
 
 
-def _sine(s: Any, x: Any) -> Any:
+def _sine(s: ScalarLanguage, x: Scalar) -> Any:
     """sin(pi x): 0 at integers."""
     whole = s.rint(x)
     half = whole * 0.5
@@ -118,7 +121,7 @@ def _sine(s: Any, x: Any) -> Any:
     return s.where(odd, -sine, sine)
 
 
-def _exponent(s: Any, x: Any) -> tuple[Any, Any]:
+def _exponent(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any]:
     """log2 gamma(x) for x >= 8.5, in two parts."""
     high, low = log2_in_two_parts(s, x)
     factor = x - 0.5

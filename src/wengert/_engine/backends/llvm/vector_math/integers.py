@@ -9,10 +9,13 @@ subtract the smaller of two odd numbers from the larger.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .lane_loops import repeat
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 
 @leaf("gcd")
@@ -29,7 +32,7 @@ def gcd(s: Any, x: Any, y: Any) -> Any:
     x, y = s.where(empty, y, x), s.where(empty, zero, y)
     common = halvings(x | y)
 
-    def step(a: Any, b: Any) -> list[Any]:
+    def step(a: Scalar, b: Scalar) -> list[Any]:
         done = s.equal(b, zero)
         b = b >> halvings(b)
         less = s.less(a, b)

@@ -12,7 +12,7 @@ Measured errors: arcsinh 1.7, arccosh 1.7, arctanh 1.2 units in the last place.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from .float_parts import power_of_two, split, whole_as_float
 from .polynomial_evaluation import horner, polynomial
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 # (arcsinh(x) - x) / x**3 in x**2, x to 0.5212.  Errors 2**-58.7 and 2**-28.9.
 _SINE = {
@@ -152,7 +155,7 @@ def arctanh(s: Language, x: Lane) -> Any:
     return s.copysign(y, x)
 
 
-def _log_of_sum(s: Language, larger: Any, smaller: Any) -> Any:
+def _log_of_sum(s: Language, larger: Scalar, smaller: Scalar) -> Any:
     """log(larger + smaller), where the sum is at least 1.6."""
     # Halves, whose sum is finite; Dekker's fast sum says what their sum lacks.
     larger, smaller = 0.5 * larger, 0.5 * smaller

@@ -16,12 +16,15 @@ Measured errors: log 0.78, log2 1.0, log10 0.84, log1p 1.4 units in the last pla
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .polynomial_evaluation import polynomial
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 
 class FloatFormat(NamedTuple):
@@ -100,7 +103,7 @@ _TEN = {
 }
 
 
-def split(s: Any, bits: Any) -> tuple[Any, Any, Any]:
+def split(s: ScalarLanguage, bits: Any) -> tuple[Any, Any, Any]:
     """The bits of x = 2**k m as k, m, and bits whose exponent is that of 2**k."""
     form = FORMATS[bits.dtype.itemsize]
     moved = bits + ((form.bias << form.mantissa) - form.root)
@@ -112,7 +115,7 @@ def split(s: Any, bits: Any) -> tuple[Any, Any, Any]:
     return k - (carrier + form.bias), m, moved
 
 
-def _sum(s: Any, k: Any, f: Any, base: LogBase) -> Any:
+def _sum(s: ScalarLanguage, k: Scalar, f: Any, base: LogBase) -> Any:
     """k log 2 + log(1 + f)."""
     high, low = base.two
     half, tail = f * -0.5, f * polynomial(s, f, _LOG)
@@ -140,7 +143,7 @@ def _logarithm(s: Any, x: Any, bases: dict[int, LogBase]) -> Any:
     return _with_ends(s, x, 0.0, y)
 
 
-def _with_ends(s: Any, x: Any, pole: float, y: Any) -> Any:
+def _with_ends(s: Any, x: Any, pole: float, y: Scalar) -> Any:
     """What holds at the pole and below it, at infinity, and for NaN."""
     outside = s.where(s.equal(x, pole), s.cast(-np.inf, x.dtype), s.cast(np.nan, x.dtype))
     y = s.where(s.less(pole, x), y, outside)
@@ -148,25 +151,25 @@ def _with_ends(s: Any, x: Any, pole: float, y: Any) -> Any:
 
 
 @leaf("log")
-def log(s: Any, x: Any) -> Any:
+def log(s: ScalarLanguage, x: Scalar) -> Any:
     """The natural logarithm."""
     return _logarithm(s, x, _E)
 
 
 @leaf("log2")
-def log2(s: Any, x: Any) -> Any:
+def log2(s: ScalarLanguage, x: Scalar) -> Any:
     """The logarithm to base 2; of a power of two exact."""
     return _logarithm(s, x, _TWO)
 
 
 @leaf("log10")
-def log10(s: Any, x: Any) -> Any:
+def log10(s: ScalarLanguage, x: Scalar) -> Any:
     """The logarithm to base 10; of a power of ten exact."""
     return _logarithm(s, x, _TEN)
 
 
 @leaf("log1p")
-def log1p(s: Any, x: Any) -> Any:
+def log1p(s: ScalarLanguage, x: Any) -> Any:
     """log(1 + x), to full relative precision near zero."""
     size = x.dtype.itemsize
     form = FORMATS[size]

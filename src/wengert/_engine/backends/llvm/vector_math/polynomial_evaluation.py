@@ -13,12 +13,15 @@ sect. 5.2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import ScalarLanguage
 
 Coefficients = Mapping[int, Sequence[float]]  # for the size of the dtype in bytes
 
 
-def polynomial(s: Any, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
+def polynomial(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
     """The sum of c[j] * x**j.
 
     Parameters
@@ -35,7 +38,7 @@ def polynomial(s: Any, x: Any, coefficients: Coefficients | Sequence[float]) -> 
     return s.fma(x, odd, even)
 
 
-def horner(s: Any, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
+def horner(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[float]) -> Any:
     """The same, one power after the other.
 
     For signs that alternate where x is near 1, whose even and odd sums would cancel; and where

@@ -17,7 +17,7 @@ Measured errors: power 1.0 (float64) and 0.52 (float32), cbrt 0.501 units in the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from .exponential import clipped, power_of_two, rounded, times_power
 from .logarithms import FORMATS, split
 from .polynomial_evaluation import polynomial
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # (artanh(s) / s - 1 - z / 3) / z**2 for z = s**2 <= 0.02944; z**2 times it within 2**-66.2.
 _ARTANH = (
@@ -85,13 +88,13 @@ def _normal(s: Any, x: Any) -> tuple[Any, Any]:
     return k - s.where(below, s.cast(form.mantissa + 2, x.dtype), s.cast(0.0, x.dtype)), m
 
 
-def _product(s: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _product(s: ScalarLanguage, a: tuple[Scalar, ...], b: tuple[Scalar, ...]) -> tuple[Any, Any]:
     """(a + a') (b + b') in two parts."""
     high = a[0] * b[0]
     return high, s.fma(a[0], b[1], s.fma(a[1], b[0], s.fma(a[0], b[0], -high)))
 
 
-def log2_in_two_parts(s: Any, x: Any) -> tuple[Any, Any]:
+def log2_in_two_parts(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any]:
     """The logarithm to base 2 of a positive float64, in two parts."""
     k, m = _normal(s, x)
     f, d = m - 1.0, m + 1.0
@@ -111,7 +114,7 @@ def log2_in_two_parts(s: Any, x: Any) -> tuple[Any, Any]:
     return total, ((k - total) + scaled[0]) + scaled[1]
 
 
-def _magnitude(s: Any, x: Any, y: Any) -> Any:
+def _magnitude(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x**y for positive finite x and any y, in float64."""
     y = clipped(s, y, -(2.0**66), 2.0**66)  # beyond it everything but 1 overflows or vanishes
     high, low = log2_in_two_parts(s, x)
@@ -122,7 +125,7 @@ def _magnitude(s: Any, x: Any, y: Any) -> Any:
     return times_power(s, power_of_two(s, r), n, bits)
 
 
-def _short_magnitude(s: Any, x: Any, y: Any) -> Any:
+def _short_magnitude(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """The same for what were float32: float64 is long enough without second parts."""
     x, y = s.cast(x, F64), s.cast(clipped(s, y, -(2.0**40), 2.0**40), F64)
     k, m, _ = split(s, s.bits(x))

@@ -7,10 +7,13 @@ docs/generate/special_coefficients.py.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .polynomial_evaluation import polynomial
 from .registry import leaf
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # log1p(e) / e, of 2 e - 1.
 _SOFT = {
@@ -52,19 +55,19 @@ _SOFT = {
 }
 
 
-def _bend(s: Any, x: Any, start: Any) -> Any:
+def _bend(s: ScalarLanguage, x: Scalar, start: Scalar) -> Any:
     """start + log1p(exp(-|x|))."""
     e = s.exp(-s.abs(x))
     return s.fma(e, polynomial(s, s.fma(e, 2.0, -1.0), _SOFT), start)
 
 
 @leaf("softplus")
-def softplus(s: Any, x: Any) -> Any:
+def softplus(s: ScalarLanguage, x: Scalar) -> Any:
     """log(1 + exp(x))."""
     return _bend(s, x, s.where(s.less(x, 0.0), 0.0, x))
 
 
 @leaf("log_sigmoid")
-def log_sigmoid(s: Any, x: Any) -> Any:
+def log_sigmoid(s: ScalarLanguage, x: Scalar) -> Any:
     """-log(1 + exp(-x))."""
     return -_bend(s, x, s.where(s.less(0.0, x), 0.0, -x))

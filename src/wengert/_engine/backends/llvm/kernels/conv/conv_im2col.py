@@ -12,8 +12,9 @@ of its own (conv/depthwise_conv.py).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
@@ -25,6 +26,9 @@ from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, offset, plus, times
 from . import depthwise_conv
 from .im2col import Geometry, Image, PlaceGroup, entry, table
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
 
 
 class Form(NamedTuple):
@@ -83,7 +87,7 @@ def _form(x_shape: Any, w_shape: Any, params: Any, dtype: Dtype) -> Form:
     return Form(geometry, w_shape[1], w_shape[0] // groups, groups, dtype)
 
 
-def _serves(node: Any) -> bool:
+def _serves(node: Node) -> bool:
     specs = [a.spec for a in node.inputs] + [node.spec]
     return (
         node.spec.dtype in (F32, F64)
@@ -93,7 +97,7 @@ def _serves(node: Any) -> bool:
     )
 
 
-def _shared(call: KernelCall, extent: Any, work: int, write: Any) -> None:
+def _shared(call: KernelCall, extent: int, work: int, write: Callable[..., Any]) -> None:
     """Parts of a range; BLAS has one thread in each."""
     call.in_parts(extent, max(1, thresholds.parallel_convolution_flops // max(work, 1)), write)
 

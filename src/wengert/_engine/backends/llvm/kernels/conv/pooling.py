@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype, literal, of_width
@@ -26,12 +26,15 @@ from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
 from .im2col import Geometry, Image, entry, table
 
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
 
-def _axes(node: Any) -> int:
+
+def _axes(node: Node) -> int:
     return len(node.params["window"])
 
 
-def _serves(node: Any) -> bool:
+def _serves(node: Node) -> bool:
     k = _axes(node)
     specs = [a.spec for a in node.inputs] + [node.spec]
     return (
@@ -220,7 +223,7 @@ class _Largest:
         return work.load(s, self.which, work.numbers)
 
 
-def _geometry(call: KernelCall, shape: Any) -> Geometry:
+def _geometry(call: KernelCall, shape: tuple[int, ...]) -> Geometry:
     params = call.params
     window = tuple(params["window"])
     lengths = tuple(shape[len(shape) - len(window) :])

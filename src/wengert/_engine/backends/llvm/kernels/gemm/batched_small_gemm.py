@@ -23,8 +23,8 @@ def run(
     call: KernelCall,
     operands: Sequence[Subscripts],
     result: Subscripts,
-    alpha: Any = 1.0,
-    beta: Any = 0.0,
+    alpha: float = 1.0,
+    beta: float = 0.0,
     addend: Subscripts | None = None,
 ) -> None:
     """Write the products; the addend does not overlap the result."""

@@ -117,8 +117,8 @@ def contract_pair(
     a: Subscripts,
     b: Subscripts,
     c: Subscripts,
-    alpha: Any = 1.0,
-    beta: Any = 0.0,
+    alpha: float = 1.0,
+    beta: float = 0.0,
     addend: Subscripts | None = None,
 ) -> None:
     """Write the product of two operands: c = alpha * (a times b) + beta * c.

@@ -12,7 +12,7 @@ is one operand more; without it, it is what the result was before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from . import batched_small_gemm
 from .choose import is_small_batch
 from .einsum_lowering import contract_pair, new, sum_over
 from .operands import Subscripts, arranged, subscripts
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 _UNKNOWN = 256  # what a size is taken for that is not known
 
@@ -209,7 +212,7 @@ def _element(
     return read(call.language, s, place(call, s, array, where), array.dtype)
 
 
-def _parts(x: Any) -> list[Any]:
+def _parts(x: Scalar) -> list[Any]:
     return [x.real, x.imag] if type(x) is ComplexLane else [x]
 
 

@@ -8,6 +8,7 @@ A call of BLAS takes as long as some fifty multiplications.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
@@ -54,7 +55,9 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
         write(s, _moved(call, s, c.pointer, [(i, c.rows.stride)], dtype), value)
 
 
-def _moved(call: KernelCall, s: Section, pointer: Name, places: Any, dtype: Dtype) -> Name:
+def _moved(
+    call: KernelCall, s: Section, pointer: Name, places: Sequence[Any], dtype: Dtype
+) -> Name:
     total = "0"
     for i, stride in places:
         total = plus(s, total, times(s, str(i), call.number(stride)))

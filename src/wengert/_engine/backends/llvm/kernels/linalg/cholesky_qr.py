@@ -8,7 +8,7 @@ lu_factors               getrf; the exchanges of rows one after the other
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I32, Dtype
@@ -32,6 +32,9 @@ from .lapack import (
     one,
     working,
 )
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import DiscreteLeaf
 
 
 @kernel("cholesky", strided=True)
@@ -109,12 +112,12 @@ class _Reflections:
         self.first = space.asked("geqrf", *self._factor(s, space.cell, -1))
         self.second = space.asked("orgqr", *self._build(s, space.cell, -1))
 
-    def _factor(self, s: Section, work: Name, count: Any) -> list[Any]:
+    def _factor(self, s: Section, work: Name, count: int | tuple[str, ...]) -> list[Any]:
         call, near = self.call, distance(self.call, s, self.rows)
         m, n = length(call, self.rows), length(call, self.columns)
         return [m, n, self.memory, near, self.tau, work, count, self.info]
 
-    def _build(self, s: Section, work: Name, count: Any) -> list[Any]:
+    def _build(self, s: Section, work: Name, count: int | tuple[str, ...]) -> list[Any]:
         call, near = self.call, distance(self.call, s, self.rows)
         sizes = [length(call, n) for n in (self.rows, self.wide, self.rank)]
         return [*sizes, self.memory, near, self.tau, work, count, self.info]
@@ -132,7 +135,7 @@ class _Reflections:
         return by_columns(self.memory, self.rows, self.wide, self.dtype)
 
 
-def _has_elements(node: Any) -> bool:
+def _has_elements(node: DiscreteLeaf) -> bool:
     return not may_be_empty(node)
 
 

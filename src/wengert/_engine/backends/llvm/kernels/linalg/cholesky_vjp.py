@@ -135,7 +135,9 @@ class _ColumnBlocks:
         self.t = t._replace(strides=t.strides[::-1])
         self.adjoint = "C" if self.dtype.kind == "c" else "T"
 
-    def _product(self, s: Section, sizes: Any, a: Name, b: Name, c: Any, way: str) -> None:
+    def _product(
+        self, s: Section, sizes: tuple[str, ...], a: Name, b: Name, c: tuple[Any, ...], way: str
+    ) -> None:
         """c -= 2 a @ op(b)."""
         call, near = self.call, self.near
         factor, unit = (fortran_calls.number(call, x, self.dtype) for x in (-2, 1))
@@ -143,7 +145,15 @@ class _ColumnBlocks:
         given = ("N", way, *counts, factor, a, near, b, near, unit, *c)
         fortran_calls.run(call, s, "gemm", self.dtype, *given)
 
-    def _divide(self, s: Section, way: str, sizes: Any, d: Name, b: Any, by: float = 1.0) -> None:
+    def _divide(
+        self,
+        s: Section,
+        way: str,
+        sizes: tuple[str, ...],
+        d: Name,
+        b: tuple[Any, ...],
+        by: float = 1.0,
+    ) -> None:
         """b = by * inv(d) @ b, or by * b @ adjoint(inv(d)), d upper triangular."""
         side, turn = ("L", "N") if way == "left" else ("R", self.adjoint)
         factor = fortran_calls.number(self.call, by, self.dtype)
@@ -187,7 +197,9 @@ class _ColumnBlocks:
             value = read(language, u, place(call, u, part, [i, j]), part.dtype)
             write(u, place(call, u, to, [i, j]), language.cast(value, self.dtype))
 
-    def _turn(self, s: Section, beside: ArrayPointer, start: Name, stop: Name, sizes: Any) -> None:
+    def _turn(
+        self, s: Section, beside: ArrayPointer, start: Name, stop: Name, sizes: tuple[str, ...]
+    ) -> None:
         """Write what is under a block: the adjoint of what is beside it."""
         call, language, dtype = self.call, self.call.language, self.dtype
         under = self.out._replace(pointer=place(call, s, self.out, [stop, start]))

@@ -13,7 +13,7 @@ A product that goes beyond the numbers on the way is computed again by logarithm
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,9 @@ from ..kernel_call import KernelCall
 from ..loop_helpers import moved
 from ..simd_matrix import SimdMatrix, each
 from .small_matrices import Elimination, identity, loaded
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 _HUGE = 1e290  # products between its inverse and it have lost nothing
 _TINY = float(np.finfo(np.float64).tiny)
@@ -48,7 +51,7 @@ def _absolute(s: Language, x: Any) -> Any:
 # ---- by pivots -----------------------------------------------------------------------------------
 
 
-def _product(pivots: Sequence[Any], sign: Any) -> Any:
+def _product(pivots: Sequence[Any], sign: Scalar) -> Any:
     product = sign
     for p in pivots:
         product = product * p
@@ -69,7 +72,7 @@ def _signed_logarithm(s: Language, pivots: Sequence[Any], sign: Any) -> tuple[An
     return s.select(nothing, zero, sign), s.select(nothing, _number(s, -np.inf), total)
 
 
-def _outside(block: Block, product: Any) -> str:
+def _outside(block: Block, product: Scalar) -> str:
     """Whether some product may have overflowed or underflowed, an i1."""
     language, size = block.call.language, _absolute(block.call.language, product)
     inside = language.binary(
@@ -80,7 +83,9 @@ def _outside(block: Block, product: Any) -> str:
     return block.any_of(block.section, language.unary("logical_not", inside))
 
 
-def _unless_outside(block: Block, product: Any, pivots: Pivots, made: Any) -> list[Any]:
+def _unless_outside(
+    block: Block, product: Scalar, pivots: Pivots, made: Callable[..., Any]
+) -> list[Any]:
     """Lanes of the product, or where it is outside of sign and logarithm: ``made(*of_either)``."""
     section, language = block.section, block.call.language
     given = made(product, None, None)
@@ -114,19 +119,19 @@ def _fail_if_denormal(block: Block, s: Section, pivots: Sequence[Any]) -> None:
         block.fail_if(found, s)
 
 
-def _whole(block: Block, product: Any, pivots: Pivots) -> Any:
+def _whole(block: Block, product: Scalar, pivots: Pivots) -> Any:
     language = block.call.language
 
-    def made(value: Any, sign: Any, log: Any) -> list[Any]:
+    def made(value: Scalar | None, sign: Scalar | None, log: Scalar | None) -> list[Any]:
         return [value if sign is None else sign * language.unary("exp", log)]
 
     return _unless_outside(block, product, pivots, made)[0]
 
 
-def _logarithm(block: Block, product: Any, pivots: Pivots) -> list[Any]:
+def _logarithm(block: Block, product: Scalar, pivots: Pivots) -> list[Any]:
     language = block.call.language
 
-    def made(value: Any, sign: Any, log: Any) -> list[Any]:
+    def made(value: Scalar | None, sign: Scalar | None, log: Scalar | None) -> list[Any]:
         if sign is not None:
             return [sign, log]
         one = language.binary("copysign", _number(language, 1.0), value)
@@ -135,23 +140,23 @@ def _logarithm(block: Block, product: Any, pivots: Pivots) -> list[Any]:
     return _unless_outside(block, product, pivots, made)
 
 
-def _known(pivots: Sequence[Any], sign: Any) -> Pivots:
+def _known(pivots: Sequence[Any], sign: Scalar) -> Pivots:
     return lambda t: ([moved(t, p) for p in pivots], moved(t, sign))
 
 
-def _of_pivots(block: Block, pivots: Sequence[Any], sign: Any) -> Any:
+def _of_pivots(block: Block, pivots: Sequence[Any], sign: Scalar) -> Any:
     product = _product(pivots, sign)
     return product if len(pivots) == 1 else _whole(block, product, _known(pivots, sign))
 
 
-def _logarithm_of_pivots(block: Block, pivots: Sequence[Any], sign: Any) -> Any:
+def _logarithm_of_pivots(block: Block, pivots: Sequence[Any], sign: Scalar) -> Any:
     return _logarithm(block, _product(pivots, sign), _known(pivots, sign))
 
 
 # ---- by formula ----------------------------------------------------------------------------------
 
 
-def _minor(s: Language, a: Any, b: Any, c: Any, d: Any) -> Any:
+def _minor(s: Language, a: Scalar, b: Scalar, c: Scalar, d: Scalar) -> Any:
     """a d - b c, to one and a half units in the last place."""
     product = b * c
     lost = s.fma(b, c, -product)

@@ -9,7 +9,7 @@ matrix_rank     how many are above a tolerance
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from .lapack import (
     one,
     working,
 )
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import DiscreteLeaf, Node
 
 # ---- eigenvalues -------------------------------------------------------------------------------
 
@@ -242,7 +245,7 @@ class _Singular:
         fail_if_refused(self.call, s, self.info)
 
 
-def _has_elements(node: Any) -> bool:
+def _has_elements(node: Node) -> bool:
     return not may_be_empty(node)
 
 
@@ -276,7 +279,7 @@ def _least(rows: Length, columns: Length) -> Length | None:
     return min(rows, columns)
 
 
-def _inverts(node: Any) -> bool:
+def _inverts(node: DiscreteLeaf) -> bool:
     shape, params = node.inputs[0].spec.shape, node.params
     return (
         _has_elements(node)
@@ -344,7 +347,7 @@ def _inverted(
             write(v, pointer, x)
 
 
-def _counts(node: Any) -> bool:
+def _counts(node: DiscreteLeaf) -> bool:
     params = node.params
     chosen = [params.get("tol"), params.get("rtol")]
     return (
@@ -383,7 +386,7 @@ def matrix_rank(call: KernelCall) -> None:
         write(s, place(call, s, x, at), read(language, s, counter, x.dtype))
 
 
-def _relative(call: KernelCall, s: Section, a: ArrayPointer, rtol: Any) -> Any:
+def _relative(call: KernelCall, s: Section, a: ArrayPointer, rtol: float | None) -> Any:
     """The tolerance relative to the largest singular value."""
     if rtol is not None:
         return call.language.constant(float(rtol), F64)

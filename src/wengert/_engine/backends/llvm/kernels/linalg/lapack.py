@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, Dtype, in_register, part_of
@@ -26,6 +26,9 @@ from wengert._engine.core.symbolic.dim import Length, bounds
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import held, larger, nest, offset, place, read, smaller, times, write
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
 
 
 @contextmanager
@@ -173,7 +176,7 @@ def element(call: KernelCall, s: Section, matrix: ArrayPointer, i: Name, j: Name
     return read(call.language, s, place(call, s, matrix, [i, j]), matrix.dtype)
 
 
-def may_be_empty(node: Any) -> bool:
+def may_be_empty(node: Node) -> bool:
     """Whether an axis of an operand may have length zero."""
     lows = [bounds(n)[0] for a in node.inputs for n in a.spec.shape]
     return any(low is None or low < 1 for low in lows)

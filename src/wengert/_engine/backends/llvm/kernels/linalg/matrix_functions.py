@@ -17,7 +17,7 @@ so does a matrix without a sign: the interpreter looks at it as SciPy does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from .lapack import (
 from .lu_solve import Inverse, one_norm
 from .schur import Schur, absolute, product
 
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
+
 _NEAR_ONE = 0.25  # the norm up to which Gauss' rule with these nodes has all digits
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)
 _ROOTS = 60  # at most; a double has no more digits than so many roots leave
@@ -52,7 +55,7 @@ _STEPS = 60
 _CLOSE = 1e-8  # a change after which one more step has all digits
 
 
-def _is_served(node: Any) -> bool:
+def _is_served(node: Node) -> bool:
     return not may_be_empty(node) and fortran_calls.is_of_blas(node.spec.dtype)
 
 

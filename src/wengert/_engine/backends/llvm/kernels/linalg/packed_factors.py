@@ -7,7 +7,7 @@ order_of, rows_exchanged, exchanges    which row is where
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I32, I64, in_register
@@ -19,8 +19,11 @@ from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, is_in_order, minus, place, read, write
 from .lapack import batches, by_columns, distance, element, length, may_be_empty, memory, one
 
+if TYPE_CHECKING:
+    from wengert._engine.core.node import DiscreteLeaf
 
-def _has_elements(node: Any) -> bool:
+
+def _has_elements(node: DiscreteLeaf) -> bool:
     return not may_be_empty(node)
 
 
@@ -114,7 +117,7 @@ def fail_at_zero(call: KernelCall, s: Section, a: ArrayPointer) -> None:
 # ---- exchanges of rows -------------------------------------------------------------------------
 
 
-def _is_of_whole_numbers(node: Any) -> bool:
+def _is_of_whole_numbers(node: DiscreteLeaf) -> bool:
     return _has_elements(node) and node.inputs[0].spec.dtype.kind in "iu"
 
 

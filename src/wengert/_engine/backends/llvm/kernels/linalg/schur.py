@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -50,6 +50,9 @@ from .lapack import (
     memory,
     one,
 )
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 
 def absolute(x: Any) -> Any:
@@ -116,7 +119,7 @@ def divide(call: KernelCall, s: Section, x: ArrayPointer, scale: Name) -> None:
         write(t, pointer, divided(read(language, t, pointer, x.dtype), by))
 
 
-def divided(x: Any, by: Any) -> Any:
+def divided(x: Scalar, by: Scalar) -> Any:
     """A number divided by a real one."""
     return (
         ComplexLane(x.language, x.real / by, x.imag / by, x.dtype)

@@ -17,7 +17,7 @@ errors: far below the terms whose sum it is.  Complex matrices are left to LAPAC
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from ..batched_matrices import Block, blocks
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import moved, plus
 from ..simd_matrix import SimdMatrix, each, load, save
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 MAX_ROWS = 8
 MAX_COLUMNS = 8  # of a right-hand side
@@ -71,7 +74,11 @@ class Elimination:
     """
 
     def __init__(
-        self, block: Block, a: SimdMatrix, b: SimdMatrix | None = None, section: Any = None
+        self,
+        block: Block,
+        a: SimdMatrix,
+        b: SimdMatrix | None = None,
+        section: Section | None = None,
     ) -> None:
         self.block, self.a, self.b, self.n = block, a, b, a.rows
         self.section: Section = section or block.section
@@ -89,7 +96,7 @@ class Elimination:
             for u, i in each(t, after, n, unrolled):
                 self._subtract(u, k, i, after, moved(u, inverse))
 
-    def _exchange(self, s: Section, k: Any, i: Any) -> None:
+    def _exchange(self, s: Section, k: str, i: str) -> None:
         """Exchange two rows in the lanes in which the lower one has the larger element."""
         language, a = self.block.call.language, self.a
         sizes = [language.unary("absolute", a.get(s, row, k)) for row in (i, k)]
@@ -102,7 +109,7 @@ class Elimination:
                 matrix.put(s, language.select(swap, y, x), k, j)
                 matrix.put(s, language.select(swap, x, y), i, j)
 
-    def _check_pivot(self, s: Section, k: Any) -> None:
+    def _check_pivot(self, s: Section, k: str) -> None:
         """Set `doubt` where cancellation has left nothing of the terms of a pivot."""
         language, a = self.block.call.language, self.a
         self._size.put(s, _SMALLEST_PIVOT / _ROUNDING)
@@ -113,7 +120,7 @@ class Elimination:
         flag = language.compare("less_equal", size, self._size.get(s) * _ROUNDING)
         self.doubt.put_where(s, flag, 1)
 
-    def _subtract(self, s: Section, k: Any, i: Any, after: Any, inverse: Any) -> None:
+    def _subtract(self, s: Section, k: str, i: str, after: str, inverse: Scalar) -> None:
         """Subtract a multiple of row k from row i."""
         language, a, b = self.block.call.language, self.a, self.b
         factor = a.get(s, i, k) * inverse
@@ -124,7 +131,7 @@ class Elimination:
             assert b is not None
             b.put(s, language.fma(-factor, b.get(s, k, j), b.get(s, i, j)), i, j)
 
-    def fail_in_doubt(self, flag: Any = None) -> None:
+    def fail_in_doubt(self, flag: Scalar | None = None) -> None:
         """Fail if some lane has a doubtful pivot, and this flag."""
         s, language = self.section, self.block.call.language
         doubt = language.compare("equal", self.doubt.get(s), language.constant(1, I64))

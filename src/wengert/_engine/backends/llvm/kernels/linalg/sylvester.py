@@ -8,7 +8,7 @@ interpreter says so.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from wengert._engine.backends.llvm.ir.llvm_types import part_of
 
@@ -28,8 +28,11 @@ from .lapack import (
 )
 from .schur import Schur, divide, product
 
+if TYPE_CHECKING:
+    from wengert._engine.core.node import Node
 
-def _is_served(node: Any) -> bool:
+
+def _is_served(node: Node) -> bool:
     return not may_be_empty(node) and fortran_calls.is_of_blas(node.spec.dtype)
 
 

@@ -14,7 +14,7 @@ B. N. Parlett, "The Symmetric Eigenvalue Problem", 1998, chapter 8.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ..kernel_call import KernelCall
 from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each, until, whole
 from .tridiagonalization import lifted, reduced, scaled
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 ROWS = 8  # at most
 _EPS = float(np.finfo(np.float64).eps) / 2  # as LAPACK counts
@@ -121,7 +124,7 @@ class _Spectrum:
     def _at(self, s: Section, i: Any, place: Any) -> Any:
         return self.language.compare("equal", whole(self.block, s, i), place)
 
-    def _picked(self, s: Section, panel: SimdMatrix, place: Any) -> Any:
+    def _picked(self, s: Section, panel: SimdMatrix, place: Scalar) -> Any:
         """An element of each lane."""
         found = panel.get(s, 0)
         for i in range(1, self.n):
@@ -136,7 +139,7 @@ class _Spectrum:
 
     # ---- blocks ----------------------------------------------------------------------------------
 
-    def _turn(self, s: Section, flag: Any) -> None:
+    def _turn(self, s: Section, flag: Scalar | None) -> None:
         """Turn around what belongs to rows, in the lanes of a flag, or in all."""
         n = self.n
         pairs = [(p, (i,), (n - 1 - i,)) for p in (self.d, self.scale) for i in range(n // 2)]
@@ -148,7 +151,7 @@ class _Spectrum:
             inner = None if flag is None else moved(t, flag)
             self._exchange(t, inner, [(self.z, (k, i), (k, n - 1 - i)) for i in range(n // 2)])
 
-    def _exchange(self, s: Section, flag: Any, pairs: Any) -> None:
+    def _exchange(self, s: Section, flag: Any, pairs: list[Any]) -> None:
         for panel, one, two in pairs:
             x, y = panel.get(s, *one), panel.get(s, *two)
             if flag is not None:
@@ -166,7 +169,7 @@ class _Spectrum:
             leave(t, self._none(t, flag))
             self._begin_one(t, flag)
 
-    def _begin_one(self, s: Section, flag: Any) -> None:
+    def _begin_one(self, s: Section, flag: Scalar) -> None:
         language, n = self.language, self.n
         self._turn(s, self._both(flag, self._is_turned(s)))
         first, last = self.next.get(s), language.constant(n - 1, I64)
@@ -288,7 +291,7 @@ class _Spectrum:
             self.e.put_where(s, here, 0.0, i)
         return found
 
-    def _rotation(self, f: Any, g: Any) -> tuple[Any, Any, Any]:
+    def _rotation(self, f: Scalar, g: Scalar) -> tuple[Any, Any, Any]:
         """c, s and r with c f + s g = r, c g = s f, as lartg chooses them."""
         s = self.language
         f_size, g_size = (s.unary("absolute", x) for x in (f, g))
@@ -304,7 +307,7 @@ class _Spectrum:
         sine = s.select(nothing, zero, g * s.binary("copysign", inverse, sign))
         return cosine, sine, s.binary("copysign", length, sign) * down
 
-    def _sweep(self, s: Section, flag: Any, split: Any) -> None:
+    def _sweep(self, s: Section, flag: Scalar, split: Any) -> None:
         """One step of QL from row `split` up to row `first`."""
         language, n = self.language, self.n
         c_now, s_now, p_now, g_now = (SimdMatrix(self.block, 1) for _ in range(4))
@@ -354,7 +357,7 @@ class _Spectrum:
             self.z.put(s, language.fma(c, y, sine * x), k, after)
             self.z.put(s, language.fma(c, x, -(sine * y)), k, i)
 
-    def _pair(self, s: Section, flag: Any) -> None:
+    def _pair(self, s: Section, flag: Scalar) -> None:
         """The two last rows of a part at once: laev2."""
         language, n = self.language, self.n
         first, turned = self.first.get(s), self._is_turned(s)

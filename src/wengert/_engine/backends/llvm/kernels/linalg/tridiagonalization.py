@@ -10,7 +10,7 @@ is beside the diagonal may be negative.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
@@ -19,6 +19,9 @@ from wengert._engine.backends.llvm.ir.scalar_language import Language
 from ..batched_matrices import Block
 from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar
 
 SMALL, LIFT = 2.0**-500, 2.0**1000  # below it numbers are multiplied before they are squared
 _EXPONENT, _BITS = 2046, 52  # of the largest number; of the digits
@@ -120,7 +123,7 @@ def _reflection(s: Language, column: list[Any]) -> tuple[Any, Any, list[Any]]:
 
 
 def _update(
-    block: Block, s: Section, a: SimdMatrix, v: SimdMatrix, w: SimdMatrix, tau: Any, i: int
+    block: Block, s: Section, a: SimdMatrix, v: SimdMatrix, w: SimdMatrix, tau: Scalar, i: int
 ) -> None:
     """Reflect what is left of the matrices from both sides."""
     language, n = block.call.language, a.rows

@@ -9,7 +9,7 @@ A line that does not lie in order is copied first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,21 +20,24 @@ from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..linalg.lapack import memory
 from ..loop_helpers import copy, nest, offset, place
 
+if TYPE_CHECKING:
+    from wengert._engine.core.node import DiscreteLeaf
+
 _I64 = np.dtype(np.int64)
 
 
-def _kind(given: Any) -> str:
+def _kind(given: str | None) -> str:
     """NumPy's name of a kind of sorting, of which it reads the first letter."""
     first = str(given or "quicksort")[0].lower()
     return {"q": "quicksort", "h": "heapsort"}.get(first, "stable")
 
 
-def _is_known(node: Any) -> bool:
+def _is_known(node: DiscreteLeaf) -> bool:
     """Whether it is the same algorithm in all versions of NumPy; heapsort is not."""
     return _has_axis(node) and _kind(node.params.get("kind")) != "heapsort"
 
 
-def _has_axis(node: Any) -> bool:
+def _has_axis(node: DiscreteLeaf) -> bool:
     ranks = [x.spec.ndim for x in (node, *node.inputs)]  # NumPy sorts a number as an array of one
     return min(ranks) > 0 and isinstance(node.params.get("axis", -1), int)
 

@@ -9,7 +9,7 @@ Bins that are not in order make the step fail.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -30,6 +30,10 @@ from ..loop_helpers import (
     size_of,
     write,
 )
+
+if TYPE_CHECKING:
+    from wengert._engine.core.node import DiscreteLeaf
+    from wengert._engine.core.types import Scalar
 
 _I64 = np.dtype(np.int64)
 
@@ -81,7 +85,7 @@ class _Sorted:
         x = read(call.language, s, place(call, s, self.array, [i]), self.array.dtype)
         return call.language.cast(x, self.dtype)
 
-    def place(self, s: Section, key: Any, right: bool, falling: Name | None = None) -> Name:
+    def place(self, s: Section, key: Scalar, right: bool, falling: Name | None = None) -> Name:
         """Where a number has to be put in: before its equals, or behind them if `right`.
 
         If the i1 `falling` holds, the numbers are read from their end.
@@ -123,7 +127,7 @@ def _common(*arrays: ArrayPointer) -> Dtype:
     return np.result_type(*(x.dtype for x in arrays))
 
 
-def _is_ordered(node: Any) -> bool:
+def _is_ordered(node: DiscreteLeaf) -> bool:
     return all(a.spec.dtype.kind in "biuf" for a in node.inputs)
 
 

@@ -49,7 +49,7 @@ def has_rule(ufunc: str) -> bool:
     return ufunc.startswith("logical") or any(ufunc in some for some in known)
 
 
-def _parts(s: Language, x: Any) -> list[Lane]:
+def _parts(s: Language, x: ComplexLane) -> list[Lane]:
     """Both parts as float64; a part that is constant is computed, so that it may be fused."""
     wide = s.cast(x, C128)
     section = wide.section

@@ -12,24 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import C128
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 
 from .arithmetic import divide
 
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
+
 _LN2, _LN10 = log(2.0), log(10.0)
 _LN2_REST, _LN2_LAST = 2.3190468138462996e-17, 5.707708438416212e-34
 Parts = tuple[Any, Any]
 
 
-def polar(s: Any, x: Any, y: Any) -> Parts:
+def polar(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     """exp(x + i y)."""
     return _scaled(s, s.exp, 700.0, (x, y), (s.cos(y), s.sin(y)))
 
 
-def _scaled(s: Any, exp: Callable[[Any], Any], largest: float, z: Parts, angle: Parts) -> Parts:
+def _scaled(
+    s: ScalarLanguage, exp: Callable[[Any], Any], largest: float, z: Parts, angle: Parts
+) -> Parts:
     """exp(x) times the cosine and sine of an angle, in two steps where exp(x) may overflow."""
     (x, y), (cosine, sine) = z, angle
     steep = s.less(largest, x)
@@ -44,12 +49,12 @@ def _scaled(s: Any, exp: Callable[[Any], Any], largest: float, z: Parts, angle: 
     return s.where(level, size * again, real), s.where(level, y, imag)
 
 
-def _turned(cosine: Any, sine: Any, by_cosine: Any, by_sine: Any) -> Parts:
+def _turned(cosine: Scalar, sine: Scalar, by_cosine: Scalar, by_sine: Scalar) -> Parts:
     """Cosine and sine of the sum of two angles."""
     return cosine * by_cosine - sine * by_sine, sine * by_cosine + cosine * by_sine
 
 
-def _exp2(s: Any, x: Any, y: Any) -> Parts:
+def _exp2(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     # The angle y log 2 carries an error of its own: it is a sum of three, each rounded once.
     angle, more = y * _LN2, y * _LN2_REST
     lost = s.fma(y, _LN2, -angle), s.fma(y, _LN2_REST, -more) + y * _LN2_LAST
@@ -59,7 +64,7 @@ def _exp2(s: Any, x: Any, y: Any) -> Parts:
     return _scaled(s, s.exp2, 1000.0, (x, y), (cosine, sine))
 
 
-def _expm1(s: Any, x: Any, y: Any) -> Parts:
+def _expm1(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     """expm1(x) cos y - 2 sin(y/2)**2, and the imaginary part of exp."""
     real, imag = polar(s, x, y)
     half = s.sin(y * 0.5)
@@ -72,19 +77,19 @@ def _expm1(s: Any, x: Any, y: Any) -> Parts:
 # ---- logarithms --------------------------------------------------------------------------------
 
 
-def two_sum(a: Any, b: Any) -> Parts:
+def two_sum(a: Scalar, b: Scalar) -> Parts:
     """a + b and what rounding took off (Knuth)."""
     total = a + b
     other = total - a
     return total, (a - (total - other)) + (b - other)
 
 
-def _square(s: Any, x: Any) -> Parts:
+def _square(s: ScalarLanguage, x: Scalar) -> Parts:
     product = x * x
     return product, s.fma(x, x, -product)
 
 
-def _small_logarithm(s: Any, start: Any, x: Any, y: Any) -> Parts:
+def _small_logarithm(s: ScalarLanguage, start: Scalar, x: Scalar, y: Scalar) -> Parts:
     """log1p(start + x*x + y*y) / 2, the sum with twice the digits; and whether it is in range."""
     (one, lost_one), (two, lost_two) = _square(s, x), _square(s, y)
     total, rest_one = two_sum(one, start)
@@ -113,21 +118,21 @@ def log_of_size(s: Any, x: Any, y: Any) -> Any:
     return s.where(s.logical_or(s.isinf(x), s.isinf(y)), inf, found)
 
 
-def _log(s: Any, x: Any, y: Any) -> Parts:
+def _log(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     return log_of_size(s, x, y), s.arctan2(y, x)
 
 
-def _log2(s: Any, x: Any, y: Any) -> Parts:
+def _log2(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     real, imag = _log(s, x, y)
     return real * (1.0 / _LN2), imag * (1.0 / _LN2)
 
 
-def _log10(s: Any, x: Any, y: Any) -> Parts:
+def _log10(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     real, imag = _log(s, x, y)
     return real * (1.0 / _LN10), imag * (1.0 / _LN10)
 
 
-def _log1p(s: Any, x: Any, y: Any) -> Parts:
+def _log1p(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     """|1 + z|**2 - 1 is 2 x + x*x + y*y."""
     close, near = _small_logarithm(s, x + x, x, y)
     moved = 1.0 + x

@@ -8,15 +8,19 @@ formulas ("Branch cuts for complex elementary functions", 1987), in which nothin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, log, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .exponential import Parts, log_of_size, sqrt
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 _LN2 = log(2.0)
 
 
-def _sizes(s: Any, x: Any) -> tuple[Any, Any, Any]:
+def _sizes(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any, Any]:
     """A factor, and cosh x and sinh x without it: their product may overflow, they do not."""
     steep = s.less(700.0, s.abs(x))
     root = s.exp(s.where(steep, s.abs(x) * 0.5, 0.0))
@@ -25,7 +29,7 @@ def _sizes(s: Any, x: Any) -> tuple[Any, Any, Any]:
     return s.where(steep, root, 1.0), cosh, s.where(steep, s.copysign(root * 0.5, x), s.sinh(inner))
 
 
-def _sinh(s: Any, x: Any, y: Any) -> Parts:
+def _sinh(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     """sinh x cos y + i cosh x sin y."""
     again, cosh, sinh = _sizes(s, x)
     real, imag = sinh * s.cos(y) * again, cosh * s.sin(y) * again
@@ -72,17 +76,17 @@ def _tanh(s: Any, x: Any, y: Any) -> Parts:
 # ---- the inverses ------------------------------------------------------------------------------
 
 
-def _is_far(s: Any, x: Any, y: Any) -> Any:
+def _is_far(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """Whether 1 + z is z."""
     return s.logical_or(s.less(2.0**500, s.abs(x)), s.less(2.0**500, s.abs(y)))
 
 
-def _far_size(s: Any, x: Any, y: Any) -> Any:
+def _far_size(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """log 2|z|: the number of which cosh is |z|."""
     return log_of_size(s, x, y) + _LN2
 
 
-def _arcsin(s: Any, x: Any, y: Any) -> Parts:
+def _arcsin(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     far, size = _is_far(s, x, y), _far_size(s, x, y)
     (a, b), (c, d) = sqrt(s, 1.0 - x, -y), sqrt(s, 1.0 + x, y)
     real = s.arctan2(x, s.where(far, s.abs(y), a * c - b * d))
@@ -91,7 +95,7 @@ def _arcsin(s: Any, x: Any, y: Any) -> Parts:
     return real, s.where(s.equal(y, 0.0), s.copysign(imag, y), imag)
 
 
-def _arccos(s: Any, x: Any, y: Any) -> Parts:
+def _arccos(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     far, size = _is_far(s, x, y), _far_size(s, x, y)
     (a, b), (c, d) = sqrt(s, 1.0 - x, -y), sqrt(s, 1.0 + x, y)
     angle = s.arctan2(s.where(far, s.abs(y), a), s.where(far, x, c))
@@ -101,7 +105,7 @@ def _arccos(s: Any, x: Any, y: Any) -> Parts:
     return real, imag
 
 
-def _arccosh(s: Any, x: Any, y: Any) -> Parts:
+def _arccosh(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     far, size = _is_far(s, x, y), _far_size(s, x, y)
     (a, b), (c, d) = sqrt(s, x - 1.0, y), sqrt(s, 1.0 + x, y)
     real = s.where(far, size, s.arcsinh(a * c + b * d))
@@ -111,7 +115,7 @@ def _arccosh(s: Any, x: Any, y: Any) -> Parts:
     return real, s.where(quarter, pi / 2, imag)
 
 
-def _arctanh(s: Any, x: Any, y: Any) -> Parts:
+def _arctanh(s: Any, x: Scalar, y: Any) -> Parts:
     a, b = s.abs(x), s.abs(y)
     far = _is_far(s, a, b)
     flat = s.less_equal(b, a)
@@ -133,23 +137,23 @@ def _arctanh(s: Any, x: Any, y: Any) -> Parts:
 # ---- a quarter turn ----------------------------------------------------------------------------
 
 
-def _turned(function: Any) -> Any:
+def _turned(function: Callable[..., Any]) -> Any:
     """-i f(iz): sin of sinh, tan of tanh, atan of atanh."""
 
-    def rule(s: Any, x: Any, y: Any) -> Parts:
+    def rule(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
         real, imag = function(s, -y, x)
         return imag, -real
 
     return rule
 
 
-def _sin(s: Any, x: Any, y: Any) -> Parts:
+def _sin(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     real, imag = _turned(_sinh)(s, x, y)
     endless = s.logical_and(s.isinf(y), s.logical_not(s.isfinite(x)))
     return real, s.where(endless, inf, imag)  # of an infinity without a sign, C's choice
 
 
-def _arcsinh(s: Any, x: Any, y: Any) -> Parts:
+def _arcsinh(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     """i asin(-iz)."""
     real, imag = _arcsin(s, y, -x)
     return -imag, real
