@@ -164,8 +164,8 @@ def limited(
 
     Examples
     --------
-    >>> from wengert._engine.backends.llvm.ir.ir_builder import Function, Module
-    >>> kernel = Function(Module(), "kernel", [])
+    >>> from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
+    >>> kernel = Function(ModuleBuilder(), "kernel", [])
     >>> external = lambda name, address, result, arguments: f"@{name}"
     >>> with limited(external, kernel.body, "2000", "4"):
     ...     kernel.body.write("call void @product()")
