@@ -111,7 +111,7 @@ def _limits(node: Node, loop: Sequence[Any]) -> list[tuple[int, int, int]]:
     """Which operands may be integers that NumPy refuses, with the least and the largest allowed.
 
     Python integers that are fed, where the loop is of a narrower dtype, and exponents of whole
-    numbers. Constants have been looked at when the line was written (core/integer_range.py).
+    numbers. Constants have been checked when the node was made (core/integer_range.py).
     """
     found = []
     if any(d.kind not in "iub" for d in loop) or _may_exceed(node):

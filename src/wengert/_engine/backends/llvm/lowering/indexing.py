@@ -19,7 +19,7 @@ from .elementwise import elementwise
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
-from .registry import ACCEPT_DEFERRED, lowers, settled, step
+from .registry import ACCEPT_DEFERRED, lowers, opaque_call, settled
 from .scatter_chains import ScatterChain, position_of, read_back
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def _setitem(_: Lowering, node: Node, operands: Sequence[Any]) -> Any:
     v = settled(v)
     found = None if arrays else chosen(node.params["index"], node.spec.shape)
     if found is None:
-        return step(node, [settled(x), v, *map(settled, arrays)])
+        return opaque_call(node, [settled(x), v, *map(settled, arrays)])
 
     def alone(x: Expr | None, v: Expr) -> Expr:
         assert x is not None
@@ -173,7 +173,7 @@ def _is_known(shape: Sequence[Length]) -> bool:
 def _written(node: Node, x: Expr, v: Expr, found: IndexPlan, operands: Sequence[Expr]) -> Expr:
     """x with v where the index points to; a step of the operands where that is not a selection."""
     if any(p.axis is not None and p.step not in (1, -1) for p in found.parts):
-        expr: Expr = step(node, operands)
+        expr: Expr = opaque_call(node, operands)
         return expr
     while len(v.shape) > len(found.shape):  # NumPy drops leading axes of one
         v = Expr(View("squeeze", lambda index: (ZERO, *index), True), (v,), v.shape[1:], v.dtype)

@@ -73,7 +73,7 @@ class Expr:
     shape : tuple of Length
     dtype : numpy.dtype
     node : Node or None
-        The line that it is, or is part of.
+        The node that it is, or is part of.
     is_root : bool
         Whether it is computed for itself, and not where it is used.
     is_flat : bool

@@ -55,7 +55,7 @@ def gathered(
     shape : tuple of Length
         Of the result.
     node : Node
-        The line.
+        The node.
     """
     if isinstance(x.rule, Map) and _work(x, 4) <= thresholds.inline_work:
         parts = [

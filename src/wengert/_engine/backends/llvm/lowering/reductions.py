@@ -69,7 +69,7 @@ class Combined:
         return Expr(IndexValue(str(n), lambda index: Affine(n, ())), (), (), dtype, self.node)
 
     def done(self, x: Expr) -> Expr:
-        """In the shape and dtype of the line."""
+        """A result in the shape and dtype of the node."""
         x = self.cast(x, self.node.spec.dtype)
         return (
             x if x.shape == self.node.spec.shape else reshaped(x, self.node.spec.shape, self.node)

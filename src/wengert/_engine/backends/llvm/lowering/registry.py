@@ -117,14 +117,14 @@ class Lowering:
             inside = composed(node)
             if inside is not None:
                 return self._made_of(inside, node, operands)
-        return step(node, operands)
+        return opaque_call(node, operands)
 
     def _made_of(self, inside: BaseGraph, line: Node, operands: Sequence[Expr]) -> Any:
-        """The results of a list whose inputs are operands, line by line."""
+        """The results of a graph whose inputs are these operands."""
         self.exprs.update(zip(inside.inputs, operands, strict=True))
         for node in inside.nodes:
             if node not in self.exprs:
-                note_line(node, line)
+                set_origin(node, line)
                 self.exprs[node] = self._lowered(node)
         results = tuple([settled(self.exprs[n]) for n in inside.outputs])
         return results if isinstance(line.spec, tuple) else results[0]
@@ -140,13 +140,13 @@ class Lowering:
         return True
 
 
-def note_line(node: Node, line: Node) -> None:
+def set_origin(node: Node, line: Node) -> None:
     """Record which node of the graph a derived node is part of."""
     if not isinstance(node.op, LeafOp):
-        node.info = node.info_with(line=line_of(line))
+        node.info = node.info_with(line=origin_of(line))
 
 
-def line_of(node: Node) -> Node:
+def origin_of(node: Node) -> Node:
     """The node of the graph that a node is, or is part of."""
     return node if node.info is None or node.info.line is None else node.info.line
 
@@ -157,8 +157,8 @@ def specs_of(node: Node) -> tuple[Any, ...]:
     return spec if isinstance(spec, tuple) else (spec,)
 
 
-def step(node: Node, operands: Sequence[Expr]) -> Any:
-    """A line as a step: something that is computed as a whole."""
+def opaque_call(node: Node, operands: Sequence[Expr]) -> Any:
+    """A node as an opaque call, which is computed as a whole."""
     several = isinstance(node.spec, tuple)
     whole = Expr(
         OpaqueCall(node.op.name, dict(node.params)), operands, (), specs_of(node)[0].dtype, node

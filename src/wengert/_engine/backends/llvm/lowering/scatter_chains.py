@@ -24,7 +24,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
 from .loop_ir import Expr, Map, View, scalar_constant
-from .registry import Deferred, settled, step
+from .registry import Deferred, opaque_call, settled
 
 Position = tuple[int, ...]
 
@@ -55,7 +55,7 @@ class ScatterChain(Deferred):
     Parameters
     ----------
     node : Node
-        The line that writes.
+        The node that writes.
     before : Expr, ScatterChain or None
         The array it writes into; None for zeros.
     value : Expr
@@ -117,7 +117,7 @@ def _made(node: Node, chain: Sequence[ScatterChain]) -> Expr:
     operands = [*([] if base is None else [base]), *[w.value for w in chain]]
     params = {"from_zero": base is None, "writes": tuple((w.index, w.adds) for w in chain)}
     line: Any = FusedNode(node, params, [Operand(Spec(x.shape, x.dtype)) for x in operands])
-    expr: Expr = step(line, operands)
+    expr: Expr = opaque_call(line, operands)
     expr.node = node
     return expr
 

@@ -17,7 +17,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.kinds.opaque import Opaque
 
 from .loop_ir import Expr
-from .registry import Lowering, lowers, note_line, step
+from .registry import Lowering, lowers, opaque_call, set_origin
 
 
 def _never(*args: Any) -> Any:
@@ -49,9 +49,9 @@ def joined(lowering: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
         op = _TOGETHER[frozenset((matrix.op.name, number.op.name))]
         info = node.info_with(spec=(matrix.spec, *several))
         both = Node(op, node.inputs, {}, None, info)
-        note_line(both, node)
+        set_origin(both, node)
         assert is_served(both)
-        parts = lowering.rules[key] = step(both, operands)
+        parts = lowering.rules[key] = opaque_call(both, operands)
     if node is matrix:
         return parts[0]
     return parts[1:] if isinstance(node.spec, tuple) else parts[1]

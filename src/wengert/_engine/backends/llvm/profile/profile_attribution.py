@@ -16,7 +16,7 @@ from typing import Any
 from wengert._engine.backends.llvm.codegen.straightline import BranchBlocks
 from wengert._engine.backends.llvm.ir.affine import size_of
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, Stored, View
-from wengert._engine.backends.llvm.lowering.registry import line_of, specs_of
+from wengert._engine.backends.llvm.lowering.registry import origin_of, specs_of
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.core.op import REGISTRY
@@ -180,7 +180,7 @@ def _work_of(x: Expr) -> float:
 
 def _line(node: Any) -> Any:
     """The node of the graph that a node is, or is part of; of many that write the last."""
-    return line_of(getattr(node, "last", node))
+    return origin_of(getattr(node, "last", node))
 
 
 def _is_located(x: Expr) -> bool:

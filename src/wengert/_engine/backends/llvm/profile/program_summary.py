@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
 from wengert._engine.backends.llvm.kernels import is_served
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, Stored
-from wengert._engine.backends.llvm.lowering.registry import line_of
+from wengert._engine.backends.llvm.lowering.registry import origin_of
 from wengert._engine.backends.llvm.program import Program
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of, roots_of, space_of
 from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
@@ -154,7 +154,7 @@ def _names(plan: Schedule) -> dict[Expr, str]:
     names: dict[Expr, str] = {}
     lines = {node: k for k, node in enumerate(plan.graph.nodes)}
     for expr in plan.reachable:
-        node = None if expr.node is None else line_of(expr.node)
+        node = None if expr.node is None else origin_of(expr.node)
         if node is not None and node in lines:
             line = f"%{lines[node]}"
             names[expr] = f"{node.name} {line}" if node.name else line
@@ -241,7 +241,7 @@ def _step(program: Program, step: Expr, names: dict[Expr, str]) -> Stage:
         f"{node.op.name}",
         (),
         reads,
-        (f"%{program.graph.index(getattr(node, 'last', line_of(node)))} {shown(node.spec)}",),
+        (f"%{program.graph.index(getattr(node, 'last', origin_of(node)))} {shown(node.spec)}",),
         flops_of(node, operands, node.spec),
         moved,
         node.op.name,

@@ -61,7 +61,7 @@ _BEHIND: dict[tuple[str, int], tuple[str, tuple[Any, ...], int]] = {
 
 
 class UnsupportedFunction(Exception):
-    """There is no native function for these operands; who lowers leaves the line to Python."""
+    """There is no native function for these operands; the node becomes a host callback."""
 
 
 class NativeFunction(NamedTuple):
