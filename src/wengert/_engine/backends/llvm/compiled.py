@@ -82,7 +82,7 @@ class LoadedProgram:
 
 
 def _in_order(value: Operand, port: Port) -> Any:
-    """A value as its port wants it, copied if it lies otherwise."""
+    """A value in the dtype and layout of its port, copied if necessary."""
     array = np.asarray(value, port.spec.dtype)
     if port.strided and layout_of(array, port.spec) != "-":
         return array

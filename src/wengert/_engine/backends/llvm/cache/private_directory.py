@@ -121,7 +121,7 @@ class Folder:
         """Whether there was such a file, and it could be deleted."""
         try:
             os.unlink(self._where(name), dir_fd=self._handle)
-        except OSError:  # somebody else was faster, or has it open on Windows
+        except OSError:  # deleted by another process, or open on Windows
             return False
         return True
 
@@ -153,7 +153,7 @@ class Folder:
 
 
 def _ours(status: os.stat_result, path: Path) -> None:
-    """Refuse what belongs to somebody else, or what others may write to."""
+    """Raise if another user owns it, or others may write to it."""
     if status.st_uid != os.geteuid():
         raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 Length = Any  # int or Dim; a negative factor is an int
-_KEPT = 8192  # so many answers are remembered: the same few shapes and indices come all the time
+_CACHED_FORMS = 8192  # results that are remembered: few shapes and indices recur all the time
 
 
 class Affine(NamedTuple):
@@ -102,7 +102,7 @@ def counters(shape: Sequence[Length]) -> tuple[Affine, ...]:
     return _counters(tuple(shape))
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_CACHED_FORMS)
 def _counters(shape: tuple[Length, ...]) -> tuple[Affine, ...]:
     return tuple([ZERO if is_one(n) else counter(k) for k, n in enumerate(shape)])
 
@@ -112,7 +112,7 @@ def strides_of(shape: Sequence[Length]) -> tuple[Length, ...]:
     return _strides(tuple(shape))
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_CACHED_FORMS)
 def _strides(shape: tuple[Length, ...]) -> tuple[Length, ...]:
     strides: list[Length] = []
     step: Length = 1
@@ -137,7 +137,7 @@ def offset_of(index: Index, strides: Sequence[Length]) -> Affine:
     return _offset(index, tuple(strides))
 
 
-@functools.lru_cache(_KEPT)
+@functools.lru_cache(_CACHED_FORMS)
 def _offset(index: tuple[Affine, ...], strides: tuple[Length, ...]) -> Affine:
     total = ZERO
     for form, stride in zip(index, strides, strict=True):

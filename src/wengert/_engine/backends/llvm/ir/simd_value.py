@@ -92,7 +92,7 @@ class Operators:
 
 
 class Lane(Operators):
-    """One real value, or several side by side.
+    """One real value, or a vector of them.
 
     Attributes
     ----------

@@ -224,7 +224,7 @@ def _small(module: ModuleBuilder) -> None:
         aligned = got.value(f"and i64 {got.value(f'add i64 {number}, {24 + 63}')}, -64")
         block = got.value(f"inttoptr i64 {aligned} to ptr")
         header = _header(got, block)
-        store(got, base, header, _LENGTH, "ptr")  # the base would lie before what was given
+        store(got, base, header, _LENGTH, "ptr")  # the base would be before the block
         store(got, "%bytes", header, _SIZE)
         store(got, str(_C_LIBRARY), header, _CLASS)
         got.write(f"store ptr {block}, ptr {answer}")

@@ -74,7 +74,7 @@ class Scope:
         self.stages.append(stage)
 
     def chain(self) -> Iterable[Scope]:
-        """The scope and those that it lies in, from inside outwards."""
+        """The scope and its ancestors, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
@@ -149,7 +149,7 @@ class LoopScope:
 
 
 def deepest(scopes: Iterable[Scope]) -> Scope:
-    """The innermost of scopes that lie in each other; of those beside each other the later."""
+    """The innermost of nested scopes; the later of siblings."""
     return max(scopes, key=lambda s: (s.depth, s.container.rank))
 
 

@@ -32,7 +32,7 @@ from .traced_scalar import TracedScalar
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.ir.ir_builder import Section
 
-_POINTS = 8  # of an integral that are computed side by side
+_POINTS = 8  # of an integral per vector
 _MAX_PANELS = 1 << 18  # panels
 _WHOLE = 64  # exponents up to which a power is a product
 
@@ -153,7 +153,7 @@ class ScalarBuilder:
         times: int,
         going: Callable[..., Any] | None,
     ) -> tuple[TracedScalar, ...]:
-        """What values become by so many steps, or while `going` of them holds."""
+        """The values after a number of steps, or while `going` of them holds."""
         self.loops += 1
         s, scope = self.language, self._inner(state)
         loop = scope.loop(str(times))

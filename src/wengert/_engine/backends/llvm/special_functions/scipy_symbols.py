@@ -111,7 +111,7 @@ def call(s: Language, name: str, operands: Sequence[Any]) -> Any:
 
 
 def _asked(x: Any) -> Any:
-    """What a ufunc is asked with: a dtype, or the class of a Python number."""
+    """The argument for `resolve_dtypes`: a dtype, or the class of a Python number."""
     return type(x) if type(x) in _PYTHON else x.dtype
 
 
@@ -149,7 +149,7 @@ def target_of(name: str, operands: tuple[Any, ...]) -> NativeFunction:
 
 
 def _ufunc(name: str, operands: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """The ufunc of a name, and what it is asked with."""
+    """The ufunc of a name, and its arguments for `resolve_dtypes`."""
     found = getattr(scipy.special, name, None)
     if not isinstance(found, np.ufunc):
         behind, more, whole = _BEHIND.get((name, len(operands)), (name, (), -1))

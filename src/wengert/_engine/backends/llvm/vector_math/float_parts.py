@@ -97,5 +97,5 @@ def any_of(s: Language, condition: Lane) -> str:
         lanes = of_width("i1", width)
         callee = s.module.declare(f"llvm.vector.reduce.or.v{width}i1", "i1", [lanes])
         name = section.value(f"call i1 {callee}({lanes} {name})")
-    # Lanes that nobody reads may hold poison, on which a branch is undefined behavior.
+    # Unused lanes may hold poison, on which a branch is undefined behavior.
     return section.value(f"freeze i1 {name}")

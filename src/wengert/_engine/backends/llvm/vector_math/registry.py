@@ -24,7 +24,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_register, of_w
 from wengert._engine.backends.llvm.ir.scalar_language import Language, rule
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
-# Where each leaf is; a program needs few of them, so the file is imported when one is asked for.
+# The module of each function, which is imported when a program first needs it.
 _HOMES: dict[str, str] = {
     name: home
     for home, names in {
