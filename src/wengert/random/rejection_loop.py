@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.dispatch import Operation
+from wengert._engine.core.op_facts import BY_TRIALS
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.batching import fronted
 from wengert._engine.ops.random.keys import expect_key
@@ -49,6 +50,7 @@ class Trials(Operation):
     """
 
     discrete = True
+    host_callback = BY_TRIALS
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import REGISTRY, Op, Sweep, lookup, register
+from wengert._engine.core.op_facts import BY_NUMPY
 from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.core.tracing import infer
 from wengert.errors import ShapeError
@@ -36,6 +37,7 @@ class RowByRow(Operation):
     """An operation applied to each of many rows."""
 
     notes_where = True
+    host_callback = BY_NUMPY
     trusted = True
 
     def of_one(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Op, Any, Any]:

@@ -110,7 +110,7 @@ class Op:
         Its two operands may change places.
     effects, aliasing, differentiation : Effects, Aliasing, Differentiation
         Further traits (core/op_traits.py).
-    cost, onnx, remedy, zero_slope, range
+    cost, onnx, remedy, zero_slope, range, host_callback
         Facts that other parts of the engine look up (core/op_facts.py).
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
@@ -131,6 +131,7 @@ class Op:
     remedy = Remedy()
     zero_slope = ""
     range = NOTHING_KNOWN
+    host_callback = ""
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False

@@ -27,6 +27,12 @@ UNDERFLOW = "underflow"  # where the value underflows, and the slope with it
 AT_ORIGIN = "at_origin"  # at 0, by convention
 SELECTS = "selects"  # with respect to the elements that are not selected
 
+# Why native code calls an operation back in Python (`Op.host_callback`).
+BY_SCIPY = "SciPy computes it"
+BY_NUMPY = "NumPy computes it"
+ACTS = "it does something in the user's process"
+BY_TRIALS = "the number of random draws depends on values"
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -135,6 +141,7 @@ def facts(
     remedy: Remedy | None = None,
     zero_slope: str | None = None,
     range: ValueRange | None = None,
+    host_callback: str | None = None,
 ) -> Callable[[OpT], OpT]:
     """State facts about the operation below (a decorator).
 
@@ -149,10 +156,19 @@ def facts(
     zero_slope : str, optional
         `SATURATES`, `UNDERFLOW`, `AT_ORIGIN` or `SELECTS`.
     range : ValueRange, optional
+    host_callback : str, optional
+        Why native code calls the operation back in Python, always or for some operands.
     """
     if flops is not None:
         cost = replace(cost or ARITHMETIC, flops=flops)
-    given = {"cost": cost, "onnx": onnx, "remedy": remedy, "zero_slope": zero_slope, "range": range}
+    given = {
+        "cost": cost,
+        "onnx": onnx,
+        "remedy": remedy,
+        "zero_slope": zero_slope,
+        "range": range,
+        "host_callback": host_callback,
+    }
 
     def state(op: OpT) -> OpT:
         for name, fact in given.items():

@@ -26,6 +26,7 @@ from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op_facts import ACTS
 from wengert._engine.core.op_traits import Aliasing, Effects
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.source_location import short
@@ -56,6 +57,7 @@ class Effect(Operation):
 
     effects = Effects(side_effect=True)
     aliasing = Aliasing(view=True)
+    host_callback = ACTS
     notes_where = True
     oracle = staticmethod(_same)
 

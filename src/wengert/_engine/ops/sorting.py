@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op import lookup, register
-from wengert._engine.core.op_facts import SELECTS, facts
+from wengert._engine.core.op_facts import BY_NUMPY, SELECTS, facts
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.batching import along, ndim_of
@@ -119,6 +119,7 @@ def argsort(x: Array, *, axis: int = -1, kind: Any = None) -> Any:
     return np.argsort(x, axis=axis, kind=kind)
 
 
+@facts(host_callback=BY_NUMPY)
 @whole
 def argpartition(x: Array, *, kth: int, axis: int = -1) -> Any:
     """Positions with the kth element where sorting would put it, smaller ones before."""

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops.linalg import eigen_svd
 from wengert._engine.ops.linalg.factorizations import cholesky, solve_triangular
 from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
@@ -49,6 +50,7 @@ def _left_oracle(a: Any) -> Any:
     return w.astype(complex), left * sign
 
 
+@facts(host_callback=BY_SCIPY)
 @entry("Look for NaN or infinity in it", "2", oracle=_left_oracle)
 def left_eig(a):
     """Eigenvalues and left eigenvectors of length one, adjoint(v) @ a = w * adjoint(v)."""

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import Handle, is_traced, value_of
+from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops import casts
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.linalg.check import accepted
@@ -159,6 +160,7 @@ def _balance_oracle(a: Any, *, permute: bool, scale: bool) -> Any:
     return t.sum(axis=0), np.argmax(t != 0, axis=0)
 
 
+@facts(host_callback=BY_SCIPY)
 @entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_balance_oracle)
 def balancing(a, *, permute, scale):
     """The powers of two, and the order of rows and columns, that balance a matrix."""

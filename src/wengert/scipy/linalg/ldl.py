@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import value_of
+from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops.creation import positions, triangle_mask
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.linalg.factorizations import solve_triangular
@@ -76,6 +77,7 @@ def _by_elimination(a: Any, *, lower: bool, conjugated: bool) -> Any:
     return low[np.argsort(order)], d, order
 
 
+@facts(host_callback=BY_SCIPY)
 @entry("It has to be square", "2", oracle=_by_elimination, prepare=lambda a: (hermitian(a),))
 def ldl_factors(a, *, lower, conjugated):
     """L, D and the order of rows p, with L[p] triangular and a = L @ D @ adjoint(L)."""

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import is_traced, value_of
+from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops.creation import triangle_mask
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.linalg import factorizations, linear_solve
@@ -67,6 +68,7 @@ def _as_read(a: Any, structure: str, lower: bool) -> Any:
     return np.tril(a) if structure == "lower triangular" else np.triu(a)
 
 
+@facts(host_callback=BY_SCIPY)
 @entry(
     "Use lstsq if it may be singular; leave assume_a out if it has not that structure",
     "22",

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from wengert._engine.core.handle import Handle, value_of
+from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops import casts
 from wengert._engine.ops.elementwise.selection import where
 from wengert._engine.ops.linalg.linear_solve import adjoint
@@ -35,6 +36,7 @@ def _signs_by_hand(t: Any) -> Any:
     return out
 
 
+@facts(host_callback=BY_SCIPY)
 @entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_signs_by_hand)
 def block_signs(t):
     """For each row 0, or, if it is the second of a block, the sign of the first imaginary part."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
+from wengert._engine.core.op_facts import BY_SCIPY, facts
 from wengert._engine.ops.linalg.linear_solve import adjoint, hermitian, solve
 
 from ..dispatch import counterpart, floating
@@ -74,6 +75,7 @@ def _by_newton(discrete: bool) -> Any:
     return value
 
 
+@facts(host_callback=BY_SCIPY)
 @entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(False))
 def continuous_are(a, b, q, r, e, s):
     """The stabilizing x of the Riccati equation in continuous time."""
@@ -82,6 +84,7 @@ def continuous_are(a, b, q, r, e, s):
     return found.astype(dtype, copy=False)
 
 
+@facts(host_callback=BY_SCIPY)
 @entry(STABLE, "222222", like=0, prepare=_symmetric, oracle=_by_newton(True))
 def discrete_are(a, b, q, r, e, s):
     """The stabilizing x of the Riccati equation in discrete time."""

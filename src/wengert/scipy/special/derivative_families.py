@@ -24,6 +24,7 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.constraints import broadcast
@@ -56,6 +57,7 @@ class FunctionFamily(Opaque):
         self.values = values
         self.complex_ok = complex_ok
         self.native = native
+        self.host_callback = "" if native else BY_SCIPY
         self.run = self._run
         self.rules: tuple[Rule | None, ...] = (None,) * operands
         self.ready = False

@@ -138,7 +138,7 @@ arctan.partials(_arctan_by_x)
 # Both have a singular point, the origin; there the derivative is 0 (docs/conventions.md).
 
 
-@facts(cost=call(48.0), zero_slope=AT_ORIGIN)
+@facts(cost=call(48.0), zero_slope=AT_ORIGIN, range=ValueRange(always=frozenset({"nonnegative"})))
 @elementwise(ufunc=np.hypot, oracle="hypot(x, y)")
 def hypot(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """sqrt(x*x + y*y) without overflow; derivative 0 at the origin."""

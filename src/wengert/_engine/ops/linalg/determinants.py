@@ -19,7 +19,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from wengert._engine.core.handle import Handle, is_traced, possibly, value_of
-from wengert._engine.core.op_facts import facts
+from wengert._engine.core.op_facts import BY_NUMPY, facts
 from wengert._engine.core.spec import spec_of
 from wengert._engine.kinds.batching import on_last_axes
 from wengert._engine.ops import flops
@@ -154,6 +154,7 @@ def _adjugate(z: Array) -> tuple[Any, Any]:
     return m * sign, np.sum((z @ m) * eye) * (sign / n)
 
 
+@facts(host_callback=BY_NUMPY)  # of second and higher derivatives
 @matrices("The determinant is that of square matrices")
 def det_derivative(a: Any, *directions: Any) -> Any:
     """The derivative by `a` of the derivative of det(a) along each of the directions.

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.dispatch import Operation
+from wengert._engine.core.op_facts import BY_NUMPY, facts
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_equal
 from wengert._engine.kinds.batching import fronted
@@ -205,6 +206,7 @@ def _indices_plainly(x: Array, *, window: Any, stride: Any, padding: Any, dilati
     return out
 
 
+@facts(host_callback=BY_NUMPY)
 @opaque(trusted=True, discrete=True, oracle=_indices_plainly)
 def max_pool_indices(
     x: Array,
