@@ -1,7 +1,6 @@
 """What an operation of the library states about itself (core/op_facts.py) is true, and is there.
 
-    range            holds of all values; an elementwise operation of all real numbers that is never negative
-                     states it
+    range            holds of all values; elementwise operations that are never negative state it
     remedy           wherever the derivative may be singular
     host_callback    exactly where native code calls the operation back in Python
 
