@@ -175,25 +175,6 @@ def test_many_threads_of_python_at_once(marks):
     assert wrong == []
 
 
-def states_of_other_threads():
-    """R where one is running, S where it sleeps (proc(5))."""
-    for task in Path("/proc/self/task").iterdir():
-        if int(task.name) != threading.get_native_id():
-            yield (task / "stat").read_text().rpartition(")")[2].split()[0]
-
-
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads Linux's /proc")
-def test_workers_sleep_between_calls(marks):
-    """And while they sleep they take no time of a processor."""
-    marked(marks, 0, 100, 1, 4)
-    for _ in range(1000):
-        if set(states_of_other_threads()) <= {"S"}:
-            break
-        time.sleep(0.01)
-    assert set(states_of_other_threads()) <= {"S"}
-    assert np.array_equal(marked(marks, 0, 100, 1, 4), expected(0, 100, 1, 4)[0])
-
-
 def test_more_threads_than_the_team_may_have(marks):
     assert parts(0, 10**6, 1, 10**6) == thread_pool.MAX_THREADS
     size = runtime_library.function("wengert_team_size")()
@@ -247,6 +228,28 @@ def count():
     parallel(note, None, 0, 4, 1, 4)
     return sorted(seen)
 """
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="reads Linux's /proc")
+def test_workers_sleep_between_calls():
+    """And while they sleep they take no time of a processor: S in proc(5), not R."""
+    program = (
+        COUNTED
+        + """
+from pathlib import Path
+def states():
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        if int(task.name) != threading.get_native_id():
+            found.append((task / "stat").read_text().rpartition(")")[2].split()[0])
+    return found
+assert count() == [0, 1, 2, 3] and len(states()) >= 3
+while set(states()) != {"S"}:
+    time.sleep(0.01)
+assert count() == [0, 1, 2, 3]
+"""
+    )
+    assert run(program) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
