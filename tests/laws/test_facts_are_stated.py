@@ -1,11 +1,9 @@
 """What an operation of the library states about itself (core/op_facts.py) is true, and is there.
 
     range            holds of all values; elementwise operations that are never negative state it
-    remedy           wherever the derivative may be singular
     host_callback    exactly where native code calls the operation back in Python
 
-Costs have a test of their own (tests/backends/test_report.py): one that is not stated is computed
-from the body.  An operation without an operator of ONNX is refused by name when it is exported.
+Costs, remedies and zero slopes have tests of their own (tests/core/test_op_facts.py).  An operation without an operator of ONNX is refused by name when it is exported.
 """
 
 from itertools import islice
@@ -49,11 +47,6 @@ def test_the_range_of_values_is_stated(op, rng):
     if has_whole_domain(op) and sum(out.size for out in real) >= ENOUGH:
         is_nonnegative = all("nonnegative" in facts_of_value(out, most=None) for out in real)
         assert is_nonnegative == ("nonnegative" in op.range.always)
-
-
-def test_singular_operations_state_a_remedy(op):
-    if op.differentiation.singular:
-        assert op.remedy.advice("singular")
 
 
 @pytest.mark.skipif("llvm" not in backends(), reason="needs the native backend")
