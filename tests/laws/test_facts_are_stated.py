@@ -3,7 +3,8 @@
     range            holds of all values; elementwise operations that are never negative state it
     host_callback    exactly where native code calls the operation back in Python
 
-Costs, remedies and zero slopes have tests of their own (tests/core/test_op_facts.py).  An operation without an operator of ONNX is refused by name when it is exported.
+Costs, remedies and zero slopes have tests of their own (tests/core/test_op_facts.py).  An operation
+without an operator of ONNX is refused by name when it is exported.
 """
 
 from itertools import islice
