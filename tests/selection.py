@@ -21,8 +21,9 @@ import pytest
 
 TESTS = Path(__file__).parent
 QUICK = 2  # cases of a function
-QUICK_LAWS = 24  # operations for a law
-LONG = 0.25  # seconds of a case that --quick leaves out
+QUICK_LAWS = 12  # operations for a law
+LONG = 0.08  # seconds of a case that --quick leaves out
+RECORDED = 0.04  # seconds of a function below which it is not in tests/durations.json
 
 
 def sampled(items: Sequence[Any], quick: bool) -> None:
@@ -108,7 +109,7 @@ class Durations:
                 "functions": {
                     function: round(each, 2)
                     for function, each in sorted(self.functions[name].items())
-                    if each >= LONG
+                    if each >= RECORDED
                 },
             }
             for name, seconds in self.files.items()
