@@ -9,6 +9,9 @@ laws that cost most are run for one in SAMPLE of them (chosen by the checksum of
 choice does not move when functions are added), and for all of them by `make test-all`; their values
 in native code for one in SAMPLE_OF_VALUES.  Their values are in every run, and so are their
 derivatives against mpmath's, in both modes to second order (tests/scipy/test_special_*.py).
+
+A derivative in native code consists of operations whose values in native code are checked for each
+operation, so the laws of NATIVE_DERIVATIVES are run for one operation in two.
 """
 
 import zlib
@@ -32,6 +35,7 @@ COSTLY = {
     "test_complex_numbers_are_operands",
 }
 NATIVE_VALUES = "test_native_values_agree"
+NATIVE_DERIVATIVES = {"test_native_derivatives_agree", "test_native_sizes_agree"}
 # mpmath integrates for seconds; the other results of these functions stay.
 SLOW_ORACLES = {"special.iti0k0.1", "special.itj0y0.1"}
 
@@ -52,5 +56,7 @@ def is_passed_over(name, law):
     """Whether this law of an operation is for `make test-all`."""
     if name in SLOW_ORACLES and law == "test_value_agrees_with_oracle":
         return True
-    sample = SAMPLE if law in COSTLY else SAMPLE_OF_VALUES if law == NATIVE_VALUES else 1
-    return name.startswith(ALIKE) and zlib.crc32(name.encode()) % sample != 0
+    sample = 2 if law in NATIVE_DERIVATIVES else 1
+    if name.startswith(ALIKE):
+        sample = SAMPLE if law in COSTLY else SAMPLE_OF_VALUES if law == NATIVE_VALUES else 1
+    return zlib.crc32(name.encode()) % sample != 0
