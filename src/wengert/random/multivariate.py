@@ -1,8 +1,8 @@
 """Multivariate distributions and random rotations.
 
-multivariate_normal     by a factor of its covariance; differentiable in mean and covariance
-orthogonal              rotations and reflections, all equally likely
-ball                    points of a ball, all equally likely
+multivariate_normal     from a factor of the covariance; differentiable in mean and covariance
+orthogonal              uniformly distributed rotations and reflections
+ball                    uniformly distributed points of a ball
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def multivariate_normal(
         without theirs.
     dtype : float64 or float32
     method : {"cholesky", "eigh"}
-        By which factor of the covariance. Of "eigh" it may be singular, but not be differentiated
-        there.
+        The factorization of the covariance. With "eigh" the covariance may be singular, but there
+        is no derivative there.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def multivariate_normal(
 
 
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Orthogonal matrices, (*shape, n, n), all equally likely.
+    """Orthogonal matrices of the Haar distribution, (*shape, n, n).
 
     Notes
     -----
@@ -82,7 +82,7 @@ def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = "float64") -> Any
 
 
 def ball(key: Any, d: int, p: float = 2.0, shape: Any = (), dtype: Any = "float64") -> Any:
-    """Points of the unit ball of the p-norm, (*shape, d), all equally likely.
+    """Uniformly distributed points of the unit ball of the p-norm, (*shape, d).
 
     Notes
     -----

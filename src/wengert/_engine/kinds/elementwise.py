@@ -1,12 +1,12 @@
 """Elementwise operations: an element of the result depends on one element of each operand.
 
-An entry states a *body* in the scalar language (core/scalar_language.py) and its *partials*; shape
-and dtype rule, both modes of derivative, the formula and, later, native code are the same for all.
+An operation states a *body* in the scalar language (core/scalar_language.py) and its *partials*;
+the rules of shapes and dtypes, both modes of derivative, the formula and native code follow.
 
 A partial is stated as a linear map `t -> partial * t`, a function of t, the output and the
 operands, in wengert operations.  Because the Jacobian is diagonal, the same map serves tangents
 and cotangents.  Stating the product and not the factor saves work (`t / y`, not `(1 / y) * t`),
-lets a choice be a choice (`where(c, t, 0)`: no 0 * inf), and leaves out what nobody asked for.
+keeps selections exact (`where(c, t, 0)`: no 0 * inf), and skips what is not needed.
 
 For complex operands a partial is the complex derivative f'(z) and the cotangent is
 conj(f'(z)) t; a function from complex to real numbers states its gradient direction with
@@ -191,10 +191,10 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         ``body(s, x, ...)``: the value of one element, in the scalar language `s`;
         ``s.special("psi", x)`` is what scipy.special has under that name.
     name : str, optional
-        Under which it is registered, where that is not the body's.
+        The registered name, by default that of the body.
     ufunc : numpy.ufunc, optional
-        NumPy's or SciPy's own, where they have one; then it is what runs, a law compares the body
-        with it, and the ufunc called with tensors is this operation.
+        The ufunc of NumPy or SciPy, if there is one: it computes eager values, a law compares the
+        body with it, and calling it with tensors calls this operation.
     domain : sequence of (low, high)
         For each operand the open interval that the tests draw from; bounds of type int say
         that the operand is an integer, (False, True) that it is a boolean.

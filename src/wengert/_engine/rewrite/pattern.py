@@ -193,7 +193,7 @@ def _tree(x: Any, holes: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
     if isinstance(x.op, LeafOp) or sizes_of(x.params):
         raise ArgumentError(
             f"the pattern {fun!r} depends on the shape of its operands ({x.op.name}). Write this "
-            f"rule as a function of the line (wengert._engine.rewrite.rule){at(user_line())}."
+            f"rule as a function of the line (wengert.rewrite.rule){at(user_line())}."
         )
     return OperationPattern(x.op, dict(x.params), tuple(_tree(a, holes, fun) for a in x.inputs))
 
@@ -225,7 +225,7 @@ def _generalised(
 def _odd(name: str, fun: Any) -> ArgumentError:
     return ArgumentError(
         f"the pattern {fun!r} does other things for other values of {name} than pass it on. Write "
-        f"this rule as a function of the line (wengert._engine.rewrite.rule){at(user_line())}."
+        f"this rule as a function of the line (wengert.rewrite.rule){at(user_line())}."
     )
 
 

@@ -3,8 +3,8 @@
     lambertw       on every branch; its derivative is 1 / (z + e^w), which is 1 at z = 0
     wrightomega    real and complex; its derivative is w / (1 + w)
 
-SciPy gives complex numbers for real operands of lambertw, in double precision, and so it is here:
-its real part is what a real program goes on with.
+As in SciPy, lambertw of real operands is complex, in double precision; a real program takes its
+real part.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["lambertw", "wrightomega"]
     single=False,
 )
 def lambertw_of(s: Any, z: Any, k: Any) -> Any:
-    """The branch of number k of w in w e^w = z, DLMF 4.13."""
+    """Branch k of w with w e^w = z, DLMF 4.13."""
     return s.special("lambertw", z, k)
 
 
@@ -43,15 +43,15 @@ lambertw_of.partials(lambda t, out, z, k: t / (z + np.exp(out)), None)
 
 @counterpart(scipy.special.lambertw)
 def lambertw(z: Any, k: Any = 0, tol: float = 1e-8) -> Any:
-    """The branch of number k of w in w e^w = z; complex. By z it is 1 / (z + e^w).
+    """Lambert's W, branch k: w with w e^w = z, complex. dw/dz is 1 / (z + e^w).
 
     Parameters
     ----------
     z : array or Tensor
     k : int or array of int
-        It has no derivative.
+        The branch; not differentiable.
     tol : float
-        Of tensors the value is that for SciPy's default.
+        Ignored for tensors, whose values have the accuracy of SciPy's default.
 
     Examples
     --------

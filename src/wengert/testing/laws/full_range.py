@@ -1,9 +1,9 @@
 """Laws of elementwise operations over their whole range: tails, poles, complex numbers, dtypes.
 
-The laws in common.py draw ordinary numbers.  Here they are hard: next to 0 and 1, at the
-ends of the domain, where exp overflows, where a tail underflows.  The witness is mpmath with 40
-digits, and errors are counted in units in the last place, so that a body which loses all digits of
-a tail (0.5 + 0.5 tanh(x/2) for the sigmoid) cannot hide behind an absolute tolerance.
+The laws in common.py draw ordinary numbers.  Here operands are next to 0 and 1, at the ends of the
+domain, where exp overflows, and where a tail underflows.  The oracle is mpmath with 40 digits, and
+errors are measured in units in the last place: a body that loses all digits of a tail (0.5 + 0.5
+tanh(x/2) for the sigmoid) fails, although its absolute error is small.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def error_in_ulps(got: Any, want: Any) -> float:
 
 @law(applies=_has_exact_values)
 def value_keeps_its_digits(op: Any, rng: np.random.Generator) -> None:
-    """The body has the digits of mpmath over the whole range, within a few units of the last."""
+    """The body agrees with mpmath over the whole range, to a few units in the last place."""
     oracle = oracle_of(op)
     points = hard_points(op)
     bodies = _values(op._run_body, points)
@@ -124,7 +124,7 @@ def value_keeps_its_digits(op: Any, rng: np.random.Generator) -> None:
 
 @law(applies=_has_exact_partials)
 def partials_keep_their_digits(op: Any, rng: np.random.Generator) -> None:
-    """Each partial has the digits of mpmath's derivative of the oracle over the whole range."""
+    """Each partial agrees with mpmath's derivative of the oracle over the whole range."""
     oracle = oracle_of(op)
     points = hard_points(op)
     operands = [np.array(c) for c in zip(*points, strict=True)]

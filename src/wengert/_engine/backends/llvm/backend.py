@@ -58,7 +58,7 @@ class Native(Backend):
         self._lock = lock()
 
     def __reduce__(self) -> Any:
-        """Pickled as what it was asked for; programs are made again where they are needed."""
+        """Pickle the options; programs are compiled again when needed."""
         return _configured, (self.threads,)
 
     @functools.lru_cache(maxsize=64)  # noqa: B019 - one for each number of threads
@@ -67,7 +67,7 @@ class Native(Backend):
         return self if threads == self.threads else Native(threads)
 
     def program(self, graph: BaseGraph) -> Program:
-        """A graph as a program, to be looked at."""
+        """The program of a graph, for inspection."""
         with self._lock:
             found = self._programs.get(graph)
             if found is None:
@@ -85,7 +85,7 @@ class Native(Backend):
         ----------
         graph : Graph
         layouts : str
-            For each input, then each variable, how it lies in memory; by default in C order.
+            The memory layout of each input, then of each variable; by default C order.
         """
         with self._lock:
             known = self._compiled.setdefault(graph, {})
@@ -99,14 +99,14 @@ class Native(Backend):
     def _compiled_from(
         self, graph: BaseGraph, program: Program | CachedProgram, layouts: str = ""
     ) -> LoadedProgram:
-        """A program in memory; the usual one is remembered."""
+        """A program in memory; the one of default layouts is cached."""
         made = LoadedProgram(program)
         if not layouts and not isinstance(made.program, CachedProgram):
             self._programs.setdefault(graph, made.program)
         return made
 
     def overwriting(self, graph: BaseGraph) -> LoadedProgram:
-        """The program that writes updates in place, if there is one, else the usual one."""
+        """The program that writes updates in place if there is one, else that of `compiled`."""
         with self._lock:
             known = self._compiled.setdefault(graph, {})
             found = known.get(_IN_PLACE)
@@ -149,24 +149,24 @@ class Native(Backend):
         overwrites: bool = False,
         fed: Sequence[Any] = (),
     ) -> Callable[..., Any] | None:
-        """A function of Python that runs a graph at the cost of a call.
+        """A built-in Python function that runs a graph.
 
         Parameters
         ----------
         graph : Graph
         single : bool
-            Whether it returns its only output, and no tuple.
+            Whether it returns the only output instead of a tuple.
         otherwise : callable
-            What calls go to that it does not serve, with the same arguments.
+            Called with the same arguments where the entry point does not serve a call.
         gate : numpy.ndarray, optional
-            One int64; while it is not zero all calls go there.
+            One int64; while it is not zero, `otherwise` is called.
         nested : bool
-            Whether it returns tuples in tuples, as the graph does.
+            Whether it returns nested tuples, as the graph does.
         overwrites : bool
-            Whether it may write updates to the arrays of variables that it is given, and return
-            these; which ones, `overwritten` says. They have to be writable, and nobody else's.
+            Whether it may write updates to the given arrays of variables (see `overwritten`) and
+            return these. They must be writable and referenced by nothing else.
         fed : sequence
-            Arrays like those it will be given: it is made for their order in memory.
+            Example arrays, whose memory layouts the program is compiled for.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Native(Backend):
         found = profile_runner.timed(
             own, graph, values, sizes, repeats, call, self.threads, layouts
         )
-        if found is None:  # the run came to no end: the interpreter says why
+        if found is None:  # the run failed: the interpreter raises the error
             return interpreter_timing.timed_by_nodes(
                 cast("Interpreter", backend("interpret")), graph, values, sizes, repeats, call
             )

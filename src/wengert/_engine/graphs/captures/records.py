@@ -1,9 +1,9 @@
-"""Records: guards and fed arrays as the records that native code goes through.
+"""Records: guards and captured arrays in the form that native code reads.
 
-A record says in six numbers what to load (a word of an object, an entry of a dict), and what to do
-with it: compare it, or hand it on as an array (backends/llvm/abi/capture_guard_codegen.py).
+A record states in six integers what to load (a word of an object, an entry of a dict) and what to
+do with it: compare it, or pass it on as an array (backends/llvm/abi/capture_guard_codegen.py).
 
-    Records    of one `Captured`: an array of numbers, and what keeps alive what they point to
+    Records    those of one `Captured`: an array of integers, and the objects that they point to
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Records:
     ----------
     rows : ndarray of int64
     feeds : int
-        How many arrays they feed.
+        The number of arrays that they pass on.
     """
 
     def __init__(self, captured: Captures) -> None:
@@ -54,7 +54,7 @@ class Records:
         self.feeds = len(captured.feeds)
 
     def refresh(self, captured: Captures) -> None:
-        """Expect what the guards expect now: equal values that are other objects."""
+        """Update the expected pointers after guards have accepted other, equal objects."""
         rows, kept = _made(captured)
         if rows.shape == self.rows.shape:
             before = self._kept
@@ -131,7 +131,7 @@ def _rows(guard: Guard, kept: list[Any]) -> list[_Row]:
 def _of_array(
     source: CaptureSource, x: np.ndarray[Any, Any], was: np.ndarray[Any, Any], kept: list[Any]
 ) -> list[_Row]:
-    """The very same array, where its elements are, how they are laid out, and what they are."""
+    """The identity of an array, its address, layout and bytes."""
     lengths, strides = np.array(x.shape, np.int64), np.array(x.strides, np.int64)
     axes = np.array(x.ndim, np.int32)
     kept += [x, was, x.dtype, lengths, strides, axes]

@@ -5,7 +5,7 @@
     running          running maximum and minimum
     recurrence       y_i = b_i + a_i y_{i-1}
 
-Along the last axis what comes before stays in a register.  Along another one, neighbours of other
+Along the last axis what comes before stays in a register.  Along another one, neighbors of other
 sequences lie side by side: one step of all of them is taken at a time, several in one vector.
 """
 

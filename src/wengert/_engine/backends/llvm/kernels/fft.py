@@ -160,7 +160,7 @@ class _Transform:
         self.loop, self.data = self._which(s)
 
     def _bytes(self, s: Section, x: ArrayPointer, axis: int) -> Name:
-        """How far apart neighbours along an axis are."""
+        """How far apart neighbors along an axis are."""
         return times(s, self.call.number(x.strides[axis]), str(x.dtype.itemsize))
 
     def _put(self, s: Section, frame: Name, k: int, kind: str, value: Name) -> None:

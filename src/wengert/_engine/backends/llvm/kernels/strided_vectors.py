@@ -1,4 +1,4 @@
-"""Spaced: neighbouring elements, or elements that are some steps apart, in vectors.
+"""Spaced: neighboring elements, or elements that are some steps apart, in vectors.
 
     Vectors    loads and stores of a whole vector or a part of it; sums; loops along a row
 
@@ -22,7 +22,7 @@ STRIDES = 4  # up to which elements are picked out of whole vectors
 
 
 class Vectors:
-    """Neighbouring elements of a dtype, in registers.
+    """Neighboring elements of a dtype, in registers.
 
     Parameters
     ----------

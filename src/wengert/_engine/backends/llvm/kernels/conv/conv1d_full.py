@@ -3,7 +3,7 @@
     slide       s_i = sum_k x_{i+k} v_k
     convolve    c_i = sum_k x_{i-k} v_k
 
-Where the whole of v meets x, neighbouring sums are computed side by side in vectors; the ends of a
+Where the whole of v meets x, neighboring sums are computed side by side in vectors; the ends of a
 convolution, where only a part does, one by one.  Nothing is put in the place of what is outside:
 0 * inf would not be 0.
 """

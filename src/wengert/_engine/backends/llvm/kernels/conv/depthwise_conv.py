@@ -1,12 +1,12 @@
-"""Channelwise: convolutions of each channel by itself, as loops.
+"""Depthwise convolution: each input channel has kernels of its own.
 
-    serves       whether each input channel meets a few kernels, and no other channel
+    serves       whether each input channel has a few kernels, shared with no other channel
     value        y from x and w
     of_input     x from y and w
     of_weight    w from x and y
 
-A product of matrices would have one row.  Here neighbouring places are side by side in a vector,
-and the elements of a kernel, or the sums for them, in registers.
+A matrix product would have one row.  Here neighboring positions form a SIMD vector, and the
+elements of a kernel, or their sums, are kept in registers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .im2col import Image, PlaceGroup, entry, table
 
 
 def serves(form: Any) -> bool:
-    """Whether these loops are for that."""
+    """Whether these loops serve a node."""
     return bool(
         form.inputs == 1
         and form.outputs <= thresholds.depthwise_filters
@@ -128,10 +128,10 @@ def of_input(call: KernelCall, form: Any) -> None:
 
 
 def _turned(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
-    """Where windows are neighbours: a convolution of y with the kernel turned round.
+    """For stride 1: the convolution of y with the flipped kernel.
 
-    Each element is written once. What is added to elements that were just written, beginning in the
-    middle of a vector, waits for it to reach the cache, which takes ten times as long.
+    Each element is written once. Adding to elements that were just written, at an offset that is
+    not a multiple of a vector, stalls on store forwarding, which takes ten times as long.
     """
     (y, w), (x,) = inner.operands, inner.results
     s, dtype = inner.section, form.dtype
@@ -187,7 +187,7 @@ def _added_up(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
 
 
 def of_weight(call: KernelCall, form: Any) -> None:
-    """Sums over places and samples, for each channel; lanes are summed in the end."""
+    """Sums over positions and samples for each channel; lanes are summed at the end."""
 
     def part(inner: KernelCall, start: Name, stop: Name) -> None:
         (x, y), (w,) = inner.operands, inner.results

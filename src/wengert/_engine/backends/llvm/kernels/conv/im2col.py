@@ -76,7 +76,7 @@ class Geometry(NamedTuple):
 
     @property
     def turned(self) -> Geometry:
-        """Of the adjoint, whose windows are on the places, if those are neighbours."""
+        """Of the adjoint, whose windows are on the places, if those are neighbors."""
         reach = [d * (k - 1) for k, d in zip(self.window, self.dilation, strict=True)]
         padding = tuple([(r - a, r - b) for r, (a, b) in zip(reach, self.padding, strict=True)])
         return self._replace(lengths=self.counts, padding=padding)
@@ -93,7 +93,7 @@ class Geometry(NamedTuple):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """How far apart neighbours are along each axis, with padding."""
+        """How far apart neighbors are along each axis, with padding."""
         room = self.room
         return tuple([prod(room[k + 1 :]) for k in range(len(room))])
 

@@ -1,4 +1,4 @@
-"""Pooling: the operations of ops/neural/pooling.py as loops, neighbouring windows side by side.
+"""Pooling: the operations of ops/neural/pooling.py as loops, neighboring windows side by side.
 
     sum_pool, sum_pool_adjoint      sums over windows, and each number given to all of its window
     max_pool                        the largest elements

@@ -4,8 +4,8 @@
     linalg.definite_banded_solve    pbsv
     linalg.structured_solve         positive definite: potrf, potrs; pocon says how near to singular
 
-NaN and infinity, and what is singular or nearly so, make the step fail: the interpreter raises or
-warns as SciPy does.  Other forms are host callbacks.
+The kernel fails for NaN, infinity and matrices that are singular or nearly so; the interpreter then
+raises or warns as SciPy does.  Other forms are host callbacks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def banded_solve(call: KernelCall) -> None:
     high = 2 * below + above + 1
     fortran_calls.check_lengths(call, call.number(n), call.number(columns))
     call.works(n * (high * high + columns * high))
-    # gbsv wants more rows above the band, for what elimination fills
+    # gbsv needs rows above the band for the fill-in of elimination
     matrix = by_columns(memory(call, n * high, dtype), high, n, dtype)
     right = by_columns(memory(call, n * columns, dtype), n, columns, dtype)
     pivots, info = memory(call, n, I32), fortran_calls.whole_cell(call)
