@@ -153,7 +153,7 @@ def back_substitution(a, b):
 
 @program(rng.uniform(0.2, 0.9, (2, 3)), fixed=(np.array([0, 2, 2, 1]),))
 def counted_rows(table, index):
-    """Rows of a table by number; whole numbers are carried beside."""
+    """Rows of a table by number; integers are carried beside."""
 
     def step(carry, i):
         total, count = carry

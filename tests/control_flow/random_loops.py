@@ -1,7 +1,7 @@
 """Random programs with loops and choices, as text of Python functions.
 
     written    the text of a program: a function f(x, s, A, k) of a vector, a number, a matrix and a
-               whole number, which returns one number
+               integer, which returns one number
     check      eager steps, the interpreter, the simplified graph and native code give the same
                value, derivative and second derivative, in both modes, and for many rows
 
@@ -47,7 +47,7 @@ class Writer:
 
 
 class Names:
-    """Names in sight: numbers S, vectors V, matrices M, whole numbers I; and which are own."""
+    """Names in sight: numbers S, vectors V, matrices M, integers I; and which are own."""
 
     def __init__(self, around=None):
         self.kinds = {k: list(v) for k, v in around.kinds.items()} if around else {}

@@ -164,12 +164,12 @@ IN_STEPS = {
     "length is a float": (
         lambda x: wg.scan(same, x, None, 2.0),
         ArgumentError,
-        r"length=2.0 is no whole number",
+        r"length=2.0 is not an integer",
     ),
-    "length is a truth value": (
+    "length is a boolean": (
         lambda x: wg.scan(same, x, None, True),
         ArgumentError,
-        r"length=True is no whole number",
+        r"length=True is not an integer",
     ),
     "unroll": (
         lambda x: wg.scan(same, x, x, unroll=0),
@@ -184,42 +184,42 @@ IN_STEPS = {
     "bound is a float": (
         lambda x: wg.fori_loop(0, 2.0, lambda i, c: c, x),
         DtypeError,
-        r"fori_loop: upper is float64\[\], and not a whole number.*int\(x\)",
+        r"fori_loop: upper is float64\[\], and not an integer.*int\(x\)",
     ),
     "bound is a float from outside": (
         lambda x: wg.fori_loop(x[0], 2, lambda i, c: c, x),
         DtypeError,
-        r"fori_loop: lower is float64\[\], and not a whole number.*x\.astype\(int\)",
+        r"fori_loop: lower is float64\[\], and not an integer.*x\.astype\(int\)",
     ),
     "bound is an array": (
         lambda x: wg.fori_loop(0, np.arange(2), lambda i, c: c, x),
         DtypeError,
-        r"upper is int64\[2\], and not a whole number",
+        r"upper is int64\[2\], and not an integer",
     ),
     "bound is nothing": (
         lambda x: wg.fori_loop(None, 2, lambda i, c: c, x),
         DtypeError,
-        r"lower is a NoneType, and not a whole number",
+        r"lower is a NoneType, and not an integer",
     ),
     "condition is a number": (
         lambda x: wg.while_loop(lambda c: c[0], lambda c: c, x),
         DtypeError,
-        r"while_loop: the condition is float64\[\], and not one truth value. Compare",
+        r"while_loop: the condition is float64\[\], and not a single boolean. Compare",
     ),
-    "condition is a whole number": (
+    "condition is an integer": (
         lambda x: wg.while_loop(lambda c: 1, lambda c: c, x),
         DtypeError,
-        r"the condition is int64\[\], and not one truth value",
+        r"the condition is int64\[\], and not a single boolean",
     ),
     "condition is an array": (
         lambda x: wg.while_loop(lambda c: c > 1, lambda c: c, x),
         DtypeError,
-        r"the condition is bool\[3\], and not one truth value.*np\.any, np\.all",
+        r"the condition is bool\[3\], and not a single boolean.*np\.any, np\.all",
     ),
     "condition is nothing": (
         lambda x: wg.while_loop(lambda c: None, lambda c: c, x),
         DtypeError,
-        r"the condition is a NoneType, and not one truth value",
+        r"the condition is a NoneType, and not a single boolean",
     ),
     "max_steps is negative": (
         lambda x: wg.while_loop(lambda c: True, lambda c: c, x, max_steps=-2),
@@ -249,22 +249,22 @@ IN_STEPS = {
     "index is a float": (
         lambda x: wg.switch(x[0], [np.sin, np.cos], x),
         DtypeError,
-        r"switch: what it chooses by is float64\[\], and not a whole number",
+        r"switch: what it chooses by is float64\[\], and not an integer",
     ),
-    "index is a truth value": (
+    "index is a boolean": (
         lambda x: wg.switch(True, [np.sin, np.cos], x),
         DtypeError,
-        r"switch: what it chooses by is bool\[\], and not a whole number",
+        r"switch: what it chooses by is bool\[\], and not an integer",
     ),
     "pred is an array": (
         lambda x: wg.cond(x > 0, np.sin, np.cos, x),
         DtypeError,
-        r"cond: what it chooses by is bool\[3\], and not a truth value",
+        r"cond: what it chooses by is bool\[3\], and not a boolean",
     ),
     "pred is nothing": (
         lambda x: wg.cond(None, np.sin, np.cos, x),
         DtypeError,
-        r"cond: what it chooses by is a NoneType, and not a truth value",
+        r"cond: what it chooses by is a NoneType, and not a boolean",
     ),
     "no such axis": (
         lambda x: wg.associative_scan(np.add, x, axis=1),

@@ -102,7 +102,7 @@ def unstepped(a, b):
 
 
 def ended(a, b):
-    """An inner loop whose number of steps nobody knows keeps what the way back needs."""
+    """An inner loop whose number of steps nobody knows keeps what the backward pass needs."""
 
     def outer(state, _):
         def inner(pair):

@@ -50,8 +50,8 @@ REFUSED = {  # (function, call): why wengert refuses what NumPy lets pass for so
     ("trim_zeros", "f(x)"): "nonzero of no axes",
     ("poly", "f(x)"): "an array, where NumPy gives a Python number",
     **{(f, "f(x, 0.5)"): "half a time" for f in ("repeat", "roll", "polyint")},
-    **{(f, "f(x, x)"): "a time that is no whole number" for f in ("roll", "polyint")},
-    ("polyint", "f(x > 0, x, x)"): "a time that is no whole number",
+    **{(f, "f(x, x)"): "a time that is not an integer" for f in ("roll", "polyint")},
+    ("polyint", "f(x > 0, x, x)"): "a time that is not an integer",
     **{("polymul", c): "a polynomial without coefficients" for c in CALLS},
     **{(f, "f(x, x)"): "a tolerance is a plain number" for f in ("matrix_rank", "pinv")},
     **{
@@ -61,7 +61,7 @@ REFUSED = {  # (function, call): why wengert refuses what NumPy lets pass for so
     **{(f, "f(x, x)"): "an axis that is an array" for f in ("size", "fftshift", "ifftshift")},
     **{(f, f"f(x, {n})"): "rows of a length of their own" for f in ("cov", "corrcoef") for n in N},
     **{(f, "f(x, 2)"): "NumPy answers with what was in memory" for f in ("hfft", "irfft")},
-    ("piecewise", "f(x > 0, x, x)"): "numbers written to truth values",
+    ("piecewise", "f(x > 0, x, x)"): "numbers written to booleans",
     ("cross", "f(x, x)"): "vectors of the plane, which NumPy is about to refuse",
 }
 

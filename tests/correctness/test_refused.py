@@ -1,4 +1,4 @@
-"""What has no derivative is refused by name: whole numbers, objects, text, times; never a zero.
+"""What has no derivative is refused by name: integers, objects, text, times; never a zero.
 
 Captured by a function they are constants, as far as NumPy can compute with them.
 """

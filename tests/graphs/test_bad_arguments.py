@@ -107,7 +107,7 @@ CASES = {
     "low": lambda: STREAM.uniform(2, low=None),
     "mean": lambda: STREAM.normal(2, mean="x"),
     "a dtype": lambda: STREAM.normal(2, dtype="wide"),
-    "bounds that are no whole numbers": lambda: STREAM.integers(0.5, 2),
+    "bounds that are not integers": lambda: STREAM.integers(0.5, 2),
     "names of axes": lambda: wg.named(np.ones(2), None),
     "ragged axes": lambda: wg.named([[1.0], [1.0, 2.0]], "a b"),
 }

@@ -1,4 +1,4 @@
-"""Sizes with names: arithmetic is that of whole numbers, decisions hold for all sizes."""
+"""Symbolic sizes: arithmetic is that of integers, decisions hold for all sizes."""
 
 import itertools
 import pickle

@@ -19,7 +19,7 @@ def assert_same(found, wanted):
     assert np.array_equal(found, wanted, equal_nan=np.asarray(wanted).dtype.kind in "fc")
 
 
-# ---- truth values of Python --------------------------------------------------------------------
+# ---- booleans of Python --------------------------------------------------------------------
 
 COUNTED = {
     "add": lambda x: (x > 0) + (x > 0),

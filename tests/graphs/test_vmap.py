@@ -439,7 +439,7 @@ def test_axes_that_do_not_match():
         wg.vmap(loss, (0,))(X, X)
     with pytest.raises(StructureError, match="not nested like"):
         wg.vmap(lambda p: p["a"], ({"b": 0},))({"a": X})
-    with pytest.raises(StructureError, match="'x', which is no axis"):
+    with pytest.raises(StructureError, match="'x', which is not an axis"):
         wg.vmap(loss, (0, "x"))(X, X)
     with pytest.raises(StructureError, match="neither a number nor None"):
         wg.vmap(loss, {"x": 0})(X, X)

@@ -1,7 +1,7 @@
 """Values and dtypes of compiled programs are NumPy's: ufuncs, reductions, linear algebra.
 
 Over pairs of dtypes, Python numbers beside arrays (also those that a dtype does not hold, which
-NumPy refuses), small integers and truth values.  Everything with one pair of operands is one
+NumPy refuses), small integers and booleans.  Everything with one pair of operands is one
 program, so that compiling takes no time; the pairs that are not looked at here are run under
 ``slow``.
 """

@@ -20,7 +20,7 @@ cases_of = pytest.importorskip("onnx.backend.test.case.node")
 # Modules of onnx, each with the cases of an operator: to import them all takes ten seconds.
 SAMPLE = "add softmax gemm reducesum slice conv layernormalization gathernd split where".split()
 REASONS = [
-    "which NumPy does not have",  # float8, bfloat16, whole numbers of four bits
+    "which NumPy does not have",  # float8, bfloat16, integers of four bits
     "not an array of numbers",  # the same as inputs; sequences, strings
     "is not read",  # in the body of a loop or choice
     "known only when it runs",  # a shape that is computed from values

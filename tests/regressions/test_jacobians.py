@@ -1,4 +1,4 @@
-"""Faults of Jacobians of complex and of whole numbers."""
+"""Faults of Jacobians of complex and of integers."""
 
 import numpy as np
 import pytest

@@ -16,7 +16,7 @@ def _one(x, v):
     return v
 
 
-# How an array of length three, and whole numbers in it, may have come about.
+# How an array of length three, and integers in it, may have come about.
 ARRAYS = {
     "input": lambda x, v, i: v * 1.0,
     "read": lambda x, v, i: x[i],

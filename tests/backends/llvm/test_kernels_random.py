@@ -35,7 +35,7 @@ def check(name, state, shape, dtype, number=0, **more):
 
 
 def test_a_block_is_that_of_the_paper():
-    """Computed again with Python's own whole numbers."""
+    """Computed again with Python's own integers."""
     module = ModuleBuilder()
     function = Function(
         module, "words", [("ptr", "to"), *(("i64", n) for n in "cpkl")], "void", linkage=""

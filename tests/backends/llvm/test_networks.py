@@ -87,7 +87,7 @@ LAYERS = {
     "LearnedPositions": (lambda: nn.LearnedPositions(10, 8, rng=0), ROWS),
     "RotaryEmbedding": (lambda: nn.RotaryEmbedding(8), ROWS),
 }
-# In tests of their own, native too: of whole numbers, of several operands, containers.
+# In tests of their own, native too: of integers, of several operands, containers.
 ELSEWHERE = """Embedding MultiheadAttention Transformer TransformerDecoder TransformerDecoderLayer
 TransformerEncoder TransformerEncoderLayer CTCLoss ModuleDict ModuleList ParameterDict
 ParameterList CosineEmbeddingLoss DiceLoss GaussianNLLLoss HingeEmbeddingLoss HingeLoss HuberLoss

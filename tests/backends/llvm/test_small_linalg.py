@@ -49,7 +49,7 @@ def families(rng, n):
     yield "all sizes", a * 10.0 ** rng.uniform(-150, 150, (COUNT, 1, 1))
     yield "graded", a * near * near.mT
     yield "graded to nothing", a * far * far.mT
-    yield "whole numbers", rng.integers(-1, 2, (COUNT, n, n)).astype(float)
+    yield "integers", rng.integers(-1, 2, (COUNT, n, n)).astype(float)
     yield "equal", (q * rng.integers(0, 2, (COUNT, 1, n))) @ q.mT
     yield "nearly equal", np.eye(n) + 1e-14 * a
     yield "one block far below", _with_block(a, 1e-170)

@@ -22,7 +22,7 @@ EPS = np.finfo(float).eps
 
 
 def regular(rng, *shape, dtype="f8"):
-    """Well conditioned matrices; of whole numbers, too."""
+    """Well conditioned matrices; of integers, too."""
     n = shape[-1]
     if np.dtype(dtype).kind in "iu":
         return (rng.integers(-3, 4, (*shape, n)) + 9 * np.eye(n)).astype(dtype)

@@ -20,7 +20,7 @@ from wengert._engine.core.dispatch import Example, Operation
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.op import register
 from wengert._engine.core.op_traits import Aliasing
-from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.batching import elementwise_batching
 
 from .arguments import Argnums, DifferentiatedCall, name_of
 from .pullback import Result, check_policy, check_scalar, fill, split_aux
@@ -246,7 +246,7 @@ class _Stop(Operation):
 _stop = register(_Stop("stop_gradient", "The identity, with a derivative of zero."))
 
 
-alike(_stop)
+elementwise_batching(_stop)
 
 
 _stop.spec(lambda x: x)

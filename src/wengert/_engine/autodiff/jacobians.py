@@ -430,7 +430,7 @@ def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
 def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any:
     """Stack derivatives, each of shape `each.shape`, over the numbers of `other`."""
     shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
-    # What does not depend on it has a derivative of zero, also if it is a whole number.
+    # What does not depend on it has a derivative of zero, also if it is an integer.
     dtype = each.dtype if each.dtype.kind in "fc" else other.dtype
     zero = np.zeros(each.shape, dtype)
     items = [zero if b is None else b for b in items]

@@ -212,7 +212,7 @@ def _spread(axes: Any, of: Any, what: str, side: str) -> list[Any]:
     odd = next((a for a in found if a is not None and type(a) is not int), None)
     if odd is not None:
         raise StructureError(
-            f"{what}: {side}_axes has {odd!r}, which is no axis. An axis is a whole number, or "
+            f"{what}: {side}_axes has {odd!r}, which is not an axis. An axis is an integer, or "
             f"None{at(user_line())}."
         )
     return found
@@ -322,7 +322,7 @@ def _result(
         )
     if not batched:
         if isinstance(size, Dim) and not isinstance(value, Handle):
-            value = wrap(constant(value))  # NumPy knows no sizes with names
+            value = wrap(constant(value))  # NumPy knows no symbolic sizes
         value = lookup("broadcast_to")(value, shape=(size, *spec.shape))
     return _moved(value, 0, axis % ndim)
 

@@ -1,4 +1,4 @@
-"""Row by row: an operation without a batching rule, applied to many rows as one line.
+"""Row by row: an operation without a batching rule, applied to a batch, as one node.
 
 What is called back in Python, and says nothing of rows, has to be called for each of them.  As one
 line of a graph it is called back once, and goes through the rows by itself; how many there are need
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class RowByRow(Operation):
-    """An operation applied to each of many rows."""
+    """An operation applied to each element of a batch."""
 
     notes_where = True
     host_callback = BY_NUMPY
@@ -182,7 +182,7 @@ def _operation(of: Any) -> Op:
     return lookup(of) if isinstance(of, str) else of  # type: ignore[no-any-return]
 
 
-row_by_row = register(RowByRow("row_by_row", "An operation, applied to each of many rows."))
+row_by_row = register(RowByRow("row_by_row", "An operation, applied to each element of a batch."))
 
 
 @register_fallback

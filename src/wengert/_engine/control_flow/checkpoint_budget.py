@@ -1,4 +1,4 @@
-"""Room: how many states a loop may keep for its way back, as users say it.
+"""Room: how many states a loop may keep for its backward pass, as users say it.
 
 room_of         a number of states, or of bytes in words, as a number of states
 bytes_of        the memory of some values
@@ -83,7 +83,7 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
 
 
 def bytes_of(nodes: Sequence[Node]) -> int:
-    """The memory of some values; of a length with a name a guess."""
+    """The memory of some values; of a symbolic length a guess."""
     return sum(int(valued(n.spec.size, Typical())) * n.spec.dtype.itemsize for n in nodes)
 
 

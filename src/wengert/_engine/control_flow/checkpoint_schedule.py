@@ -1,14 +1,14 @@
 """Schedule: which states of a loop to keep where there is room for a few, so that least is redone.
 
-Going backwards through a loop needs what its steps computed, last step first.  There is room for
-so many states, the first one among them, and for what the way back needs of one block of steps; a
+Going backwards through a loop needs what its steps computed, last step first.  There is room for so
+many states, the first one among them, and for what the backward pass needs of one block of steps; a
 block is gone through once more, and then backwards.  With room for s states a loop of up to
 binomial(s + r, s) blocks can be reversed so that no block is taken more than r times before its
 last time; and no other way takes fewer in all.
 
     split       how far to go before the next state is kept
     advances    how many are taken in all, beside their last time
-    left        the states that a forward loop of known length leaves for the way back
+    left        the states that a forward loop of known length leaves for the backward pass
     spread      those of one whose length nobody knows before it has ended
     reversal    the order of it, action by action
     again       how many steps are taken again, exactly

@@ -1,4 +1,4 @@
-"""Checkpointing: a loop that leaves a few of its states for the way back.
+"""Checkpointing: a loop that leaves a few of its states for the backward pass.
 
     checkpointed    args: as of the loop -> as of the loop, snapshots
 
@@ -117,5 +117,5 @@ def _by_itself(node: Node) -> Any:
 
 
 checkpointed = register(
-    Checkpointed("checkpointed", "A loop that leaves some of its states for the way back.")
+    Checkpointed("checkpointed", "A loop that leaves some of its states for the backward pass.")
 )

@@ -84,7 +84,7 @@ def closed(
     TraceError
         It writes to something outside, prints or draws.
     StructureError
-        It returns something that is no number or array.
+        It returns something that is not a number or an array.
     """
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def cond(
     pred: Operand, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
-    """Apply one of two functions, whichever a truth value says.
+    """Apply one of two functions, whichever a boolean says.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def cond(
     what = "cond"
     function(true_fun, what)
     function(false_fun, what)
-    _check_which(pred, "biuf", what, "a truth value")
+    _check_which(pred, "biuf", what, "a boolean")
     if not is_traced(pred):
         return _taken(true_fun if bool(pred) else false_fun, operands)
     which = pred if describe(pred).dtype.kind == "b" else pred != 0
@@ -104,7 +104,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     ArgumentError
         There are no branches.
     DtypeError
-        `index` is no whole number. While a graph is built: results differ in dtype.
+        `index` is not an integer. While a graph is built: results differ in dtype.
     ShapeError, StructureError, TraceError
         As `cond`.
 
@@ -123,7 +123,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     """
     what = "switch"
     branches = _listed(branches)
-    _check_which(index, "iu", what, "a whole number")
+    _check_which(index, "iu", what, "an integer")
     if not is_traced(index):
         return _taken(branches[min(max(int(index), 0), len(branches) - 1)], operands)
     if len(branches) == 1:

@@ -57,7 +57,7 @@ class _Custom:
         self.name = getattr(fun, "__name__", type(fun).__name__)
         self._signature: inspect.Signature | None = None
         try:
-            if not isinstance(fun, np.ufunc):  # theirs has `out`, which is no argument
+            if not isinstance(fun, np.ufunc):  # theirs has `out`, which is not an argument
                 self._signature = inspect.signature(fun)
         except (TypeError, ValueError):  # some functions written in C do not say
             pass
@@ -126,7 +126,7 @@ class _Custom:
             if is_recorded(x) or is_traced(x):
                 raise TraceError(
                     f"{self.kind} of {self.name}: an argument named by nondiff_argnums is a tensor "
-                    "that is recorded or traced. These arguments are for what is no array: "
+                    "that is recorded or traced. These arguments are for what is not an array: "
                     "functions, options. Let it be an ordinary argument, with None for its "
                     f"cotangent{at(user_line())}."
                 )
@@ -135,8 +135,8 @@ class _Custom:
                 place = pytree.paths(tuple(args))[k] if not nondiff else ""
                 raise StructureError(
                     f"{self.kind} of {self.name}: an argument{' at ' * bool(place)}{place} is a "
-                    f"{type(x).__name__}, which is no array or number. Name it in nondiff_argnums"
-                    f"{at(user_line())}."
+                    f"{type(x).__name__}, which is not an array or a number. Name it in "
+                    f"nondiff_argnums{at(user_line())}."
                 )
         return BoundRule(self, nondiff, leaves, structure)
 

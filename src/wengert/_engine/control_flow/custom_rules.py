@@ -32,7 +32,7 @@ from .custom import CustomCall, custom_call
 class BodyRule(CustomRule):
     """A rule that is written down; equal to itself only, as its lists may have it inside.
 
-    Lengths with names in them are found from what it is given.
+    Symbolic lengths in them are found from what it is given.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class BodyRule(CustomRule):
 
 
 def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
-    """Whether lines were made for these specs; a length with a name may be any."""
+    """Whether lines were made for these specs; a symbolic length may be any."""
     return len(nodes) == len(specs) and all(
         n.spec.dtype == s.dtype
         and len(n.spec.shape) == len(s.shape)

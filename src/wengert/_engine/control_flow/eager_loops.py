@@ -218,7 +218,7 @@ class ScannedInputs:
     ShapeError
         They differ in length, or one has no axes.
     StructureError
-        Nothing says how many steps there are, or something is no array.
+        Nothing says how many steps there are, or something is not an array.
     """
 
     def __init__(

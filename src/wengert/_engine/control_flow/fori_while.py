@@ -2,7 +2,7 @@
 
 Like scan (loops.py), they run as Python does where values are known, and are one line in a graph.
 
-    fori_loop    a step for each whole number of a range
+    fori_loop    a step for each integer of a range
     while_loop   steps for as long as a condition holds
 """
 
@@ -61,7 +61,7 @@ def fori_loop(
         value so far; it returns the next value, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
     memory : int or str, optional
-        For the way back of a derivative, as of `scan`.
+        For the backward pass, as of `scan`.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def fori_loop(
     Raises
     ------
     DtypeError
-        A bound is no whole number, or the value changes its dtype.
+        A bound is not an integer, or the value changes its dtype.
     ShapeError, StructureError
         The value changes its shape, its containers.
     TraceError
@@ -127,7 +127,7 @@ def _bound(x: Operand | Size, what: str, name: str) -> Any:
     spec = numeric(x)
     if spec is None or spec.shape or spec.dtype.kind not in "iu":
         raise DtypeError(
-            f"{what}: {name} is {spec or 'a ' + type(x).__name__}, and not a whole number. Give an "
+            f"{what}: {name} is {spec or 'a ' + type(x).__name__}, and not an integer. Give an "
             f"integer; of a float int(x), in a graph x.astype(int){at(user_line())}."
         )
     return x if is_traced(x) else int(value_of(x))
@@ -159,7 +159,7 @@ def while_loop(
     Parameters
     ----------
     cond_fun : callable
-        Takes the value, and returns one truth value; it does not write to what it is given.
+        Takes the value, and returns one boolean; it does not write to what it is given.
     body_fun : callable
         Takes the value and returns the next, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
@@ -167,7 +167,7 @@ def while_loop(
         After so many steps the condition must not hold any more: a loop that does not end is an
         error and does not hang.
     memory : int or str, optional
-        For the way back of a derivative, as of `scan`. How long the loop will be is not known while
+        For the backward pass, as of `scan`. How long the loop will be is not known while
         it runs: it keeps states at equal distances, which double where there is no more room
         (online checkpointing).
 
@@ -179,7 +179,7 @@ def while_loop(
     Raises
     ------
     DtypeError
-        The condition is not one truth value, or the value changes its dtype.
+        The condition is not a single boolean, or the value changes its dtype.
     ShapeError, StructureError
         The value changes its shape, its containers.
     GuardError
@@ -251,12 +251,12 @@ def _while_now(
 
 
 def _condition(x: Array) -> Any:
-    """What a condition gave, if it is one truth value."""
+    """What a condition gave, if it is one boolean."""
     spec = describe(x)
     if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":
         given = spec if isinstance(spec, Spec) else f"a {type(x).__name__}"
         raise DtypeError(
-            f"while_loop: the condition is {given}, and not one truth value. Compare, or use "
+            f"while_loop: the condition is {given}, and not a single boolean. Compare, or use "
             f"np.any, np.all{at(user_line())}."
         )
     return x

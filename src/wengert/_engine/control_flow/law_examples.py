@@ -152,7 +152,7 @@ def _leaving_oracle(*args: Any, **params: Any) -> Any:
 
 
 def _replays(rng: np.random.Generator) -> Examples:
-    """The way back of a short recurrence, from the snapshot of its start and from cotangents.
+    """The backward pass of a short recurrence, from the snapshot of its start and from cotangents.
 
     Further snapshots fit only one choice of operands, and laws choose others.
     """

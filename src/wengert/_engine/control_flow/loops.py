@@ -85,7 +85,7 @@ def scan(
         A hint, taken so that programs written for other libraries run: results are the same
         whatever it is, and compiled loops are unrolled by what they do.
     memory : int or str, optional
-        How many states the way back of a derivative may keep, beside what as many steps need, or
+        How many states the backward pass may keep, beside what as many steps need, or
         bytes for both (``"64 MiB"``); by default all that it needs. Up to the square of that
         number of steps, each is taken once more; beyond, as few are as can be (binomial
         checkpointing). It is kept to in graphs, by first derivatives in reverse mode.
@@ -100,7 +100,7 @@ def scan(
     Raises
     ------
     StructureError
-        A step returned no pair, other containers than before, or something that is no number; or
+        A step returned no pair, other containers than before, or something that is not a number; or
         nothing says how many steps there are.
     ShapeError, DtypeError
         The carry, or what is collected, changes from step to step; `xs` differ in length.
@@ -116,7 +116,7 @@ def scan(
     called once, to be written down, whatever the length, and the loop is one line; so it is where
     there are no steps, to see what they would give. Its derivatives
     are loops too: forward mode carries tangents beside the carry; reverse mode walks back, on
-    values kept by the way forward, of which only those are kept that the way back needs.
+    values kept by the way forward, of which only those are kept that the backward pass needs.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def line_of_scan(
     count : Tensor, optional
         The number of steps, where it is a value.
     room : mapping, optional
-        For how many states there is room on the way back (checkpoint_budget.py).
+        For how many states there is room on the backward pass (checkpoint_budget.py).
     """
     params = {
         "body": made.body,
@@ -262,7 +262,7 @@ def whole(length: Any, what: str, name: str = "length") -> Any:
     DtypeError
         It is a value that is not known while a graph is built.
     ArgumentError
-        It is no whole number, or negative.
+        It is not an integer, or negative.
     """
     if length is None or isinstance(length, Dim):
         return length
@@ -276,7 +276,7 @@ def whole(length: Any, what: str, name: str = "length") -> Any:
     except TypeError:
         number = None
     if number is None or number < 0:
-        odd = "negative" if number is not None else "no whole number"
+        odd = "negative" if number is not None else "not an integer"
         raise ArgumentError(
             f"{what}: {name}={length!r} is {odd}. Give a number of steps, 0 or more"
             f"{at(user_line())}."

@@ -145,7 +145,7 @@ class PrimitiveCall(BoundRule):
     def _refuse_whole_numbers(self, outs: Sequence[Any]) -> None:
         if len(outs) == 1 and outs[0].dtype.kind not in "fc":
             raise NotDifferentiableError(
-                f"{self.name} returned {outs[0].dtype}, and whole numbers have no derivative. "
+                f"{self.name} returned {outs[0].dtype}, and integers have no derivative. "
                 "Compute in floating point, or register it with discrete=True if its derivative is "
                 f"known to be zero{at(user_line())}."
             )

@@ -2,8 +2,8 @@
 
     replay    args: [count] consts, carry, xs, snapshots, more consts, cotangents, rows of them
 
-`step` is the loop's body without its ys, `keep` the same with what the way back needs of it, and
-`back` the second half of its pullback.  Which states are kept, and when, is the schedule's
+`step` is the loop's body without its ys, `keep` the same with what the backward pass needs of it,
+and `back` the second half of its pullback.  Which states are kept, and when, is the schedule's
 (checkpoint_schedule.py).  The snapshots are what the way forward has left (checkpointed_loop.py);
 they save a backend from beginning at the start, and its value does not depend on them.  Its own
 derivatives are those of the two loops that it stands for, which keep everything.
@@ -47,7 +47,7 @@ class OperandGroups:
     snapshots : sequence
         What the loop forwards has left.
     more : sequence
-        What the way back takes beside the consts.
+        What the backward pass takes beside the consts.
     starts : sequence
         The cotangents that are carried, and the sums.
     rows : sequence
@@ -80,7 +80,7 @@ class CheckpointedReplay(Control):
     """A loop backwards, with room for a few states."""
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """What the way back carries, and for each stacked cotangent its spec."""
+        """What the backward pass carries, and for each stacked cotangent its spec."""
         check_replay(specs, params)
         outs = [n.spec for n in params["back"].outputs]
         pulled, length = params["pulled"], params["length"]
@@ -184,7 +184,7 @@ def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
 
 
 def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
-    """The loop forwards, keeping what the way back needs, and the loop backwards."""
+    """The loop forwards, keeping what the backward pass needs, and the loop backwards."""
     parts = OperandGroups(args, params)
     carried, stacked, length = params["carried"], params["stacked"], params["length"]
     if length is None:  # what the one loop keeps for the other has one all the same

@@ -1,4 +1,4 @@
-"""Residuals: what a loop keeps on its way forward for the way back.
+"""Residuals: what a loop keeps on its way forward for the backward pass.
 
 The lines of a step's pullback that need no cotangent can be computed on either way.  What is kept
 of them is the cheapest set of values from which all the others can be computed again: a minimal
@@ -23,7 +23,7 @@ from wengert._engine.core.tracing import SIZE, placeholder
 
 from .min_cut import UNLIMITED, reached
 
-_TYPICAL = 64  # a length with a name, where one has to be guessed
+_TYPICAL = 64  # a symbolic length, where one has to be guessed
 _MOST = 1 << 20  # a cost
 
 
@@ -51,7 +51,7 @@ def split(
     ----------
     results : sequence of Node
     late : collection of Node
-        The placeholders that are known on the way back only.
+        The placeholders that are known on the backward pass only.
     carry : collection of Node
         Those that are gone by then, unless they are kept.
     """

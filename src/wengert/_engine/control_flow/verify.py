@@ -29,7 +29,7 @@ _REPLAY = frozenset(
 ) | {"slots", "spread", "stacked", "step"}
 _MORE = frozenset(
     ("slots", "bytes")
-)  # of loops whose way back has little room (checkpoint_budget.py)
+)  # of loops whose backward pass has little room (checkpoint_budget.py)
 
 
 def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ def check_while(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
         "while",
         _operands(specs, body, 0),
     )
-    _need(len(condition.outputs) == 1, "while", "its condition is not one truth value")
+    _need(len(condition.outputs) == 1, "while", "its condition is not a single boolean")
     _check_number(condition.outputs[0].spec, "while", "its condition", "b")
     _need(limit is None or _is_count(limit), "while", f"limit={limit!r} is no number of steps")
     if length is None:
@@ -135,7 +135,7 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     right = type(snapshots) is Spec and snapshots.dtype == np.dtype(np.uint8)
     right = right and snapshots.shape == (params["slots"], size)
     _need(right, name, f"its snapshots are {snapshots}")
-    _need(len(back.outputs) >= pulled, name, "its way back gives less than it carries")
+    _need(len(back.outputs) >= pulled, name, "its backward pass gives less than it carries")
     _need(length is None or _is_count(length) or type(length) is Dim, name, "its length is none")
     _need(length is not None or len(back.outputs) == pulled, name, "it has rows, and no length")
 

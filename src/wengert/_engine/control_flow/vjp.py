@@ -244,7 +244,7 @@ class _LoopCotangent:
         return self.placed(found)
 
     def hoisted(self) -> list[Any]:
-        """What the way back takes beside the consts, computed from them."""
+        """What the backward pass takes beside the consts, computed from them."""
         before = self.made.before
         if before is None:
             return []
@@ -260,7 +260,7 @@ class _LoopCotangent:
         return [*found, *[zeros(self.body.inputs[k].spec) for k in self.made.consts]]
 
     def placed(self, found: Sequence[Any]) -> list[Any]:
-        """What the way back gave, operand by operand."""
+        """What the backward pass gave, operand by operand."""
         made = self.made
         bars: list[Any] = [None] * len(self.args)
         for k, bar in zip((*made.live, *made.consts, *made.stacks), found, strict=True):
@@ -277,7 +277,7 @@ def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
     """For how many steps there is room; None if for all."""
     slots: int | None = params.get("slots")
     if slots is not None and params.get("bytes"):
-        # Of a step its state is kept, or what the way back needs of it.
+        # Of a step its state is kept, or what the backward pass needs of it.
         carry = made.forward.outputs[: params["carried"]]
         state, kept = bytes_of(carry), bytes_of(made.forward.outputs[-made.kept or None :])
         slots = max(slots * state // max(state + kept, 1), 1)

@@ -60,7 +60,8 @@ def why(
     argnums : int or sequence of int, default 0
     argnames : str or sequence of str, optional
     index : index, optional
-        Ask about one element of the gradient by x, which is then one array: why it is zero.
+        Ask about one element of the gradient with respect to x, which is then one array: why it is
+        zero.
     time : bool, default False
         Also run every line again and measure it, forward and backward.
 

@@ -4,13 +4,16 @@
 first axis is the batch.  An operation states its batching rule with `@op.batch`, or its kind states
 one for all of its operations, `batched_as_kind`.  Such rules are made of:
 
-    ndim_of, row_ranks, fronted, deepened   axes of operands
-    aligned      operands with the same number of axes, to be broadcast: elementwise operations
-    reduced      a reduction along axes of an example
-    contracted   a contraction with one more subscript
-    alike        the rule of an operation that treats every element independently
-    along        the rule of an operation along one axis
-    on_last_axes  of an operation on the last axes (LAPACK's matrices), earlier ones broadcast
+    ndim_of, row_ranks, fronted, deepened  axes of operands
+    aligned                                operands with the same number of axes, to be broadcast:
+                                           elementwise operations
+    reduced                                a reduction along axes of an example
+    contracted                             a contraction with one more subscript
+    elementwise_batching                   the rule of an operation that treats every element
+                                           independently
+    along                                  the rule of an operation along one axis
+    on_last_axes                           of an operation on the last axes (LAPACK's matrices),
+                                           earlier ones broadcast
 
 The rules are written in wengert operations: on plain arrays they are NumPy, on tensors they are
 recorded, differentiate and trace.
@@ -77,7 +80,7 @@ def aligned(args: Sequence[Any], batched: Sequence[bool]) -> list[Any]:
     ]
 
 
-def alike(op: Any) -> Rule:
+def elementwise_batching(op: Any) -> Rule:
     """State, and return, the rule of an operation that treats elements independently."""
 
     def rule(args: Any, batched: Any, size: Size, **params: Any) -> Any:

@@ -1,7 +1,7 @@
 """Casts, and the adjoint pair of broadcasting.
 
 cast          another floating or complex dtype; the cotangent is cast back
-discretise    whole numbers or truth values: derivatives stop
+discretise    integers or booleans: derivatives stop
 astype        whichever of the two is right
 broadcast_to  elements repeated without copying
 sum_to        its transpose
@@ -18,7 +18,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.op import lookup, register
 from wengert._engine.core.symbolic.constraints import repeated_axes
-from wengert._engine.kinds.batching import alike, deepened, ndim_of
+from wengert._engine.kinds.batching import deepened, elementwise_batching, ndim_of
 from wengert._engine.kinds.linear_map import linear
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _cast_back(t: Array, x: Array, *, dtype: np.dtype[Any]) -> Any:
     return astype(t, dtype)
 
 
-alike(cast)
+elementwise_batching(cast)
 
 
 @cast.examples
@@ -55,7 +55,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 class _Discretise(Operation):
-    """A cast to whole numbers or truth values: the derivative is zero."""
+    """A cast to integers or booleans: the derivative is zero."""
 
     kind = "elementwise"
     discrete = True
@@ -73,7 +73,7 @@ class _Discretise(Operation):
 discretise = register(_Discretise("discretise", "A cast to an integer or boolean dtype."))
 
 
-alike(discretise)
+elementwise_batching(discretise)
 
 
 @discretise.examples

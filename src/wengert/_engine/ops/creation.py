@@ -1,6 +1,6 @@
 """Creation: arrays of which only shape and rule are known: full, eye, arange.
 
-On plain sizes NumPy itself creates arrays.  These are lines of a graph: for sizes with a name, and
+On plain sizes NumPy itself creates arrays.  These are lines of a graph: for symbolic sizes, and
 so that a large array of one number stays a number until it is needed.
 """
 
@@ -117,7 +117,7 @@ def _(rng: np.random.Generator) -> Any:
 
 @creation
 def arange(*, start: Any, stop: Any, step: Any, dtype: Any) -> Any:
-    """Whole numbers from start to before stop, by step."""
+    """Integers from start to before stop, by step."""
     return np.arange(start, stop, step, dtype=dtype)
 
 

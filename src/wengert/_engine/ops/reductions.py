@@ -201,7 +201,7 @@ for _op in (argmax, argmin):
         yield (rng.normal(size=(2, 3)),), {"axis": 1, "keepdims": True}
 
 
-# ---- truth values and counts -------------------------------------------------------------------
+# ---- booleans and counts -------------------------------------------------------------------
 
 
 @reduction(discrete=True, oracle="numpy")

@@ -15,7 +15,7 @@ import numpy as np
 from wengert._engine.core.handle import shape_of
 from wengert._engine.core.op_facts import SELECTS, facts
 from wengert._engine.core.op_traits import Differentiation
-from wengert._engine.kinds.batching import alike, flattened, ndim_of, row_axis
+from wengert._engine.kinds.batching import elementwise_batching, flattened, ndim_of, row_axis
 from wengert._engine.kinds.linear_map import linear
 
 from .creation import positions
@@ -243,7 +243,7 @@ def _copy_back(t: Array, x: Array, *, order: str = "K") -> Any:
     return t
 
 
-alike(copy)
+elementwise_batching(copy)
 
 
 @copy.examples

@@ -1,12 +1,12 @@
 """Order and counting: gathering along an axis, positions, bins; products of sequences.
 
-Sorting is a gather: the positions are whole numbers without derivative, and the values are
+Sorting is a gather: the positions are integers without derivative, and the values are
 carried where they belong.  So `gather_along` and its transpose `scatter_along` are all that sort,
 partition, median and quantile need; `Whole` operations give the positions.
 
     gather_along    x read at an array of positions along one axis
     scatter_along   zeros, with t added at such positions
-    Whole           an operation whose results are whole numbers or truth values
+    Whole           an operation whose results are integers or booleans
     slide           s_i = sum_k x_{i+k} v_k, and `convolve`, which is its transpose
 """
 
@@ -93,11 +93,11 @@ def _(rng: np.random.Generator) -> Any:
     yield (t, np.array([[0, 1, 1], [1, 0, 0]])), {"axis": 0, "length": 2, "unique": False}
 
 
-# ---- whole numbers -----------------------------------------------------------------------------
+# ---- integers -----------------------------------------------------------------------------
 
 
 class Whole(Operation):
-    """An operation that gives whole numbers or truth values: its derivative is zero."""
+    """An operation that gives integers or booleans: its derivative is zero."""
 
     kind = "indexing"
     discrete = True
@@ -109,7 +109,7 @@ class Whole(Operation):
 
 
 def whole(run: Callable[..., Any]) -> Whole:
-    """Register the function below it as an operation with whole numbers (a decorator)."""
+    """Register the function below it as an operation with integers (a decorator)."""
     return register(Whole(run))
 
 
@@ -152,7 +152,7 @@ def digitize(x: Array, bins: Array, *, right: bool = False) -> Any:
 
 @whole
 def bincount(x: Array, *, minlength: int = 0) -> Any:
-    """How often each whole number occurs."""
+    """How often each integer occurs."""
     return np.bincount(x, minlength=minlength)
 
 
@@ -239,7 +239,7 @@ def _(rng: np.random.Generator) -> Any:
 @opaque(trusted=True, oracle=lambda x, v: np.lib.stride_tricks.sliding_window_view(x, len(v)) @ v)
 def slide(x: Array, v: Array) -> Any:
     """s_i = sum_k x_{i+k} v_k, for all i where v fits; v no longer than x, nothing conjugated."""
-    return np.correlate(x, _conj(v), "valid")  # conj would make numbers of truth values
+    return np.correlate(x, _conj(v), "valid")  # conj would make numbers of booleans
 
 
 def _convolve_by_hand(x: Any, v: Any) -> Any:

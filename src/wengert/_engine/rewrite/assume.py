@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle
-from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.batching import elementwise_batching
 from wengert._engine.kinds.linear_map import LinearMap, linear
 from wengert.errors import ArgumentError, at, user_line
 
@@ -34,7 +34,7 @@ def _line() -> LinearMap:
 
 _assume = _line()
 _assume.spec(lambda x, *, facts: x)
-alike(_assume)
+elementwise_batching(_assume)
 
 
 @_assume.transpose

@@ -116,7 +116,7 @@ def divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -(t / y) * out)
 
 
-# ---- quotients of whole numbers ----------------------------------------------------------------
+# ---- quotients of integers ----------------------------------------------------------------
 # floor(x / y) is not what Python and NumPy mean: 1.0 // 0.1 is 9, because 0.1 is a little more
 # than a tenth, although 1.0 / 0.1 rounds to 10.  The exact remainder of fmod decides.
 
@@ -130,17 +130,17 @@ def _wrapped(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 @facts(cost=call())
 @elementwise(ufunc=np.floor_divide, oracle="floor(x / y)", domain=[REAL, POSITIVE], discrete=True)
 def floor_divide(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """The largest whole number not above x / y; a step function."""
+    """The largest integer not above x / y; a step function."""
     r, wraps = _wrapped(s, x, y)
     q = (x - r) / y - s.where(wraps, 1.0, 0.0)
-    below = s.floor(q)  # q is a whole number up to rounding
+    below = s.floor(q)  # q is an integer up to rounding
     whole = below + s.where(s.less(0.5, q - below), 1.0, 0.0)
     signed_zero = s.copysign(0.0, x / y)
     inside = s.where(s.equal(q, 0.0), signed_zero, whole)
     return s.where(s.equal(y, 0.0), x / y, inside)
 
 
-# Tests draw quotients away from the jumps at whole numbers.
+# Tests draw quotients away from the jumps at integers.
 _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 
 
@@ -151,7 +151,7 @@ _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 def remainder(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y floor(x / y), with the sign of y.
 
-    It jumps where x / y is a whole number; there the derivative of the piece that begins.
+    It jumps where x / y is an integer; there the derivative of the piece that begins.
     """
     r, wraps = _wrapped(s, x, y)
     zero = s.where(s.equal(y, 0.0), r, s.copysign(r, y))
@@ -176,7 +176,7 @@ def fmod(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 
 def _whole_quotient(out: Array, x: Operand, y: Array) -> Any:
-    """The whole number that fmod took out: trunc(x / y) without the rounding of x / y."""
+    """The integer that fmod took out: trunc(x / y) without the rounding of x / y."""
     return np.rint((value_of(x) - value_of(out)) / value_of(y))
 
 
@@ -283,10 +283,10 @@ cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
     singular=_may_be_steep,
 )
 def power(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """x ** y; for negative x the exponent has to be a whole number.
+    """x ** y; for negative x the exponent has to be an integer.
 
-    The derivative by x is y x**(y-1), and 0 for x = y = 0.  The derivative by y is x**y log x,
-    and 0 for x = 0, y >= 0 (its limit for y > 0).
+    The derivative with respect to x is y x**(y-1), and 0 for x = y = 0.  The derivative with
+    respect to y is x**y log x, and 0 for x = 0, y >= 0 (its limit for y > 0).
     """
     return s.power(x, y)
 

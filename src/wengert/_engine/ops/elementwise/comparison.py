@@ -1,10 +1,10 @@
 """Comparisons, logic, bits, and tests of single numbers: their derivative is zero.
 
-    less, equal, ...                       truth values of pairs
-    logical_and, isnan, signbit, ...       truth values of truth values and of single numbers
-    bitwise_and, gcd, left_shift, ...      whole numbers only
+    less, equal, ...                       booleans of pairs
+    logical_and, isnan, signbit, ...       booleans of booleans and of single numbers
+    bitwise_and, gcd, left_shift, ...      integers only
 
-The results are truth values or whole numbers; what depends on them only has no derivative.
+The results are booleans or integers; what depends on them only has no derivative.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.op import register
 from wengert._engine.core.op_facts import ARITHMETIC, call, facts
-from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.batching import elementwise_batching
 from wengert._engine.kinds.elementwise import elementwise
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class _IsClose(Operation):
 isclose = register(_IsClose("isclose", "Whether |x - y| <= atol + rtol |y|, as NumPy's."))
 
 
-alike(isclose)
+elementwise_batching(isclose)
 
 
 @isclose.examples
@@ -197,7 +197,7 @@ def _(rng: np.random.Generator) -> Any:
 class IntegerOperation(Operation):
     """An operation on integers and booleans only.
 
-    The oracle is Python's own arithmetic of whole numbers, element by element.
+    The oracle is Python's own arithmetic of integers, element by element.
     """
 
     kind = "elementwise"
@@ -205,13 +205,13 @@ class IntegerOperation(Operation):
     cost = ARITHMETIC
 
     def __init__(self, ufunc: np.ufunc, python: Callable[..., int]) -> None:
-        super().__init__(ufunc.__name__, f"numpy.{ufunc.__name__}; whole numbers only.")
+        super().__init__(ufunc.__name__, f"numpy.{ufunc.__name__}; integers only.")
         self.ufunc = ufunc
         self.run = ufunc
         self.python = python
         self.commutative = "shift" not in self.name and ufunc.nin == 2
         self.make_examples = self._whole_numbers
-        alike(self)
+        elementwise_batching(self)
 
     def oracle(self, *xs: Any) -> Any:
         """Python's operator on Python's integers."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.op_facts import ARITHMETIC, facts
-from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.batching import elementwise_batching
 from wengert._engine.kinds.elementwise import elementwise
 from wengert._engine.kinds.linear_map import linear
 
@@ -78,7 +78,7 @@ def _imag_put(base: Array, view: Array) -> Any:
 
 
 for _op in (real, imag):
-    alike(_op)
+    elementwise_batching(_op)
 
     @_op.examples
     def _(rng: np.random.Generator) -> Any:

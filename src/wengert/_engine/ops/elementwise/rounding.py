@@ -16,7 +16,7 @@ from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import value_of
 from wengert._engine.core.op import register
 from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, facts
-from wengert._engine.kinds.batching import alike
+from wengert._engine.kinds.batching import elementwise_batching
 from wengert._engine.kinds.elementwise import REAL, elementwise
 from wengert._engine.kinds.opaque import opaque
 from wengert._engine.ops import flops
@@ -35,14 +35,14 @@ def sign(s: ScalarLanguage, x: Scalar) -> Any:
 @facts(cost=ARITHMETIC, onnx="Floor")
 @elementwise(ufunc=np.floor, oracle="floor(x)", discrete=True)
 def floor(s: ScalarLanguage, x: Scalar) -> Any:
-    """The largest whole number not above x."""
+    """The largest integer not above x."""
     return s.floor(x)
 
 
 @facts(cost=ARITHMETIC, onnx="Ceil")
 @elementwise(ufunc=np.ceil, oracle="ceil(x)", discrete=True)
 def ceil(s: ScalarLanguage, x: Scalar) -> Any:
-    """The smallest whole number not below x."""
+    """The smallest integer not below x."""
     return s.ceil(x)
 
 
@@ -56,7 +56,7 @@ def trunc(s: ScalarLanguage, x: Scalar) -> Any:
 @facts(cost=ARITHMETIC, onnx="Round")
 @elementwise(ufunc=np.rint, oracle="nint(x)", discrete=True)
 def rint(s: ScalarLanguage, x: Scalar) -> Any:
-    """The nearest whole number; halves to the even one."""
+    """The nearest integer; halves to the even one."""
     return s.rint(x)
 
 
@@ -77,7 +77,7 @@ class _Round(Operation):
 round = register(_Round("round", "x rounded to `decimals` places; halves to even."))
 
 
-alike(round)
+elementwise_batching(round)
 
 
 @round.examples
@@ -123,7 +123,7 @@ def spacing(s: ScalarLanguage, x: Scalar) -> Any:
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.heaviside, oracle="0 if x < 0 else (y if x == 0 else 1)", kinks=[0.0])
 def heaviside(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """0 for x < 0, y at x = 0, 1 for x > 0; no derivative by x."""
+    """0 for x < 0, y at x = 0, 1 for x > 0; no derivative with respect to x."""
     return s.heaviside(x, y)
 
 
@@ -133,7 +133,7 @@ heaviside.partials(None, lambda t, out, x, y: t * (value_of(x) == 0))
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.ldexp, oracle="x * mpf(2) ** y", domain=[REAL, (-5, 5)])
 def ldexp(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """x * 2**y for whole numbers y; no derivative by y."""
+    """x * 2**y for integers y; no derivative with respect to y."""
     return s.ldexp(x, y)
 
 
@@ -160,7 +160,7 @@ def _modf_along(dots: list[Array], out: tuple[Array, ...], x: Array) -> Any:
     return dots[0], None
 
 
-alike(modf)
+elementwise_batching(modf)
 
 
 @modf.examples
@@ -191,7 +191,7 @@ def _frexp_along(dots: list[Array], out: tuple[Array, ...], x: Array) -> Any:
     return ldexp(dots[0], -value_of(out[1])), None
 
 
-alike(frexp)
+elementwise_batching(frexp)
 
 
 @frexp.examples

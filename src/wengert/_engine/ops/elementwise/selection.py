@@ -130,7 +130,7 @@ fmin.partials(
     masks=True,
 )
 def where(s: ScalarLanguage, condition: Scalar, x: Scalar, y: Scalar) -> Any:
-    """x where the condition holds, else y; no derivative by the condition."""
+    """x where the condition holds, else y; no derivative with respect to the condition."""
     return s.where(condition, x, y)
 
 

@@ -152,7 +152,7 @@ def hypot(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 def _along(x: Operand, y: Operand, length: Array) -> Any:
     """x / length, 0 at the origin, and the sign of x where x alone is infinite."""
     far = np.isinf(value_of(length))
-    if dtype_of(x).kind != "f" or not possibly(far):  # a whole number is never infinite
+    if dtype_of(x).kind != "f" or not possibly(far):  # an integer is never infinite
         return _over(x, length)
     where = lookup("where")
     alone = np.logical_and(np.isinf(value_of(x)), np.isfinite(value_of(y)))

@@ -1,7 +1,7 @@
-"""Shapes of what an index chooses, by rule, for lengths that are numbers or sizes with a name.
+"""Shapes of what an index chooses, by rule, for lengths that are numbers or symbolic sizes.
 
 NumPy clips a slice that reaches beyond the end, and the length of the result then depends on the
-data.  For a size with a name the rule demands that nothing is clipped
+data.  For a symbolic size the rule demands that nothing is clipped
 (`core/symbolic/constraints.py`): x[2:5] of length n demands n >= 5, and the graph refuses to run
 where that does not hold.
 
@@ -33,7 +33,7 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
     shape : tuple
         Of x.
     parts : sequence
-        Of the index: whole numbers, slices, None, Ellipsis, and the specs of arrays.
+        Of the index: integers, slices, None, Ellipsis, and the specs of arrays.
 
     Raises
     ------

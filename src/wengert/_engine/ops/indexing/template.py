@@ -4,7 +4,7 @@ The parts of an index that are arrays are operands of the operation (without der
 numbers, slices, ellipsis and None are the template, a parameter of it.
 
     IndexSlot      where in a template an operand belongs
-    split_index    an index as template and operands; `join_index` is the way back
+    split_index    an index as template and operands; `join_index` is the backward pass
     is_unique      whether no element can be chosen twice
     add_at         z[index] += t, in which what meets is summed
 """
@@ -73,7 +73,7 @@ def _plain_int(bound: Any) -> Any:
         return bound
     if not is_traced(bound):
         return value_of(bound).item()
-    if "size" in bound.node.params:  # a size with a name, which has become a value
+    if "size" in bound.node.params:  # a symbolic size, which has become a value
         return bound.node.params["size"]
     raise TraceError(
         "a slice with a bound that is computed from the inputs: how many elements it gives is not "
@@ -83,7 +83,7 @@ def _plain_int(bound: Any) -> Any:
 
 
 def _whole(part: Any) -> Any:
-    """An array of an index, if it has positions or truth values; True is one without axes."""
+    """An array of an index, if it has positions or booleans; True is one without axes."""
     if isinstance(part, list | tuple):
         part = stacked(part)
     if not isinstance(part, Handle):
@@ -93,7 +93,7 @@ def _whole(part: Any) -> Any:
         if not isinstance(part, Handle) and part.size == 0:
             return part.astype(np.intp)
         raise DtypeError(
-            f"an index of dtype {dtype}: positions are whole numbers, or a boolean mask. Cast it, "
+            f"an index of dtype {dtype}: positions are integers, or a boolean mask. Cast it, "
             f"index.astype(int){at(user_line())}."
         )
     return part

@@ -157,7 +157,7 @@ def _adjugate(z: Array) -> tuple[Any, Any]:
 @facts(host_callback=BY_NUMPY)  # of second and higher derivatives
 @matrices("The determinant is that of square matrices")
 def det_derivative(a: Any, *directions: Any) -> Any:
-    """The derivative by `a` of the derivative of det(a) along each of the directions.
+    """The derivative with respect to `a` of the derivative of det(a) along each of the directions.
 
     Without directions, the matrices of cofactors. Written into graphs, in which the form that is
     right for singular matrices cannot be chosen by looking at the matrix: it is chosen when this

@@ -296,7 +296,7 @@ def _(rng: np.random.Generator) -> Any:
 @facts(flops=flops.cubes(4 / 3))
 @matrices("Look for NaN or infinity in it", oracle="numpy", discrete=True)
 def matrix_rank(a: Any, *, tol: Any = None, hermitian: Any = False, rtol: Any = None) -> Any:
-    """How many singular values are larger than the tolerance; a whole number."""
+    """How many singular values are larger than the tolerance; an integer."""
     return np.linalg.matrix_rank(finite(a), tol, hermitian, rtol=rtol)
 
 

@@ -33,7 +33,7 @@ _FLOATS = "fdFD"
 
 
 def _routine(name: str, *arrays: Any) -> Any:
-    from scipy.linalg.lapack import get_lapack_funcs  # seldom needed, and not fast to import
+    from scipy.linalg.lapack import get_lapack_funcs  # rarely needed, and not fast to import
 
     (found,) = get_lapack_funcs((name,), arrays)
     return found

@@ -10,9 +10,9 @@ ops/neural/sliding_windows.py,
     convolution_input    x, from y and w: its adjoint by the input, the transposed convolution
     convolution_weight   w, from x and y: its adjoint by the weights
 
-So the family is closed: each is linear in both operands, and its derivative by one of them is
-another of the three.  It is closed under batching, too: rows of two arrays become longer axes of
-all three, rows of all three become groups.
+So the family is closed: each is linear in both operands, and its derivative with respect to one of
+them is another of the three.  It is closed under batching, too: rows of two arrays become longer
+axes of all three, rows of all three become groups.
 
 In NumPy the windows of some samples are copied beside each other, and multiplied as matrices.
 The formula: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",

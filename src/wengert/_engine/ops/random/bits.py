@@ -117,7 +117,7 @@ integers = register(
     Draw(
         "random_integers",
         lambda g, shape, dtype, low, high: g.integers(low, high, shape, dtype),
-        "Whole numbers from low to before high, each equally likely.",
+        "Integers from low to before high, each equally likely.",
     )
 )
 
@@ -132,7 +132,7 @@ def _words(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dty
 
 
 def _tails(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Odd whole numbers with a sign, divided so that they lie between -1/2 and 1/2."""
+    """Odd integers with a sign, divided so that they lie between -1/2 and 1/2."""
     single = dtype.itemsize == 4
     found = _words(generator, shape, np.dtype(np.uint32 if single else np.uint64))
     signed = (found | found.dtype.type(1)).view(np.int32 if single else np.int64)

@@ -1,7 +1,7 @@
 """Keys of random numbers as operations: many from one, and one from a key and a number.
 
     random_split    as many keys as asked for: block 1, 2, ... of the counters for children
-    random_fold     the key of a key and whole numbers: one block for each, of counters of its own
+    random_fold     the key of a key and integers: one block for each, of counters of its own
 
 A key is two words (uint64), the first two of a block of Philox; the counters are divided in
 ops/random/philox.py, so neither a child nor a number that is drawn ever comes from the same block
@@ -97,7 +97,7 @@ class Fold(Operation):
         key, data = specs
         expect_key(key)
         if data.dtype.kind not in "iu":
-            raise TypeError(f"what is folded into a key is a whole number, not {data}")
+            raise TypeError(f"what is folded into a key is an integer, not {data}")
         return Spec((*broadcast(key.shape[:-1], data.shape), 2), WORD)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
@@ -109,7 +109,7 @@ class Fold(Operation):
 
 
 split = register(SplitKeys("random_split", "Keys from a key, as many as a shape has places."))
-fold = register(Fold("random_fold", "The key of a key and of a whole number."))
+fold = register(Fold("random_fold", "The key of a key and of an integer."))
 
 
 def _key(rng: np.random.Generator, *shape: int) -> Any:

@@ -4,7 +4,7 @@
     number, whole    the address of a number
     check_lengths    the step fails where one does not fit
 
-A number is put into a place on the stack; a constant is one of the module's.  Whole numbers have 32
+A number is put into a place on the stack; a constant is one of the module's.  Integers have 32
 bits: a length that has more makes the step fail, and the interpreter says what it can do with it.
 """
 
@@ -57,7 +57,7 @@ def number(call: KernelCall, value: Any, dtype: Dtype) -> Name:
 
 
 def whole(call: KernelCall, s: Section, value: Name) -> Name:
-    """The address of a whole number with 32 bits."""
+    """The address of an integer with 32 bits."""
     if value.lstrip("-").isdigit():
         return call.module.constant(f"number.i4.{value}", "i32", value, 4)
     cell = call.function.slot("i32")
@@ -84,7 +84,7 @@ def run(call: KernelCall, s: Section, routine: str, dtype: Dtype, *arguments: An
     routine : str
         Without the letter of its dtype, and as it is called for real numbers.
     *arguments
-        A letter ("N"), an int or the i64 of a whole number in a pair ("int", name), or a pointer.
+        A letter ("N"), an int or the i64 of an integer in a pair ("int", name), or a pointer.
     """
     library = "blas" if routine in _BLAS else "lapack"
     name = letter(dtype) + (_COMPLEX.get(routine, routine) if dtype.kind == "c" else routine)
@@ -105,5 +105,5 @@ def _argument(call: KernelCall, s: Section, argument: int | str | tuple[str, ...
 
 
 def whole_cell(call: KernelCall) -> Name:
-    """A place for a whole number that a routine writes: `info`."""
+    """A place for an integer that a routine writes: `info`."""
     return call.function.slot("i32")

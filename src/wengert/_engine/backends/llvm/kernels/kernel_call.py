@@ -305,9 +305,9 @@ class KernelCall:
         if part.fails:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
 
-    def seldom(self, s: Section, write: Callable[[KernelCall], None]) -> None:
+    def cold(self, s: Section, write: Callable[[KernelCall], None]) -> None:
         """What is hardly ever done, as a function without LLVM's pains; `write` as `in_parts`'s."""
-        title = f"{self.function.name}.seldom"
+        title = f"{self.function.name}.cold"
         part = self._part(title, (), "noinline optnone nounwind")
         write(part)
         part.close()

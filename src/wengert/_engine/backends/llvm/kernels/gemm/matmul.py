@@ -163,7 +163,7 @@ def strong(call: KernelCall) -> None:
                 _again(call, t, operands, result, gone, outer, target, _addend(call, words))
 
     with call.section.when(nan_scan.any_of(call, call.section, result.array)) as some:
-        call.seldom(some, repair)
+        call.cold(some, repair)
 
 
 def _again(

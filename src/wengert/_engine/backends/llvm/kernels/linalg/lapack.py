@@ -110,7 +110,7 @@ class Workspace:
         return call.scratch(size), ("int", count)
 
     def whole_asked(self) -> tuple[Name, tuple[str, Name]]:
-        """The memory for whole numbers, as asked for in `self.whole`."""
+        """The memory for integers, as asked for in `self.whole`."""
         return self._other(self.whole, "i32", 4)
 
     def real_asked(self) -> tuple[Name, tuple[str, Name]]:

@@ -170,7 +170,7 @@ def exchanges(call: KernelCall) -> None:
 
 
 def _row(call: KernelCall, s: Section, of: ArrayPointer, i: Name) -> Name:
-    """A whole number of an array."""
+    """An integer of an array."""
     lane = read(call.language, s, place(call, s, of, [i]), of.dtype)
     return str(call.language.cast(lane, I64).name)
 

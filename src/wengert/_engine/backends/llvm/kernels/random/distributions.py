@@ -178,7 +178,7 @@ def _bounded(dtype: Dtype) -> str:
     serves=lambda node: node.spec.dtype.kind in "iu" and _is_exported(_bounded(node.spec.dtype)),
 )
 def random_integers(call: KernelCall) -> None:
-    """Whole numbers between two."""
+    """Integers between two."""
     dtype = call.results[0].dtype
     kind = f"i{8 * dtype.itemsize} zeroext"
     fill = _filling(call, _bounded(dtype), ["ptr", kind, kind, "i64", "i1 zeroext", "ptr"])
