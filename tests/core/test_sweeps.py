@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wengert as wg
-from wengert._engine.autodiff.reverse import _sweep
+from wengert._engine.autodiff.reverse import _run_pass
 from wengert._engine.autodiff.tape import fresh, tape_between
 from wengert._engine.core.handle import wrap
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 
 SHAPES = [(), (1,), (3,), (2, 1), (2, 3)]
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.hypot, np.arctan2, np.logaddexp]
@@ -68,7 +68,7 @@ def test_all_ways_to_the_derivative_agree(program, seed):
     tape = tape_between([out.node], set(variables))
     for recorded, guarded in [(False, True), (True, False), (True, True)]:
         seed_bar = {out.node: np.float64(1.0)}
-        done = _sweep(tape, seed_bar, set(variables), Sweep(None, recorded, guarded))
+        done = _run_pass(tape, seed_bar, set(variables), RuleContext(None, recorded, guarded))
         for v, bar in zip(variables, bars, strict=True):
             got = done.get(v, 0.0)
             close(got.numpy() if recorded and v in done else got, bar)

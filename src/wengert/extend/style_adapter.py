@@ -27,7 +27,7 @@ from wengert._engine.autodiff.reverse import pullback
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import Node, constant
-from wengert._engine.core.op import Op, Sweep, lookup
+from wengert._engine.core.op import Op, RuleContext, lookup
 from wengert._engine.core.spec import is_inexact, spec_of
 from wengert._engine.kinds.opaque import Opaque, fits
 from wengert.errors import (
@@ -111,12 +111,12 @@ class UserOperation(Opaque):
             )
         return value
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """What the author's rule returns, checked."""
         self._refuse_whole_numbers(node)
-        bars = self._explained("reverse", super().vjp, node, t, out, inputs, sweep)
+        bars = self._explained("reverse", super().vjp, node, t, out, inputs, ctx)
         for i, bar in enumerate(bars):
-            if bar is None or not sweep.guarded:
+            if bar is None or not ctx.guarded:
                 continue
             if is_traced(bar):
                 bars[i] = bar if type(t) is tuple else _spared(t, bar)
@@ -124,10 +124,10 @@ class UserOperation(Opaque):
                 bars[i] = np.zeros_like(value_of(bar))  # 0 * inf, see Elementwise
         return bars
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """What the author's rule returns, checked."""
         self._refuse_whole_numbers(node)
-        dot = self._explained("forward", super().jvp, node, dots, out, inputs, sweep)
+        dot = self._explained("forward", super().jvp, node, dots, out, inputs, ctx)
         spec = node.spec
         if type(spec) is tuple or dot is None:
             return dot
@@ -139,14 +139,14 @@ class UserOperation(Opaque):
             )
         return dot
 
-    def checked(self, node: Node, bars: Any, sweep: Sweep) -> list[Any]:
+    def checked(self, node: Node, bars: Any, ctx: RuleContext) -> list[Any]:
         """As for all opaque operations; moreover no operand may have been forgotten."""
         if isinstance(bars, list | tuple) and len(bars) == len(node.args):
             for i, (bar, a) in enumerate(zip(bars, node.args, strict=True)):
                 if bar is MISSING and type(a) is Node:
                     raise forgotten(self.name, i, node.where)
             bars = [None if bar is MISSING else bar for bar in bars]
-        return super().checked(node, bars, sweep)
+        return super().checked(node, bars, ctx)
 
     def _refuse_whole_numbers(self, node: Node) -> None:
         spec = node.spec
@@ -232,10 +232,10 @@ class _Step(Op):
         super().__init__("step")
         self.contributions = contributions
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Contributions of the step, one sum for each operand."""
         keys = [a.params["key"] for a in node.args]
-        wanted = [k for k, a in zip(keys, node.args, strict=True) if sweep.wants(a)]
+        wanted = [k for k, a in zip(keys, node.args, strict=True) if ctx.wants(a)]
         given: dict[Any, Any] = {}
         for key, contribution in self.contributions(node.params["key"], t.value, wanted):
             carried = OpaqueValue(contribution)

@@ -30,7 +30,7 @@ from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import handles_of
 from wengert._engine.autodiff.strong_zeros import TracedGuards
 from wengert._engine.core.node import LeafOp, Node
-from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import derivation
 
@@ -91,7 +91,7 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
         known[node] = [Diagonal(by, uniform(Spec(spec.shape, spec.dtype), 1))]
         first += spec.size
     live = [n for n in result.out_nodes if type(n) is Node]
-    plan = TracedGuards(tape, Sweep(tape.wanted, True), {})
+    plan = TracedGuards(tape, RuleContext(tape.wanted, True), {})
     level = 1 + max((n.level for n in live), default=0)
     with derivation(level) as stem, np.errstate(all="ignore"):
         for node in tape.lines:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 from wengert._engine.kinds.reduction import axes_of
 
 from .dependency_sets import Numbers, Sets, chosen, gathered, relation, stacked, through, united
@@ -86,7 +86,7 @@ def groups_of(line: NodeContext) -> Numbers | None:
     numbers = np.arange(1, line.size + 1).reshape(line.shape)
     rest = [line.known(k) for k in range(1, len(line.specs))]
     operand = np.zeros(spec.shape, np.int64)
-    bars = line.op.vjp(line.node, numbers, numbers, [operand, *rest], Sweep())
+    bars = line.op.vjp(line.node, numbers, numbers, [operand, *rest], RuleContext())
     groups = np.asarray(bars[0])
     fits = groups.dtype.kind in "iu" and groups.shape == spec.shape
     return groups - 1 if fits else None

@@ -72,7 +72,7 @@ def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[
 
 
 def _swept(
-    sweep: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: int
+    ctx: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: int
 ) -> list[list[Block]]:
     sizes = [s.size for s in specs]
     total: Any = sum(sizes)
@@ -85,7 +85,7 @@ def _swept(
     start: Any = 0
     while True:
         count = total - start if not isinstance(total, int) else min(step, total - start)
-        parts.append(_some(sweep, specs, start, count, factor, not plain))
+        parts.append(_some(ctx, specs, start, count, factor, not plain))
         start = start + count
         if not isinstance(total, int) or start >= total:
             break
@@ -94,7 +94,7 @@ def _swept(
 
 
 def _some(
-    sweep: Callable[..., Any],
+    ctx: Callable[..., Any],
     specs: Sequence[Spec],
     start: int,
     count: Size,
@@ -107,7 +107,7 @@ def _some(
     for spec in specs:
         units.append(_units(spec, count, start - offset, factor))
         offset = offset + spec.size
-    pairs = over_rows(sweep, units, count, "the sweep", record)
+    pairs = over_rows(ctx, units, count, "the sweep", record)
     made = []
     for value, batched in pairs:
         if value is not None and not batched:

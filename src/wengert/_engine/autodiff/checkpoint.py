@@ -20,7 +20,7 @@ from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node, constant, next_serial
-from wengert._engine.core.op import Op, Sweep
+from wengert._engine.core.op import Op, RuleContext
 from wengert._engine.core.tracing import eager_info
 from wengert.errors import MutatedError, at, user_line
 
@@ -78,7 +78,7 @@ class Rerun(Op):
         t: tuple[Array, ...],
         out: tuple[Array, ...],
         inputs: Sequence[Any],
-        sweep: Sweep,
+        ctx: RuleContext,
     ) -> Any:
         """Run again, recorded, and sweep."""
         variables, captured = self._variables(node, inputs)
@@ -86,7 +86,7 @@ class Rerun(Op):
         seeds = gathered(zip([getattr(o, "node", None) for o in outs], t, strict=True))
         targets = [*variables, *captured]
         tape = tape_between(seeds, set(targets), ends=True)
-        return pullback(seeds, targets, sweep.recorded, tape)
+        return pullback(seeds, targets, ctx.recorded, tape)
 
     def jvp(
         self,
@@ -94,7 +94,7 @@ class Rerun(Op):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        sweep: Sweep,
+        ctx: RuleContext,
     ) -> Any:
         """Run again, recorded, and push forward."""
         variables, captured = self._variables(node, inputs)
@@ -103,7 +103,7 @@ class Rerun(Op):
         nodes = [o.node if isinstance(o, Handle) else constant(o) for o in outs]
         live = [n for n in nodes if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
-        found = iter(pushforward(live, known, sweep.recorded, tape))
+        found = iter(pushforward(live, known, ctx.recorded, tape))
         return tuple(
             _zero_if_none(next(found) if type(n) is Node else None, n.value) for n in nodes
         )

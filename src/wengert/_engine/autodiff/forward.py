@@ -14,7 +14,7 @@ import numpy as np
 from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.handle import Handle, is_traced, wrap
 from wengert._engine.core.node import Node, next_serial
-from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.op import RuleContext, lookup
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.tracing import Derivation, derivation, level_above
 from wengert._engine.ops.linalg.forward_mode import ForwardMode
@@ -74,7 +74,7 @@ def pushforward(
     recorded = tape.foreign if record is None else record
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
-        return _traced_sweep(tape, tangents, outputs, closed, masked, told)
+        return _traced_pass(tape, tangents, outputs, closed, masked, told)
     checks = nonfinite_checks.here() if switches.count else None
     if checks is not None:
         with nonfinite_checks.unseen():
@@ -85,9 +85,9 @@ def pushforward(
     lost = False
     for guarded in (False, True):
         linear = linear_lines(tape) if guarded else None
-        sweep = Sweep(tape.wanted, recorded, guarded, linear, overflown=lost)
+        ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
         with np.errstate(all="ignore"):
-            dots = _eager_sweep(tape, tangents, sweep, outputs, closed)
+            dots = _eager_pass(tape, tangents, ctx, outputs, closed)
             result = [dots.get(n) for n in outputs]
             broken = any(has_nan(d) for d in result)
             if not broken and (guarded or not overflows.is_infinite(outputs)):
@@ -130,7 +130,7 @@ def _numbers(value: Array) -> Any:
     return np.cos(1.0 + np.arange(value.size)).reshape(value.shape).astype(value.dtype)
 
 
-def _traced_sweep(
+def _traced_pass(
     tape: Tape,
     tangents: Mapping[Node, Any],
     outputs: Sequence[Node],
@@ -139,41 +139,41 @@ def _traced_sweep(
     told: set[Node] | None,
 ) -> list[Any]:
     """The sweep as lines of a graph; see `reverse.written_out`."""
-    plan = TracedGuards(tape, Sweep(tape.wanted, True), tangents)
+    plan = TracedGuards(tape, RuleContext(tape.wanted, True), tangents)
     if masked:
         plan.masked.update(tangents)
     with derivation(level_above(outputs)) as stem, np.errstate(all="ignore"):
-        dots = _sweep(tape, tangents, plan.open, outputs, plan, stem, closed)
+        dots = _run_pass(tape, tangents, plan.open, outputs, plan, stem, closed)
     if told is not None:
         told.update(plan.masked.intersection(outputs))
     return [dots.get(n) for n in outputs]
 
 
-def _eager_sweep(
+def _eager_pass(
     tape: Tape,
     tangents: Mapping[Node, Any],
-    sweep: Sweep,
+    ctx: RuleContext,
     outputs: Sequence[Node],
     closed: bool,
 ) -> dict[Node, Any]:
     """The sweep where values are known; its lines note the user's, if somebody wants them."""
-    stem = innermost_session() if sweep.recorded else None
+    stem = innermost_session() if ctx.recorded else None
     if stem is None:
-        return _sweep(tape, tangents, sweep, outputs, closed=closed)
+        return _run_pass(tape, tangents, ctx, outputs, closed=closed)
     with stem.deriving(1 + max((n.level for n in outputs), default=0)):
-        return _sweep(tape, tangents, sweep, outputs, stem=stem, closed=closed)
+        return _run_pass(tape, tangents, ctx, outputs, stem=stem, closed=closed)
 
 
-def _sweep(
+def _run_pass(
     tape: Tape,
     tangents: Mapping[Node, Any],
-    sweep: Sweep,
+    ctx: RuleContext,
     outputs: Sequence[Node],
     plan: TracedGuards | None = None,
     stem: Derivation | Session | None = None,
     closed: bool = False,
 ) -> dict[Node, Any]:
-    recorded = sweep.recorded
+    recorded = ctx.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
     taken = Tangents(known, tape.lines, outputs)
     for node in tape.lines:
@@ -189,7 +189,7 @@ def _sweep(
         if stem is not None:
             stem.enter(node)
         if plan is not None:
-            sweep = plan.forwards(node, dots, stem)
+            ctx = plan.forwards(node, dots, stem)
         if recorded:
             out, inputs = handles_of(node, closed)
         elif op.jvp_into is not None:
@@ -198,10 +198,10 @@ def _sweep(
         else:
             out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
         if op.has_jvp:
-            dot = op.jvp(node, dots, out, inputs, sweep)
+            dot = op.jvp(node, dots, out, inputs, ctx)
         else:
-            dot = jvp_from_vjp(node, dots, out, inputs, sweep)
-        if sweep.overflown and len(args) == 1:
+            dot = jvp_from_vjp(node, dots, out, inputs, ctx)
+        if ctx.overflown and len(args) == 1:
             (dot,) = overflows.unknown_slopes(node, dots, [dot])
         if dot is not None:
             known[node] = settle(dot, node, recorded)
@@ -228,7 +228,7 @@ def settle(dot: Any, node: Node, recorded: bool) -> Any:
     return cast(dot, value.dtype)
 
 
-def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
     """The forward rule of an operation that states only the reverse one: its transpose."""
     value = node.spec
     values = value if type(value) is tuple else (value,)
@@ -241,7 +241,7 @@ def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: 
         if bar is not None and dot is not None:
             outs.append(project(bar, a))
             seeds.append(dot)
-    result = transpose(node, outs, seeds, probes, sweep)
+    result = transpose(node, outs, seeds, probes, ctx)
     return tuple(result) if type(value) is tuple else result[0]
 
 
@@ -249,7 +249,7 @@ def _along_values(outputs: Sequence[Node], tangents: Mapping[Node, Any]) -> list
     """Tangents for a limit, recorded; there are no further limits among them."""
     tape = tape_between(outputs, set(tangents))
     with np.errstate(all="ignore"):
-        dots = _eager_sweep(tape, tangents, Sweep(tape.wanted, True, True), outputs, False)
+        dots = _eager_pass(tape, tangents, RuleContext(tape.wanted, True, True), outputs, False)
     return [dots.get(n) for n in outputs]
 
 

@@ -25,7 +25,7 @@ from wengert._engine.core import nonfinite_checks
 from wengert._engine.core.dispatch import TupleCotangent, part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.node import Node, constant, next_serial
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import Session, enable_grad, innermost_session, switches
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import Derivation, derivation, level_above
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 Bars = dict[Node, Any]
-PROBING = Sweep(recorded=True)  # a rule run on handles, to see what linear map it is
+PROBING = RuleContext(recorded=True)  # a rule run on handles, to see what linear map it is
 
 
 def pullback(
@@ -89,7 +89,7 @@ def pullback(
     if tape is None:
         tape = tape_between(seeds, chosen)
     if tape.traced or any(map(is_traced, seeds.values())):
-        return _traced_sweep(tape, seeds, targets, masked, closed, told)
+        return _traced_pass(tape, seeds, targets, masked, closed, told)
     recorded = tape.foreign if record is None else record
     checks = nonfinite_checks.here() if switches.count else None
     if checks is not None:
@@ -102,9 +102,9 @@ def pullback(
     lost = False
     for guarded in (False, True):
         linear = linear_lines(tape) if guarded else None
-        sweep = Sweep(tape.wanted, recorded, guarded, linear, overflown=lost)
+        ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
         with np.errstate(all="ignore"):
-            done = _sweep(tape, seeds, chosen, sweep, closed, seen)
+            done = _run_pass(tape, seeds, chosen, ctx, closed, seen)
             bars = [done.get(n) for n in targets]
             if not recorded:  # a user's rule may return handles
                 bars = [b.node.value if isinstance(b, Handle) else b for b in bars]
@@ -134,10 +134,10 @@ def pullback(
 def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Bars:
     """The sweep once more, recorded, so that operations find limits (degenerate_eigenvalues.py)."""
     with np.errstate(all="ignore"), enable_grad():
-        return _sweep(tape, seeds, chosen, Sweep(tape.wanted, True, True))
+        return _run_pass(tape, seeds, chosen, RuleContext(tape.wanted, True, True))
 
 
-def _traced_sweep(
+def _traced_pass(
     tape: Tape,
     seeds: Mapping[Node, Any],
     targets: Sequence[Node],
@@ -148,8 +148,8 @@ def _traced_sweep(
     """The sweep as lines of a graph."""
     with derivation(level_above(seeds)) as stem, np.errstate(all="ignore"):
         seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
-        state = _PassState(tape, seeds, set(targets), Sweep(tape.wanted, True))
-        state.plan, state.stem = TracedGuards(tape, state.sweep, seeds), stem
+        state = _PassState(tape, seeds, set(targets), RuleContext(tape.wanted, True))
+        state.plan, state.stem = TracedGuards(tape, state.ctx, seeds), stem
         state.closed = closed
         if masked:
             state.plan.masked.update(seeds)
@@ -171,38 +171,38 @@ class _PassState:
 
     __slots__ = (
         *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "seen", "stem"),
-        "sweep",
+        "ctx",
     )
     plan: TracedGuards | None
     stem: Derivation | Session | None
 
-    def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], sweep: Sweep):
+    def __init__(self, tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node], ctx: RuleContext):
         self.bars: Bars = dict(seeds)
         if tape.wanted is not None:  # an output may not depend on a target
             self.bars = {n: t for n, t in seeds.items() if n in tape.wanted}
-        if sweep.recorded:
+        if ctx.recorded:
             self.bars = {n: as_handle(t) for n, t in self.bars.items()}
         self.done: Bars = {}
         self.buffers: set[Node] = set()  # nodes whose cotangent is a large array of our own
-        self.own = Buffers(self.bars, self.buffers, sweep.wanted, chosen)
-        self.chosen, self.sweep, self.ends = chosen, sweep, tape.ends
+        self.own = Buffers(self.bars, self.buffers, ctx.wanted, chosen)
+        self.chosen, self.ctx, self.ends = chosen, ctx, tape.ends
         self.plan = None
         self.stem = None
         self.closed = False
         self.seen: list[Any] | None = None  # the cotangents that rules were given, if recorded
 
 
-def _sweep(
+def _run_pass(
     tape: Tape,
     seeds: Mapping[Node, Any],
     chosen: set[Node],
-    sweep: Sweep,
+    ctx: RuleContext,
     closed: bool = False,
     seen: list[Any] | None = None,
 ) -> Bars:
-    state = _PassState(tape, seeds, chosen, sweep)
-    state.closed, state.seen = closed, seen if sweep.recorded else None
-    stem = innermost_session() if sweep.recorded else None  # for the user's lines, if noted
+    state = _PassState(tape, seeds, chosen, ctx)
+    state.closed, state.seen = closed, seen if ctx.recorded else None
+    stem = innermost_session() if ctx.recorded else None  # for the user's lines, if noted
     if stem is None:
         return _walk(tape, state)
     state.stem = stem
@@ -211,8 +211,8 @@ def _sweep(
 
 
 def _walk(tape: Tape, state: _PassState) -> Bars:
-    chosen, sweep = state.chosen, state.sweep
-    quick = not sweep.recorded and not sweep.guarded and sweep.wanted is None
+    chosen, ctx = state.chosen, state.ctx
+    quick = not ctx.recorded and not ctx.guarded and ctx.wanted is None
     pop, get, bars = state.bars.pop, state.bars.get, state.bars
     for node in reversed(tape.lines):
         t = pop(node, None)
@@ -264,12 +264,12 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
 
 def _visit(node: Node, t: Any, state: _PassState) -> None:
     """Hand an operation its complete cotangent, and add up what it passes on."""
-    sweep, bars = state.sweep, state.bars
-    recorded = sweep.recorded
+    ctx, bars = state.ctx, state.bars
+    recorded = ctx.recorded
     if state.stem is not None:
         state.stem.enter(node)
     if state.plan is not None and node.args:
-        sweep = state.plan.backwards(node, t, state.stem)
+        ctx = state.plan.backwards(node, t, state.stem)
     elif state.seen is not None:
         state.seen.append(t)
     if type(t) is TupleCotangent and not node.op.differentiation.takes_parts:
@@ -292,13 +292,13 @@ def _visit(node: Node, t: Any, state: _PassState) -> None:
     else:
         out, inputs = node.value, [a.value if isinstance(a, Node) else a for a in args]
     if op.has_vjp:
-        contributions = op.vjp(node, t, out, inputs, sweep)
+        contributions = op.vjp(node, t, out, inputs, ctx)
     else:
-        contributions = vjp_from_jvp(node, t, out, inputs, sweep)
-    if sweep.overflown:
+        contributions = vjp_from_jvp(node, t, out, inputs, ctx)
+    if ctx.overflown:
         contributions = overflows.unknown_slopes(node, [t] * len(args), contributions)
     for a, bar in zip(args, contributions, strict=True):
-        if bar is None or not sweep.wants(a):
+        if bar is None or not ctx.wants(a):
             continue
         spec = getattr(a.value, "dtype", None), getattr(a.value, "shape", None)
         if spec != (getattr(bar, "dtype", None), getattr(bar, "shape", None)):
@@ -314,7 +314,7 @@ def _plus(have: Any, bar: Any, a: Node, state: _PassState) -> Any:
         return have
     total = have + bar
     # Below this size a new array costs less than writing into an old one.
-    if type(total) is np.ndarray and total.size > 4096 and not state.sweep.recorded:
+    if type(total) is np.ndarray and total.size > 4096 and not state.ctx.recorded:
         state.buffers.add(a)
     return total
 
@@ -389,18 +389,20 @@ def probe(spec: Spec) -> Node:
     return fresh(zero.node if isinstance(zero, Handle) else zero)
 
 
-def vjp_from_jvp(node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> list[Any]:
+def vjp_from_jvp(
+    node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext
+) -> list[Any]:
     """The reverse rule of an operation that states only the forward one: its transpose."""
-    probes = [probe(a.spec) if sweep.wants(a) else None for a in node.args]
+    probes = [probe(a.spec) if ctx.wants(a) else None for a in node.args]
     dots = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
     y_dot = op.jvp(node, dots, out, inputs, PROBING)
     several = type(node.spec) is tuple
-    return transpose(node, y_dot if several else [y_dot], t if several else [t], probes, sweep)
+    return transpose(node, y_dot if several else [y_dot], t if several else [t], probes, ctx)
 
 
 def transpose(
-    node: Node, outs: Sequence[Any], seeds: Sequence[Any], probes: Sequence[Node | None], sweep: Any
+    node: Node, outs: Sequence[Any], seeds: Sequence[Any], probes: Sequence[Node | None], ctx: Any
 ) -> list[Any]:
     """Pull `seeds` back through a linear rule that was recorded on `probes`."""
     pairs: list[tuple[Node, Any]] = []
@@ -417,11 +419,11 @@ def transpose(
     live = [p for p in probes if p is not None]
     # What a user wrote may not be linear: then its transpose at zero would be a wrong derivative.
     doubtful = getattr(node.op, "may_be_nonlinear", False)
-    recorded = doubtful or sweep.recorded or None
-    found = pullback(gathered(pairs), live, record=recorded, masked=sweep.guarded)
+    recorded = doubtful or ctx.recorded or None
+    found = pullback(gathered(pairs), live, record=recorded, masked=ctx.guarded)
     if doubtful:
         check_linear(node, found, live)
-    if doubtful and not sweep.recorded:
+    if doubtful and not ctx.recorded:
         found = [value_of(x) if type(getattr(x, "node", None)) is not Node else x for x in found]
     bars = iter(found)
     return [None if p is None else next(bars) for p in probes]

@@ -22,7 +22,7 @@ import numpy as np
 from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.node import ConstantLeaf, Node, next_serial
-from wengert._engine.core.op import Sweep, linear_in
+from wengert._engine.core.op import RuleContext, linear_in
 
 from .tape import Tape
 
@@ -47,12 +47,12 @@ class TracedGuards:
 
     __slots__ = ("guarded", "masked", "open")
 
-    def __init__(self, tape: Tape, sweep: Sweep, seeds: Mapping[Node, Any]) -> None:
+    def __init__(self, tape: Tape, ctx: RuleContext, seeds: Mapping[Node, Any]) -> None:
         self.masked: set[Node] = {n for n, t in seeds.items() if _has_zeros(t)}
-        self.open = replace(sweep, masked=self.masked)
+        self.open = replace(ctx, masked=self.masked)
         self.guarded = replace(self.open, guarded=True)
 
-    def backwards(self, node: Node, t: Any, stem: Any) -> Sweep:
+    def backwards(self, node: Node, t: Any, stem: Any) -> RuleContext:
         """How to call the reverse rule of a line whose cotangent is `t`."""
         op: Any = node.op
         chosen, strong = node in self.masked, linear_in(node)
@@ -61,9 +61,9 @@ class TracedGuards:
         elif strong and op.kind in _PRODUCTS and not getattr(op, "bounded", False):
             others = [a for k, a in enumerate(node.args) if any(j != k for j in strong)]
             self.masked.update(a for a in others if isinstance(a, Node))
-        return self._sweep_at(node, lines_of(t) if chosen else (), strong, stem)
+        return self._context_at(node, lines_of(t) if chosen else (), strong, stem)
 
-    def forwards(self, node: Node, dots: Sequence[Any], stem: Any) -> Sweep:
+    def forwards(self, node: Node, dots: Sequence[Any], stem: Any) -> RuleContext:
         """How to call the forward rule of a line whose operands have the tangents `dots`."""
         op: Any = node.op
         strong = linear_in(node)
@@ -73,11 +73,11 @@ class TracedGuards:
         joined = op.kind == "indexing" and any(d is None for d in dots)
         if chosen or strong or op.differentiation.masks or joined:
             self.masked.add(node)
-        return self._sweep_at(node, [n for d in chosen for n in lines_of(d)], strong, stem)
+        return self._context_at(node, [n for d in chosen for n in lines_of(d)], strong, stem)
 
-    def _sweep_at(
+    def _context_at(
         self, node: Node, chosen: Sequence[Node], strong: Sequence[int], stem: Derivation
-    ) -> Sweep:
+    ) -> RuleContext:
         op: Any = node.op
         stem.linear.update(chosen)
         if strong:

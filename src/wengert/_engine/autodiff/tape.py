@@ -45,11 +45,11 @@ class VariableOp(Operation):
         """The operand."""
         return x
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """The identity."""
         return [t]
 
-    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """The identity."""
         return dots[0]
 

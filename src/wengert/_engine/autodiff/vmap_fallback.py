@@ -17,7 +17,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of, wrap
 from wengert._engine.core.node import Node, constant
-from wengert._engine.core.op import REGISTRY, Op, Sweep, lookup, register
+from wengert._engine.core.op import REGISTRY, Op, RuleContext, lookup, register
 from wengert._engine.core.op_facts import BY_NUMPY
 from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.core.tracing import infer
@@ -85,16 +85,16 @@ class RowByRow(Operation):
         return np.stack(rows)
 
     def vjp(
-        self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep
+        self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext
     ) -> list[Any]:
         """The cotangents of each row; of what is the same for all rows their sum."""
         flags: tuple[bool, ...] = node.params["flags"]
-        wanted = [sweep.wants(a) for a in node.args]
+        wanted = [ctx.wants(a) for a in node.args]
 
         def rule(line: Node, ts: Array, outs: Array, operands: list[Any]) -> list[Any]:
             op: Any = line.op
             targets = {a for a, w in zip(line.args, wanted, strict=True) if w}
-            inner = Sweep(targets, True, sweep.guarded)
+            inner = RuleContext(targets, True, ctx.guarded)
             pull = op.vjp if op.has_vjp else vjp_from_jvp
             found = pull(line, ts, outs, operands, inner)
             return [x if w else None for x, w in zip(found, wanted, strict=True)]
@@ -106,13 +106,13 @@ class RowByRow(Operation):
         return bars
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], ctx: RuleContext
     ) -> Any:
         """The tangents of each row."""
 
         def rule(line: Node, ds: list[Array | None], outs: Array, operands: list[Any]) -> list[Any]:
             op: Any = line.op
-            inner = Sweep(None, True, sweep.guarded)
+            inner = RuleContext(None, True, ctx.guarded)
             push = op.jvp if op.has_jvp else jvp_from_vjp
             found = push(line, ds, outs, operands, inner)
             return list(found) if type(found) is tuple else [found]

@@ -61,15 +61,15 @@ class Checkpointed(Control):
             leaves.wanted = left(count, slots, block)
         return (*op.walked(compile, values, plain(params), leaves.visit), rows)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
         """That of the loop."""
         line = _by_itself(node)
-        return line.op.vjp(line, t, out, inputs, sweep)
+        return line.op.vjp(line, t, out, inputs, ctx)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
         """That of the loop."""
         line = _by_itself(node)
-        return [*line.op.jvp(line, dots, out, inputs, sweep), None]
+        return [*line.op.jvp(line, dots, out, inputs, ctx), None]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The loop for all rows; the snapshots, which nobody reads then, row by row."""

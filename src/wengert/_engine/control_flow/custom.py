@@ -25,7 +25,7 @@ from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.forward import jvp_from_vjp
 from wengert._engine.autodiff.reverse import PROBING, vjp_from_jvp
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
 from wengert._engine.kinds.opaque import is_lasting
@@ -65,21 +65,21 @@ class CustomCall(Control):
         return tuple(compile(body)(values))
 
     def vjp(
-        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Sweep
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
     ) -> Any:
         """What the rule says, checked; or the transpose of what it says of tangents."""
         rule, first = node.params["rule"], node.params["captured"]
-        if sweep is not PROBING:
-            self._refuse_captured(node, [sweep.wants(a) for a in node.args[:first]])
+        if ctx is not PROBING:
+            self._refuse_captured(node, [ctx.wants(a) for a in node.args[:first]])
         get = t.get if isinstance(t, dict) else dict(enumerate(t)).get
         ts = [_full(get(k), s) for k, s in enumerate(node.spec)]
         if not rule.has_vjp:
             self._refuse_unruled(node)
-            return vjp_from_jvp(node, ts, out, inputs, sweep)
-        saved = None if sweep.recorded or node.info is None else node.info.saved
-        pull = rule.guarded_bars if sweep.guarded else rule.bars
+            return vjp_from_jvp(node, ts, out, inputs, ctx)
+        saved = None if ctx.recorded or node.info is None else node.info.saved
+        pull = rule.guarded_bars if ctx.guarded else rule.bars
         bars = pull(inputs[first:], out, ts, saved)
-        return [*[None] * first, *checked(node, bars, node.args[first:], rule.name, sweep)]
+        return [*[None] * first, *checked(node, bars, node.args[first:], rule.name, ctx)]
 
     def jvp(
         self,
@@ -87,17 +87,17 @@ class CustomCall(Control):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        sweep: Sweep,
+        ctx: RuleContext,
     ) -> Any:
         """What the rule says, or the transpose of what it says of cotangents."""
         rule, first = node.params["rule"], node.params["captured"]
         self._refuse_captured(node, [d is not None for d in dots[:first]])
         if not rule.has_jvp:
             self._refuse_unruled(node)
-            return jvp_from_vjp(node, dots, out, inputs, sweep)
+            return jvp_from_vjp(node, dots, out, inputs, ctx)
         found = rule.dots(inputs[first:], out, dots[first:])
         pairs = zip(found, node.spec, strict=True)
-        return tuple([_tangent(x, s, node, rule.name, sweep) for x, s in pairs])
+        return tuple([_tangent(x, s, node, rule.name, ctx) for x, s in pairs])
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The body for all rows, with a rule that is applied to each row."""
@@ -132,7 +132,7 @@ def _full(t: Array | None, spec: Spec) -> Any:
     return zeros(spec) if t is None else t
 
 
-def _tangent(dot: Any, spec: Spec, node: Node, name: str, sweep: Sweep) -> Any:
+def _tangent(dot: Any, spec: Spec, node: Node, name: str, ctx: RuleContext) -> Any:
     """A tangent as the rule returned it, if it fits its result."""
     if spec.dtype.kind not in "fc":
         return None
@@ -144,13 +144,13 @@ def _tangent(dot: Any, spec: Spec, node: Node, name: str, sweep: Sweep) -> Any:
             f"the rule of {name} returned shape {tuple(dot.shape)} for the tangent of a result, "
             f"which has shape {spec.shape}. A tangent has the shape of its result{at(node.where)}."
         )
-    _refuse_recorded(dot, name, node, sweep)
+    _refuse_recorded(dot, name, node, ctx)
     _refuse_complex(dot, spec, name, "result", node)
     return dot if dot.dtype == spec.dtype else dot.astype(spec.dtype)
 
 
 def checked(
-    node: Node, bars: Sequence[Any], args: Sequence[Any], name: str, sweep: Sweep
+    node: Node, bars: Sequence[Any], args: Sequence[Any], name: str, ctx: RuleContext
 ) -> list[Any]:
     """Cotangents as a rule returned them.
 
@@ -179,7 +179,7 @@ def checked(
                 f"shape {spec.shape}. A cotangent has the shape of its argument{where}."
             )
         _refuse_complex(bar, spec, name, f"argument {k}", node)
-        _refuse_recorded(bar, name, node, sweep)
+        _refuse_recorded(bar, name, node, ctx)
         fitted.append(bar)
     return fitted
 
@@ -202,9 +202,9 @@ def _refuse_complex(x: Array, spec: Spec, name: str, what: str, node: Node) -> N
         )
 
 
-def _refuse_recorded(x: Array, name: str, node: Node, sweep: Sweep) -> None:
+def _refuse_recorded(x: Array, name: str, node: Node, ctx: RuleContext) -> None:
     """A rule that computes with a recorded tensor from outside would lose its derivative."""
-    if sweep.recorded or not is_lasting(x):
+    if ctx.recorded or not is_lasting(x):
         return
     raise RuleError(
         f"the rule of {name} computes with a recorded tensor that is none of its arguments, so the "

@@ -15,7 +15,7 @@ from wengert._engine.autodiff.cotangent_space import project, uniform, zeros
 from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import Node, constant
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 from wengert._engine.core.recording import enable_grad, tracing
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.spec import Spec
@@ -208,7 +208,9 @@ def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
         dots = {k: placeholder(_spec(inputs[k])) for k in moving}
         given = [wrap(dots[k]) if k in dots else None for k in range(len(inputs))]
         outs = [wrap(placeholder(s)) for s in line.spec]
-        found = op.jvp(line, given, tuple(outs), list(map(wrap, inputs)), Sweep(recorded=True))
+        found = op.jvp(
+            line, given, tuple(outs), list(map(wrap, inputs)), RuleContext(recorded=True)
+        )
         results = [
             uniform(s, 0) if x is None else x
             for x, s in zip(found, line.spec, strict=True)

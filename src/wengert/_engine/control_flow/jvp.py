@@ -97,14 +97,14 @@ def _beside(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[int]) -
 class _LoopTangent:
     """One loop whose tangent is asked for."""
 
-    def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> None:
+    def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> None:
         params = node.params
         self.carried, stacked = params["carried"], params.get("stacked", 0)
         body: Body = params["body"]
         moved = frozenset(k for k, d in enumerate(dots) if d is not None)
-        self.made = made = pushed(body, self.carried, stacked, moved, sweep.guarded)
+        self.made = made = pushed(body, self.carried, stacked, moved, ctx.guarded)
         if made.masked:
-            sweep.mask([node])
+            ctx.mask([node])
         tangents = {
             k: zeros(body.inputs[k].spec) if dots[k] is None else dots[k] for k in made.moving
         }
@@ -125,11 +125,11 @@ class _LoopTangent:
         return out
 
 
-def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The tangents of a scan's results."""
     params = node.params
     count = params["counted"]
-    loop = _LoopTangent(node, dots[count:], inputs[count:], sweep)
+    loop = _LoopTangent(node, dots[count:], inputs[count:], ctx)
     found = lookup("scan")(
         *inputs[:count],
         *loop.operands,
@@ -143,10 +143,10 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any
     return loop.tangents(found, 0, len(params["body"].outputs) - loop.carried)
 
 
-def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The tangents of a while loop's results; how long it runs does not depend on them."""
     params = node.params
-    loop = _LoopTangent(node, dots, inputs, sweep)
+    loop = _LoopTangent(node, dots, inputs, ctx)
     body = loop.made.body
     condition = _with_more_inputs(params["condition"], body, loop.made.moving, loop.bounds)
     found = lookup("while")(
@@ -170,19 +170,19 @@ def _with_more_inputs(
     return Body(*condition.outputs, inputs=inputs, name=condition.name)
 
 
-def push_choice(node: Node, dots: Sequence[Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+def push_choice(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The tangents of a choice's results: the choice of the branches' tangents."""
     which, *operands = inputs
     moving = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
     asked = _moved_by(bodies, moving)
-    branches = tuple([_pushed_branch(b, moving, asked, sweep.guarded) for b in bodies])
+    branches = tuple([_pushed_branch(b, moving, asked, ctx.guarded) for b in bodies])
     given = [dots[k + 1] for k in moving]
     found = lookup(node.op.name)(which, *operands, *given, branches=branches)
     out: list[Any] = [None] * len(bodies[0].outputs)
     for k, dot in zip(asked, found, strict=True):
         out[k] = dot
-    sweep.mask([node])  # a branch that does not move gives zero
+    ctx.mask([node])  # a branch that does not move gives zero
     return out
 
 

@@ -110,10 +110,10 @@ class Scan(Control):
         return (*carry, *[y.array for y in ys])
 
     def vjp(
-        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Any
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
         """A loop backwards."""
-        return reverse.pull_scan(node, t, inputs, sweep)
+        return reverse.pull_scan(node, t, inputs, ctx)
 
     def jvp(
         self,
@@ -121,10 +121,10 @@ class Scan(Control):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        sweep: Any,
+        ctx: Any,
     ) -> Any:
         """The same loop, with tangents beside the carry."""
-        return forward.push_scan(node, dots, inputs, sweep)
+        return forward.push_scan(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop, many rows in each step."""
@@ -199,10 +199,10 @@ class While(Control):
         return (*carry, np.int64(count), *stacks)
 
     def vjp(
-        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Any
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
         """A loop backwards, of as many steps."""
-        return reverse.pull_while(node, t, inputs, sweep)
+        return reverse.pull_while(node, t, inputs, ctx)
 
     def jvp(
         self,
@@ -210,10 +210,10 @@ class While(Control):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        sweep: Any,
+        ctx: Any,
     ) -> Any:
         """The same loop, with tangents beside the carry."""
-        return forward.push_while(node, dots, inputs, sweep)
+        return forward.push_while(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same loop, for all rows until the last has ended."""
@@ -240,10 +240,10 @@ class Choice(Control):
         return tuple(compile(branches[min(max(int(which), 0), len(branches) - 1)])(operands))
 
     def vjp(
-        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], sweep: Any
+        self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
         """The choice of the branches' pullbacks."""
-        return reverse.pull_choice(node, t, inputs, sweep)
+        return reverse.pull_choice(node, t, inputs, ctx)
 
     def jvp(
         self,
@@ -251,10 +251,10 @@ class Choice(Control):
         dots: Sequence[Any],
         out: tuple[Array, ...],
         inputs: list[Array],
-        sweep: Any,
+        ctx: Any,
     ) -> Any:
         """The choice of the branches' tangents."""
-        return forward.push_choice(node, dots, inputs, sweep)
+        return forward.push_choice(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same choice for all rows, or all branches where rows differ."""

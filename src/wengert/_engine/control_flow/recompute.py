@@ -122,18 +122,18 @@ class CheckpointedReplay(Control):
                     stack[at] = value
         return (*carried, *stacks)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
         """Of the two loops that it stands for."""
         variables = [fresh(_node(x)) for x in inputs]
         outs = _written(node, variables)
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
         tape = tape_between(seeds, set(variables), ends=True)
         told: set[Node] = set()
-        bars = pullback(*(seeds, variables, sweep.recorded, tape), masked=sweep.guarded, told=told)
-        sweep.mask([a for a, v in zip(node.args, variables, strict=True) if v in told])
+        bars = pullback(*(seeds, variables, ctx.recorded, tape), masked=ctx.guarded, told=told)
+        ctx.mask([a for a, v in zip(node.args, variables, strict=True) if v in told])
         return bars
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
         """Of the two loops that it stands for."""
         variables = [fresh(_node(x)) for x in inputs]
         outs = [_node(x) for x in _written(node, variables)]
@@ -143,13 +143,13 @@ class CheckpointedReplay(Control):
         told: set[Node] = set()
         found = iter(
             pushforward(
-                *(live, known, sweep.recorded, tape),
-                masked=sweep.guarded,
+                *(live, known, ctx.recorded, tape),
+                masked=ctx.guarded,
                 told=told,
             )
         )
         if told:
-            sweep.mask([node])
+            ctx.mask([node])
         return [next(found) if type(n) is Node else None for n in outs]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:

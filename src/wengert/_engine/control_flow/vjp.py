@@ -132,11 +132,11 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     return Pulled(forward, kept, before, back, tuple(live), consts, stacks, read, ys, masked)
 
 
-def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The cotangents of a scan's operands."""
     params = node.params
     count = list(inputs[: params["counted"]])
-    loop = _LoopCotangent(node, node.args[len(count) :], inputs[len(count) :], t, sweep)
+    loop = _LoopCotangent(node, node.args[len(count) :], inputs[len(count) :], t, ctx)
     made = loop.made
     length = params["length"]
     kept: Sequence[Any] = ()
@@ -153,13 +153,13 @@ def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: An
     return [*[None] * len(count), *loop.backwards(count, kept, more)]
 
 
-def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The cotangents of a while loop's operands: by a scan of as many steps as it took."""
     params = node.params
     carried = params["carried"]
     # Behind the carry stands the number of steps, which the body does not give.
     given = {k - (k > carried): x for k, x in t.items() if k != carried}
-    loop = _LoopCotangent(node, node.args, inputs, given, sweep)
+    loop = _LoopCotangent(node, node.args, inputs, given, ctx)
     made = loop.made
     length = params["length"]
     if loop.slots is not None and made.kept:
@@ -183,17 +183,17 @@ class _LoopCotangent:
         args: Sequence[Any],
         inputs: Sequence[Any],
         t: Mapping[int, Any],
-        sweep: Any,
+        ctx: Any,
     ) -> None:
         self.params = params = node.params
         self.body: Body = params["body"]
         self.args, self.inputs, self.t = args, inputs, t
         self.carried, self.stacked = params["carried"], params.get("stacked", 0)
         self.fixed = len(args) - self.carried - self.stacked
-        wanted = frozenset(k for k, a in enumerate(args) if sweep.wants(a))
-        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, sweep.guarded)
+        wanted = frozenset(k for k, a in enumerate(args) if ctx.wants(a))
+        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, ctx.guarded)
         self.made = pulled(self.body, asked)
-        sweep.mask([args[k] for k in self.made.masked])
+        ctx.mask([args[k] for k in self.made.masked])
         self.slots = _slots(params, self.made)
 
     def backwards(self, count: list[Any], kept: Sequence[Any], more: dict[str, Any]) -> list[Any]:
@@ -285,20 +285,20 @@ def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
     return None if slots is None or (isinstance(length, int) and length <= slots) else slots
 
 
-def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], sweep: Any) -> list[Any]:
+def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The cotangents of a choice's operands: the choice of the branches' cotangents."""
     which, *operands = inputs
-    wanted = tuple([k for k, a in enumerate(node.args[1:]) if sweep.wants(a)])
+    wanted = tuple([k for k, a in enumerate(node.args[1:]) if ctx.wants(a)])
     given = tuple(sorted(t))
     branches = tuple(
-        [_pulled_branch(b, given, wanted, sweep.guarded) for b in node.params["branches"]]
+        [_pulled_branch(b, given, wanted, ctx.guarded) for b in node.params["branches"]]
     )
     found = lookup(node.op.name)(which, *operands, *[t[k] for k in given], branches=branches)
     bars: list[Any] = [None] * len(operands)
     for k, bar in zip(wanted, found, strict=True):
         bars[k] = bar
     # A branch that does not use an operand gives it zero.
-    sweep.mask([node.args[k + 1] for k in wanted])
+    ctx.mask([node.args[k + 1] for k in wanted])
     return [None, *bars]
 
 

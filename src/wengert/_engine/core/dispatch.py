@@ -202,11 +202,11 @@ class OutputOperation(Op):
         """The spec of that output."""
         return specs[0][params["index"]]
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """The cotangent of the tuple: zero but for this output."""
         return [TupleCotangent({node.params["index"]: t})]
 
-    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """The tangent of this output."""
         return dots[0][node.params["index"]]
 

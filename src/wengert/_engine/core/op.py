@@ -40,7 +40,7 @@ AnyOp = TypeVar("AnyOp", bound="Op")
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class RuleContext:
     """What a rule may know about the sweep that calls it.
 
     wanted : the nodes that take part, or None when all arguments that are nodes do.
@@ -171,11 +171,11 @@ class Op:
         """A value of that spec on which the operation can be run to see what it gives."""
         return example_of(spec)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Cotangents of the operands, aligned with `node.args`; None where there is none."""
         raise self.no_rule(node)
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The tangent of the value; `dots` are the operands' tangents, None where zero."""
         raise self.no_rule(node)
 

@@ -141,8 +141,8 @@ def is_deriving() -> bool:
 
 def deriving_level() -> int | None:
     """The level of the sweep that is being written into a graph."""
-    open_sweep = _derivation.get()
-    return None if open_sweep is None else open_sweep.level
+    derivation = _derivation.get()
+    return None if derivation is None else derivation.level
 
 
 def level_above(nodes: Iterable[Node]) -> int:

@@ -17,7 +17,7 @@ explanation_report.py   Explanation: a function, line by line of its program
 describe.py             how lines are called in a sentence
 why.py                  why: all of these questions
 explain.py              explain: what a function does, line by line of its program
-traced_sweep.py         forward and backward passes that keep every step
+recorded_pass.py         forward and backward passes that keep every step
 nan_locator.py          which node gave the first NaN; nan_switch.py turns the checks on
 debug.py                wengert.debug: print, keep, log and check values on their way
 """

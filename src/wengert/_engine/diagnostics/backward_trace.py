@@ -16,9 +16,9 @@ from wengert._engine.autodiff.reverse import has_nan, pullback
 from wengert._engine.autodiff.tape import Tape, tape_between
 from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 
-from .traced_sweep import PassStep, watched
+from .recorded_pass import PassStep, watched
 
 
 class Edge(NamedTuple):
@@ -53,13 +53,13 @@ class Backward:
         The same before hooks, where a line has some.
     into : dict
         For a line the edges that lead into it.
-    sweep : Sweep
+    ctx : RuleContext
         How the rules were called.
     """
 
     def __init__(self, outputs: Sequence[Node], targets: Sequence[Node], guarded: bool) -> None:
         self.tape: Tape = tape_between(outputs, set(targets))
-        self.sweep = Sweep(self.tape.wanted, False, guarded)
+        self.ctx = RuleContext(self.tape.wanted, False, guarded)
         self.seeds = {n: np.ones(n.spec.shape, n.spec.dtype)[()] for n in outputs}
         self.cotangents: dict[Node, Any] = {}
         self.arrived: dict[Node, Any] = {}

@@ -35,7 +35,7 @@ from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, evaluated
 from wengert.errors import at
 
-from .traced_sweep import tangents, watched
+from .recorded_pass import tangents, watched
 
 if TYPE_CHECKING:
     from wengert._engine.control_flow.operations import Control

@@ -18,7 +18,7 @@ from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
 from .nonfinite_values import Index, bad_index, first_nonfinite, operands_at, origin
-from .traced_sweep import given_by
+from .recorded_pass import given_by
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -51,7 +51,7 @@ def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Fin
     line = edge.line
     t = back.cotangents[line]
     with np.errstate(all="ignore"):
-        given = given_by(line, t, back.sweep)[edge.position]
+        given = given_by(line, t, back.ctx)[edge.position]
     index = None if isinstance(given, TupleCotangent) else bad_index(given)
     forward = _bad_operand(line, index, symptom)
     if forward is not None:
@@ -106,4 +106,4 @@ def _is_singular(edge: Edge, t: Array | tuple[Operand, ...], back: Backward) -> 
     tiny = np.finfo(np.asarray(t).dtype).tiny ** 0.5
     small = t if size == 0 else np.asarray(t / size * tiny).astype(np.asarray(t).dtype)[()]
     with np.errstate(all="ignore"):
-        return not np.isfinite(magnitude(given_by(edge.line, small, back.sweep)[edge.position]))
+        return not np.isfinite(magnitude(given_by(edge.line, small, back.ctx)[edge.position]))

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.node import Node, Watched
-from wengert._engine.core.op import Op, Sweep
+from wengert._engine.core.op import Op, RuleContext
 from wengert._engine.core.static_params import frozen
 
 from .dependency_trace import ancestors, plain
 from .describe import named
 from .findings import Finding
-from .traced_sweep import given_by
+from .recorded_pass import given_by
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
@@ -219,5 +219,5 @@ def _seconds(node: Node, t: Any) -> float:
         start = time.perf_counter()
         op.run(*values, **node.params)
         if t is not None:
-            given_by(node, t, Sweep())
+            given_by(node, t, RuleContext())
         return time.perf_counter() - start

@@ -13,12 +13,12 @@ import numpy as np
 
 from wengert._engine.autodiff.tape import tape_between
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 
 from .backward_trace import Edge, magnitude
 from .describe import named
 from .findings import Finding
-from .traced_sweep import tangent_of, tangents
+from .recorded_pass import tangent_of, tangents
 from .zero_gradients import cause
 
 if TYPE_CHECKING:
@@ -113,4 +113,4 @@ def _reason(line: Node, position: int, dot: Array) -> tuple[str, str]:
     if kind == "elementwise" and not isinstance(dot, tuple):
         t = np.broadcast_to(np.asarray(dot) != 0, shape).astype(float)
     edge = Edge(line, position, line.args[position], 0.0, 0.0)
-    return cause(edge, t, Sweep())
+    return cause(edge, t, RuleContext())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 from wengert._engine.core.op_facts import AT_ORIGIN, SATURATES, SELECTS, UNDERFLOW
 
 from .backward_trace import Backward, Edge, magnitude
@@ -20,7 +20,7 @@ from .dependency_trace import plain
 from .describe import named
 from .findings import Finding
 from .nonfinite_values import first_nonfinite, origin
-from .traced_sweep import given_by
+from .recorded_pass import given_by
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -79,7 +79,7 @@ def _death(edge: Edge, back: Backward) -> Finding:
         overflowed = _overflowed(edge, t)
         if overflowed is not None:
             return overflowed
-        kind, message = cause(edge, t, back.sweep)
+        kind, message = cause(edge, t, back.ctx)
     return Finding(kind, message, line, line.where, "zero")
 
 
@@ -100,7 +100,7 @@ def _overflowed(edge: Edge, t: Any) -> Finding | None:
     return None
 
 
-def cause(edge: Edge, t: Any, sweep: Sweep) -> Cause:
+def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
     """Why nothing passes an edge at which `t` arrives."""
     name = edge.line.op.name
     spec = edge.operand.spec
@@ -119,7 +119,7 @@ def cause(edge: Edge, t: Any, sweep: Sweep) -> Cause:
             f"of the result of {named(edge.line)} only elements are used afterwards that do not "
             f"come from its operand {edge.position}",
         )
-    if _vanishes(edge, t, sweep):
+    if _vanishes(edge, t, ctx):
         return (
             "vanished",
             f"what arrives at {named(edge.line)} is at most {magnitude(t):.3g}, and times the "
@@ -315,14 +315,14 @@ def _is_far(values: Array) -> bool:
     return values is not None and bool(np.size(values)) and bool(np.all(np.abs(values) > 2))
 
 
-def _vanishes(edge: Edge, t: Any, sweep: Sweep) -> bool:
+def _vanishes(edge: Edge, t: Any, ctx: RuleContext) -> bool:
     """Whether a larger cotangent would get through."""
     size = magnitude(t)
     if isinstance(t, tuple) or not 0 < size < 1e-3:
         return False
     with np.errstate(all="ignore"):
         larger = np.asarray(t / np.asarray(t).dtype.type(size))[()]
-        return magnitude(given_by(edge.line, larger, sweep)[edge.position]) > 0
+        return magnitude(given_by(edge.line, larger, ctx)[edge.position]) > 0
 
 
 def _wider(edge: Edge) -> str:

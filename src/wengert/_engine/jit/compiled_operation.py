@@ -23,7 +23,7 @@ from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 from wengert._engine.core.op_traits import Differentiation, Effects
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.replay import inline_graph
@@ -116,21 +116,21 @@ class GraphOperation(Operation):
         found = tuple([at_sizes(n.spec, sizes) for n in self.graph.outputs])
         return found if self.several else found[0]
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Cotangents of the operands, by a compiled graph."""
-        wanted = tuple([sweep.wants(a) for a in node.args])
+        wanted = tuple([ctx.wants(a) for a in node.args])
         seeds = list(t) if self.several else [t]
         seeds = [s for s, n in zip(seeds, self.graph.outputs, strict=True) if _is_inexact(n)]
-        pull = self._rule("vjp", wanted, sweep.guarded)
+        pull = self._rule("vjp", wanted, ctx.guarded)
         bars = iter(pull.as_list(pull(*inputs, *seeds)))
         return [next(bars) if is_wanted else None for is_wanted in wanted]
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
         """The tangent of the value, by a compiled graph."""
         moving = tuple([d is not None for d in dots])
-        push = self._rule("jvp", moving, sweep.guarded)
+        push = self._rule("jvp", moving, ctx.guarded)
         found = iter(push.as_list(push(*inputs, *[d for d in dots if d is not None])))
         tangents = [next(found) if _is_inexact(n) else None for n in self.graph.outputs]
         return tangents if self.several else tangents[0]

@@ -23,7 +23,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.spec import Spec, example_of, spec_of
 from wengert._engine.core.symbolic.dim import is_symbolic, spelled
 
@@ -82,7 +82,7 @@ class Contraction(Operation):
         """The same contraction with one more subscript."""
         return contracted(self, args, batched, **params)
 
-    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Contract the cotangent with the other operands."""
         try:
             shapes = tuple([x.shape for x in inputs])
@@ -92,7 +92,7 @@ class Contraction(Operation):
         routes = self._routes(shapes, **node.params)
         if t.dtype.kind == "c":
             inputs = [np.conjugate(x) for x in inputs]
-        wanted = sweep.wanted
+        wanted = ctx.wanted
         bars: list[Any] = []
         for i, a in enumerate(node.args):
             letters, lengths, shape, run = routes[i]
@@ -100,12 +100,12 @@ class Contraction(Operation):
                 bars.append(None)
                 continue
             others = (*inputs[:i], *inputs[i + 1 :])
-            if sweep.recorded or run is None:
+            if ctx.recorded or run is None:
                 bar = lookup("einsum")(t, *others, letters=letters)
             else:
                 bar = run(t, *others)
-            if sweep.guarded:
-                bar = _strongly(bar, t, i, node, inputs, letters, sweep)
+            if ctx.guarded:
+                bar = _strongly(bar, t, i, node, inputs, letters, ctx)
             if lengths is not None:
                 bar = bar.reshape(lengths)
             if shape is not None:
@@ -114,7 +114,7 @@ class Contraction(Operation):
         return bars
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
         """One term for each operand that has a tangent."""
         total = None
@@ -123,30 +123,36 @@ class Contraction(Operation):
                 continue
             operands = [*inputs[:i], dot, *inputs[i + 1 :]]
             term = self(*operands, **node.params)
-            if sweep.guarded:
+            if ctx.guarded:
                 letters = self.letters(*[len(shape_of(x)) for x in inputs], **node.params)
                 path = (letters[i], *letters[:i], *letters[i + 1 :])
-                term = _strongly(term, dot, i, node, inputs, path, sweep)
+                term = _strongly(term, dot, i, node, inputs, path, ctx)
             total = term if total is None else total + term
         return total
 
 
 def _strongly(
-    bar: Array, t: Array, i: int, node: Node, inputs: Sequence[Any], letters: Letters, sweep: Sweep
+    bar: Array,
+    t: Array,
+    i: int,
+    node: Node,
+    inputs: Sequence[Any],
+    letters: Letters,
+    ctx: RuleContext,
 ) -> Any:
     """`bar`, the contraction of `t` with all operands but the i-th, with strong zeros.
 
     Those of `t`, and those of operands that are (co)tangents of a derivative before this one.
     """
     others = [*inputs[:i], *inputs[i + 1 :]]
-    also = [j - (j > i) for j in sweep.linear_operands(node) if j != i]
+    also = [j - (j > i) for j in ctx.linear_operands(node) if j != i]
     if not also or not is_traced(bar):
         return strong_contract(bar, t, others, letters, also)
     k = also[0]
     first, *words, result = letters
     swapped = (words[k], first, *words[:k], *words[k + 1 :], result)
     found = strong_contract(bar, others[k], [t, *others[:k], *others[k + 1 :]], swapped)
-    masked = sweep.masked or ()
+    masked = ctx.masked or ()
     if len(others) == 1:  # which is infinite only where a derivative that is taken is
         return found
     if node not in masked and node.args[i] not in masked:

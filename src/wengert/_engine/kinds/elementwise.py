@@ -25,7 +25,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import is_traced, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.scalar_language import ARRAYS, FORMULA, Term
 from wengert._engine.core.spec import Spec, example_of, spec_of
@@ -121,31 +121,31 @@ class Elementwise(Operation):
         """The operation itself, with aligned operands."""
         return self(*aligned(args, batched), **params)
 
-    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Each partial times the cotangent."""
         if not self.differentiable:
             raise self.no_rule(node)
         if self._gradient is not None:
             g = t * self._gradient(out, *inputs)
-            return [strong_zero(t, g) if sweep.guarded else g]
+            return [strong_zero(t, g) if ctx.guarded else g]
         holomorphic = t.dtype.kind == "c"
         if holomorphic:
             t = t.conj()
         bars: list[Any] = []
         for rule, a in zip(self.rules, node.args, strict=True):
-            if rule is None or not sweep.wants(a):
+            if rule is None or not ctx.wants(a):
                 bars.append(None)
                 continue
             g = rule(t, out, *inputs)
-            if sweep.guarded and not self.bounded:
+            if ctx.guarded and not self.bounded:
                 g = strong_zero(t, g)
-                for j in sweep.linear_operands(node):
+                for j in ctx.linear_operands(node):
                     g = g if node.args[j] is a else strong_zero(inputs[j], g)
             bars.append(g.conj() if holomorphic else g)
         return bars
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], ctx: RuleContext
     ) -> Any:
         """The sum of partials times tangents."""
         if not self.differentiable:
@@ -160,9 +160,9 @@ class Elementwise(Operation):
                 continue
             else:
                 term = rule(dot, out, *inputs)
-            if sweep.guarded and not self.bounded:
+            if ctx.guarded and not self.bounded:
                 term = strong_zero(dot, term)
-                for j in sweep.linear_operands(node):
+                for j in ctx.linear_operands(node):
                     term = term if node.args[j] is a else strong_zero(inputs[j], term)
             total = term if total is None else total + term
         return total

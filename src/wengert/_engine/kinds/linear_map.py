@@ -19,7 +19,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, link
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_traits import Aliasing
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class LinearMap(Operation):
             None if put is None else lambda base, view: put(base, view, *rest, **params),
         )
 
-    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """The transpose of the cotangent."""
         if self._transpose is None:
             raise self.no_rule(node)
@@ -91,7 +91,7 @@ class LinearMap(Operation):
         return [bar, *([None] * (len(inputs) - 1))]
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
         """The operation itself."""
         if self._transpose is None:

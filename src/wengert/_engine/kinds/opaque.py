@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import broadcast
 from wengert.errors import ConversionError, RuleError, at
@@ -87,13 +87,13 @@ class Opaque(Operation):
         t: Any,
         out: Array | tuple[Array, ...],
         inputs: Sequence[Any],
-        sweep: Sweep,
+        ctx: RuleContext,
     ) -> Any:
         """The result of the user's rule, checked."""
         if self.vjp_rule is None:
             raise self.no_rule(node)
         bars = self.vjp_rule(t, out, *inputs, **node.params)
-        return bars if self.trusted else self.checked(node, bars, sweep)
+        return bars if self.trusted else self.checked(node, bars, ctx)
 
     def jvp(
         self,
@@ -101,14 +101,14 @@ class Opaque(Operation):
         dots: Sequence[Any],
         out: Array | tuple[Array, ...],
         inputs: list[Operand],
-        sweep: Sweep,
+        ctx: RuleContext,
     ) -> Any:
         """The result of the user's rule."""
         if self.jvp_rule is None:
             raise self.no_rule(node)
         return self.jvp_rule(dots, out, *inputs, **node.params)
 
-    def checked(self, node: Node, bars: Sequence[Any], sweep: Sweep) -> list[Any]:
+    def checked(self, node: Node, bars: Sequence[Any], ctx: RuleContext) -> list[Any]:
         """The user's cotangents, if there is one for each operand and each fits its operand.
 
         Raises
@@ -144,7 +144,7 @@ class Opaque(Operation):
                     f"The rule of {self.name} returned shape {bar.shape} for operand {i}, which "
                     f"has shape {spec.shape}. A cotangent has the shape of its operand{where}."
                 )
-            if not sweep.recorded and is_lasting(bar):
+            if not ctx.recorded and is_lasting(bar):
                 raise ConversionError(
                     f"The rule of {self.name} computes with a recorded tensor that is not among "
                     "the operands, so derivatives by that tensor would be lost silently. Pass the "

@@ -22,7 +22,7 @@ import numpy as np
 
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.spec import Spec, example_of, spec_of
 
 from .batching import reduced
@@ -99,7 +99,7 @@ class Reduction(Operation):
         """The same axes of each example."""
         return reduced(self, args[0], size, **params)
 
-    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """The partial derivative times the cotangent, broadcast along the reduced axes."""
         if self._partial is None:
             raise self.no_rule(node)
@@ -111,7 +111,7 @@ class Reduction(Operation):
             t, out = t.reshape(kept), out.reshape(kept)
         holomorphic = t.dtype.kind == "c"
         bar = self._partial(t.conj() if holomorphic else t, out, x, axis, **rest)
-        if sweep.guarded:
+        if ctx.guarded:
             bar = strong_zero(t, bar)
         if holomorphic:
             bar = bar.conj()
@@ -120,7 +120,7 @@ class Reduction(Operation):
         return [bar]
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
         """The sum over the axes of the partial derivative times the tangent."""
         if self._partial is None:
@@ -131,7 +131,7 @@ class Reduction(Operation):
         to_real = dot.dtype.kind == "c" and out.dtype.kind == "f"
         wide = out.reshape(kept) if out.shape != kept else out
         term = self._partial(dot.conj() if to_real else dot, wide, x, axis, **rest)
-        if sweep.guarded:
+        if ctx.guarded:
             term = strong_zero(dot, term)
         if to_real:
             term = term.real

@@ -34,7 +34,7 @@ class Creation(Operation):
         self.run = run
         self.oracle = "numpy"
 
-    def vjp(self, node: Node, t: Array, out: Array, inputs: Any, sweep: Any) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Any, ctx: Any) -> Any:
         """There is nothing to pass a cotangent to."""
         return []
 

@@ -18,7 +18,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation, apply
 from wengert._engine.core.handle import Handle, dtype_of, shape_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_facts import SELECTS
 from wengert._engine.kinds.batching import along, fronted, ndim_of, row_axis
 
@@ -38,15 +38,15 @@ class Join(Operation):
     oracle = "numpy"
     places: Callable[..., list[Any]]  # for each operand the index of its piece in the result
 
-    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """The piece of the cotangent that belongs to each operand."""
         places = self.places([shape_of(x) for x in inputs], **node.params)
         return [
-            t[place] if sweep.wants(a) else None for a, place in zip(node.args, places, strict=True)
+            t[place] if ctx.wants(a) else None for a, place in zip(node.args, places, strict=True)
         ]
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], ctx: RuleContext
     ) -> Any:
         """The tangents side by side, zeros where there are none."""
         full = [

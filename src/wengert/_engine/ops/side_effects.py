@@ -25,7 +25,7 @@ from wengert._engine.core.dispatch import Example, Operation, apply
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, lookup, register
+from wengert._engine.core.op import RuleContext, lookup, register
 from wengert._engine.core.op_facts import ACTS
 from wengert._engine.core.op_traits import Aliasing, Effects
 from wengert._engine.core.recording import current_trace
@@ -98,12 +98,12 @@ class Effect(Operation):
         """That of the operand."""
         return specs[0]
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The cotangent itself; if asked for, with the same done to it."""
         if not node.params.get("gradient"):
             return [t]
         # An eager sweep that meets NaN starts again, guarded: a branch not taken (reverse.py).
-        if not sweep.guarded and not is_traced(t) and np.any(np.isnan(value_of(t))):
+        if not ctx.guarded and not is_traced(t) and np.any(np.isnan(value_of(t))):
             return [t]
         params = {**node.params, "gradient": False}
         params["label"] = f"gradient of {node.params.get('label') or node.name or 'the value'}"
@@ -113,7 +113,7 @@ class Effect(Operation):
         return [t]
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
         """The tangent itself."""
         return dots[0]
@@ -140,12 +140,12 @@ class _After(Operation):
         """That of the first operand."""
         return specs[0]
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The cotangent, to the first operand."""
         return [t, *[None] * (len(node.args) - 1)]
 
     def jvp(
-        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], sweep: Sweep
+        self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
         """The tangent of the first operand."""
         return dots[0]

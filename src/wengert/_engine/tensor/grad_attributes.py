@@ -23,7 +23,7 @@ from wengert._engine.core import pytree, recording
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, held, leaf, shape_of, value_of, wrap
 from wengert._engine.core.node import NO_PARAMS, RELEASED, DiscreteLeaf, Node, constant, owner_of
-from wengert._engine.core.op import Sweep, lookup
+from wengert._engine.core.op import RuleContext, lookup
 from wengert.errors import (
     NotDifferentiableError,
     NotScalarError,
@@ -79,7 +79,7 @@ class GradFn:
             t = _like(gradient, value)
         op: Any = node.op
         rule = op.vjp if op.has_vjp else vjp_from_jvp
-        bars = rule(node, t, value, inputs, Sweep())
+        bars = rule(node, t, value, inputs, RuleContext())
         if node.op is PART:  # of the tuple that this is one of
             bars = [tuple(bars[0].get(i) for i in range(len(inputs[0])))]
         return pytree.tree_map(

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep, register
+from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.op_facts import BY_SCIPY
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.spec import Spec, example_of, spec_of
@@ -113,7 +113,7 @@ class FunctionFamily(Opaque):
         """The operation itself, the rows lined up."""
         return self(*aligned(args, batched), **params)
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], sweep: Sweep) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """Each partial times the cotangent."""
         if not self.differentiable:
             raise self.no_rule(node)
@@ -121,15 +121,15 @@ class FunctionFamily(Opaque):
         t = t.conj() if holomorphic else t
         bars: list[Any] = []
         for rule, a in zip(self.rules, node.args, strict=True):
-            if rule is None or not sweep.wants(a):
+            if rule is None or not ctx.wants(a):
                 bars.append(None)
                 continue
             g = rule(t, out, *inputs, **node.params)
-            g = strong_zero(t, g) if sweep.guarded else g
+            g = strong_zero(t, g) if ctx.guarded else g
             bars.append(g.conj() if holomorphic else g)
         return bars
 
-    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, sweep: Sweep) -> Any:
+    def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """The sum of partials times tangents."""
         if not self.differentiable:
             raise self.no_rule(node)
@@ -138,7 +138,7 @@ class FunctionFamily(Opaque):
             if dot is None or rule is None:
                 continue
             term = rule(dot, out, *inputs, **node.params)
-            term = strong_zero(dot, term) if sweep.guarded else term
+            term = strong_zero(dot, term) if ctx.guarded else term
             total = term if total is None else total + term
         return total
 

@@ -228,14 +228,14 @@ class SetItem(Operation):
             out.flat[k] = value
         return out
 
-    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+    def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """Zero at the index for x; what stands at the index, if it was kept, for v."""
         _, v, *operands = inputs
         index = node.params["index"]
         zero = np.zeros((), t.dtype)[()]
-        x_bar = self(t, zero, *operands, index=index) if sweep.wants(node.args[0]) else None
+        x_bar = self(t, zero, *operands, index=index) if ctx.wants(node.args[0]) else None
         v_bar = None
-        if sweep.wants(node.args[1]):
+        if ctx.wants(node.args[1]):
             depth = len(shape_of(v))
             if not _is_one_place(operands) and not depth and any(map(is_traced, (t, *operands))):
                 hit = self(zeros(node.spec.shape, bool), np.True_, *operands, index=index)
@@ -269,7 +269,7 @@ class SetItem(Operation):
             t[index] = 0
             buffers.give(x, t)
 
-    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, sweep: Any) -> Any:
+    def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
         """The same replacement among the tangents."""
         spec = node.spec
         x_dot, v_dot = dots[0], dots[1]

@@ -2,7 +2,7 @@
 
 What is claimed of a function stands in docs/coverage.json, which says whether it differentiates,
 to which order, and whether it can be traced; a claim that does not hold fails here.  The figures of
-the whole sweep are printed at its end (``pytest -m slow tests/coverage_sweep -s``).
+all functions are printed at its end (``pytest -m slow tests/finite_differences -s``).
 """
 
 import json

@@ -22,7 +22,7 @@ from wengert._engine.autodiff.tape import Tape
 from wengert._engine.core.dispatch import TupleCotangent
 from wengert._engine.core.handle import Handle, value_of
 from wengert._engine.core.node import Node
-from wengert._engine.core.op import Sweep
+from wengert._engine.core.op import RuleContext
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
@@ -57,7 +57,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
     guarded : bool
         Whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
     """
-    sweep = Sweep(tape.wanted, False, guarded)
+    ctx = RuleContext(tape.wanted, False, guarded)
     bars: dict[Node, Any] = dict(seeds)
     if tape.wanted is not None:
         bars = {n: t for n, t in seeds.items() if n in tape.wanted}
@@ -70,9 +70,9 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
         t = arrived
         if node.info is not None and node.info.hooks is not None:
             t = _plain(through_hooks(node, t))
-        given = given_by(node, t, sweep)
+        given = given_by(node, t, ctx)
         passed = [
-            _plain(project(bar, a)) if bar is not None and sweep.wants(a) else None
+            _plain(project(bar, a)) if bar is not None and ctx.wants(a) else None
             for a, bar in zip(node.args, given, strict=True)
         ]
         yield PassStep(node, arrived, t, given, passed)
@@ -110,11 +110,11 @@ def tangent_of(node: Node, dots: list[Any]) -> Any:
     op: Any = node.op
     rule = op.jvp if op.has_jvp else jvp_from_vjp
     out = None if op.vjp_into is not None and node.is_outdated else node.value
-    dot = rule(node, dots, out, inputs, Sweep(guarded=True))
+    dot = rule(node, dots, out, inputs, RuleContext(guarded=True))
     return None if dot is None else settle(dot, node, False)
 
 
-def given_by(node: Node, t: Array | tuple[Operand, ...], sweep: Sweep) -> list[Any]:
+def given_by(node: Node, t: Array | tuple[Operand, ...], ctx: RuleContext) -> list[Any]:
     """What an operation makes of a cotangent for each operand; None where nothing.
 
     Floating-point warnings are the caller's to silence.
@@ -125,7 +125,7 @@ def given_by(node: Node, t: Array | tuple[Operand, ...], sweep: Sweep) -> list[A
     op: Any = node.op
     rule = op.vjp if op.has_vjp else vjp_from_jvp
     out = None if op.vjp_into is not None and node.is_outdated else node.value
-    return [_plain(bar) for bar in rule(node, t, out, inputs, sweep)]
+    return [_plain(bar) for bar in rule(node, t, out, inputs, ctx)]
 
 
 def _plain(bar: Any) -> Any:
