@@ -9,7 +9,13 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 import wengert as wg
-from wengert._engine.control_flow.checkpoint_schedule import advances, again, left, reversal, spread
+from wengert._engine.control_flow.checkpoint_schedule import (
+    advances,
+    recomputed,
+    reversal,
+    stored_by_count,
+    stored_by_distance,
+)
 from wengert._engine.control_flow.min_cut import UNLIMITED, reached
 from wengert.errors import ArgumentError
 
@@ -37,29 +43,31 @@ def test_no_schedule_takes_fewer_steps(room):
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
-@pytest.mark.parametrize("kept", [left, spread])
+@pytest.mark.parametrize("kept", [stored_by_count, stored_by_distance])
 def test_the_way_back_from_what_is_left(kept, block):
     for length, room in itertools.product(range(80), range(1, 6)):
         places = kept(length, room, block)
         assert len(places) <= room
         actions = list(reversal(length, room, block, places))
         steps = [a.steps + a.backwards for a in actions]
-        assert sum(steps) == again(length, room, block, places)
+        assert sum(steps) == recomputed(length, room, block, places)
         ends = [a.begin + a.steps + a.backwards for a in actions if a.backwards]
         assert ends == sorted(ends, reverse=True) and ends[:1] == [length][: len(ends)]
         assert all(a.backwards <= block and a.slot < room for a in actions)
         assert sum(a.backwards for a in actions) == length
-        if kept is left:
+        if kept is stored_by_count:
             first = places[-1]
-            assert again(length, room, block) - first == again(length, room, block, places)
+            assert recomputed(length, room, block) - first == recomputed(
+                length, room, block, places
+            )
 
 
 def test_a_million_steps_with_a_thousand_states():
     million = 10**6
-    assert again(million, 1000, 1000, left(million, 1000, 1000)) == million
-    assert again(million, 1000, 1000, spread(million, 1000, 1000)) == million
-    assert again(million, 100, 100, left(million, 100, 100)) < 2.5 * million
-    assert again(million, 100, 100, spread(million, 100, 100)) < 2.51 * million
+    assert recomputed(million, 1000, 1000, stored_by_count(million, 1000, 1000)) == million
+    assert recomputed(million, 1000, 1000, stored_by_distance(million, 1000, 1000)) == million
+    assert recomputed(million, 100, 100, stored_by_count(million, 100, 100)) < 2.5 * million
+    assert recomputed(million, 100, 100, stored_by_distance(million, 100, 100)) < 2.51 * million
     assert advances(million, 1000) / million < 2.5
 
 
@@ -319,13 +327,16 @@ def test_what_a_loop_leaves_is_as_the_schedule_says(slots):
     for stop in (1, 2, 10, 11, 24, 25, 300):
         rows = leave(2.0, np.int64(stop))
         found = list(states(stop))
-        for row, k in zip(rows, spread(stop, slots, block), strict=False):
+        for row, k in zip(rows, stored_by_distance(stop, slots, block), strict=False):
             assert row[:8].view(np.int64) == k and row[8:].view(np.float64) == found[k]
 
 
 def test_explain_counts_the_steps_that_are_taken_again():
     told = wg.explain(wg.grad(lambda p: lorenz(p, 1000, 10)))(POINT)
     (note,) = told.note("checkpoints")
-    assert f"{again(1000, 10, 10, left(1000, 10, 10))} steps again, 2.25 for each" in note.message
+    assert (
+        f"{recomputed(1000, 10, 10, stored_by_count(1000, 10, 10))} steps again, 2.25 for each"
+        in note.message
+    )
     (note,) = wg.explain(wg.grad(lambda a: newton(a, 10)))(2.0).note("checkpoints")
     assert "each of up to 100 steps once more" in note.message

@@ -1,90 +1,131 @@
-"""Schedule: which states of a loop to keep where there is room for a few, so that least is redone.
+"""Binomial checkpointing: which states of a loop to store, and in which order to reverse its steps.
 
-Going backwards through a loop needs what its steps computed, last step first.  There is room for so
-many states, the first one among them, and for what the backward pass needs of one block of steps; a
-block is gone through once more, and then backwards.  With room for s states a loop of up to
-binomial(s + r, s) blocks can be reversed so that no block is taken more than r times before its
-last time; and no other way takes fewer in all.
+The backward pass of a loop needs what its steps computed, last step first.  There is memory for a
+number of states (`slots`), the first state among them, and for the residuals of one block of steps.
+A block is recomputed from a stored state, and then reversed.  With s slots, a loop of up to
+binomial(s + r, s) blocks can be reversed so that no block is recomputed more than r times, which is
+optimal.
 
-    split       how far to go before the next state is kept
-    advances    how many are taken in all, beside their last time
-    left        the states that a forward loop of known length leaves for the backward pass
-    spread      those of one whose length nobody knows before it has ended
-    reversal    the order of it, action by action
-    again       how many steps are taken again, exactly
+    advance               how many steps to take from a stored state, and
+    reverses_next         whether a block is reversed there, or the state stored
+    distance              the steps between stored states in a loop of unknown length
+    advances              how many blocks are recomputed in all
+    stored_by_count       the states that a forward loop of known length stores
+    stored_by_distance    those of a loop whose length is unknown until it has ended
+    reversal              the whole schedule, action by action
+    recomputed            how many steps are recomputed
+
+The first three are also compiled (backends/llvm/loops/checkpoint_storage.py): they are traced with
+integers of native code, and a `repeat` that emits a loop, and native loops call what results.
 
 A. Griewank, *Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
-differentiation* (1992); A. Griewank and A. Walther, *Algorithm 799: revolve* (2000).  Where the
-length is not known, states are kept at equal distances, and every second one is let go when there
-is no more room: P. Stumm and A. Walther, *New algorithms for optimal online checkpointing* (2010),
-start like that too.
+differentiation* (1992); A. Griewank and A. Walther, *Algorithm 799: revolve* (2000).  If the length
+is unknown, states are stored at equal distances, and every second one is dropped when the slots are
+full; P. Stumm and A. Walther, *New algorithms for optimal online checkpointing* (2010), start like
+that too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
 
 
-def reach(room: int, times: int) -> int:
-    """How many steps can be reversed with room for so many states, none taken more often."""
-    if room < 0 or times < 0:
-        return 0
-    found = 1
-    for k in range(1, min(room, times) + 1):
-        found = found * (room + times + 1 - k) // k
+def _repeat(step: Callable[..., Any], state: Sequence[int], going: Callable[..., Any]) -> Any:
+    """The state after steps, each taken while `going` of it holds."""
+    while going(*state):
+        state = step(*state)
+    return state
+
+
+def _repetitions(blocks: Any, slots: Any, repeat: Callable[..., Any]) -> tuple[Any, Any, Any]:
+    """The most often that a block is run, r, and the blocks reversible with r - 1 runs and with r.
+
+    The blocks are binomial(slots + r, slots).  Without blocks, r is 0.
+    """
+
+    def step(times: Any, _: Any, reach: Any) -> tuple[Any, Any, Any]:
+        return times + 1, reach, reach * (slots + times + 1) // (times + 1)
+
+    return repeat(step, (0, 0, 1), lambda times, before, reach: reach < blocks)  # type: ignore[no-any-return]
+
+
+def _split(blocks: Any, slots: Any, repeat: Callable[..., Any]) -> Any:
+    """After how many blocks to store the next state, with two slots or more."""
+    times, reach, _ = _repetitions(blocks, slots, repeat)
+    # binomial(slots + times - 2, slots - 1), from binomial(slots + times - 1, slots)
+    with_one_slot_less = reach * slots // np.maximum(slots + times - 1, 1)
+    return np.minimum(reach, blocks - with_one_slot_less)
+
+
+def reverses_next(length: Any, slots: Any, block: Any) -> Any:
+    """Whether the last block of an interval is reversed, rather than another state stored.
+
+    Parameters
+    ----------
+    length : int
+        The number of steps from a stored state to the end of the interval, at least 1.
+    slots : int
+        How many states can be stored from this one on, itself included.
+    block : int
+        The steps in a block.
+    """
+    return (length <= block) | (slots == 1)
+
+
+def advance(length: Any, slots: Any, block: Any, repeat: Callable[..., Any] = _repeat) -> Any:
+    """How many steps to take from the first state of an interval.
+
+    They lead to the last block if `reverses_next`, and else to the next state to store.
+    """
+    blocks = (length + block - 1) // block
+    last = reverses_next(length, slots, block)
+    blocks_to_split = np.where(last, 1, blocks)
+    return np.where(last, blocks - 1, _split(blocks_to_split, slots, repeat)) * block
+
+
+def distance(length: Any, slots: Any, block: Any, repeat: Callable[..., Any] = _repeat) -> Any:
+    """The steps between stored states, where the length was unknown."""
+    (found,) = repeat(lambda d: (2 * d,), (block,), lambda d: d * slots < length)
     return found
 
 
-def repetitions(length: int, room: int) -> int:
-    """How often a step has to be taken at most."""
-    times = 0
-    while reach(room, times) < length:
-        times += 1
-    return times
-
-
-def split(length: int, room: int) -> int:
-    """After how many of the steps to keep the next state, with room for two at least."""
-    times = repetitions(length, room)
-    return min(reach(room, times - 1), length - reach(room - 1, times - 1))
-
-
-def advances(length: int, room: int) -> int:
-    """How many steps are taken to reverse a loop, beside the reversals, with room for states."""
-    if length < 2:
+def advances(blocks: int, slots: int) -> int:
+    """How many blocks are recomputed to reverse a loop, beside the runs that are reversed."""
+    if blocks < 2:
         return 0
-    times = repetitions(length, room)
-    return times * length - reach(room + 1, times - 1)
+    times, reach, _ = _repetitions(blocks, slots, _repeat)
+    # binomial(slots + times, slots + 1), from binomial(slots + times - 1, slots)
+    return times * blocks - reach * (slots + times) // (slots + 1)  # type: ignore[no-any-return]
 
 
 def blocks_of(length: int, block: int) -> int:
-    """How many blocks a stretch has, the last of which may be shorter."""
+    """The number of blocks in an interval, the last of which may be shorter."""
     return -(-length // block)
 
 
-def left(length: int, slots: int, block: int) -> list[int]:
-    """The numbers of the steps before which a loop of known length keeps its state."""
+def stored_by_count(length: int, slots: int, block: int) -> list[int]:
+    """The numbers of the steps before which a loop of known length stores its state."""
     found = [0]
-    while (blocks := blocks_of(length - found[-1], block)) > 1 and len(found) < slots:
-        found.append(found[-1] + block * split(blocks, slots - len(found) + 1))
+    while not reverses_next(rest := length - found[-1], left := slots + 1 - len(found), block):
+        found.append(found[-1] + int(advance(rest, left, block)))
     return found
 
 
-def spread(length: int, slots: int, block: int) -> list[int]:
-    """The same, where it was not known how long the loop would be."""
-    while blocks_of(length, block) > slots:
-        block *= 2
-    return list(range(0, max(length, 1), block))
+def stored_by_distance(length: int, slots: int, block: int) -> list[int]:
+    """The same for a loop whose length was unknown."""
+    return list(range(0, max(length, 1), distance(length, slots, block)))
 
 
 class Action(NamedTuple):
-    """From the state in a slot: some steps, then either a state is kept or a block reversed.
+    """From the state in a slot: some steps, then either a state is stored or a block reversed.
 
-    slot : of the state that is begun with.
+    slot : of the state to start from.
     begin : the number of its step.
     steps : how many are taken.
-    backwards : how many are then taken once more and reversed; 0 if the state is kept.
+    backwards : how many are then recomputed with residuals, and reversed; 0 if the state is stored.
     """
 
     slot: int
@@ -93,30 +134,29 @@ class Action(NamedTuple):
     backwards: int
 
 
-def reversal(length: int, slots: int, block: int, kept: Sequence[int] = (0,)) -> Iterator[Action]:
-    """All actions that reverse a loop; slot k holds the state before step number kept[k]."""
-    stack = [*zip(kept, (*kept[1:], length), strict=True)] if length else []
+def reversal(length: int, slots: int, block: int, stored: Sequence[int] = (0,)) -> Iterator[Action]:
+    """All actions that reverse a loop; slot k holds the state before step number stored[k]."""
+    stack = [*zip(stored, (*stored[1:], length), strict=True)] if length else []
     while stack:
         begin, end = stack[-1]
-        slot, room = len(stack) - 1, slots - len(stack) + 1
-        blocks = blocks_of(end - begin, block)
-        if blocks == 1 or room == 1:
-            middle = begin + block * (blocks - 1)
-            yield Action(slot, begin, middle - begin, end - middle)
-            stack.pop()
-            if blocks > 1:
-                stack.append((begin, middle))
-        else:
-            middle = begin + block * split(blocks, room)
-            yield Action(slot, begin, middle - begin, 0)
+        slot = len(stack) - 1
+        steps = int(advance(end - begin, slots - slot, block))
+        middle = begin + steps
+        if not reverses_next(end - begin, slots - slot, block):
+            yield Action(slot, begin, steps, 0)
             stack[-1:] = (begin, middle), (middle, end)
+            continue
+        yield Action(slot, begin, steps, end - middle)
+        stack.pop()
+        if steps:
+            stack.append((begin, middle))
 
 
-def again(length: int, slots: int, block: int, kept: Sequence[int] = (0,)) -> int:
-    """How many steps are taken again to reverse a loop that has left these states."""
+def recomputed(length: int, slots: int, block: int, stored: Sequence[int] = (0,)) -> int:
+    """How many steps are taken again to reverse a loop that has stored these states."""
     if not length:
         return 0
     total = length
-    for k, (begin, end) in enumerate(zip(kept, (*kept[1:], length), strict=True)):
+    for k, (begin, end) in enumerate(zip(stored, (*stored[1:], length), strict=True)):
         total += block * advances(blocks_of(end - begin, block), slots - k)
     return total

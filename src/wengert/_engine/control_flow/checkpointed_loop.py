@@ -21,7 +21,7 @@ from wengert._engine.core.spec import Spec, spec_of
 
 from . import batching
 from .checkpoint_budget import offsets_of, size_of_state
-from .checkpoint_schedule import blocks_of, left
+from .checkpoint_schedule import blocks_of, stored_by_count
 from .loops import map
 from .operations import Control
 from .verify import check_checkpointed
@@ -58,7 +58,7 @@ class Checkpointed(Control):
         leaves = _Leaving(rows, offsets, block)
         if params["loop"] == "scan":
             count = max(int(values[0]), 0) if params["counted"] else params["length"]
-            leaves.wanted = left(count, slots, block)
+            leaves.wanted = stored_by_count(count, slots, block)
         return (*op.walked(compile, values, plain(params), leaves.visit), rows)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:

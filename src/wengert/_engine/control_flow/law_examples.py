@@ -19,7 +19,7 @@ from wengert._engine.core.subgraph import Body, evaluated
 from wengert._engine.core.tracing import placeholder
 
 from .call_rule import CustomRule
-from .checkpoint_schedule import left, spread
+from .checkpoint_schedule import stored_by_count, stored_by_distance
 from .checkpointed_loop import checkpointed, plain
 from .custom import custom_call
 from .eager_loops import strong
@@ -143,7 +143,7 @@ def _loop_oracle(*args: Any, **params: Any) -> Any:
 
 def _leaving_oracle(*args: Any, **params: Any) -> Any:
     found, states = _by_hand(args, plain(params))
-    rule = left if params["loop"] == "scan" else spread
+    rule = stored_by_count if params["loop"] == "scan" else stored_by_distance
     rows = [
         b"".join(np.asarray(x).tobytes() for x in states[k])
         for k in rule(len(states), params["slots"], params["block"])

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from wengert._engine.control_flow.checkpoint_schedule import again, left
+from wengert._engine.control_flow.checkpoint_schedule import recomputed, stored_by_count
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import ConstantLeaf, Node
 from wengert._engine.core.spec import Spec, shown
@@ -87,7 +87,7 @@ def _replay(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     slots, block = params["slots"], params["block"]
     taken = f"each of up to {slots * block} steps once more"
     if isinstance(length := params["length"], int):
-        total = again(length, slots, block, left(length, slots, block))
+        total = recomputed(length, slots, block, stored_by_count(length, slots, block))
         taken = f"{total} steps again, {total / max(length, 1):.3g} for each of {length}"
     yield _note(
         "checkpoints",

@@ -1,157 +1,92 @@
 """Checkpoints: states of a loop, stored for the backward pass.
 
 The forward pass of a loop stores some of its states (`CheckpointWriter`), from which the backward
-pass starts (loops/checkpointed_reverse.py).  Which ones is decided at run time, by the rules of
-control_flow/checkpoint_schedule.py in LLVM text: row k of the storage has the state of the k-th
-step that they choose.
+pass starts (loops/checkpointed_reverse.py).  Which ones is decided at run time, by the functions of
+control_flow/checkpoint_schedule.py, which are traced to native code: row k of the storage has the
+state of the k-th step that they choose.
 
+    schedule_call, scheduled    calls of the schedule
     CheckpointLayout    where the parts of a state are
     CheckpointWriter    the stores of a forward pass
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wengert._engine.backends.llvm.codegen.function import FunctionCodegen, bytes_of
-from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
+from wengert._engine.backends.llvm.ir.llvm_types import I64
+from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.lowering.loop_ir import Expr
+from wengert._engine.backends.llvm.special_functions.branch_scopes import Scope
+from wengert._engine.backends.llvm.special_functions.scalar_builder import ScalarBuilder
+from wengert._engine.backends.llvm.special_functions.traced_scalar import TracedScalar
 from wengert._engine.control_flow.checkpoint_budget import offsets_of
+from wengert._engine.control_flow.checkpoint_schedule import advance, distance, reverses_next
 from wengert._engine.core.spec import Spec
 
-# Numbers saturate beyond the length of any loop.  The calls preserve registers, in which loops
-# around them carry values.
-_RULES = """define internal preserve_allcc i64 @reach(i64 %room, i64 %times) noinline nounwind {
-entry:
-  %none = icmp slt i64 %times, 0
-  br i1 %none, label %zero, label %start
-zero:
-  ret i64 0
-start:
-  %less = icmp slt i64 %room, %times
-  %last = select i1 %less, i64 %room, i64 %times
-  %sum = add i64 %room, %times
-  br label %head
-head:
-  %k = phi i64 [ 1, %start ], [ %next, %body ]
-  %found = phi i64 [ 1, %start ], [ %capped, %body ]
-  %more = icmp sle i64 %k, %last
-  br i1 %more, label %body, label %done
-body:
-  %above = add i64 %sum, 1
-  %factor = sub i64 %above, %k
-  %product = mul i64 %found, %factor
-  %quotient = sdiv i64 %product, %k
-  %large = icmp sgt i64 %quotient, 1099511627776
-  %capped = select i1 %large, i64 1099511627776, i64 %quotient
-  %next = add i64 %k, 1
-  br label %head
-done:
-  ret i64 %found
-}
-
-define internal preserve_allcc i64 @split(i64 %length, i64 %room) noinline nounwind {
-entry:
-  %few = icmp sle i64 %length, %room
-  br i1 %few, label %one, label %head
-one:
-  ret i64 1
-head:
-  %times = phi i64 [ 1, %entry ], [ %next, %body ]
-  %far = call preserve_allcc i64 @reach(i64 %room, i64 %times)
-  %short = icmp slt i64 %far, %length
-  br i1 %short, label %body, label %done
-body:
-  %next = add i64 %times, 1
-  br label %head
-done:
-  %before = sub i64 %times, 1
-  %left = call preserve_allcc i64 @reach(i64 %room, i64 %before)
-  %fewer = sub i64 %room, 1
-  %right = call preserve_allcc i64 @reach(i64 %fewer, i64 %before)
-  %rest = sub i64 %length, %right
-  %less = icmp slt i64 %left, %rest
-  %steps = select i1 %less, i64 %left, i64 %rest
-  ret i64 %steps
-}
-
-define internal preserve_allcc i64 @blocks(i64 %length, i64 %block) alwaysinline nounwind {
-entry:
-  %sum = add i64 %length, %block
-  %less = sub i64 %sum, 1
-  %blocks = sdiv i64 %less, %block
-  ret i64 %blocks
-}
-
-define internal i64 @left(
-  i64 %count, i64 %slots, i64 %block, ptr %begins, ptr %ends
-) noinline nounwind {
-entry:
-  store i64 0, ptr %begins
-  br label %head
-head:
-  %k = phi i64 [ 0, %entry ], [ %following, %more ]
-  %begin = phi i64 [ 0, %entry ], [ %middle, %more ]
-  %rest = sub i64 %count, %begin
-  %blocks = call preserve_allcc i64 @blocks(i64 %rest, i64 %block)
-  %room = sub i64 %slots, %k
-  %long = icmp sgt i64 %blocks, 1
-  %free = icmp sgt i64 %room, 1
-  %go = and i1 %long, %free
-  %end = getelementptr i64, ptr %ends, i64 %k
-  %following = add i64 %k, 1
-  br i1 %go, label %more, label %done
-more:
-  %steps = call preserve_allcc i64 @split(i64 %blocks, i64 %room)
-  %far = mul i64 %steps, %block
-  %middle = add i64 %begin, %far
-  store i64 %middle, ptr %end
-  %next = getelementptr i64, ptr %begins, i64 %following
-  store i64 %middle, ptr %next
-  br label %head
-done:
-  store i64 %count, ptr %end
-  ret i64 %following
-}
-
-define internal i64 @spread(
-  i64 %count, i64 %slots, i64 %block, ptr %begins, ptr %ends
-) noinline nounwind {
-entry:
-  br label %test
-test:
-  %distance = phi i64 [ %block, %entry ], [ %twice, %grow ]
-  %blocks = call preserve_allcc i64 @blocks(i64 %count, i64 %distance)
-  %many = icmp sgt i64 %blocks, %slots
-  br i1 %many, label %grow, label %head
-grow:
-  %twice = mul i64 %distance, 2
-  br label %test
-head:
-  %k = phi i64 [ 0, %test ], [ %following, %more ]
-  %begin = phi i64 [ 0, %test ], [ %middle, %more ]
-  %inside = icmp slt i64 %begin, %count
-  br i1 %inside, label %more, label %done
-more:
-  %start = getelementptr i64, ptr %begins, i64 %k
-  store i64 %begin, ptr %start
-  %middle = add i64 %begin, %distance
-  %before = icmp slt i64 %middle, %count
-  %last = select i1 %before, i64 %middle, i64 %count
-  %end = getelementptr i64, ptr %ends, i64 %k
-  store i64 %last, ptr %end
-  %following = add i64 %k, 1
-  br label %head
-done:
-  ret i64 %k
-}"""
+_SCHEDULE = {"advance": advance, "reverses_next": reverses_next, "distance": distance}
+_ARGUMENTS = ("length", "slots", "block")
+_ENDLESS = 1 << 62
 
 
-def with_rules(module: ModuleBuilder) -> None:
-    """Let the functions that say which states are kept be part of the module."""
-    if "schedule" not in module:
-        module.parts["schedule"] = _RULES
+@functools.cache
+def _traced(name: str) -> str:
+    """A function of the schedule as LLVM text, with i64 arguments and result.
+
+    Calls preserve registers, in which the loops around them carry values.
+    """
+    module = ModuleBuilder()
+    inline = "alwaysinline" if name == "reverses_next" else "noinline"
+    function = Function(
+        *(module, f"schedule.{name}", [("i64", n) for n in _ARGUMENTS], "i64"),
+        *(f"{inline} nounwind", "internal preserve_allcc "),
+    )
+    scope = Scope(function.body, {})
+    language = Language(module)
+    language.home = scope.now
+    writer = ScalarBuilder(language, scope)
+
+    def repeat(step: Any, state: Any, going: Any) -> Any:
+        now = [x if isinstance(x, TracedScalar) else writer.constant(x, scope) for x in state]
+        return writer.repeat(lambda _, *values: step(*values), now, _ENDLESS, going)
+
+    operands = [
+        TracedScalar(writer, Lane(language, scope.now, f"%{n}", I64, 1), scope) for n in _ARGUMENTS
+    ]
+    options = {} if name == "reverses_next" else {"repeat": repeat}
+    value = language.cast(_SCHEDULE[name](*operands, **options).seen_in(scope), I64)
+    scope.now.write(f"ret i64 {value.name}")
+    module.add(function)
+    return module.parts[function.name]
+
+
+def schedule_call(
+    name: str,
+    module: ModuleBuilder,
+    section: Section,
+    length: str,
+    slots: str | int,
+    block: str | int,
+) -> str:
+    """The i64 result of a function of the schedule."""
+    module.include({f"schedule.{name}": _traced(name)})
+    operands = f"i64 {length}, i64 {slots}, i64 {block}"
+    return section.value(f"call preserve_allcc i64 @schedule.{name}({operands})")
+
+
+def scheduled(
+    module: ModuleBuilder, section: Section, length: str, slots: str | int, block: str | int
+) -> tuple[str, str]:
+    """How many steps to take in an interval, and an i1: whether a block is reversed then."""
+    numbers = (module, section, length, slots, block)
+    steps = schedule_call("advance", *numbers)
+    reverses = schedule_call("reverses_next", *numbers)
+    return steps, section.value(f"trunc i64 {reverses} to i1")
 
 
 class CheckpointLayout:
@@ -225,7 +160,6 @@ class CheckpointWriter:
         self._held, self._next, self._distance = (routine.function.slot("i64") for _ in range(3))
         for slot, value in ((self._held, 0), (self._next, 0), (self._distance, self.block)):
             section.write(f"store i64 {value}, ptr {slot}")
-        with_rules(routine.module)
 
     def visit(self, section: Section, k: str, state: Sequence[str]) -> None:
         """Before step number k: keep the state, if it is one of those to keep."""
@@ -247,18 +181,11 @@ class CheckpointWriter:
     def _plan(self, section: Section, k: str, held: str) -> None:
         """The next step, of a loop whose length is known."""
         rest = section.value(f"sub i64 {self.count}, {k}")
-        blocks = section.value(f"call preserve_allcc i64 @blocks(i64 {rest}, i64 {self.block})")
-        long = section.value(f"icmp sgt i64 {blocks}, 1")
-        free = section.value(f"icmp slt i64 {held}, {self.slots}")
-        goes_on = section.value(f"and i1 {long}, {free}")
-        less = section.value(f"sub i64 {self.slots}, {held}")
-        more = section.value(f"add i64 {less}, 1")
-        room = section.value(f"select i1 {goes_on}, i64 {more}, i64 1")
-        blocks = section.value(f"select i1 {goes_on}, i64 {blocks}, i64 1")
-        steps = section.value(f"call preserve_allcc i64 @split(i64 {blocks}, i64 {room})")
-        far = section.value(f"mul i64 {steps}, {self.block}")
-        following = section.value(f"add i64 {k}, {far}")
-        following = section.value(f"select i1 {goes_on}, i64 {following}, i64 -1")
+        left = section.value(f"sub i64 {self.slots + 1}, {held}")
+        module = self.snapshots.routine.module
+        steps, is_last = scheduled(module, section, rest, left, self.block)
+        following = section.value(f"add i64 {k}, {steps}")
+        following = section.value(f"select i1 {is_last}, i64 -1, i64 {following}")
         section.write(f"store i64 {following}, ptr {self._next}")
 
     def _visit_by_distance(self, section: Section, k: str, state: Sequence[str]) -> None:

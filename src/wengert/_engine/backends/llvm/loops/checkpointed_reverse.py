@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.schedule.scheduling import owner_of
 from wengert._engine.backends.llvm.schedule.workspace import ends_with
 from wengert._engine.backends.llvm.tuning import thresholds
 
-from .checkpoint_storage import CheckpointLayout, with_rules
+from .checkpoint_storage import CheckpointLayout, schedule_call, scheduled
 from .control_flow import CarriedBuffers, LoopCodegen, moved, row
 from .interrupts import InterruptChecks
 from .loop_body import LoopBody
@@ -161,7 +161,6 @@ class _ReverseLoop:
         self.kept = CheckpointLayout(routine, routine.asked_now(section, size), self.of.kept)
         self.begins = routine.asked_now(section, str(16 * slots))
         self.ends = section.value(f"getelementptr i64, ptr {self.begins}, i64 {slots}")
-        with_rules(routine.module)
 
     def _between(self, section: Section, number: str) -> list[str]:
         """One of the two buffers for recomputed states."""
@@ -175,13 +174,11 @@ class _ReverseLoop:
         """All of it."""
         routine, section = self.routine, self.section
         self.listening = InterruptChecks(routine.module, section, self.of.step.is_straight)
-        rule = "spread" if self.of.params["spread"] else "left"
-        given = f"i64 {self.count}, i64 {self.slots}, i64 {self.block}"
-        held = section.value(f"call i64 @{rule}({given}, ptr {self.begins}, ptr {self.ends})")
-        some = section.value(f"icmp sgt i64 {self.count}, 0")
-        held = section.value(f"select i1 {some}, i64 {held}, i64 0")
         top = routine.function.slot("i64")
-        section.write(f"store i64 {section.value(f'sub i64 {held}, 1')}, ptr {top}")
+        section.write(f"store i64 -1, ptr {top}")
+        some = section.value(f"icmp sgt i64 {self.count}, 0")
+        with section.when(some) as inner:
+            self._stored_intervals(inner, top)
         n = routine.function.number()
         section.write(f"br label %next{n}")
         section.label(f"next{n}")
@@ -195,16 +192,8 @@ class _ReverseLoop:
         last = go.value(f"getelementptr i64, ptr {self.ends}, i64 {slot}")
         begin, end = go.value(f"load i64, ptr {first}"), go.value(f"load i64, ptr {last}")
         length = go.value(f"sub i64 {end}, {begin}")
-        blocks = go.value(f"call preserve_allcc i64 @blocks(i64 {length}, i64 {self.block})")
-        room = go.value(f"sub i64 {self.slots}, {slot}")
-        is_one = go.value(f"icmp eq i64 {blocks}, 1")
-        is_full = go.value(f"icmp eq i64 {room}, 1")
-        turns = go.value(f"or i1 {is_one}, {is_full}")
-        asked = go.value(f"select i1 {turns}, i64 1, i64 {blocks}")
-        far = go.value(f"call preserve_allcc i64 @split(i64 {asked}, i64 {room})")
-        before = go.value(f"sub i64 {blocks}, 1")
-        far = go.value(f"select i1 {turns}, i64 {before}, i64 {far}")
-        steps = go.value(f"mul i64 {far}, {self.block}")
+        left = go.value(f"sub i64 {self.slots}, {slot}")
+        steps, turns = scheduled(routine.module, go, length, left, self.block)
         middle = go.value(f"add i64 {begin}, {steps}")
         state = self._advance(go, self.states.row(go, slot), begin, steps)
         go.write(f"br i1 {turns}, label %turn{n}, label %keep{n}")
@@ -222,11 +211,41 @@ class _ReverseLoop:
         self._there_and_back(turn, state, steps, middle, turn.value(f"sub i64 {end}, {middle}"))
         turn.write(f"store i64 {middle}, ptr {last}")
         lower = turn.value(f"sub i64 {slot}, 1")
+        is_one = turn.value(f"icmp eq i64 {steps}, 0")
         lower = turn.value(f"select i1 {is_one}, i64 {lower}, i64 {slot}")
         turn.write(f"store i64 {lower}, ptr {top}")
         turn.write(f"br label %next{n}")
         section.label(f"done{n}")
         self.carried.finish(section)
+
+    def _stored_intervals(self, section: Section, top: str) -> None:
+        """The intervals between the states that the forward pass has stored: at least one."""
+        routine, slots = self.routine, self.slots
+        numbers = (routine.module, section, self.count, slots, self.block)
+        distance = schedule_call("distance", *numbers) if self.of.params["spread"] else ""
+        begin = routine.function.slot("i64")
+        section.write(f"store i64 0, ptr {begin}")
+        n = routine.function.number()
+        section.write(f"br label %stored{n}")
+        section.label(f"stored{n}")
+        inner = section.inside()
+        k = inner.value(f"add i64 {inner.value(f'load i64, ptr {top}')}, 1")
+        inner.write(f"store i64 {k}, ptr {top}")
+        start = inner.value(f"load i64, ptr {begin}")
+        rest = inner.value(f"sub i64 {self.count}, {start}")
+        if distance:
+            steps, is_last = distance, inner.value(f"icmp sle i64 {rest}, {distance}")
+        else:
+            left = inner.value(f"sub i64 {slots}, {k}")
+            steps, is_last = scheduled(routine.module, inner, rest, left, self.block)
+        following = inner.value(f"add i64 {start}, {steps}")
+        end = inner.value(f"select i1 {is_last}, i64 {self.count}, i64 {following}")
+        for base, value in ((self.begins, start), (self.ends, end)):
+            place = inner.value(f"getelementptr i64, ptr {base}, i64 {k}")
+            inner.write(f"store i64 {value}, ptr {place}")
+        inner.write(f"store i64 {end}, ptr {begin}")
+        inner.write(f"br i1 {is_last}, label %all{n}, label %stored{n}")
+        section.label(f"all{n}")
 
     def _after(self, section: Section, place: str) -> str:
         return section.value(f"getelementptr i64, ptr {place}, i64 1")
