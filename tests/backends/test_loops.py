@@ -168,7 +168,7 @@ def test_a_profile_shares_out_the_time_of_a_loop():
     f, w, xs = PROGRAMS["recurrent"]
     graph = wg.trace(wg.value_and_grad(f))(w, xs)
     found = profile(graph, [w, xs], repeat=3)
-    loops = [line for line in found.lines if line.name == "scan"]
+    loops = [line for line in found.nodes if line.name == "scan"]
     assert len(loops) == 3
     for line in loops:
         inside = found.inside[line.index]
@@ -187,5 +187,5 @@ def test_a_profile_of_symbolic_sizes():
 
     graph = wg.trace(f)(wg.spec(("n", "m")))
     found = profile(graph, [np.ones((4, 3))], repeat=1)
-    (line,) = [x for x in found.lines if x.name == "scan"]
+    (line,) = [x for x in found.nodes if x.name == "scan"]
     assert [x.name for x in found.inside[line.index] if x.name == "scan"]

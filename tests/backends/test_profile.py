@@ -23,10 +23,10 @@ def test_every_line_that_runs_is_timed():
     graph = _graph().grad()
     seen = graph.profile(np.ones((40, 40)), repeat=3)
     ran = [i for i, n in enumerate(graph) if n.inputs]
-    assert set(ran) <= {line.index for line in seen.lines}
-    assert all(line.seconds >= 0.0 for line in seen.lines) and seen.seconds > 0.0
+    assert set(ran) <= {line.index for line in seen.nodes}
+    assert all(line.seconds >= 0.0 for line in seen.nodes) and seen.seconds > 0.0
     assert seen.runs == 3
-    assert seen.slowest[0].seconds == max(line.seconds for line in seen.lines)
+    assert seen.slowest[0].seconds == max(line.seconds for line in seen.nodes)
 
 
 def test_a_slow_operation_is_seen_at_the_users_line():

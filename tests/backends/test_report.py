@@ -25,8 +25,8 @@ def test_counts_by_hand():
     assert found.outputs == 8
     assert found.peak == 8 * 8000
     assert found.peak_in_place == 8 * 4001
-    assert found.peak_line.name == "tanh"
-    assert found.peak_line.into == graph.index(graph.nodes[found.peak_line.index].inputs[0])
+    assert found.peak_node.name == "tanh"
+    assert found.peak_node.into == graph.index(graph.nodes[found.peak_node.index].inputs[0])
     assert found.unknown == []
     assert report(graph, {"n": 1}).flops == 24 + 8
 
@@ -52,7 +52,7 @@ def test_an_operation_of_a_user_is_not_guessed():
         return x * 2.0
 
     found = report(wg.trace(lambda x: mine(x) + 1.0)(wg.spec(10)))
-    assert found.unknown == [found.lines[0].name]
+    assert found.unknown == [found.nodes[0].name]
     assert found.flops == 10
     assert "not counting" in str(found)
 

@@ -443,7 +443,7 @@ def test_copies():
 def test_repr_and_parts():
     x, _, f = product()
     g = wg.computation(x, x, name="same")
-    assert repr(g) == "<computation same(x) -> 1 output, 1 lines, interpret>"
+    assert repr(g) == "<computation same(x) -> 1 output, 1 nodes, interpret>"
     assert f.backend.name == "interpret"
     assert [n.name for n in f.graph.inputs] == ["x", "y"]
     assert g(2.5) == 2.5

@@ -96,7 +96,7 @@ def test_printing_reads_aloud(graph):
     )
     row = next(line for line in text.splitlines() if " cos " in line)
     assert "float64[n]" in row and "d1" in row and "test_graph.py:" in row
-    assert repr(graph) == "<Graph of 9 lines, 1 outputs>"
+    assert repr(graph) == "<Graph of 9 nodes, 1 outputs>"
 
 
 def test_names_are_unique_and_scoped(graph):
@@ -104,11 +104,11 @@ def test_names_are_unique_and_scoped(graph):
     assert {"x", "y", "first/sin", "second/exp", "second/inner/exp"} <= set(graph.names)
     twice = wg.trace(lambda x: np.sin(np.sin(np.sin(x))))(1.0)
     assert twice.names == ("x", "sin", "sin_1", "sin_2")
-    assert graph.name_of(graph.line("second/exp")) == "second/exp"
+    assert graph.name_of(graph.node("second/exp")) == "second/exp"
     with pytest.raises(GraphError, match=r"Did you mean .*second/exp"):
-        graph.line("second/ex")
+        graph.node("second/ex")
     with pytest.raises(GraphError, match="not a node of this graph"):
-        graph.line(99)
+        graph.node(99)
 
 
 def test_selection(graph):
@@ -169,7 +169,7 @@ def test_hot_swap(graph):
     np.testing.assert_allclose(swapped(X, Y), np.sum(np.exp(np.exp(np.cos(X) * Y) - 1.0)))
     summed = graph.with_operation("sum", "mean")
     np.testing.assert_allclose(summed(X, Y), value(X, Y) / 3)
-    assert swapped.line("first/cos").where == graph.line("first/sin").where
+    assert swapped.node("first/cos").where == graph.node("first/sin").where
     with pytest.raises(GraphError, match="x is not an operation"):
         graph.with_operation("x", "sin")
 
@@ -216,7 +216,7 @@ def test_inputs():
 
 def test_verify_finds_what_is_wrong(graph):
     assert graph.verify() is graph
-    node = graph.line("first/sin")
+    node = graph.node("first/sin")
     spec = node.info.spec
     node.info.spec = wg.spec(("n", 2))
     with pytest.raises(GraphError, match="sin"):

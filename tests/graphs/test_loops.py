@@ -27,7 +27,7 @@ def test_a_loop_costs_its_steps():
     assert flops_of(line, [a.spec for a in line.inputs], line.spec) == 4 * n * m
     assert steps_of(line) == n
     found = graph.report(n=1000, m=10)
-    cost = next(c for c in found.lines if c.name == "scan")
+    cost = next(c for c in found.nodes if c.name == "scan")
     assert (cost.loop.steps, cost.loop.operations, cost.loop.flops) == (1000, 4, 40.0)
     assert (cost.loop.carried, cost.loop.taken, cost.loop.stacked) == (80, 0, 8)
     assert cost.flops == 40_000.0 == found.flops
@@ -41,7 +41,7 @@ def test_what_values_decide_is_not_counted():
     f, *args = PROGRAMS["newton"]
     found = wg.trace(wg.value_and_grad(f))(*args).simplify().report()
     assert {"scan", "while"} == set(found.unknown)
-    assert all(c.loop.steps is None for c in found.lines if c.loop)
+    assert all(c.loop.steps is None for c in found.nodes if c.loop)
     assert "as many steps as values decide of 9 operations" in str(found)
 
 

@@ -98,7 +98,7 @@ def test_long_lists():
 
 
 def test_of_something_else():
-    with pytest.raises(ArgumentError, match="two graphs or two lines, but was given a int"):
+    with pytest.raises(ArgumentError, match="two graphs or two nodes, but was given a int"):
         equals(1, wg.input("x"))
     with pytest.raises(ArgumentError, match="Graph"):
         equals(wg.trace(np.sin)(1.0), wg.input("x"))

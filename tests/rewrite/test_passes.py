@@ -113,13 +113,13 @@ def test_history_says_what_was_done():
     assert [a.rule for a in steps["algebra"].applied] == ["x * 1"]
     (applied,) = steps["stabilise"].applied
     assert applied.rule == "log(sum(exp(x)))"
-    assert applied.line.op.name == "log"
+    assert applied.node.op.name == "log"
     assert applied.replacement.op.name == "logsumexp"
     assert applied.replacement in steps["stabilise"].after
     assert len(steps["stabilise"].before) > len(steps["stabilise"].after)
     assert all(s.seconds >= 0 for s in after.history)
     text = str(after.history)
-    assert "algebra: 6 lines -> 4" in text and "1 x log(sum(exp(x)))" in text
+    assert "algebra: 6 nodes -> 4" in text and "1 x log(sum(exp(x)))" in text
     assert "log(sum(exp(x))): log(sum) -> logsumexp(x)" in after.history.applications()
     assert "test_passes.py" in after.history.applications()
 
@@ -165,7 +165,7 @@ def test_passes_are_repeated_until_nothing_changes():
     def unwrap(graph):
         out = graph.outputs[0]
         inner = out.args[0] if out.op.name == "negative" else out
-        return graph.with_lines({out: inner}) if inner is not out else graph
+        return graph.with_nodes({out: inner}) if inner is not out else graph
 
     graph = wg.trace(lambda x: -np.negative(-np.negative(-x)))(SPEC)
     assert [n.op.name for n in Passes([unwrap])(graph)] == ["input"]
@@ -210,7 +210,7 @@ def test_registered_passes_are_called_by_name():
 
 
 def wrong_output(graph):
-    return graph.with_lines({graph.outputs[0]: graph.inputs[0]})
+    return graph.with_nodes({graph.outputs[0]: graph.inputs[0]})
 
 
 def wrong_input(graph):
@@ -220,7 +220,7 @@ def wrong_input(graph):
 def wrong_line(graph):
     out = graph.outputs[0]
     made = Node(out.op, graph.inputs, {"axis": 0}, None, NodeInfo(out.spec))
-    return graph.with_lines({out: made})
+    return graph.with_nodes({out: made})
 
 
 def one_too_many(graph):
@@ -236,7 +236,7 @@ def no_graph(graph):
     [
         (wrong_output, r"float64\[4,3\] for output 0, which was float64\[\]"),
         (wrong_input, "with other inputs"),
-        (wrong_line, r"line %1 \(sum\) holds float64\[\], but its operands give float64\[3\]"),
+        (wrong_line, r"node %1 \(sum\) holds float64\[\], but its operands give float64\[3\]"),
         (one_too_many, "2 outputs in the place of 1"),
         (no_graph, "a str"),
     ],
@@ -268,7 +268,7 @@ def test_rules_that_undo_each_other():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Rule("a", lambda x: x, lambda x: x).trees, "match every line"),
+        (lambda: Rule("a", lambda x: x, lambda x: x).trees, "match every node"),
         (lambda: Rule("a", lambda x: np.sin(x), lambda y: y), "needs y"),
         (lambda: Rule("a", lambda *x: x[0], lambda: 0), r"takes \*x"),
         (lambda: Rule("a", lambda x: x / x.shape[0], lambda x: x).trees, "depends on the shape"),

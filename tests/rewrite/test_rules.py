@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from wengert.rewrite import LineRule, Rule, simplify
+from wengert.rewrite import NodeRule, Rule, simplify
 
 import wengert as wg
 import wengert.nn  # the operations softmax and log_softmax
@@ -95,7 +95,7 @@ def test_a_function_of_a_line_applies_to_its_example(rule):
 @pytest.mark.parametrize("rule", RULES, ids=name)
 def test_a_rule_says_why(rule):
     assert rule.example or rule is stabilize.log_of_softmax
-    if isinstance(rule, LineRule) or not rule.exact:
+    if isinstance(rule, NodeRule) or not rule.exact:
         assert rule.reason
 
 

@@ -246,10 +246,10 @@ def test_large_results_stay_lines():
     from wengert._engine.ops.creation import eye
 
     def f(x):
-        return x + np.sum(eye.line(rows=2000, columns=2000, dtype=np.dtype(float)) * 2.0)
+        return x + np.sum(eye.record(rows=2000, columns=2000, dtype=np.dtype(float)) * 2.0)
 
     def g(x):
-        return x + np.sum(eye.line(rows=20, columns=20, dtype=np.dtype(float)) * 2.0)
+        return x + np.sum(eye.record(rows=20, columns=20, dtype=np.dtype(float)) * 2.0)
 
     large, small = simplify(wg.trace(f)(1.0)), simplify(wg.trace(g)(1.0))
     assert "eye" in names(large)

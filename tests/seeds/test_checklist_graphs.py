@@ -470,8 +470,8 @@ def test_row_74_memory():
     found = graph.report(n=1_000_000)
     assert found.inputs == 8_000_000
     assert found.peak >= found.peak_in_place >= 8_000_000
-    assert any(line.into is not None for line in found.lines)
-    assert found.peak_line is not None and "test_checklist_graphs.py" in found.peak_line.where
+    assert any(line.into is not None for line in found.nodes)
+    assert found.peak_node is not None and "test_checklist_graphs.py" in found.peak_node.where
 
 
 # ---- I. Keeping, seeing, quality ----------------------------------------------------------------
@@ -509,7 +509,7 @@ def test_row_84_pictures_and_profiles(tmp_path):
     page = graph._repr_html_()
     assert "head" in page and "http://" not in page.replace("http://www.w3.org", "")
     seen = graph.profile(np.ones(1000), repeat=2)
-    assert {"sin", "cos"} <= {line.name for line in seen.lines}
+    assert {"sin", "cos"} <= {line.name for line in seen.nodes}
     assert json.loads(seen.save(tmp_path / "run.json").read_text())["traceEvents"]
 
 

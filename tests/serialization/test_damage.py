@@ -339,14 +339,14 @@ CHANGES = {
         g["lines"][tanh(g)][3], ["float32", ["n", 3]]), None),
     "spec out of range": (setting("lines", tanh, 3, 10**9), "the spec"),
     "not a spec": (setting("lines", tanh, 3, None), "misplaced"),
-    "unknown type": (setting("lines", tanh, 1, "X"), "type of line"),
-    "type is a list": (setting("lines", tanh, 1, ["N"]), "type of line"),
+    "unknown type": (setting("lines", tanh, 1, "X"), "type of node"),
+    "type is a list": (setting("lines", tanh, 1, ["N"]), "type of node"),
     "unknown word": (setting("lines", first_input, 0, "exec"), "unknown"),
     "operation out of range": (setting("lines", tanh, 0, 10**9), "the operation"),
     "operation is true": (setting("lines", tanh, 0, True), "the operation"),
     "integer input differentiable": (setting("specs", 0, ["int64", [3]]), None),
-    "too short": (lambda g: g["lines"].__setitem__(3, [1, "N"]), "not a line"),
-    "a line is null": (setting("lines", 2, None), "not a line"),
+    "too short": (lambda g: g["lines"].__setitem__(3, [1, "N"]), "not a node"),
+    "a line is null": (setting("lines", 2, None), "not a node"),
     "unknown note": (setting("lines", tanh, 4, {"owner": 1}), "not a note"),
     "hidden note": (setting("lines", tanh, 4, {"more": {"dict": [["owner", 1]]}}), "not a note"),
     "note of another type": (
@@ -379,7 +379,7 @@ CHANGES = {
     "superfluous line": (lambda g: g["lines"].append(
         ["constant", "C", [], None, {"value": 1}]), "nothing needs"),
     "superfluous key": (setting("code", "import os"), "other parts"),
-    "variable is text": (lambda g: g["lines"].insert(0, 1), "not a line"),
+    "variable is text": (lambda g: g["lines"].insert(0, 1), "not a node"),
 }  # fmt: skip
 
 

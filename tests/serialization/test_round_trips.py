@@ -353,7 +353,7 @@ def test_a_tape_comes_back_as_a_graph_of_its_variables():
 
 def test_a_tape_whose_shape_depends_on_values_is_refused():
     x = wg.tensor([0.5, -1.0, 2.0], requires_grad=True)
-    with pytest.raises(GraphError, match=r"line %3 \(getitem\): a boolean mask"):
+    with pytest.raises(GraphError, match=r"node %3 \(getitem\): a boolean mask"):
         packed(wg.Graph(x[x > 0.0]))
 
 

@@ -332,7 +332,7 @@ def test_lines_below_a_change_are_the_same_lines():
     before, _ = pair()
     multiply = next(n for n in before.nodes if n.op.name == "multiply")
     place = rebuilt(before.nodes, {multiply: multiply.args[0]})
-    after = before.with_lines(place)
+    after = before.with_nodes(place)
     made = change(before, after)
     assert -1 not in made.before
     gone = {before.nodes[i].op.name for i in set(range(len(before))) - set(made.before)}

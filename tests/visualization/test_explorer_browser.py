@@ -276,9 +276,9 @@ def test_steps_of_a_rewrite(visit):
     total = first.outputs[0]
     from wengert._engine.core.copy_graph import rebuilt
 
-    second = first.with_lines(rebuilt(first.nodes, {multiply: multiply.args[0]}))
+    second = first.with_nodes(rebuilt(first.nodes, {multiply: multiply.args[0]}))
     new_add = next(n for n in second.nodes if n.op.name == "add")
-    third = second.with_lines(rebuilt(second.nodes, {new_add: new_add.args[0]}))
+    third = second.with_nodes(rebuilt(second.nodes, {new_add: new_add.args[0]}))
     history = [("as traced", first), ("x * 1", second, "multiply_by_one"), ("x + 0", third)]
     page = visit(show.explore(third, history=history))
     assert page.inner_text("#step-title") == "3/3 x + 0"

@@ -9,7 +9,7 @@ import pytest
 import wengert as wg
 from wengert import errors, nn, show
 from wengert._engine.visualization.colors import KINDS, ROLES
-from wengert._engine.visualization.node_labels import brief, graph_of, lines_of
+from wengert._engine.visualization.node_labels import brief, graph_of, labels_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -24,7 +24,7 @@ def example():
 
 def test_roles_and_titles(example):
     x, y = example
-    lines = lines_of(graph_of(y), {"x": x})
+    lines = labels_of(graph_of(y), {"x": x})
     roles = {line.title: line.role for line in lines}
     assert roles["x"] == "input"
     assert roles["0.5"] == "constant"
@@ -38,7 +38,7 @@ def test_a_table_reads_like_the_list(example):
     x, y = example
     text = show.table(y, names={"x": x})
     rows = text.splitlines()
-    assert rows[0].split() == ["line", "operation", "operands", "shape", "value", "kind"]
+    assert rows[0].split() == ["node", "operation", "operands", "shape", "value", "kind"]
     assert len(rows) == 1 + len(wg.Graph(y))
     assert re.search(r"^%0\s+x\s+float64\[3\]\s+\[1 2 3\]\s+INPUT$", text, re.M)
     assert "INPUT_DERIVED_NON_DIFF" in text and "constant" in text
@@ -52,7 +52,7 @@ def test_a_table_reads_like_the_list(example):
 def test_a_model_names_its_parameters():
     model = nn.Sequential(nn.Linear(3, 2, rng=0), nn.ReLU())
     y = model(np.ones((4, 3)))
-    assert {"0.weight", "0.bias"} <= {line.title for line in lines_of(graph_of(y), model)}
+    assert {"0.weight", "0.bias"} <= {line.title for line in labels_of(graph_of(y), model)}
     with pytest.raises(errors.ArgumentError, match="names= is a list"):
         show.table(y, names=["weight"])
 
@@ -117,7 +117,7 @@ def test_an_illegible_graph_is_refused():
     x = wg.tensor(1.0, requires_grad=True)
     for _ in range(401):
         x = np.sin(x)
-    with pytest.raises(errors.ArgumentError, match="402 lines"):
+    with pytest.raises(errors.ArgumentError, match="402 nodes"):
         show.to_svg(x)
     assert show.table(x).count("\n") == 402
 

@@ -179,7 +179,7 @@ def _like(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
 def _of_number(number: int) -> Callable[..., Any]:
     def create(shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None) -> Any:
         kind = np.dtype(float if dtype is None else dtype)
-        return creation.full.line(shape=lengths(shape), value=number, dtype=kind)
+        return creation.full.record(shape=lengths(shape), value=number, dtype=kind)
 
     return create
 
@@ -188,7 +188,7 @@ def _eye(
     N: Any, M: Any = None, k: int = 0, dtype: Any = float, order: Any = "C", *, device: Any = None
 ) -> Any:
     columns = N if M is None else M
-    return creation.eye.line(rows=N, columns=columns, offset=int(k), dtype=np.dtype(dtype))
+    return creation.eye.record(rows=N, columns=columns, offset=int(k), dtype=np.dtype(dtype))
 
 
 def _tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float) -> Any:
@@ -244,7 +244,7 @@ def _full_line(shape: Any, fill_value: Any, dtype: Any) -> Any:
     value = np.asarray(fill_value) if dtype is None else np.asarray(fill_value).astype(dtype)
     if value.ndim:
         return own_copy(casts.broadcast_to(wrap(constant(value)), shape=shape))
-    return creation.full.line(shape=shape, value=value.item(), dtype=value.dtype)
+    return creation.full.record(shape=shape, value=value.item(), dtype=value.dtype)
 
 
 FUNCTIONS[np.full] = lambda *args, **kwargs: as_array(full(*args, **kwargs, like=_constant(0.0)))
@@ -272,7 +272,7 @@ def _new_like(numpy_function: Any, number: int) -> Callable[..., Any]:
         if is_traced(a) or sizes_of(shape):
             kind = dtype_itself(a) if dtype is None else np.dtype(dtype)
             target = shape_of(a) if shape is None else lengths(shape)
-            return creation.full.line(shape=target, value=number, dtype=kind)
+            return creation.full.record(shape=target, value=number, dtype=kind)
         return _constant(numpy_function(plain(a), dtype, order, subok, shape))
 
     create.__name__ = numpy_function.__name__

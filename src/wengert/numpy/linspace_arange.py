@@ -97,7 +97,7 @@ def _arange_of_sizes(start: Any, stop: Any, step: Any, dtype: Any) -> Any:
             f"np.arange(n){at(user_line())}."
         )
     kind = np.dtype(np.intp if dtype is None else dtype)
-    return creation.arange.line(start=start, stop=stop, step=int(step), dtype=kind)
+    return creation.arange.record(start=start, stop=stop, step=int(step), dtype=kind)
 
 
 def _plain_range(start: Any, stop: Any, step: Any, dtype: Any, device: Any) -> Any:

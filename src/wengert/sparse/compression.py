@@ -72,7 +72,7 @@ def entries(
     def push(*dots: Any) -> list[Any]:
         return result.push(dots)
 
-    lines = set(result.tape.lines)
+    lines = set(result.tape.nodes)
     live = [n if n in lines else None for n in result.out_nodes]
 
     def pull(*bars: Any) -> list[Any]:

@@ -94,7 +94,7 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
     plan = TracedGuards(tape, RuleContext(tape.wanted, True), {})
     level = 1 + max((n.level for n in live), default=0)
     with derivation(level) as stem, np.errstate(all="ignore"):
-        for node in tape.lines:
+        for node in tape.nodes:
             sides: list[Side] = [known.get(a) if type(a) is Node else None for a in node.args]
             if node in known or not any(sides):
                 continue

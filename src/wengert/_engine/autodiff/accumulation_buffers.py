@@ -100,18 +100,18 @@ class Tangents:
     A tangent is given up by its last reader, so that x[i] = v in a loop writes into one array.
     """
 
-    __slots__ = ("_last", "known", "lines", "outputs")
+    __slots__ = ("_last", "known", "nodes", "outputs")
 
     def __init__(
-        self, known: dict[Node, Any], lines: Sequence[Node], outputs: Sequence[Node]
+        self, known: dict[Node, Any], nodes: Sequence[Node], outputs: Sequence[Node]
     ) -> None:
-        self.known, self.lines, self.outputs = known, lines, outputs
+        self.known, self.nodes, self.outputs = known, nodes, outputs
         self._last: dict[Node, Node] | None = None
 
     def taken(self, a: Node, reader: Node) -> Any:
         """The tangent of `a` as an array that its reader may write to."""
         if self._last is None:
-            self._last = {a: line for line in self.lines for a in line.args_as_nodes()}
+            self._last = {a: n for n in self.nodes for a in n.args_as_nodes()}
             for node in self.outputs:
                 self._last[node] = node
         if self._last[a] is not reader:

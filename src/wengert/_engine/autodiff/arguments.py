@@ -30,7 +30,7 @@ Argnums = int | Sequence[int]
 
 
 def recorded(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
-    """Run a function that is to be differentiated with respect to these lines.
+    """Run a function that is to be differentiated with respect to these nodes.
 
     `no_grad` around a derivative says that the derivative is not recorded, not that it is zero.
     """

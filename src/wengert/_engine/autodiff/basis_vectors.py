@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FEW = 12  # so many sweeps cost less than writing one down
 # A single sweep touches only what is read or written of an array (`vjp_into`); all at once make
-# arrays of its size for each line.  Above so many elements, forward and reverse, that costs more.
+# arrays of its size for each node.  Above so many elements, forward and reverse, that costs more.
 PART_OF = (2000, 300)
 CHUNK = 1 << 22  # numbers in the largest value of a sweep along all unit vectors at once
 Block = Any  # array or handle with the unit vectors first, or None for zero
@@ -43,7 +43,7 @@ def worth_it(result: Result, count: Size, reverse: bool) -> bool:
     if count <= FEW:
         return False
     limit, parts = PART_OF[reverse], 0
-    for node in result.tape.lines:
+    for node in result.tape.nodes:
         if node.info is not None and node.info.hooks is not None:
             return False
         if node.op.vjp_into is not None and node.args:
@@ -62,8 +62,8 @@ def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> lis
 
 def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
     """For each output and each input the derivatives of the unit vectors of the output."""
-    lines = set(result.tape.lines)
-    nodes = [n if n in lines else None for n in result.out_nodes]
+    reached = set(result.tape.nodes)
+    nodes = [n if n in reached else None for n in result.out_nodes]
 
     def pull(*seeds: Any) -> list[Any]:
         return result.pull(gathered(zip(nodes, seeds, strict=True)))
@@ -79,7 +79,7 @@ def _swept(
     plain = not (result.recorded or result.tape.traced)
     step = total
     if plain:
-        largest = max((n.spec.size for n in result.tape.lines if type(n.spec) is Spec), default=1)
+        largest = max((n.spec.size for n in result.tape.nodes if type(n.spec) is Spec), default=1)
         step = max(FEW, 1, CHUNK // max(largest, 1))
     parts = []
     start: Any = 0
@@ -119,8 +119,8 @@ def _some(
 def _units(spec: Spec, count: Any, first: Any, factor: int) -> Any:
     """Unit vectors number `first` to `first + count`, zeros for numbers of other spaces."""
     if is_symbolic((count, first, *spec.shape)):
-        line = {"rows": count, "columns": spec.size, "offset": first, "dtype": spec.dtype}
-        eye = lookup("eye").line(**line)
+        node = {"rows": count, "columns": spec.size, "offset": first, "dtype": spec.dtype}
+        eye = lookup("eye").record(**node)
     else:
         length: Any = spec.size
         eye = np.eye(count, length, first, spec.dtype)

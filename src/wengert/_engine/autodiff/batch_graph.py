@@ -1,11 +1,11 @@
-"""Batch lines: a list that was written down for one row, evaluated for all rows at once.
+"""Batch nodes: a list that was written down for one row, evaluated for all rows at once.
 
-A value is a pair: the value, and whether its first axis are the rows.  A line none of whose
+A value is a pair: the value, and whether its first axis are the rows.  A node none of whose
 operands has rows is evaluated as it is; any other by its operation's batching rule, which is
-written in wengert operations: on plain arrays this runs NumPy, on tensors the lines are recorded,
+written in wengert operations: on plain arrays this runs NumPy, on tensors the nodes are recorded,
 and derivatives of any order pass.
 
-    BatchedNodes  evaluates the lines that some outputs need
+    BatchedNodes  evaluates the nodes that some outputs need
     one_by_one the way of operations without a rule: row after row
 """
 
@@ -54,7 +54,7 @@ def register_fallback(applied: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class BatchedNodes:
-    """The evaluation of the lines written down for one row.
+    """The evaluation of the nodes written down for one row.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class BatchedNodes:
     size : int or Dim
         How many rows there are.
     since : int
-        The serial number at which the list begins: older lines are from outside.
+        The serial number at which the list begins: older nodes are from outside.
     record : bool
         Whether derivatives are to pass to recorded values from outside.
     """
@@ -76,13 +76,13 @@ class BatchedNodes:
         self._recorded: dict[Node, bool] = {}
 
     def values(self, outputs: Sequence[Node]) -> list[Pair]:
-        """The values of some lines for all rows."""
-        lines = self._needed(outputs)
+        """The values of some nodes for all rows."""
+        nodes = self._needed(outputs)
         checks = nonfinite_checks.here() if switches.count else None
         if checks is not None:
-            return self._looked_at(lines, outputs, checks)
-        with self._written_down(lines) as stem:
-            for node in lines:
+            return self._looked_at(nodes, outputs, checks)
+        with self._written_down(nodes) as stem:
+            for node in nodes:
                 if stem is not None:
                     stem.enter(node)
                     stem.level = node.level
@@ -91,23 +91,23 @@ class BatchedNodes:
         return [self._pair(n) for n in outputs]
 
     def _looked_at(
-        self, lines: Sequence[Node], outputs: Sequence[Node], checks: Checks
+        self, nodes: Sequence[Node], outputs: Sequence[Node], checks: Checks
     ) -> list[Pair]:
-        """The same while `wengert.debug` looks for NaN, which it finds in these lines."""
+        """The same while `wengert.debug` looks for NaN, which it finds in these nodes."""
         watch = checks.locator.NodeWatch(checks)
         with nonfinite_checks.unseen(), np.errstate(all="ignore"):
-            for node in lines:
+            for node in nodes:
                 out = self.known[node] = self._value(node)
                 operands = [value_of(self._pair(a)[0]) for a in node.args]
                 value = out[0] if type(out[0]) is tuple else (out[0],)
                 watch.saw(node, None, operands, tuple(map(value_of, value)))
-        watch.ended(lines, outputs)
+        watch.ended(nodes, outputs)
         return [self._pair(n) for n in outputs]
 
     def _needed(self, outputs: Iterable[Node]) -> list[Node]:
-        """The lines to evaluate, in order."""
+        """The nodes to evaluate, in order."""
         known, seen = self.known, set(outputs)
-        stack, lines = list(seen), []
+        stack, nodes = list(seen), []
         while stack:
             node = stack.pop()
             if node in known:
@@ -123,18 +123,18 @@ class BatchedNodes:
             elif node.serial < self.since:
                 known[node] = self._from_outside(node), False
                 continue
-            lines.append(node)
+            nodes.append(node)
             for a in node.args:
                 if isinstance(a, Node) and a not in seen:
                     seen.add(a)
                     stack.append(a)
-        lines.sort(key=_serial)
-        return lines
+        nodes.sort(key=_serial)
+        return nodes
 
     @contextmanager
-    def _written_down(self, lines: Sequence[Node]) -> Iterator[Any]:
-        """What is noted at lines of a graph, if one is being built; quiet where derivatives are."""
-        quiet = any(n.level for n in lines)
+    def _written_down(self, nodes: Sequence[Node]) -> Iterator[Any]:
+        """What is noted at nodes of a graph, if one is being built; quiet where derivatives are."""
+        quiet = any(n.level for n in nodes)
         if not any(isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()):
             with np.errstate(all="ignore") if quiet else nullcontext():
                 yield None
@@ -143,7 +143,7 @@ class BatchedNodes:
             yield stem
 
     def _from_outside(self, node: Node) -> Any:
-        """The value of a line that depends on no placeholder: plain, unless somebody records it."""
+        """The value of a node that depends on no placeholder: plain, unless somebody records it."""
         if node.value is None or (self.inside_trace and not isinstance(node, ConstantLeaf)):
             return wrap(node)
         if type(node) is Node and self.record and self._is_recorded(node):
@@ -151,7 +151,7 @@ class BatchedNodes:
         return unweakened(node.value)
 
     def _is_recorded(self, node: Node) -> bool:
-        """Whether a line depends on something recorded outside, and not just on own variables."""
+        """Whether a node depends on something recorded outside, and not just on own variables."""
         known, stack = self._recorded, [node]
         while stack:
             top = stack[-1]
@@ -177,7 +177,7 @@ class BatchedNodes:
         pairs = [self._pair(a) for a in node.args]
         if op is PART:
             (value, batched), index = pairs[0], node.params["index"]
-            if isinstance(value, Handle):  # a line of several results that was there before
+            if isinstance(value, Handle):  # a node of several results that was there before
                 return wrap(part_of(value.node, index)), batched
             return value[index], batched
         if op is VARIABLE:
@@ -185,7 +185,7 @@ class BatchedNodes:
         args = [p[0] for p in pairs]
         flags = [p[1] for p in pairs]
         if type(node) is not Node and not op.discrete and node.args_as_nodes() and is_recording():
-            with no_grad():  # as it was when the line was written down
+            with no_grad():  # as it was when the node was written down
                 return self._applied(node, op, args, flags)
         return self._applied(node, op, args, flags)
 

@@ -3,7 +3,7 @@
     owned    the results, with copies of those that something else may hold
 
 Whether something else does is read from reference counts, as far as these can say: an array that
-two results, a line of the tape or a constant hold has more references than the only element of a
+two results, a node of the tape or a constant hold has more references than the only element of a
 list.  A view is copied too, as what it looks at belongs to somebody.
 """
 

@@ -173,7 +173,7 @@ def checkpoint(fun: Callable[P, R]) -> Callable[P, R]:
     -------
     callable
         In a derivative it costs one more evaluation of `fun`, and keeps only its arguments and
-        results in memory; in a graph too, where the lines of `fun` come again in the backward
+        results in memory; in a graph too, where the nodes of `fun` come again in the backward
         pass. A function that prints, draws or writes to what is outside is refused there.
 
     Examples
@@ -205,11 +205,11 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         )
     captured = [n for n in older_than(mark, live) if n not in set(variables)]
     values = tuple(value_of(o) for o in outs)
-    line = Node(op, (*nodes, *captured), value=values)
+    node = Node(op, (*nodes, *captured), value=values)
     if recording.recording_session() is not None:
-        line.info = eager_info(line.args)
+        node.info = eager_info(node.args)
     results = [
-        wrap(part(line, i)) if isinstance(o, Handle) and type(o.node) is Node else o
+        wrap(part(node, i)) if isinstance(o, Handle) and type(o.node) is Node else o
         for i, o in enumerate(outs)
     ]
     return pytree.unflatten(out_structure, results)

@@ -47,15 +47,15 @@ def _unbroadcast(bar: Any, spec: Spec) -> Any:
 
 
 def zeros(spec: Spec) -> Any:
-    """The zero of a space; a line of the graph where one is being written."""
+    """The zero of a space; a node of the graph where one is being written."""
     if is_symbolic(spec.shape) or is_deriving():
         return uniform(spec, 0)
     return np.zeros(spec.shape, spec.dtype)[()]
 
 
 def uniform(spec: Spec, value: float) -> Any:
-    """One number everywhere, as a line of a graph."""
-    return lookup("full").line(shape=spec.shape, value=value, dtype=spec.dtype)
+    """One number everywhere, as a node of a graph."""
+    return lookup("full").record(shape=spec.shape, value=value, dtype=spec.dtype)
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:

@@ -24,7 +24,7 @@ from .accumulation_buffers import Tangents
 from .buffer_ownership import owned
 from .cotangent_space import cast, expand, project
 from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
-from .strong_zeros import TracedGuards, linear_lines, note_written
+from .strong_zeros import TracedGuards, linear_nodes, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def pushforward(
     start = next_serial() if recorded else 0
     lost = False
     for guarded in (False, True):
-        linear = linear_lines(tape) if guarded else None
+        linear = linear_nodes(tape) if guarded else None
         ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
         with np.errstate(all="ignore"):
             dots = _eager_pass(tape, tangents, ctx, outputs, closed)
@@ -102,7 +102,7 @@ def pushforward(
                 if not broken and not lost:
                     break
     else:
-        if any(n.op.differentiation.limits for n in tape.lines):
+        if any(n.op.differentiation.limits for n in tape.nodes):
             result = _by_reverse(outputs, tangents, recorded)
     if recorded:
         note_written(tape, result, start, dots.values())
@@ -138,7 +138,7 @@ def _traced_pass(
     masked: bool,
     told: set[Node] | None,
 ) -> list[Any]:
-    """The sweep as lines of a graph; see `reverse.written_out`."""
+    """The sweep as nodes of a graph; see `reverse.written_out`."""
     plan = TracedGuards(tape, RuleContext(tape.wanted, True), tangents)
     if masked:
         plan.masked.update(tangents)
@@ -156,7 +156,7 @@ def _eager_pass(
     outputs: Sequence[Node],
     closed: bool,
 ) -> dict[Node, Any]:
-    """The sweep where values are known; its lines note the user's, if somebody wants them."""
+    """The sweep where values are known; its nodes note the user's, if somebody wants them."""
     stem = innermost_session() if ctx.recorded else None
     if stem is None:
         return _run_pass(tape, tangents, ctx, outputs, closed=closed)
@@ -175,8 +175,8 @@ def _run_pass(
 ) -> dict[Node, Any]:
     recorded = ctx.recorded
     known = {n: as_handle(t) if recorded else t for n, t in tangents.items()}
-    taken = Tangents(known, tape.lines, outputs)
-    for node in tape.lines:
+    taken = Tangents(known, tape.nodes, outputs)
+    for node in tape.nodes:
         args = node.args
         if node in known or not args:
             continue

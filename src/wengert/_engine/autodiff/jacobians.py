@@ -414,7 +414,7 @@ def _columns(result: Result, in_specs: list[Spec], out_specs: list[Spec]) -> lis
 def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
     node: Any = result.out_nodes[k]
     nothing = [None] * len(in_specs)
-    connected = node in (result.tape.lines or ())
+    connected = node in (result.tape.nodes or ())
     rows = []
     for j in range(out.size):
         row = result.pull({node: _unit(out, j)}) if connected else nothing

@@ -25,7 +25,7 @@ def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> No
     Parameters
     ----------
     node : Node
-        The line whose rule it is.
+        The node whose rule it is.
     found : iterable
         What the sweep through the rule gave.
     probes : sequence of Node
@@ -41,28 +41,28 @@ def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> No
     stack = [x.node for x in found if isinstance(x, Handle)]
     seen = set(stack)
     while stack:
-        line = stack.pop()
-        if line in wanted:
+        current = stack.pop()
+        if current in wanted:
             raise RuleError(
                 f"{_name(node)} states a rule for one mode, and the other mode was needed. It is "
                 "the transpose of the rule, but this rule is not linear in the tangents or "
                 "cotangents that it is given, so it has none. State the other mode too, or write a "
                 f"rule for tangents (wengert.custom_jvp) that is linear in them{at(node.where)}."
             )
-        for a in _used(line):
+        for a in _used(current):
             if a.serial >= floor and a not in seen:
                 seen.add(a)
                 stack.append(a)
 
 
-def _used(line: Node) -> list[Node]:
-    """The operands of a line, of a loop only those that its body uses."""
-    args = line.args
-    body = line.params.get("body")
+def _used(node: Node) -> list[Node]:
+    """The operands of a node, of a loop only those that its body uses."""
+    args = node.args
+    body = node.params.get("body")
     if isinstance(body, Body) and len(body.inputs) <= len(args):
         first = len(args) - len(body.inputs)
         used = {a for n in body.nodes for a in n.inputs} | set(body.outputs)
-        condition = line.params.get("condition")
+        condition = node.params.get("condition")
         if isinstance(condition, Body):
             used.update(
                 mine

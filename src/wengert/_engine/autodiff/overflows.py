@@ -1,13 +1,13 @@
 """Overflows: derivatives where a value on the way left the range of its dtype.
 
 The derivative of log(1 + exp(x)) at 800 is 1, but the chain rule says inf / (1 + inf).  Where
-values are known, a sweep that meets this (a NaN, or an output that is infinite, and a line that
+values are known, a sweep that meets this (a NaN, or an output that is infinite, and a node that
 left the range from finite operands) is done once more over a list in which such compositions are
 replaced by functions that stay in it, as in a graph (rewrite/rules/stabilize.py).  Where there is
 no rule, a slope of 0 that is 1 / inf is not known, and becomes NaN: never a zero that nobody chose.
 
     is_infinite     whether an output has an infinity, the sign that a sweep has to look closer
-    is_lost         whether a line overflowed
+    is_lost         whether a node overflowed
     stabilised      the outputs of a tape by a list without the overflow
     unknown_slopes  what an overflown operand is handed back, without the zeros that are 1 / inf
 """
@@ -55,8 +55,8 @@ def is_infinite(nodes: Iterable[Any]) -> bool:
 
 
 def is_lost(tape: Tape) -> bool:
-    """Whether a line without a pole left the range from finite operands: to infinity, or to 0."""
-    return any(_overflows(node) for node in tape.lines if node.args and node.version is None)
+    """Whether a node without a pole left the range from finite operands: to infinity, or to 0."""
+    return any(_overflows(node) for node in tape.nodes if node.args and node.version is None)
 
 
 def _overflows(node: Node) -> bool:
@@ -85,22 +85,22 @@ def _plain(a: Operand | Node) -> Any:
 def stabilised(
     tape: Tape, outputs: Sequence[Any], targets: Sequence[Node]
 ) -> dict[Node, Node] | None:
-    """For each output the same function of the same lines, without overflow; None if no rule fits.
+    """For each output the same function of the same nodes, without overflow; None if no rule fits.
 
     What the list begins with, its targets among it, are the inputs of a graph that is rewritten
-    and run at the same lines.
+    and run at the same nodes.
     """
-    if not REWRITING or any(map(_acts, tape.lines)):
+    if not REWRITING or any(map(_acts, tape.nodes)):
         return None
     edge = dict.fromkeys(targets)
-    edge.update(dict.fromkeys(n for n in tape.lines if not n.args))
-    inside = {n for n in tape.lines if n not in edge}
+    edge.update(dict.fromkeys(n for n in tape.nodes if not n.args))
+    inside = {n for n in tape.nodes if n not in edge}
     edge.update(dict.fromkeys(a for n in inside for a in n.args_as_nodes() if a not in inside))
     if not all(type(n.spec) is Spec for n in edge):
         return None
     place = {n: placeholder(n.spec) for n in edge}
-    lines = rebuilt([n for n in tape.lines if n in inside], place)
-    graph = BaseGraph(*[wrap(lines[n]) for n in outputs], inputs=list(place.values()))
+    nodes = rebuilt([n for n in tape.nodes if n in inside], place)
+    graph = BaseGraph(*[wrap(nodes[n]) for n in outputs], inputs=list(place.values()))
     made = import_module(REWRITING[0]).stabilised(graph)
     if made is graph:
         return None
@@ -112,7 +112,7 @@ def stabilised(
 
 
 def _acts(node: Node) -> bool:
-    """Whether a line does more than to compute, or is written into."""
+    """Whether a node does more than to compute, or is written into."""
     hooked = node.info is not None and node.info.hooks is not None
     return bool(hooked or node.op.effects.side_effect or node.version is not None)
 

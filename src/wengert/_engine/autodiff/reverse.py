@@ -1,6 +1,6 @@
 """Reverse: from cotangents of outputs to cotangents of inputs, in one walk back.
 
-Lines are visited in the reverse order of their creation, so the cotangent of each is complete, all
+Nodes are visited in the reverse order of their creation, so the cotangent of each is complete, all
 its consumers having contributed, before its operation is asked once to pass it on.  Accumulation
 is the engine's alone; every style of rule only states contributions.
 
@@ -10,7 +10,7 @@ otherwise they run on handles and the sweep is itself a piece of tape.
 A NaN in the result starts the sweep once more, *guarded*: a cotangent that is exactly zero then
 gives zero whatever it meets (a branch not taken must not poison the one that was).  Then, where an
 operation says that its rule has limits, a third time, recorded
-(ops/linalg/degenerate_eigenvalues.py).  Where a line overflowed, the list is stabilised first
+(ops/linalg/degenerate_eigenvalues.py).  Where a node overflowed, the list is stabilised first
 (overflows.py).  The common case pays one check of the result and of the outputs for this.
 """
 
@@ -36,7 +36,7 @@ from .accumulation_buffers import Buffers
 from .buffer_ownership import owned
 from .cotangent_space import project, uniform, zeros
 from .linearity import check_linear
-from .strong_zeros import TracedGuards, linear_lines, note_written
+from .strong_zeros import TracedGuards, linear_nodes, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def pullback(
     seen: list[Any] = []
     lost = False
     for guarded in (False, True):
-        linear = linear_lines(tape) if guarded else None
+        linear = linear_nodes(tape) if guarded else None
         ctx = RuleContext(tape.wanted, recorded, guarded, linear, overflown=lost)
         with np.errstate(all="ignore"):
             done = _run_pass(tape, seeds, chosen, ctx, closed, seen)
@@ -122,7 +122,7 @@ def pullback(
                 if not broken and not lost:
                     break
     else:
-        if (closed or not recorded) and any(n.op.differentiation.limits for n in tape.lines):
+        if (closed or not recorded) and any(n.op.differentiation.limits for n in tape.nodes):
             done = _with_limits(tape, seeds, chosen)
             bars = [done.get(n) if recorded else value_of(done.get(n)) for n in targets]
     if recorded:
@@ -145,9 +145,9 @@ def _traced_pass(
     closed: bool,
     told: set[Node] | None,
 ) -> list[Any]:
-    """The sweep as lines of a graph."""
+    """The sweep as nodes of a graph."""
     with derivation(level_above(seeds)) as stem, np.errstate(all="ignore"):
-        seeds = {n: _seed_line(t, n) for n, t in seeds.items()}
+        seeds = {n: _seed_node(t, n) for n, t in seeds.items()}
         state = _PassState(tape, seeds, set(targets), RuleContext(tape.wanted, True))
         state.plan, state.stem = TracedGuards(tape, state.ctx, seeds), stem
         state.closed = closed
@@ -159,8 +159,8 @@ def _traced_pass(
     return [done.get(n) for n in targets]
 
 
-def _seed_line(t: Array, node: Node) -> Any:
-    """A cotangent of one number as a line, so that what it is spread to stays one number."""
+def _seed_node(t: Array, node: Node) -> Any:
+    """A cotangent of one number as a node, so that what it is spread to stays one number."""
     if isinstance(t, np.generic) and type(node.spec) is Spec:
         return uniform(Spec((), t.dtype), t.item())
     return t
@@ -214,7 +214,7 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
     chosen, ctx = state.chosen, state.ctx
     quick = not ctx.recorded and not ctx.guarded and ctx.wanted is None
     pop, get, bars = state.bars.pop, state.bars.get, state.bars
-    for node in reversed(tape.lines):
+    for node in reversed(tape.nodes):
         t = pop(node, None)
         if t is None:
             continue
@@ -329,7 +329,7 @@ def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
 
 
 def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
-    """The value and the operands of a line as handles; constant ones if it is `closed`."""
+    """The value and the operands of a node as handles; constant ones if it is `closed`."""
     if closed and not node.is_traced and node.op.vjp_into is None:
         inputs = [as_handle(a.value) if isinstance(a, Node) else a for a in node.args]
         out = node.value
@@ -363,7 +363,7 @@ def complete(parts: TupleCotangent, node: Node, recorded: bool) -> tuple[Any, ..
 
 
 def through_hooks(node: Node, t: Array) -> Any:
-    """A cotangent as the hooks of its line leave it."""
+    """A cotangent as the hooks of its node leave it."""
     assert node.info is not None and node.info.hooks is not None
     for hook in list(node.info.hooks.values()):
         handle = as_handle(t)

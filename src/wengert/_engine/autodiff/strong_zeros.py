@@ -2,13 +2,13 @@
 
 A branch that is not taken has the cotangent zero, and whatever that zero is multiplied with, zero
 it has to stay (docs/conventions.md, 4), also when the product is differentiated in its turn.  Where
-values are known, a sweep that ends in NaN is run again with all zeros strong.  In a graph lines
-have no values, so the sweep decides from the lines.
+values are known, a sweep that ends in NaN is run again with all zeros strong.  In a graph nodes
+have no values, so the sweep decides from the nodes.
 
     TracedGuards    which rules of a sweep in a graph are guarded, and which zeros later ones hear
                     of
     RecordedGuards  what is noted of a sweep that was recorded with values
-    linear_lines    the operands of such lines that are (co)tangents
+    linear_nodes    the operands of such nodes that are (co)tangents
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class TracedGuards:
     an operation on the way, or by a seed that is known and has zeros (a row of a Jacobian).
 
     What is made of a (co)tangent that can be zero because something was not chosen is noted at its
-    lines (`Derivation.linear`).  The next derivative is then zero there too, in whatever order its
+    nodes (`Derivation.linear`).  The next derivative is then zero there too, in whatever order its
     factors come: t * p gives p the cotangent s * t, which is zero with t though s be infinite.
     """
 
@@ -53,7 +53,7 @@ class TracedGuards:
         self.guarded = replace(self.open, guarded=True)
 
     def backwards(self, node: Node, t: Any, stem: Any) -> RuleContext:
-        """How to call the reverse rule of a line whose cotangent is `t`."""
+        """How to call the reverse rule of a node whose cotangent is `t`."""
         op: Any = node.op
         chosen, strong = node in self.masked, linear_in(node)
         if chosen or op.differentiation.masks or (strong and op.name == "strong_zero"):
@@ -61,10 +61,10 @@ class TracedGuards:
         elif strong and op.kind in _PRODUCTS and not getattr(op, "bounded", False):
             others = [a for k, a in enumerate(node.args) if any(j != k for j in strong)]
             self.masked.update(a for a in others if isinstance(a, Node))
-        return self._context_at(node, lines_of(t) if chosen else (), strong, stem)
+        return self._context_at(node, nodes_of(t) if chosen else (), strong, stem)
 
     def forwards(self, node: Node, dots: Sequence[Any], stem: Any) -> RuleContext:
-        """How to call the forward rule of a line whose operands have the tangents `dots`."""
+        """How to call the forward rule of a node whose operands have the tangents `dots`."""
         op: Any = node.op
         strong = linear_in(node)
         pairs = zip(node.args, dots, strict=True)
@@ -73,7 +73,7 @@ class TracedGuards:
         joined = op.kind == "indexing" and any(d is None for d in dots)
         if chosen or strong or op.differentiation.masks or joined:
             self.masked.add(node)
-        return self._context_at(node, [n for d in chosen for n in lines_of(d)], strong, stem)
+        return self._context_at(node, [n for d in chosen for n in nodes_of(d)], strong, stem)
 
     def _context_at(
         self, node: Node, chosen: Sequence[Node], strong: Sequence[int], stem: Derivation
@@ -90,45 +90,45 @@ class TracedGuards:
 class RecordedGuards(NamedTuple):
     """What is noted at the results of a sweep that was recorded with values.
 
-    start, stop : the serial numbers between which its lines are.
+    start, stop : the serial numbers between which its nodes are.
     ts : the (co)tangents that its rules were given.
-    lines : what it is a derivative of.
+    nodes : what it is a derivative of.
     """
 
     start: int
     stop: int
     ts: Iterable[Any]
-    lines: Sequence[Node]
+    nodes: Sequence[Node]
 
 
 def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[Any]) -> None:
-    """Note at the results of a recorded sweep which lines are its own."""
+    """Note at the results of a recorded sweep which nodes are its own."""
     written = None
     for x in results:
         if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:
-            written = written or RecordedGuards(start, next_serial(), ts, tape.lines)
+            written = written or RecordedGuards(start, next_serial(), ts, tape.nodes)
             x.node.note(written=written)
 
 
-def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
-    """For lines that recorded sweeps have written, the operands that are (co)tangents.
+def linear_nodes(tape: Tape) -> dict[Node, tuple[int, ...]]:
+    """For nodes that recorded sweeps have written, the operands that are (co)tangents.
 
     None where an operation has limits (ops/linalg/degenerate_eigenvalues.py): there 0 * inf has
     another meaning.
     """
     notes = [
-        n.info.written for n in tape.lines if n.info is not None and n.info.written is not None
+        n.info.written for n in tape.nodes if n.info is not None and n.info.written is not None
     ]
     sweeps = list({w.start: w for w in notes}.values())
     if any(
         n.op.differentiation.limits
-        for lines in (tape.lines, *[w.lines for w in sweeps])
-        for n in lines
+        for nodes in (tape.nodes, *[w.nodes for w in sweeps])
+        for n in nodes
     ):
         return {}
-    linear = {n for w in sweeps for t in w.ts for n in lines_of(t)}
+    linear = {n for w in sweeps for t in w.ts for n in nodes_of(t)}
     found: dict[Node, tuple[int, ...]] = {}
-    for node in tape.lines:
+    for node in tape.nodes:
         inside = [w for w in sweeps if w.start < node.serial < w.stop]
         if not inside or node.op.discrete:
             continue
@@ -146,8 +146,8 @@ def linear_lines(tape: Tape) -> dict[Node, tuple[int, ...]]:
     return found
 
 
-def lines_of(t: Any) -> list[Node]:
-    """The lines of a (co)tangent, of several results if it is of several."""
+def nodes_of(t: Any) -> list[Node]:
+    """The nodes of a (co)tangent, of several results if it is of several."""
     many = t.values() if type(t) is TupleCotangent else t if type(t) is tuple else (t,)
     return [x.node for x in many if isinstance(x, Handle)]
 

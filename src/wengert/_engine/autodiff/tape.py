@@ -1,12 +1,12 @@
-"""The tape between chosen nodes: which lines a sweep visits, and in what order.
+"""The tape between chosen nodes: which nodes a sweep visits, and in what order.
 
 The nodes reachable from an output are its tape.  Serial numbers rise along the list, so sorting by
 them gives a topological order, and nothing older than the oldest target can depend on a target:
-the search stops there.  No recursion: a chain of a million lines is fine.
+the search stops there.  No recursion: a chain of a million nodes is fine.
 
 *Foreign* means that the search met something recorded that is not a target: an outer derivative's
 variable, or a parameter.  Then the derivative itself has to be recorded, because somebody may
-differentiate it; and lines that depend on foreign things only are left out.
+differentiate it; and nodes that depend on foreign things only are left out.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _serial = attrgetter("serial")
 
 
 class VariableOp(Operation):
-    """The identity that begins a derivative: what it is taken by is a fresh line.
+    """The identity that begins a derivative: what it is taken by is a fresh node.
 
-    Its operand is the line it stands for, so an outer derivative goes through it; when that is a
+    Its operand is the node it stands for, so an outer derivative goes through it; when that is a
     constant, the variable of a finished derivative is itself nothing but a constant.
     """
 
@@ -70,15 +70,15 @@ def fresh(x: Operand | Node) -> Node:
 
 
 class Tape(NamedTuple):
-    """Lines in order of creation, and what was found beside them.
+    """Nodes in order of creation, and what was found beside them.
 
-    wanted : the lines that depend on a target, or None when all do.
+    wanted : the nodes that depend on a target, or None when all do.
     foreign : whether something recorded is not a target.
     ends : whether targets are ends, so that none is reached through another.
     traced : whether values are not known, so that the sweep is written into the graph.
     """
 
-    lines: list[Node]
+    nodes: list[Node]
     wanted: set[Node] | None
     foreign: bool
     ends: bool = False
@@ -93,10 +93,10 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
     seen = {n for n in outputs if type(n) is Node}
     foreign = any(n.serial < floor for n in seen)
     stack = [n for n in seen if n.serial >= floor]
-    lines: list[Node] = []
+    nodes: list[Node] = []
     while stack:
         node = stack.pop()
-        lines.append(node)
+        nodes.append(node)
         if ends and node in targets:
             continue
         args = node.args
@@ -111,14 +111,14 @@ def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool 
                 else:
                     seen.add(a)
                     stack.append(a)
-    lines.sort(key=_serial)
-    wanted = _dependent(lines, targets) if foreign else None
-    return Tape(lines, wanted, foreign, ends, traced)
+    nodes.sort(key=_serial)
+    wanted = _dependent(nodes, targets) if foreign else None
+    return Tape(nodes, wanted, foreign, ends, traced)
 
 
-def _dependent(lines: Iterable[Node], targets: Collection[Node]) -> set[Node]:
+def _dependent(nodes: Iterable[Node], targets: Collection[Node]) -> set[Node]:
     found = set(targets)
-    for node in lines:
+    for node in nodes:
         if node not in found and not found.isdisjoint(node.args_as_nodes()):
             found.add(node)
     return found
@@ -143,7 +143,7 @@ def older_than(mark: int, outputs: Iterable[Node]) -> list[Node]:
 
 
 def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
-    """The whole tape of one output, and the lines on it whose gradient a tensor collects.
+    """The whole tape of one output, and the nodes on it whose gradient a tensor collects.
 
     Raises
     ------
@@ -152,11 +152,11 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
     """
     seen = {output}
     stack = [output]
-    lines = []
+    nodes = []
     owners = []
     while stack:
         node = stack.pop()
-        lines.append(node)
+        nodes.append(node)
         if node.info is not None and node.info.owner is not None:
             owners.append(node)
         elif node.op is RELEASED:
@@ -165,16 +165,16 @@ def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
             if type(a) is Node and a not in seen:
                 seen.add(a)
                 stack.append(a)
-    lines.sort(key=_serial)
+    nodes.sort(key=_serial)
     owners.sort(key=_serial)
-    return Tape(lines, None, False, traced=output.is_traced), owners
+    return Tape(nodes, None, False, traced=output.is_traced), owners
 
 
 def cycle(node: Node) -> CycleError:
-    """The error for a line that depends on itself."""
+    """The error for a node that depends on itself."""
     return CycleError(
-        f"{node!r} uses a line that was made later, or itself: the graph has a cycle. A line may "
-        "only use earlier lines."
+        f"{node!r} uses a node that was made later, or itself: the graph has a cycle. A node may "
+        "only use earlier nodes."
     )
 
 

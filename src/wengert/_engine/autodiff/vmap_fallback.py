@@ -1,7 +1,7 @@
 """Row by row: an operation without a batching rule, applied to a batch, as one node.
 
 What is called back in Python, and says nothing of rows, has to be called for each of them.  As one
-line of a graph it is called back once, and goes through the rows by itself; how many there are need
+node of a graph it is called back once, and goes through the rows by itself; how many there are need
 not be known before.  Its derivative is that of one row, for all rows.
 
     row_by_row    args: operands -> results     `of` which operation, `flags` which have rows
@@ -91,12 +91,12 @@ class RowByRow(Operation):
         flags: tuple[bool, ...] = node.params["flags"]
         wanted = [ctx.wants(a) for a in node.args]
 
-        def rule(line: Node, ts: Array, outs: Array, operands: list[Any]) -> list[Any]:
-            op: Any = line.op
-            targets = {a for a, w in zip(line.args, wanted, strict=True) if w}
+        def rule(row_node: Node, ts: Array, outs: Array, operands: list[Any]) -> list[Any]:
+            op: Any = row_node.op
+            targets = {a for a, w in zip(row_node.args, wanted, strict=True) if w}
             inner = RuleContext(targets, True, ctx.guarded)
             pull = op.vjp if op.has_vjp else vjp_from_jvp
-            found = pull(line, ts, outs, operands, inner)
+            found = pull(row_node, ts, outs, operands, inner)
             return [x if w else None for x, w in zip(found, wanted, strict=True)]
 
         found = self._mapped(rule, node, t, out, inputs, None)
@@ -110,11 +110,13 @@ class RowByRow(Operation):
     ) -> Any:
         """The tangents of each row."""
 
-        def rule(line: Node, ds: list[Array | None], outs: Array, operands: list[Any]) -> list[Any]:
-            op: Any = line.op
+        def rule(
+            row_node: Node, ds: list[Array | None], outs: Array, operands: list[Any]
+        ) -> list[Any]:
+            op: Any = row_node.op
             inner = RuleContext(None, True, ctx.guarded)
             push = op.jvp if op.has_jvp else jvp_from_vjp
-            found = push(line, ds, outs, operands, inner)
+            found = push(row_node, ds, outs, operands, inner)
             return list(found) if type(found) is tuple else [found]
 
         found = self._mapped(rule, node, dots, out, inputs, node.params["flags"])
@@ -153,10 +155,10 @@ class RowByRow(Operation):
             for (g, k), handle in zip(places, handles, strict=True):
                 inner[g][k] = handle
             operands, outs, given = inner
-            line = apply(_operation(params["of"]), operands, params["options"])
-            line = line[0].node.args[0] if several else line.node
+            made = apply(_operation(params["of"]), operands, params["options"])
+            made = made[0].node.args[0] if several else made.node
             first = given if flags is not None else tuple(given) if several else given[0]
-            found = rule(line, first, tuple(outs) if several else outs[0], operands)
+            found = rule(made, first, tuple(outs) if several else outs[0], operands)
             live[:] = [x is not None for x in found]
             return [x for x in found if x is not None]
 

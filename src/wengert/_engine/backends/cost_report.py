@@ -35,7 +35,7 @@ from .liveness import in_place, known_bytes, live_bytes, specs_at
 if TYPE_CHECKING:
     from wengert._engine.core.node import Node
 
-SHOWN = 10  # lines in the table
+SHOWN = 10  # nodes in the table
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LoopCost:
     flops : float
         Of one step, as far as known.
     read, written : int
-        Bytes, by the lines of one step.
+        Bytes, by the nodes of one step.
     carried : int
         Bytes that go from step to step.
     taken : int
@@ -82,13 +82,13 @@ class LoopCost:
 
 
 @dataclass(frozen=True)
-class LineCost:
+class NodeCost:
     """What one line costs.
 
     Attributes
     ----------
     index : int
-        Of the line in the graph.
+        Of the node in the graph.
     name, kind : str
         Of its operation.
     spec : Spec
@@ -102,7 +102,7 @@ class LineCost:
     where : str
         The user's file and line.
     into : int or None
-        The line into whose memory it can write.
+        The node into whose memory it can write.
     loop : LoopCost or None
         Of a loop what its steps cost.
     """
@@ -130,14 +130,14 @@ class Report:
         Of the graph.
     sizes : dict
         The number for each named size.
-    lines : tuple of LineCost
+    nodes : tuple of NodeCost
         The operations, in order.
     inputs, variables, constants, outputs : int
         Bytes.
     peak, peak_in_place : int
-        The most bytes of intermediate values and results held at a time; the second if lines
+        The most bytes of intermediate values and results held at a time; the second if nodes
         write into the memory of operands that die there.
-    peak_line : LineCost or None
+    peak_node : NodeCost or None
         Where the first of these is.
     """
 
@@ -145,58 +145,58 @@ class Report:
 
     name: str
     sizes: dict[str, int]
-    lines: tuple[LineCost, ...]
+    nodes: tuple[NodeCost, ...]
     inputs: int
     variables: int
     constants: int
     outputs: int
     peak: int
     peak_in_place: int
-    peak_line: LineCost | None
+    peak_node: NodeCost | None
 
     def __repr__(self) -> str:
-        return f"<Report of {self.name}: {len(self.lines)} operations, peak {memory(self.peak)}>"
+        return f"<Report of {self.name}: {len(self.nodes)} operations, peak {memory(self.peak)}>"
 
     @property
     def operations(self) -> Counter[str]:
-        """How many lines of each operation there are."""
-        return Counter(line.name for line in self.lines)
+        """How many nodes of each operation there are."""
+        return Counter(node.name for node in self.nodes)
 
     @property
     def kinds(self) -> Counter[str]:
-        """How many lines of each kind of operation there are."""
-        return Counter(line.kind for line in self.lines)
+        """How many nodes of each kind of operation there are."""
+        return Counter(node.kind for node in self.nodes)
 
     @property
     def flops(self) -> float:
-        """Floating-point operations of all lines of which they are known."""
-        return sum(line.flops or 0.0 for line in self.lines)
+        """Floating-point operations of all nodes of which they are known."""
+        return sum(node.flops or 0.0 for node in self.nodes)
 
     @property
     def unknown(self) -> list[str]:
         """The operations whose floating-point operations cannot be known."""
-        return sorted({line.name for line in self.lines if line.flops is None})
+        return sorted({node.name for node in self.nodes if node.flops is None})
 
     @property
     def read(self) -> int:
-        """Bytes read by all lines together."""
-        return sum(line.read for line in self.lines)
+        """Bytes read by all nodes together."""
+        return sum(node.read for node in self.nodes)
 
     @property
     def written(self) -> int:
-        """Bytes written by all lines together."""
-        return sum(line.written for line in self.lines)
+        """Bytes written by all nodes together."""
+        return sum(node.written for node in self.nodes)
 
     @property
-    def largest(self) -> list[LineCost]:
-        """The lines that write most, the largest first."""
-        return sorted(self.lines, key=lambda line: -line.written)
+    def largest(self) -> list[NodeCost]:
+        """The nodes that write most, the largest first."""
+        return sorted(self.nodes, key=lambda node: -node.written)
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{k} = {v}" for k, v in sorted(self.sizes.items()))
         unknown = f", not counting {', '.join(self.unknown)}" if self.unknown else ""
         rows = [
-            f"{self.name}: {len(self.lines)} operations{f' at {sizes}' if sizes else ''}",
+            f"{self.name}: {len(self.nodes)} operations{f' at {sizes}' if sizes else ''}",
             f"operations   {_counted(self.operations)}",
             f"kinds        {_counted(self.kinds)}",
             f"arithmetic   {count(self.flops)} floating-point operations{unknown}",
@@ -205,8 +205,8 @@ class Report:
             f"variables, {memory(self.constants)} of constants",
             f"returned     {memory(self.outputs)}",
         ]
-        if self.peak_line is not None:
-            place = f"at %{self.peak_line.index} {self.peak_line.name}{_at(self.peak_line)}"
+        if self.peak_node is not None:
+            place = f"at %{self.peak_node.index} {self.peak_node.name}{_at(self.peak_node)}"
             rows.append(
                 f"peak         {memory(self.peak)} held {place}; {memory(self.peak_in_place)} if "
                 "written in place"
@@ -214,11 +214,11 @@ class Report:
         return "\n".join(rows + self._loops() + self._table())
 
     def _loops(self) -> list[str]:
-        loops = [line for line in self.lines if line.loop is not None]
+        loops = [node for node in self.nodes if node.loop is not None]
         return [f"loop         %{c.index} {c.name}{_at(c)}: {c.loop}" for c in loops]
 
     def _table(self) -> list[str]:
-        found = [line for line in self.largest[:SHOWN] if line.written]
+        found = [node for node in self.largest[:SHOWN] if node.written]
         if not found:
             return []
         cells = [
@@ -230,16 +230,16 @@ class Report:
         return ["largest", *["  " + row for row in table]]
 
 
-def _into(line: LineCost) -> str:
-    return "" if line.into is None else f"into the memory of %{line.into}"
+def _into(node: NodeCost) -> str:
+    return "" if node.into is None else f"into the memory of %{node.into}"
 
 
 def _counted(counts: Counter[str]) -> str:
     return ", ".join(f"{name} {n}" for name, n in counts.most_common())
 
 
-def _at(line: LineCost) -> str:
-    return f" ({short(line.where)})" if line.where else ""
+def _at(node: NodeCost) -> str:
+    return f" ({short(node.where)})" if node.where else ""
 
 
 def report(graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
@@ -288,11 +288,11 @@ def report(graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int
     live = live_bytes(graph, specs, {})
     inside = [_peak_inside(n, chosen) for n in graph.nodes]
     live = [held + more for held, more in zip(live, inside, strict=True)]
-    lines = tuple(_line_costs(graph, specs, planned, live, chosen))
+    nodes = tuple(_node_costs(graph, specs, planned, live, chosen))
     return Report(
         name=graph.name,
         sizes=chosen,
-        lines=lines,
+        nodes=nodes,
         inputs=_given(graph, specs, _is_input),
         variables=_given(graph, specs, is_variable),
         constants=_given(graph, specs, _is_constant),
@@ -301,7 +301,7 @@ def report(graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int
         peak_in_place=max(
             map(sum, zip(live_bytes(graph, specs, planned), inside, strict=True)), default=0
         ),
-        peak_line=max(lines, key=lambda line: line.live, default=None),
+        peak_node=max(nodes, key=lambda node: node.live, default=None),
     )
 
 
@@ -341,13 +341,13 @@ def _given(graph: BaseGraph, specs: Sequence[Any], is_it: Callable[..., Any]) ->
     return sum(bytes_of(s) for n, s in pairs if isinstance(n.op, LeafOp) and is_it(n))
 
 
-def _line_costs(
+def _node_costs(
     graph: BaseGraph,
     specs: Sequence[Any],
     planned: dict[Any, Any],
     live: list[int],
     sizes: Mapping[str, int],
-) -> Iterator[LineCost]:
+) -> Iterator[NodeCost]:
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, LeafOp):
             continue
@@ -360,7 +360,7 @@ def _line_costs(
         written = 0 if own else known_bytes(specs[i])
         if loop is not None and loop.steps is not None:
             read, written = loop.steps * loop.read, loop.steps * loop.written
-        yield LineCost(
+        yield NodeCost(
             i,
             node.op.name,
             node.op.kind,
@@ -376,7 +376,7 @@ def _line_costs(
 
 
 def _loop_cost(node: Node, sizes: Mapping[str, int]) -> LoopCost | None:
-    """What the steps of a loop cost; None for other lines."""
+    """What the steps of a loop cost; None for other nodes."""
     if node.op.name not in ("scan", "while", "checkpointed"):
         return None
     params = node.params
@@ -385,13 +385,13 @@ def _loop_cost(node: Node, sizes: Mapping[str, int]) -> LoopCost | None:
     inputs = [bytes_of(n.spec) for n in body.inputs]
     fixed = len(inputs) - carried - stacked
     steps = valued(steps_of(node), sizes)
-    traffic = [*_line_costs(body, specs_at(body, sizes), {}, [0] * len(body), sizes)]
+    traffic = [*_node_costs(body, specs_at(body, sizes), {}, [0] * len(body), sizes)]
     return LoopCost(
         None if steps is None else int(steps),
         sum(not n.is_leaf for n in body.nodes),
         float(valued(flops_of_body(body), sizes)),
-        sum(line.read for line in traffic),
-        sum(line.written for line in traffic),
+        sum(x.read for x in traffic),
+        sum(x.written for x in traffic),
         sum(inputs[fixed : fixed + carried]),
         sum(inputs[:fixed]),
         sum(bytes_of(n.spec) for n in body.outputs[carried:]),

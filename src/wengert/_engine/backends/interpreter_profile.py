@@ -5,7 +5,7 @@ that is used again included.  A clock costs about 0.1 microseconds a step.
 
     profile           run a graph, and say where the time went
     TimedInterpreter  the interpreter that does it
-    NodeTimes         what was seen: lines, the user's lines, a timeline for a trace viewer
+    NodeTimes         what was seen: nodes, the user's lines, a timeline for a trace viewer
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from .interpreter.interpreter import InterpretedProgram, Interpreter
 from .registry import Run
 
 SHOWN = 10
-Event = tuple[int, float, float]  # of one step: its line, when it began, how many seconds it took
+Event = tuple[int, float, float]  # of one step: its node, when it began, how many seconds it took
 
 
 @dataclass(frozen=True)
-class LineTime:
+class NodeTime:
     """How long one node of the graph took.
 
     Attributes
     ----------
     index, name, spec : int, str, Spec
-        The line, its operation and what it computes.
+        The node, its operation and what it computes.
     seconds : float
         For one run: the least of all runs.
     where : str
@@ -68,12 +68,12 @@ class NodeTimes:
     ----------
     name : str
         Of the graph.
-    lines : tuple of LineTime
-        The lines that ran, in order.
+    nodes : tuple of NodeTime
+        The nodes that ran, in order.
     runs : int
         How many times the graph ran.
     inside : dict
-        For lines of loops and branches the lines of their bodies, with their shares of the time as
+        For nodes of loops and branches the nodes of their bodies, with their shares of the time as
         they were found in the last run.
     """
 
@@ -81,58 +81,58 @@ class NodeTimes:
 
     def __init__(self, graph: BaseGraph, runs: Sequence[Sequence[Event]]) -> None:
         self.name, self.runs = graph.name, len(runs)
-        self.inside: dict[int, tuple[LineTime, ...]] = {}
+        self.inside: dict[int, tuple[NodeTime, ...]] = {}
         self._last = runs[-1]
         least: dict[int, float] = {}
         for events in runs:
             total: dict[int, float] = {}
-            for line, _, seconds in events:
-                total[line] = total.get(line, 0.0) + seconds
-            least = {line: min(s, least.get(line, s)) for line, s in total.items()}
+            for node, _, seconds in events:
+                total[node] = total.get(node, 0.0) + seconds
+            least = {node: min(s, least.get(node, s)) for node, s in total.items()}
         nodes = graph.nodes
-        self.lines = tuple(_line(i, nodes[i], seconds) for i, seconds in sorted(least.items()))
+        self.nodes = tuple(_node_time(i, nodes[i], seconds) for i, seconds in sorted(least.items()))
 
     def look_inside(self, graph: BaseGraph, clocked: Mapping[Body, Mapping[int, float]]) -> None:
-        """Share the time of loops and branches out among the lines of their bodies.
+        """Share the time of loops and branches out among the nodes of their bodies.
 
         Parameters
         ----------
         clocked : mapping
-            For each body the seconds that its lines took, in a run with a clock around each.
+            For each body the seconds that its nodes took, in a run with a clock around each.
         """
-        for line in self.lines:
-            pairs = [(b, _seconds_of(b, clocked)) for b in bodies_of(graph.nodes[line.index])]
+        for node in self.nodes:
+            pairs = [(b, _seconds_of(b, clocked)) for b in bodies_of(graph.nodes[node.index])]
             whole = sum(sum(found.values()) for _, found in pairs)
             shares = [
-                (b.nodes[i], i, line.seconds * seconds / whole)
+                (b.nodes[i], i, node.seconds * seconds / whole)
                 for b, found in pairs
                 for i, seconds in sorted(found.items())
             ]
             if shares:
-                self.inside[line.index] = tuple(_line(i, n, share) for n, i, share in shares)
+                self.inside[node.index] = tuple(_node_time(i, n, share) for n, i, share in shares)
 
     @property
     def seconds(self) -> float:
-        """For all lines together, in one run."""
-        return sum(line.seconds for line in self.lines)
+        """For all nodes together, in one run."""
+        return sum(node.seconds for node in self.nodes)
 
     @property
-    def slowest(self) -> list[LineTime]:
-        """The lines, the slowest first."""
-        return sorted(self.lines, key=lambda line: -line.seconds)
+    def slowest(self) -> list[NodeTime]:
+        """The nodes, the slowest first."""
+        return sorted(self.nodes, key=lambda node: -node.seconds)
 
     @property
     def sources(self) -> dict[str, float]:
         """Seconds for each of the user's lines, the slowest first; derivatives count there too."""
         total: dict[str, float] = {}
-        for outer in self.lines:
-            for line in self.inside.get(outer.index, (outer,)):
-                total[line.where] = total.get(line.where, 0.0) + line.seconds
+        for outer in self.nodes:
+            for node in self.inside.get(outer.index, (outer,)):
+                total[node.where] = total.get(node.where, 0.0) + node.seconds
         return dict(sorted(total.items(), key=lambda item: -item[1]))
 
     def save(self, path: Any) -> Path:
         """Write the last run as a timeline: trace events, as chrome://tracing and Perfetto read."""
-        names = {line.index: line for line in self.lines}
+        names = {node.index: node for node in self.nodes}
         begin = self._last[0][1] if self._last else 0.0
         events = [
             {
@@ -151,11 +151,11 @@ class NodeTimes:
         return target
 
     def __repr__(self) -> str:
-        return f"<NodeTimes of {self.name}: {len(self.lines)} lines, {duration(self.seconds)}>"
+        return f"<NodeTimes of {self.name}: {len(self.nodes)} nodes, {duration(self.seconds)}>"
 
     def __str__(self) -> str:
         runs = "1 run" if self.runs == 1 else f"the least of {self.runs} runs"
-        rows = [f"{self.name}: {duration(self.seconds)} in {len(self.lines)} lines, {runs}"]
+        rows = [f"{self.name}: {duration(self.seconds)} in {len(self.nodes)} nodes, {runs}"]
         sources = [(short(where) or "?", s) for where, s in self.sources.items()]
         rows += ["your lines", *self._rows([(name, "", s) for name, s in sources[:SHOWN]])]
         slowest = [(f"%{x.index} {x.name}", str(x.spec), x.seconds) for x in self.slowest[:SHOWN]]
@@ -170,13 +170,13 @@ class NodeTimes:
         ]
 
 
-def _line(index: int, node: Node, seconds: float) -> LineTime:
+def _node_time(index: int, node: Node, seconds: float) -> NodeTime:
     where = node.where or ""
-    return LineTime(index, node.op.name, node.spec, seconds, where, node.level, node.scope)
+    return NodeTime(index, node.op.name, node.spec, seconds, where, node.level, node.scope)
 
 
 def _seconds_of(body: Body, clocked: Mapping[Body, Mapping[int, float]]) -> Mapping[int, float]:
-    """What the lines of a body took, which ran with numbers in the place of named sizes."""
+    """What the nodes of a body took, which ran with numbers in the place of named sizes."""
     for other, seconds in clocked.items():
         same = (other.name, len(other)) == (body.name, len(body))
         if other == body or (body.size_names and same):
@@ -207,8 +207,8 @@ class TimedInterpreter(Interpreter):
         """The interpreter's steps, each of which notes how long it took."""
         program = InterpretedProgram(self, graph, sizes)
         program.steps = [
-            (self._clocked(run, line), a, b, slot)
-            for (run, a, b, slot), line in zip(program.steps, program.lines, strict=True)
+            (self._clocked(run, node), a, b, slot)
+            for (run, a, b, slot), node in zip(program.steps, program.node_indices, strict=True)
         ]
         return program.run
 
@@ -217,35 +217,35 @@ class TimedInterpreter(Interpreter):
         program, slow = InterpretedProgram(self, body, sizes), InterpretedProgram(self, body, sizes)
         seconds = self.inside.setdefault(body, {})
         slow.steps = [
-            (_adding(run, line, seconds), a, b, slot)
-            for (run, a, b, slot), line in zip(slow.steps, slow.lines, strict=True)
+            (_adding(run, node, seconds), a, b, slot)
+            for (run, a, b, slot), node in zip(slow.steps, slow.node_indices, strict=True)
         ]
         return lambda values: (slow if self.is_last else program).walk(values)
 
-    def _clocked(self, run: Callable[..., Any], line: int) -> Callable[..., Any]:
+    def _clocked(self, run: Callable[..., Any], node: int) -> Callable[..., Any]:
         events = self.events
 
         def step(*operands: Any) -> Any:
             start = perf_counter()
             out = run(*operands)
-            events.append((line, start, perf_counter() - start))
+            events.append((node, start, perf_counter() - start))
             return out
 
         return step
 
 
-def _adding(run: Callable[..., Any], line: int, seconds: dict[int, float]) -> Callable[..., Any]:
+def _adding(run: Callable[..., Any], node: int, seconds: dict[int, float]) -> Callable[..., Any]:
     def step(*operands: Any) -> Any:
         start = perf_counter()
         out = run(*operands)
-        seconds[line] = seconds.get(line, 0.0) + perf_counter() - start
+        seconds[node] = seconds.get(node, 0.0) + perf_counter() - start
         return out
 
     return step
 
 
 def profile(graph: BaseGraph, values: Sequence[Any], repeat: int = 5) -> NodeTimes:
-    """Run a graph by the interpreter, and say how long each line took.
+    """Run a graph by the interpreter, and say how long each node took.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ from wengert._engine.profiling.record import (
 
 from .executable import Executable
 from .interpreter.interpreter import Interpreter
-from .interpreter_profile import LineTime, NodeTimes, TimedInterpreter
+from .interpreter_profile import NodeTime, NodeTimes, TimedInterpreter
 from .liveness import in_place, known_bytes, live_bytes, specs_at
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def timed_by_nodes(
     live = live_bytes(graph, specs, in_place(graph, specs))
     outputs = sum(known_bytes(specs[graph.index(n)]) for n in graph.outputs)
     told = _Told(graph, specs, live, sizes)
-    steps = tuple(told.step(line, profile.inside.get(line.index, ())) for line in profile.lines)
+    steps = tuple(told.step(node, profile.inside.get(node.index, ())) for node in profile.nodes)
     peak = max(live, default=0)
     return Timing(
         backend=backend.name,
@@ -113,7 +113,7 @@ def timed_by_nodes(
 
 
 class _Told:
-    """Lines as steps."""
+    """Nodes as steps."""
 
     def __init__(
         self, graph: BaseGraph, specs: Sequence[Any], live: Sequence[int], sizes: Mapping[str, int]
@@ -121,25 +121,25 @@ class _Told:
         self._graph, self._specs, self._live, self._sizes = graph, specs, live, sizes
         self._results = set(graph.outputs)
 
-    def step(self, line: LineTime, inside: Sequence[LineTime]) -> StepRecord:
-        """A line, with the lines of its bodies."""
-        i, node = line.index, self._graph.nodes[line.index]
+    def step(self, timed: NodeTime, inside: Sequence[NodeTime]) -> StepRecord:
+        """A node, with the nodes of its bodies."""
+        i, node = timed.index, self._graph.nodes[timed.index]
         spec = self._specs[i]
         own = shares_memory(node)
         read = sum(known_bytes(self._specs[k]) for k in dict.fromkeys(self._graph.operands(i)))
         written = known_bytes(spec)
-        kept = LiveArray(f"{node.op.name} {shown(spec)}", written, line.where, True)
+        kept = LiveArray(f"{node.op.name} {shown(spec)}", written, timed.where, True)
         return StepRecord(
             kind=_kind(node),
             title=self._title(node, spec),
             operations=(node.op.name,),
             calls=1.0,
-            seconds=line.seconds,
+            seconds=timed.seconds,
             flops=self._flops(node, spec),
             read=0 if own else read,
             written=0 if own else written,
             held=self._live[i],
-            parts=(LineShare(line.where, node.level, node.scope, 1.0),),
+            parts=(LineShare(timed.where, node.level, node.scope, 1.0),),
             kept=(kept,) if node in self._results else (),
             inside=tuple(map(_inner, inside)),
         )
@@ -156,16 +156,16 @@ class _Told:
         return None if found is None else float(found)
 
 
-def _inner(line: LineTime) -> StepRecord:
-    """A line of a body; how often it ran is not known."""
+def _inner(node: NodeTime) -> StepRecord:
+    """A node of a body; how often it ran is not known."""
     title, parts = (
-        f"{line.name} {shown(line.spec)}",
-        (LineShare(line.where, line.level, line.scope, 1.0),),
+        f"{node.name} {shown(node.spec)}",
+        (LineShare(node.where, node.level, node.scope, 1.0),),
     )
-    return StepRecord("line", title, (line.name,), 1.0, line.seconds, None, 0, 0, 0, parts)
+    return StepRecord("node", title, (node.name,), 1.0, node.seconds, None, 0, 0, 0, parts)
 
 
 def _kind(node: Node) -> str:
     if not bodies_of(node):
-        return "line"
+        return "node"
     return "branch" if "branches" in node.params else "loop"

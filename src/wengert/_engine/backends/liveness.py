@@ -1,10 +1,10 @@
 """Liveness: from when to when each value of a graph is needed, and the memory that saves.
 
-last_uses    for each line which values can be let go once it has run
-specs_at     the specs of all lines, with numbers for sizes
+last_uses    for each node which values can be let go once it has run
+specs_at     the specs of all nodes, with numbers for sizes
 known_bytes  the memory of a value, as far as it is known before the run
-live_bytes   how much is held while each line runs
-in_place     which lines could write into the memory of an operand that dies there
+live_bytes   how much is held while each node runs
+in_place     which nodes could write into the memory of an operand that dies there
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wengert.errors import ArgumentError, at, user_line
 
 
 def last_uses(graph: BaseGraph) -> list[tuple[int, ...]]:
-    """For each line the lines whose values nothing after it needs; itself, if nobody uses it.
+    """For each node the nodes whose values nothing after it needs; itself, if nobody uses it.
 
     Values of outputs and updates are kept to the end; those of leaves belong to the caller or to
     the graph.
@@ -43,7 +43,7 @@ def last_uses(graph: BaseGraph) -> list[tuple[int, ...]]:
 
 
 def specs_at(graph: BaseGraph, sizes: Mapping[str, int]) -> list[Any]:
-    """The spec of each line, with numbers in the place of named sizes.
+    """The spec of each node, with numbers in the place of named sizes.
 
     Lengths that are known only when a loop has ended stay.
 
@@ -67,7 +67,7 @@ def known_bytes(spec: Any) -> int:
 
 
 def live_bytes(graph: BaseGraph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:
-    """How many bytes of intermediate values and results are held while each line runs.
+    """How many bytes of intermediate values and results are held while each node runs.
 
     Inputs, variables and constants are not counted: they are there before and after.
 
@@ -77,7 +77,7 @@ def live_bytes(graph: BaseGraph, specs: Sequence[Any], planned: Mapping[int, int
     specs : sequence
         See `specs_at`.
     planned : mapping
-        For a line the operand into whose memory it writes (`in_place`); empty for none.
+        For a node the operand into whose memory it writes (`in_place`); empty for none.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def live_bytes(graph: BaseGraph, specs: Sequence[Any], planned: Mapping[int, int
         What is shared (views) is counted once, and as long as somebody needs it.
     """
     slot = {n: i for i, n in enumerate(graph.nodes)}
-    owner = list(range(len(graph.nodes)))  # in whose memory the value of a line lies
+    owner = list(range(len(graph.nodes)))  # in whose memory the value of a node lies
     for i, node in enumerate(graph.nodes):
         if not isinstance(node.op, LeafOp) and node.inputs and shares_memory(node):
             owner[i] = owner[slot[node.inputs[0]]]
@@ -119,13 +119,13 @@ def writes_anywhere(node: Node) -> bool:
 
 
 def in_place(graph: BaseGraph, specs: Sequence[Any]) -> dict[int, int]:
-    """For lines that could write into the memory of an operand that dies there, that operand.
+    """For nodes that could write into the memory of an operand that dies there, that operand.
 
-    Such a line is elementwise, its operand has its shape and dtype, was computed into memory of
+    Such a node is elementwise, its operand has its shape and dtype, was computed into memory of
     its own, and nobody needs it afterwards, nor anything that shares its memory.
     """
     slot = {n: i for i, n in enumerate(graph.nodes)}
-    shared = set()  # lines of which something may look at the memory
+    shared = set()  # nodes of which something may look at the memory
     for node in graph.nodes:
         if isinstance(node.op, LeafOp) or writes_anywhere(node) or node.op.kind == "contraction":
             continue
@@ -146,5 +146,5 @@ def in_place(graph: BaseGraph, specs: Sequence[Any]) -> dict[int, int]:
 
 
 def _is_copied(node: Node) -> bool:
-    """Whether the value of a line surely lies in new memory: a reduction to fewer elements."""
+    """Whether the value of a node surely lies in new memory: a reduction to fewer elements."""
     return bool(node.op.kind == "reduction")

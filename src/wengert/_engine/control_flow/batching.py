@@ -55,13 +55,13 @@ def of_rows(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, Fl
         inputs = [
             _with_rows(n, size if f else None) for n, f in zip(body.inputs, flags, strict=True)
         ]
-        lines = BatchedNodes({}, size, 0)
-        lines.known.update(
+        nodes = BatchedNodes({}, size, 0)
+        nodes.known.update(
             {n: (wrap(x), f) for n, x, f in zip(body.inputs, inputs, flags, strict=True)}
         )
         results, found = [], []
         for (x, has_rows), n, must in zip(
-            lines.values(body.outputs), body.outputs, least, strict=True
+            nodes.values(body.outputs), body.outputs, least, strict=True
         ):
             if must and not has_rows:
                 x = lookup("broadcast_to")(x, shape=(size, *n.spec.shape))
@@ -100,7 +100,7 @@ def _spread(x: Any, size: Any) -> Any:
     if not hasattr(x, "dtype"):
         x = np.asarray(x)
     if isinstance(size, Dim) and not isinstance(x, Handle):
-        x = wrap(constant(x))  # a line of a graph: there is no array of so many rows yet
+        x = wrap(constant(x))  # a node of a graph: there is no array of so many rows yet
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 

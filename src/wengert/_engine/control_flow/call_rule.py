@@ -47,7 +47,7 @@ class CustomRule:
     has_jvp: bool = False
 
     def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """The results for plain operands, of a line that has no body."""
+        """The results for plain operands, of a node that has no body."""
         raise NotImplementedError
 
     def bars(
@@ -55,7 +55,7 @@ class CustomRule:
     ) -> Sequence[Any]:
         """A cotangent for each operand, None where it is zero; `ts` has None for integers.
 
-        `saved` is what the line noted when it was recorded, if it did.
+        `saved` is what the node noted when it was recorded, if it did.
         """
         raise NotImplementedError
 

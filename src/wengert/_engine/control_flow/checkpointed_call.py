@@ -1,6 +1,6 @@
 """Recomputing: what `wengert.checkpoint` is in a graph.
 
-The call is a line with the function as its body (`custom_call`, custom.py), and the rule of its
+The call is a node with the function as its body (`custom_call`, custom.py), and the rule of its
 derivative computes the body again from the operands.  What is computed again waits for a cotangent
 (`after`), so that it is no common subexpression of what was computed before, and belongs to the
 backward pass also where a loop is split in two: between the passes nothing lives but the operands.

@@ -63,13 +63,13 @@ class Checkpointed(Control):
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
         """That of the loop."""
-        line = _by_itself(node)
-        return line.op.vjp(line, t, out, inputs, ctx)
+        inner = _by_itself(node)
+        return inner.op.vjp(inner, t, out, inputs, ctx)
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
         """That of the loop."""
-        line = _by_itself(node)
-        return [*line.op.jvp(line, dots, out, inputs, ctx), None]
+        inner = _by_itself(node)
+        return [*inner.op.jvp(inner, dots, out, inputs, ctx), None]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The loop for all rows; the snapshots, which nobody reads then, row by row."""
@@ -111,7 +111,7 @@ class _Leaving:
 
 
 def _by_itself(node: Node) -> Any:
-    """The line of the loop, without what it leaves."""
+    """The node of the loop, without what it leaves."""
     info = node.info_with(spec=node.spec[:-1])
     return type(node)(lookup(node.params["loop"]), node.args, plain(node.params), None, info)
 

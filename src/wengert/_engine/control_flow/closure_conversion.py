@@ -1,13 +1,13 @@
 """Closing: a Python function as a body, and what it takes from outside.
 
-The function runs once, on placeholders.  What it uses of the world around it - tensors, lines of
+The function runs once, on placeholders.  What it uses of the world around it - tensors, nodes of
 the graph that is being built, arrays - becomes inputs of the body and operands of the loop, so that
 derivatives pass to it.  What does not depend on the placeholders is not part of the body at all:
 it is computed once, before the loop.
 
     closed     the body of a function
     together   bodies that take the same from outside
-    hoisted    a body without the lines that depend on its first inputs only
+    hoisted    a body without the nodes that depend on its first inputs only
 """
 
 from __future__ import annotations
@@ -147,8 +147,8 @@ def _operand(node: Node) -> Any:
 def _cut(
     outputs: Sequence[Node], inputs: Sequence[Node], since: int, what: str, hoist: bool
 ) -> tuple[Body, list[Node]]:
-    """The lines that depend on the inputs as a body, and the lines it takes from outside."""
-    order = _lines_between(outputs, inputs, since)
+    """The nodes that depend on the inputs as a body, and the nodes it takes from outside."""
+    order = _nodes_between(outputs, inputs, since)
     inside: set[Node] = set(inputs)
     for node in order:
         if _belongs(node, inside, hoist):
@@ -161,13 +161,13 @@ def _cut(
             place[node] = placeholder(node.spec, node.name, type(node) is Node)
             outside.append(node)
 
-    lines = [n for n in order if n in inside]
-    for node in lines:
+    nodes = [n for n in order if n in inside]
+    for node in nodes:
         for a in node.inputs:
             taken(a)
     for node in outputs:
         taken(node)
-    new = rebuilt(lines, place, without_aliases)
+    new = rebuilt(nodes, place, without_aliases)
     body = Body(
         *[new.get(n, n) for n in outputs],
         inputs=[*[place[n] for n in outside], *inputs],
@@ -177,12 +177,12 @@ def _cut(
 
 
 def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
-    """What stands for a line that begins a derivative: its operand (for `rebuilt`)."""
+    """What stands for a node that begins a derivative: its operand (for `rebuilt`)."""
     return args[0] if node.op is VARIABLE else None
 
 
-def _lines_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) -> list[Node]:
-    """The lines written down since a moment that some outputs need, by age."""
+def _nodes_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) -> list[Node]:
+    """The nodes written down since a moment that some outputs need, by age."""
     seen: set[Node] = set()
     stack = list(outputs)
     while stack:
@@ -197,7 +197,7 @@ def _lines_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) 
 
 
 def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
-    """Whether a line is to be computed in each step."""
+    """Whether a node is to be computed in each step."""
     if not inside.isdisjoint(node.inputs):
         return True
     op: Any = node.op
@@ -207,7 +207,7 @@ def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
 
 
 def _is_small(node: Node) -> bool:
-    """Whether a line can stand in the body as it is: a size, a number, a few of them."""
+    """Whether a node can stand in the body as it is: a size, a number, a few of them."""
     if node.op is SIZE:
         return True
     return (
@@ -219,7 +219,7 @@ def _is_small(node: Node) -> bool:
 
 
 def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
-    """The lines that depend on the first inputs only, and may run before a loop.
+    """The nodes that depend on the first inputs only, and may run before a loop.
 
     Parameters
     ----------
@@ -281,9 +281,9 @@ def hoisted(body: Body, count: int, runs: bool = False) -> tuple[Body, Body | No
         return body, None
     before = Body(*used, inputs=body.inputs[:count], name=body.name)
     place = {n: placeholder(n.spec, n.name, type(n) is Node) for n in used}
-    lines = rebuilt(body.nodes, place)
+    nodes = rebuilt(body.nodes, place)
     inputs = [*body.inputs[:count], *place.values(), *body.inputs[count:]]
-    outputs = [lines[n] for n in body.outputs]
+    outputs = [nodes[n] for n in body.outputs]
     return Body(*outputs, inputs=inputs, name=body.name), before
 
 

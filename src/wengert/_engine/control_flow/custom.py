@@ -1,11 +1,11 @@
-"""Custom: a call whose derivative is given by a rule, as a single line.
+"""Custom: a call whose derivative is given by a rule, as a single node.
 
     custom_call    args: captured, operands -> results     a body, and the rule of its derivative
 
-The line has the body, so it runs, is batched and compiled as what the body says: whatever executes
+The node has the body, so it runs, is batched and compiled as what the body says: whatever executes
 a graph writes the body out into the list around it (`wengert.rewrite.inlined`).  Every derivative
-that is taken before asks the rule in its place, at any order, in loops and under `vmap`: the line
-of a derivative is another line with the same rule.
+that is taken before asks the rule in its place, at any order, in loops and under `vmap`: the node
+of a derivative is another node with the same rule.
 
 A rule speaks of leaves: one for each operand that is not captured, one for each result.  What was
 captured from outside has no part in it, and no derivative: to ask for it is an error.
@@ -218,5 +218,5 @@ custom_call = register(CustomCall("custom_call", "A call whose derivative is giv
 
 @custom_call.compose
 def _(*operands: Any, body: Any, rule: CustomRule, captured: int) -> Any:
-    """Its body's lines, for a backend that is given a graph in which it was not written out."""
+    """Its body's nodes, for a backend that is given a graph in which it was not written out."""
     return NotImplemented if body is None else tuple(inline_graph(body, operands))

@@ -1,6 +1,6 @@
-"""Custom calls: one call of a custom function, and the rule that its line has.
+"""Custom calls: one call of a custom function, and the rule that its node has.
 
-The arguments of a function with a rule are containers; a line has leaves.  A call knows which
+The arguments of a function with a rule are containers; a node has leaves.  A call knows which
 leaves are operands (tensors and arrays), what the others are (Python's numbers, None, the arguments
 that are not differentiated), and how results are nested.
 
@@ -113,10 +113,10 @@ class BoundRule(CustomRule):
         """All arguments."""
         return self.made.full(self.nondiff, self.moving(operands))  # type: ignore[no-any-return]
 
-    # ---- the line ------------------------------------------------------------------------------
+    # ---- the node ------------------------------------------------------------------------------
 
     def written(self, leaves: Sequence[Any]) -> Any:
-        """The results of a call in a graph, with the function as the body of a line."""
+        """The results of a call in a graph, with the function as the body of a node."""
         operands = [leaves[k] for k in self.slots]
         operands = [size_value(x) if isinstance(x, Dim) else x for x in operands]
 
@@ -163,10 +163,10 @@ class BoundRule(CustomRule):
             return found
         operands = [keep(x) if type(x) is np.ndarray else x for x in operands]
         params = {"body": None, "rule": self, "captured": 0}
-        lines = apply(custom_call, operands, params, lambda *_, **__: values)
+        results = apply(custom_call, operands, params, lambda *_, **__: values)
         if saved is not None:
-            lines[0].node.args[0].note(saved=pytree.tree_map(_detached, saved))
-        return self.results(lines)
+            results[0].node.args[0].note(saved=pytree.tree_map(_detached, saved))
+        return self.results(results)
 
     def _leaves(self, found: Array | dict[Any, Any] | tuple[Array, ...]) -> list[Any]:
         """The leaves of what the function returned that are values."""

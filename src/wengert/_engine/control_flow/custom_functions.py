@@ -4,7 +4,7 @@
     custom_vjp    the rule says what becomes of cotangents; forward mode is its transpose
 
 Both are called as the function itself.  Of plain arrays they are the function.  On recorded tensors
-a call is one line of the tape, which keeps the residuals of `fwd`.  In a graph it is a line
+a call is one line of the tape, which keeps the residuals of `fwd`.  In a graph it is a node
 `custom_call` with the function as its body (custom.py, custom_calls.py).
 """
 

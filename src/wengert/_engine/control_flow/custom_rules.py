@@ -100,7 +100,7 @@ class BodyRule(CustomRule):
 
 
 def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
-    """Whether lines were made for these specs; a symbolic length may be any."""
+    """Whether nodes were made for these specs; a symbolic length may be any."""
     return len(nodes) == len(specs) and all(
         n.spec.dtype == s.dtype
         and len(n.spec.shape) == len(s.shape)
@@ -124,7 +124,7 @@ def as_bodies(rule: CustomRule, body: Body, captured: int) -> BodyRule:
     ----------
     rule : Rule
     body : Body
-        Of the line that has the rule.
+        Of the node that has the rule.
     captured : int
         So many of its inputs are no operands of the rule.
     """
@@ -172,8 +172,8 @@ def _listed(
         ]
     inputs = [*xs, *ys, *[n for n in ts if n is not None]]
     body = Body(*results, inputs=inputs, name=f"the rule of {name}")
-    lines = rebuilt(body.nodes, {n: n for n in inputs}, without_aliases)
-    return Body(*[lines[n] for n in body.outputs], inputs=inputs, name=body.name), given
+    nodes = rebuilt(body.nodes, {n: n for n in inputs}, without_aliases)
+    return Body(*[nodes[n] for n in body.outputs], inputs=inputs, name=body.name), given
 
 
 def _like(n: Node) -> Node:
@@ -189,7 +189,7 @@ def _is_inexact(n: Node) -> bool:
 
 
 def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
-    """What a line makes of tangents, as a list: takes its operands, then tangents of some.
+    """What a node makes of tangents, as a list: takes its operands, then tangents of some.
 
     Returns
     -------
@@ -203,17 +203,17 @@ def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [_like(a) for a in node.params["body"].inputs]
-        line = op(*map(wrap, inputs), **node.params)[0].node.args[0]
+        call = op(*map(wrap, inputs), **node.params)[0].node.args[0]
         moving = [k for k, n in enumerate(inputs) if k >= first and type(n) is Node]
         dots = {k: placeholder(_spec(inputs[k])) for k in moving}
         given = [wrap(dots[k]) if k in dots else None for k in range(len(inputs))]
-        outs = [wrap(placeholder(s)) for s in line.spec]
+        outs = [wrap(placeholder(s)) for s in call.spec]
         found = op.jvp(
-            line, given, tuple(outs), list(map(wrap, inputs)), RuleContext(recorded=True)
+            call, given, tuple(outs), list(map(wrap, inputs)), RuleContext(recorded=True)
         )
         results = [
             uniform(s, 0) if x is None else x
-            for x, s in zip(found, line.spec, strict=True)
+            for x, s in zip(found, call.spec, strict=True)
             if s.dtype.kind in "fc"
         ]
     more = [x.node for x in outs]

@@ -69,7 +69,7 @@ class Dependence:
 
 
 def _reached(node: Node, mask: Mapping[Node, int]) -> int:
-    """What a line depends on."""
+    """What a node depends on."""
     if type(node) is not Node:
         return 0
     operands: Sequence[Node] = node.inputs

@@ -1,9 +1,9 @@
 """Stepping: what loops are given, checked; and steps as Python runs them, where values are known.
 
-A loop that Python runs and the line of a graph that stands for it must do the same.  So a step is
+A loop that Python runs and the node of a graph that stands for it must do the same.  So a step is
 given what is its own: what it writes to in place is not the caller's, nor what it gave before.
 
-    is_written_down      whether a loop becomes a line, and is not run now
+    is_written_down      whether a loop becomes a node, and is not run now
     Carry                the containers that go from step to step, and what they have to stay
     ScannedInputs        the stacked containers that a loop walks along
     Columns              what steps give, to be stacked
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def is_written_down(leaves: Sequence[Any]) -> bool:
-    """Whether a loop becomes a line of a graph, and is not run now."""
+    """Whether a loop becomes a node of a graph, and is not run now."""
     return current_trace() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
 
 

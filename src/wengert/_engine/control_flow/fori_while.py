@@ -26,7 +26,7 @@ from wengert.errors import DtypeError, GuardError, at, user_line
 from .checkpoint_budget import room_of
 from .closure_conversion import closed, together
 from .eager_loops import Carry, as_number, is_written_down, numeric
-from .loops import line_of_scan, recorded, whole
+from .loops import recorded, scan_node, whole
 from .operations import while_op
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def fori_loop(
     if length is None or (bounds(length)[0] or 0) < 0 or bounds(length)[0] is None:
         length, count = None, lookup("maximum")(_as_value(upper) - _as_value(lower), np.int64(0))
     first = [_as_value(lower), *carry.leaves]
-    outs = line_of_scan(made, first, [], length, False, count, room)
+    outs = scan_node(made, first, [], length, False, count, room)
     return carry.container(outs[1:])
 
 

@@ -70,18 +70,18 @@ def _with_tangents(
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         dots = {k: placeholder(inputs[k].spec) for k in moving}
         outs = inline_graph(body, [wrap(n) for n in inputs])
-        lines = [getattr(outs[k], "node", None) for k in asked]
-        live = [n for n in lines if type(n) is Node]
+        nodes = [getattr(outs[k], "node", None) for k in asked]
+        live = [n for n in nodes if type(n) is Node]
         known = {inputs[k]: wrap(dot) for k, dot in dots.items()}
         told: set[Node] = set()
         dotted = pushforward(live, known, record=True, masked=guarded, told=told) if live else ()
         rest = iter(dotted)
-        found = [next(rest) if type(n) is Node else None for n in lines]
+        found = [next(rest) if type(n) is Node else None for n in nodes]
         found = [
             uniform(body.outputs[k].spec, 0) if x is None else x
             for k, x in zip(asked, found, strict=True)
         ]
-    masked = {k for k, n in zip(asked, lines, strict=True) if n in told}
+    masked = {k for k, n in zip(asked, nodes, strict=True) if n in told}
     return inputs, dots, outs, found, masked
 
 

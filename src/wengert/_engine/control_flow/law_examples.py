@@ -1,6 +1,6 @@
-"""Examples: lines of loops, choices and calls that the laws check, and what Python makes of them.
+"""Examples: nodes of loops, choices and calls that the laws check, and what Python makes of them.
 
-The oracle of a line runs the functions that its bodies were made of in loops of Python's own; that
+The oracle of a node runs the functions that its bodies were made of in loops of Python's own; that
 of a replay is a pullback written by hand.
 """
 

@@ -6,7 +6,7 @@ is built once, however many steps there are.
 
     scan             carry a value along an array, and collect what each step gives
     map              the same function of each row
-    line_of_scan     the line that both, and fori_loop (fori_while.py), become
+    scan_node     the node that both, and fori_loop (fori_while.py), become
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def scan(
     if not is_written_down([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
     made = _step_of(f, carry, rows)
-    outs = line_of_scan(made, carry.leaves, rows.leaves, rows.length, reverse, room=room)
+    outs = scan_node(made, carry.leaves, rows.leaves, rows.length, reverse, room=room)
     leaves, ys = made.container(outs)
     return carry.container(leaves), ys
 
@@ -154,7 +154,7 @@ def _step_of(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Closed
     return closed(step, [*carry.specs, *rows.specs], "scan")
 
 
-def line_of_scan(
+def scan_node(
     made: Closed,
     carry: Any,
     rows: Any,
@@ -163,7 +163,7 @@ def line_of_scan(
     count: Any = None,
     room: Mapping[str, Any] | None = None,
 ) -> list[Any]:
-    """The line of a loop; results as handles.
+    """The node of a loop; results as handles.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def line_of_scan(
 
 
 def recorded(op: Control, args: list[Any], params: dict[str, Any]) -> Any:
-    """A line of the graph that is being built, also if all operands are known."""
+    """A node of the graph that is being built, also if all operands are known."""
     if not any(isinstance(a, Handle) for a in args) and args:
         args[0] = wrap(constant(args[0]))
     return op(*args, **params) if args else op.run(**params)

@@ -1,4 +1,4 @@
-"""Operations: loops and choices as single lines, whose parameters are bodies.
+"""Operations: loops and choices as single nodes, whose parameters are bodies.
 
     scan     args: [count] consts, carry, xs -> carry, ys      a loop whose length is known before
     while    args: consts, carry -> carry, count, ys           one that ends when it says so
@@ -39,7 +39,7 @@ Visit = Callable[[int, Sequence[Any]], None]
 
 
 class Control(Operation):
-    """A line whose parameters are bodies."""
+    """A node whose parameters are bodies."""
 
     kind = "control"
     differentiation = Differentiation(takes_parts=True)

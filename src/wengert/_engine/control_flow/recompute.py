@@ -36,7 +36,7 @@ Run = Callable[[Sequence[Any]], list[Any]]
 
 
 class OperandGroups:
-    """The operands of a line by what they are.
+    """The operands of a node by what they are.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def _node(x: Any) -> Node:
 
 
 def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
-    """The two loops, in the place and on the level of the line that stands for them."""
+    """The two loops, in the place and on the level of the node that stands for them."""
     handles = [wrap(v) for v in variables]
     if not is_deriving():
         return expanded(handles, node.params)

@@ -1,12 +1,12 @@
 """Residuals: what a loop keeps on its way forward for the backward pass.
 
-The lines of a step's pullback that need no cotangent can be computed on either way.  What is kept
+The nodes of a step's pullback that need no cotangent can be computed on either way.  What is kept
 of them is the cheapest set of values from which all the others can be computed again: a minimal
 cut, where a value costs its bytes, and what is dear to compute is not computed twice.  Of a step of
 arithmetic this is the carry alone; of a step with a matrix product and tanh, what tanh gave.
 
     split      the two halves of a pullback
-    ancestors  the lines that some are computed from
+    ancestors  the nodes that some are computed from
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST = 1 << 20  # a cost
 class SplitPullback(NamedTuple):
     """The second half of a pullback, and what it needs of the first.
 
-    kept : lines of the first half.
+    kept : nodes of the first half.
     places : what stands for them in the second.
     results : the results in terms of these, of inputs and cotangents.
     read : the inputs that it reads beside them.
@@ -55,18 +55,18 @@ def split(
     carry : collection of Node
         Those that are gone by then, unless they are kept.
     """
-    lines = ancestors(results)
+    nodes = ancestors(results)
     after = set(late)
-    for node in lines:
+    for node in nodes:
         if not after.isdisjoint(node.inputs):
             after.add(node)
     border = {
-        a for n in lines if n in after for a in n.inputs if a not in after and not _is_free(a)
+        a for n in nodes if n in after for a in n.inputs if a not in after and not _is_free(a)
     }
     border.update(n for n in results if n not in after and not _is_free(n))
-    kept = _cheapest([n for n in lines if n not in after], border, set(carry))
+    kept = _cheapest([n for n in nodes if n not in after], border, set(carry))
     places = [placeholder(n.spec, n.name, type(n) is Node) for n in kept]
-    new = rebuilt(lines, dict(zip(kept, places, strict=True)))
+    new = rebuilt(nodes, dict(zip(kept, places, strict=True)))
     made = [new[n] for n in results]
     needed = set(ancestors(made))
     used = [k for k, p in enumerate(places) if p in needed]
@@ -74,7 +74,7 @@ def split(
 
 
 def ancestors(results: Iterable[Node]) -> list[Node]:
-    """The lines that some are computed from, and these, operands first."""
+    """The nodes that some are computed from, and these, operands first."""
     seen: set[Node] = set()
     stack = list(results)
     while stack:
@@ -86,7 +86,7 @@ def ancestors(results: Iterable[Node]) -> list[Node]:
 
 
 def _is_free(node: Node) -> bool:
-    """Whether a line costs nothing anywhere: a constant, a size, an array of one number."""
+    """Whether a node costs nothing anywhere: a constant, a size, an array of one number."""
     return (
         node.op is CONSTANT
         or node.op is SIZE
@@ -94,13 +94,13 @@ def _is_free(node: Node) -> bool:
     )
 
 
-def _cheapest(lines: Sequence[Node], border: set[Node], carry: set[Node]) -> list[Node]:
+def _cheapest(nodes: Sequence[Node], border: set[Node], carry: set[Node]) -> list[Node]:
     """What to keep so that the border can be computed."""
     needed = set(border)
-    for node in reversed(lines):
+    for node in reversed(nodes):
         if node in needed:
             needed.update(node.inputs)
-    inside = [n for n in lines if n in needed and not _is_free(n)]
+    inside = [n for n in nodes if n in needed and not _is_free(n)]
     place = {n: k for k, n in enumerate(inside)}
     source, sink = 2 * len(inside), 2 * len(inside) + 1
     edges: list[tuple[int, int, int]] = []
@@ -139,7 +139,7 @@ def _is_open(spec: Any) -> bool:
 
 
 def _is_dear(node: Node) -> bool:
-    """Whether a line is better kept than computed twice."""
+    """Whether a node is better kept than computed twice."""
     op: Any = node.op
     if op is PART or _is_open(node.spec):
         return False

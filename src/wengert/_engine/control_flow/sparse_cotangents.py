@@ -16,7 +16,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.ops.indexing.template import IndexSlot
 
 
-def added_in_place(results: Sequence[Node], lines: Sequence[Node]) -> list[Node]:
+def added_in_place(results: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
     """The same results, with writes in the place of sums with arrays of zeros."""
     add, scatter = lookup("add"), lookup("scatter")
 
@@ -28,7 +28,7 @@ def added_in_place(results: Sequence[Node], lines: Sequence[Node]) -> list[Node]
                 return _written(total, part)
         return None
 
-    new = rebuilt(lines, None, change)
+    new = rebuilt(nodes, None, change)
     return [new.get(n, n) for n in results]
 
 

@@ -1,7 +1,7 @@
 """Valid: whether the parameters of a loop or choice fit its bodies and operands.
 
-What writes such lines gets this right; lists that are made by hand, and files, may not.  It is
-asked whenever a spec is inferred, so a graph that verifies has no line that a backend would stumble
+What writes such nodes gets this right; lists that are made by hand, and files, may not.  It is
+asked whenever a spec is inferred, so a graph that verifies has no node that a backend would stumble
 over.
 """
 
@@ -178,6 +178,6 @@ def _is_count(x: Size) -> bool:
 def _need(right: Any, name: str, what: str) -> None:
     if not right:
         raise OperandError(
-            f"{name}: {what}. Such lines are written by wengert.control; trace a function that "
+            f"{name}: {what}. Such nodes are written by wengert.control; trace a function that "
             f"calls it{at(user_line())}."
         )

@@ -101,8 +101,8 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
-        lines = [x.node if isinstance(x, Handle) else constant(x) for x in outs]
-        pairs = zip([lines[k] for k in (*ends, *ys)], map(wrap, seeds), strict=True)
+        nodes = [x.node if isinstance(x, Handle) else constant(x) for x in outs]
+        pairs = zip([nodes[k] for k in (*ends, *ys)], map(wrap, seeds), strict=True)
         told: set[Node] = set()
         bars = pullback(gathered(pairs), targets, masked=asked.guarded, told=told)
         masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in told])
@@ -127,7 +127,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         ),
         fixed,
     )
-    forward = Body(*lines, *made.kept, inputs=inputs, name=body.name)
+    forward = Body(*nodes, *made.kept, inputs=inputs, name=body.name)
     kept = len(made.kept)
     return Pulled(forward, kept, before, back, tuple(live), consts, stacks, read, ys, masked)
 
@@ -312,9 +312,9 @@ def _pulled_branch(
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in given]
-        lines = [getattr(outs[k], "node", None) for k in given]
+        nodes = [getattr(outs[k], "node", None) for k in given]
         targets = [inputs[k] for k in wanted]
-        pairs = gathered(zip(lines, map(wrap, seeds), strict=True))
+        pairs = gathered(zip(nodes, map(wrap, seeds), strict=True))
         bars = pullback(pairs, targets, masked=guarded) if pairs else [None] * len(targets)
         bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
     return Body(*bars, inputs=[*inputs, *seeds], name=f"{body.name}, backwards")

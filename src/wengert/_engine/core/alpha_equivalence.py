@@ -68,7 +68,7 @@ class OpenNames:
         return at_sizes(spec, self.of)
 
     def params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters of a line with these names."""
+        """The parameters of a node with these names."""
         if params and self._met(named_in(params)):
             made: dict[str, Any] = substituted(params, self.of)
             return made

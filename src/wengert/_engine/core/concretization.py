@@ -23,7 +23,7 @@ _VARIABLES: set[Node] = set()  # of all threads: no tensor depends on those of a
 
 
 def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
-    """Run a function while no value may leave that depends on these lines."""
+    """Run a function while no value may leave that depends on these nodes."""
     try:
         _VARIABLES.update(variables)
         return fun()
@@ -43,17 +43,17 @@ def is_differentiating() -> bool:
 
 
 def is_differentiated(node: Node) -> bool:
-    """Whether a line depends on a variable of a function that is being differentiated."""
+    """Whether a node depends on a variable of a function that is being differentiated."""
     if not _VARIABLES or type(node) is not Node or not recording.is_recording():
         return False
     targets = _VARIABLES.copy()
     oldest = min(n.serial for n in targets)
     seen, stack = {node}, [node]
     while stack:
-        line = stack.pop()
-        if line in targets:
+        current = stack.pop()
+        if current in targets:
             return True
-        for a in line.args:
+        for a in current.args:
             if type(a) is Node and a.serial >= oldest and a not in seen:
                 seen.add(a)
                 stack.append(a)
@@ -61,7 +61,7 @@ def is_differentiated(node: Node) -> bool:
 
 
 def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | None = None) -> None:
-    """Raise if handing out the plain value of a line would lose a derivative silently.
+    """Raise if handing out the plain value of a node would lose a derivative silently.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | Non
     Raises
     ------
     ConversionError
-        The line depends on a variable of a function that is being differentiated.
+        The node depends on a variable of a function that is being differentiated.
     """
     if _VARIABLES and is_differentiated(node):
         instead = "" if remedy is None else remedy()

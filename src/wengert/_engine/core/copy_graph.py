@@ -37,15 +37,15 @@ def rebuilt(
     nodes : iterable of Node
         In an order in which they can be computed.
     new : mapping from Node to Node, optional
-        What stands in the place of some lines to begin with.
+        What stands in the place of some nodes to begin with.
     change : callable, optional
-        ``change(node, args)``, with the operands as they are now, returns a line to put in the
+        ``change(node, args)``, with the operands as they are now, returns a node to put in the
         place of this one, or None to keep it.
 
     Returns
     -------
     dict
-        Lines that stay as they are map to themselves.
+        Nodes that stay as they are map to themselves.
     """
     place: dict[Node, Node] = dict(new or {})
     for node in nodes:
@@ -65,7 +65,7 @@ def rebuilt(
 
 
 def with_args(node: Node, args: tuple[Any, ...]) -> Node:
-    """A line of the same operation on other operands."""
+    """A node of the same operation on other operands."""
     return type(node)(node.op, args, node.params, _value(node), _noted(node))
 
 
@@ -85,7 +85,7 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
     Parameters
     ----------
     since : int
-        The serial number at which the trace began; recorded lines older than that are from
+        The serial number at which the trace began; recorded nodes older than that are from
         outside, and stay as what they are.
     """
 
@@ -99,16 +99,16 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
 
     outside = {n: _captured(n) for n in graph.nodes if is_older(n, since)}
     if outside:
-        graph = graph.with_lines(outside)
-        graph = graph.with_lines(rebuilt(graph.nodes, outside))
+        graph = graph.with_nodes(outside)
+        graph = graph.with_nodes(rebuilt(graph.nodes, outside))
     new = rebuilt(graph.nodes, change=change)
-    return graph.with_lines({old: line for old, line in new.items() if old is not line})
+    return graph.with_nodes({old: made for old, made in new.items() if old is not made})
 
 
 def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
-    """A line of variables without the value they gave it: computed again when the graph runs.
+    """A node of variables without the value they gave it: computed again when the graph runs.
 
-    None for a line that has no such value.
+    None for a node that has no such value.
     """
     if not _has_value(node):
         return None
@@ -117,7 +117,7 @@ def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
 
 
 def check_general(node: Node) -> None:
-    """Refuse a line that was recorded with values, if it may be right for these values only.
+    """Refuse a node that was recorded with values, if it may be right for these values only.
 
     What is computed from variables alone, outside of a trace, runs at once. A mask or an order that
     was found then is an operand, and would stay what it was when the variable has another value.
@@ -143,14 +143,14 @@ def check_general(node: Node) -> None:
 
 
 def _has_value(node: Node) -> bool:
-    """Whether it is the line of an operation on variables, run when it was recorded."""
+    """Whether it is the node of an operation on variables, run when it was recorded."""
     return bool(node.args) and not node.is_traced and not isinstance(node, ConstantLeaf)
 
 
 def is_older(node: Node, since: int) -> bool:
-    """Whether a line that depends on something was there before a trace began.
+    """Whether a node that depends on something was there before a trace began.
 
-    Lines of variables and sizes are as they are when the graph runs, and not from outside.
+    Nodes of variables and sizes are as they are when the graph runs, and not from outside.
     """
     if node.serial >= since or isinstance(node, ConstantLeaf):
         return False

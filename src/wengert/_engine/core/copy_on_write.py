@@ -7,7 +7,7 @@ LISP 1.5", Comm. ACM 21(7); the same for arrays: "Shallow binding makes function
 1991).  Whoever asks the old node for its value gets it put together again.
 
 This is done only when nothing but its node refers to the array, counted by the interpreter itself:
-a view, a user's variable, a value held by another line each count, and then the array is copied.
+a view, a user's variable, a value held by another node each count, and then the array is copied.
 
     overwritable    may the array of this node be taken over?
     hand_over       make a node remember what is about to be overwritten; take_back undoes it

@@ -122,7 +122,7 @@ def _are_general(inputs: Sequence[Any]) -> bool:
 
 
 def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
-    """A line without history; but what depends on a variable is no constant of a graph."""
+    """A node without history; but what depends on a variable is no constant of a graph."""
     if derived and recording_session() is not None:
         node: Node = _new(DiscreteLeaf)
         node.op, node.args = op, inputs
@@ -157,14 +157,14 @@ def _refused(
     values: Sequence[Operand],
     error: Exception,
 ) -> Any:
-    """What becomes of an operation that did not run: a line, where a size is not known yet."""
+    """What becomes of an operation that did not run: a node, where a size is not known yet."""
     if isinstance(error, TracedBranchError) and sizes_of(params):
         return record(op, args, params)
     raise refusal(op, values, error) from error
 
 
 def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
-    """NumPy's complaint about the operands as an error of our tree, naming operation and line."""
+    """NumPy's complaint about the operands as an error of our tree, naming operation and node."""
     if isinstance(error, WengertError | IndexError):
         return error
     where = user_line()

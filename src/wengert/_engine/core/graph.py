@@ -52,9 +52,9 @@ class BaseGraph:
     inputs : sequence of Node, optional
         What is fed, in order; by default the leaves without a value, in order of creation.
     updates : mapping from Node to Node, optional
-        For a variable's line the line that is its next value.
+        For a variable's node the node that is its next value.
     effects : sequence of Node, optional
-        Lines that run although no output needs them.
+        Nodes that run although no output needs them.
     structure : optional
         Of the inputs and of the outputs, as containers (`core.tree`): a pair.
     name : str
@@ -62,7 +62,7 @@ class BaseGraph:
     Attributes
     ----------
     nodes : tuple of Node
-        The lines, in an order in which they can be computed.
+        The nodes, in an order in which they can be computed.
     inputs, outputs : tuple of Node
         What is fed, and what is chosen.
     updates : dict
@@ -71,7 +71,7 @@ class BaseGraph:
     Raises
     ------
     CycleError
-        A line depends on itself (only possible in lists built by hand).
+        A node depends on itself (only possible in lists built by hand).
 
     Examples
     --------
@@ -113,8 +113,8 @@ class BaseGraph:
         self._owners = owners_of(self.variables)
         self._consumers: list[list[int]] | None = None
 
-    def with_lines(self: AnyGraph, new: Mapping[Node, Node], name: str | None = None) -> AnyGraph:
-        """The same graph with some lines in place of others.
+    def with_nodes(self: AnyGraph, new: Mapping[Node, Node], name: str | None = None) -> AnyGraph:
+        """The same graph with some nodes in place of others.
 
         Parameters
         ----------
@@ -159,11 +159,11 @@ class BaseGraph:
             raise GraphError(f"{what} is not a node of this graph{at(user_line())}.") from None
 
     def operands(self, index: int) -> tuple[int, ...]:
-        """The lines that a line uses, in order."""
+        """The nodes that a node uses, in order."""
         return tuple([self._index[a] for a in self._at(index).inputs])
 
     def consumers(self, index: int) -> tuple[int, ...]:
-        """The lines that use a line."""
+        """The nodes that use a node."""
         if self._consumers is None:
             self._consumers = [[] for _ in self.nodes]
             for i, node in enumerate(self.nodes):
@@ -181,16 +181,16 @@ class BaseGraph:
             ) from None
 
     def parents(self, index: int) -> tuple[int, ...]:
-        """The operands of a line with a derivative."""
+        """The operands of a node with a derivative."""
         return tuple(self._index[a] for a in self._at(index).inputs if type(a) is Node)
 
     def arguments(self, index: int) -> tuple[int, ...]:
-        """The operands of a line without derivative."""
+        """The operands of a node without derivative."""
         return tuple(self._index[a] for a in self._at(index).inputs if type(a) is not Node)
 
     @property
     def leaves(self) -> tuple[Node, ...]:
-        """The lines that no operation made: inputs, variables and constants."""
+        """The nodes that no operation made: inputs, variables and constants."""
         return tuple(n for n in self.nodes if n.is_leaf)
 
     @property
@@ -200,15 +200,15 @@ class BaseGraph:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The name of each line, all different."""
+        """The name of each node, all different."""
         return unique_names(self.nodes)
 
     @cached_property
     def _by_name(self) -> dict[str, Node]:
         return dict(zip(self.names, self.nodes, strict=True))
 
-    def line(self, item: Item) -> Node:
-        """The line that is meant by a name, an index, a tensor or a node.
+    def node(self, item: Item) -> Node:
+        """The node that is meant by a name, an index, a tensor or a node.
 
         Raises
         ------
@@ -234,8 +234,8 @@ class BaseGraph:
             ) from error
 
     def name_of(self, item: Item) -> str:
-        """The name of a line."""
-        return self.names[self.index(self.line(item))]
+        """The name of a node."""
+        return self.names[self.index(self.node(item))]
 
     def select(
         self,
@@ -248,7 +248,7 @@ class BaseGraph:
         where: str | None = None,
         **metadata: Any,
     ) -> tuple[Node, ...]:
-        """The lines that satisfy every condition, in order.
+        """The nodes that satisfy every condition, in order.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class BaseGraph:
         op : str, optional
             The operation's name, with wildcards.
         scope : str, optional
-            Lines in this scope, and in those inside it.
+            Nodes in this scope, and in those inside it.
         level : int, optional
             0 for the function itself, k for its k-th derivative.
         kind : str, optional
@@ -267,7 +267,7 @@ class BaseGraph:
         where : str, optional
             A part of the user's file and line, such as ``"model.py:12"``.
         **metadata
-            What was said of the lines in `wengert.scope`.
+            What was said of the nodes in `wengert.scope`.
 
         Returns
         -------
@@ -289,32 +289,32 @@ class BaseGraph:
         return selected(named, pattern, given, metadata)
 
     def ancestors(self, *items: Item) -> tuple[Node, ...]:
-        """The lines that some lines are computed from, themselves included, in order.
+        """The nodes that some nodes are computed from, themselves included, in order.
 
         Parameters
         ----------
         *items : node, tensor, index or name
         """
-        found = {self.index(self.line(item)) for item in items}
+        found = {self.index(self.node(item)) for item in items}
         for i in reversed(range(len(self))):
             if i in found:
                 found.update(self.operands(i))
         return tuple(self.nodes[i] for i in sorted(found))
 
     def descendants(self, *items: Item) -> tuple[Node, ...]:
-        """The lines that are computed from some lines, themselves included, in order."""
-        found = {self.index(self.line(item)) for item in items}
+        """The nodes that are computed from some nodes, themselves included, in order."""
+        found = {self.index(self.node(item)) for item in items}
         for i in range(len(self)):
             if i not in found and not found.isdisjoint(self.operands(i)):
                 found.add(i)
         return tuple(self.nodes[i] for i in sorted(found))
 
     def between(self, sources: Item | Sequence[Item], targets: Item | Sequence[Item]) -> Any:
-        """The lines on a way from some lines to others: the flow between them, in order.
+        """The nodes on a way from some nodes to others: the flow between them, in order.
 
         Parameters
         ----------
-        sources, targets : line or sequence of lines
+        sources, targets : node or sequence of nodes
 
         Returns
         -------
@@ -342,50 +342,50 @@ class BaseGraph:
     def verify(self) -> BaseGraph:
         """Check that this is a valid Wengert list, and return it.
 
-        Every operand comes before its use, no line comes twice, every spec is what the operation
+        Every operand comes before its use, no node comes twice, every spec is what the operation
         infers from the specs of its operands; in the bodies of loops and branches, too.
 
         Raises
         ------
         GraphError
-            It is not; the message names the line.
+            It is not; the message names the node.
         """
         seen: set[Node] = set()
         for i, node in enumerate(self.nodes):
             if node in seen:
-                raise GraphError(f"line %{i} ({node.op.name}) comes twice.")
+                raise GraphError(f"node %{i} ({node.op.name}) comes twice.")
             for a in node.inputs:
                 if a not in seen:
-                    raise GraphError(f"line %{i} ({node.op.name}) uses a line that comes later.")
+                    raise GraphError(f"node %{i} ({node.op.name}) uses a node that comes later.")
             seen.add(node)
             if isinstance(node.op, LeafOp) or not node.args:
                 continue
             inferred, _ = infer(node.op, tuple([a.spec for a in node.inputs]), node.params)
             if bare(inferred) != bare(node.spec):
                 raise GraphError(
-                    f"line %{i} ({node.op.name}) holds {shown(node.spec)}, but its operands "
+                    f"node %{i} ({node.op.name}) holds {shown(node.spec)}, but its operands "
                     f"{', '.join(shown(a.spec) for a in node.inputs)} give {shown(inferred)}"
                     f"{at(node.where)}."
                 )
             for x in node.params.values():
                 for body in x if type(x) is tuple else (x,):
                     if isinstance(body, BaseGraph):
-                        _verify_inside(body, f"line %{i} ({node.op.name})")
+                        _verify_inside(body, f"node %{i} ({node.op.name})")
         return self
 
     def __str__(self) -> str:
         return printed(self)
 
     def __repr__(self) -> str:
-        return f"<Graph of {len(self)} lines, {len(self.outputs)} outputs>"
+        return f"<Graph of {len(self)} nodes, {len(self.outputs)} outputs>"
 
 
-def _verify_inside(body: BaseGraph, line: str) -> None:
+def _verify_inside(body: BaseGraph, node: str) -> None:
     """Verify what a loop or branch does."""
     try:
         body.verify()
     except GraphError as error:
-        raise GraphError(f"{line}, {body.name}: {error}") from error
+        raise GraphError(f"{node}, {body.name}: {error}") from error
 
 
 def _node(x: Array | Node) -> Node:
@@ -395,16 +395,16 @@ def _node(x: Array | Node) -> Node:
 
 
 def _lines(items: Any, what: str) -> list[Node]:
-    """Lines, given as such or as tensors."""
+    """Nodes, given as such or as tensors."""
     several = not isinstance(items, Handle | str) and isinstance(items, Iterable)
-    lines = [x.node if isinstance(x, Handle) else x for x in items] if several else [items]
-    if not several or not all(isinstance(x, Node) for x in lines):
-        odd = items if not several else next(x for x in lines if not isinstance(x, Node))
+    nodes = [x.node if isinstance(x, Handle) else x for x in items] if several else [items]
+    if not several or not all(isinstance(x, Node) for x in nodes):
+        odd = items if not several else next(x for x in nodes if not isinstance(x, Node))
         raise GraphError(
-            f"the {what} of a graph are a sequence of its lines or tensors, and not "
+            f"the {what} of a graph are a sequence of its nodes or tensors, and not "
             f"a {type(odd).__name__}{at(user_line())}."
         )
-    return lines
+    return nodes
 
 
 def _refuse_twice(inputs: Sequence[Node]) -> None:

@@ -1,21 +1,21 @@
 """Graph fingerprints: whether two nodes, or two graphs, are equal.
 
-Lines are the same if operation, parameters and operands are; operands of a commutative operation in
+Nodes are the same if operation, parameters and operands are; operands of a commutative operation in
 either order.  What has no operands is the same
 
-    an input       by its position, between graphs; by identity, between lines of one graph
+    an input       by its position, between graphs; by identity, between nodes of one graph
     a variable     if it is the same tensor's
     a constant     if dtype, shape and bytes are the same (so NaN is itself, and 0.0 is not -0.0)
 
-Each line gets a number, equal lines the same one, in one pass over the list: linear, no recursion.
+Each node gets a number, equal nodes the same one, in one pass over the list: linear, no recursion.
 Nothing is known here of algebra: x + y is y + x, but x + x is not 2 * x (rewrite/ knows that).
 
-    equals          of two lines or two graphs
+    equals          of two nodes or two graphs
     canonical       the nodes of a graph by number: what each computes, from which others
     node_key        what an operation computes, beside its operands
     leaf_key        what a node without operands is compared by
     key_of_value    what constants are compared by
-    is_stopped      whether no derivative passes a line that could pass one
+    is_stopped      whether no derivative passes a node that could pass one
 
 `canonical` is the one form of a graph that its encoders share: the keys of loop bodies
 (subgraph.py), of loops that are fused (rewrite/loops/loop_fusion.py) and of cached programs
@@ -42,12 +42,12 @@ Row = TypeVar("Row")
 
 
 def equals(a: Any, b: Any) -> bool:
-    """Whether two lines, or two graphs, say the same.
+    """Whether two nodes, or two graphs, say the same.
 
     Parameters
     ----------
     a, b : Graph, Node or Tensor
-        Two graphs, whose inputs are matched by position; or two lines, which are the same only if
+        Two graphs, whose inputs are matched by position; or two nodes, which are the same only if
         they come from the same inputs.
 
     Returns
@@ -87,7 +87,7 @@ def _line(x: Any) -> Node:
         x = x.node
     if not isinstance(x, Node):
         raise ArgumentError(
-            f"equals compares two graphs or two lines, but was given a {type(x).__name__}. "
+            f"equals compares two graphs or two nodes, but was given a {type(x).__name__}. "
             f"Give the graph of a function (wengert.trace), or a tensor{at(user_line())}."
         )
     return x
@@ -108,7 +108,7 @@ def _interface(numbers: _Numbers, graph: BaseGraph) -> tuple[Any, ...]:
 
 
 def _ancestors(roots: Iterable[Node]) -> list[Node]:
-    """The lines that some lines are computed from, and these, operands first."""
+    """The nodes that some nodes are computed from, and these, operands first."""
     order: list[Node] = []
     done: set[Node] = set()
     stack = [(n, False) for n in roots]
@@ -124,7 +124,7 @@ def _ancestors(roots: Iterable[Node]) -> list[Node]:
 
 
 class _Numbers:
-    """Numbers of lines; equal lines have the same one."""
+    """Numbers of nodes; equal nodes have the same one."""
 
     def __init__(self) -> None:
         self._table: dict[Hashable, int] = {}
@@ -133,7 +133,7 @@ class _Numbers:
     def of(
         self, nodes: Iterable[Node], inputs: Mapping[Node, Hashable], names: OpenNames
     ) -> dict[Node, int]:
-        """The numbers of lines, given in an order in which they can be computed."""
+        """The numbers of nodes, given in an order in which they can be computed."""
         found: dict[Node, int] = {}
         table = self._table
         for node in nodes:

@@ -31,11 +31,11 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
         node = stack.pop()
         serial = node.serial
         for a in node.inputs:
-            # A constant may have been given its line only now, when somebody looked.
+            # A constant may have been given its node only now, when somebody looked.
             if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, ConstantLeaf)):
                 raise CycleError(
                     f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
-                    "cycle. A line may only use earlier lines."
+                    "cycle. A node may only use earlier nodes."
                 )
             if a not in seen:
                 seen.add(a)

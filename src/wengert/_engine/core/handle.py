@@ -254,7 +254,7 @@ def rebind(handle: Handle, node: Node) -> None:
 
 
 def _is_state(handle: Handle, old: Node) -> bool:
-    """Whether a variable is written to while a graph is built: then the new value is a line."""
+    """Whether a variable is written to while a graph is built: then the new value is a node."""
     open_session = current_trace()
     return open_session is not None and (is_variable(old) or handle in open_session.written)
 

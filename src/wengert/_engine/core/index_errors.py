@@ -45,7 +45,7 @@ def places(numbers: Array, count: Size) -> Any:
 
 
 def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> Any:
-    """Note at the line of a tensor what is looked up there; the tensor.
+    """Note at the node of a tensor what is looked up there; the tensor.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> A
 
 
 def complaint(node: Node, error: Exception) -> ArgumentError | None:
-    """What is to be raised where a line has not found its index; None if it says nothing."""
+    """What is to be raised where a node has not found its index; None if it says nothing."""
     said = node.metadata.get(_KEY)
     known = _NUMPYS.search(str(error))
     if said is None or known is None:

@@ -27,22 +27,22 @@ def ended(inputs: Iterable[Node], what: str) -> None:
 
 
 def source(node: Node) -> Node | None:
-    """The input of a trace that has ended which a line is computed from, if there is one."""
+    """The input of a trace that has ended which a node is computed from, if there is one."""
     seen: set[Node] = set()
     stack = [node]
     while stack:
-        line = stack.pop()
-        if line in seen or not line.is_traced:
+        current = stack.pop()
+        if current in seen or not current.is_traced:
             continue
-        seen.add(line)
-        if is_ended(line):
-            return line
-        stack += [a for a in line.args if isinstance(a, Node)]
+        seen.add(current)
+        if is_ended(current):
+            return current
+        stack += [a for a in current.args if isinstance(a, Node)]
     return None
 
 
 def is_ended(node: Node) -> bool:
-    """Whether a line is an input of a trace that has ended."""
+    """Whether a node is an input of a trace that has ended."""
     return node.op is INPUT and node.info is not None and node.info.trace is not None
 
 

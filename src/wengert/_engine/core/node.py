@@ -1,7 +1,7 @@
 """Node: one operation applied to operands, `out = op(*args, **params)`.
 
 Its value may be known (eager: a tape entry) or not yet (traced: a symbolic entry, value None and
-a spec instead).  Nothing else differs.  Three kinds of line:
+a spec instead).  Nothing else differs.  Three kinds of node:
 
     Node          depends on an input, and differentiably so (INPUT, INPUT_DERIVED)
     ConstantLeaf  a value without history                     (CONSTANT, CONSTANT_DERIVED)
@@ -62,7 +62,7 @@ RELEASED = LeafOp("released")  # backward(retain_graph=False) has been here
 
 
 class Node:
-    """One differentiable line of a Wengert list; immutable once made.
+    """One differentiable node of a Wengert list; immutable once made.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Node:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether a later line has taken over its array."""
+        """Whether a later node has taken over its array."""
         return self.version is not None and self.version.newer is not None
 
     @property
@@ -202,7 +202,7 @@ class Node:
         return info
 
     def provenance(self, spec: Spec) -> NodeInfo:
-        """The `info` of a traced line of that spec that takes the place of this one.
+        """The `info` of a traced node of that spec that takes the place of this one.
 
         It takes over user's line, scope, metadata and level.
         """
@@ -310,5 +310,5 @@ def owner_of(node: Node) -> Any:
 
 
 def constant(value: Any, name: str | None = None) -> ConstantLeaf:
-    """A line that holds a value and nothing else."""
+    """A node that holds a value and nothing else."""
     return ConstantLeaf(CONSTANT, (), NO_PARAMS, value, NodeInfo(name=name) if name else None)

@@ -1,6 +1,6 @@
 """NodeInfo: what only some nodes have, in one record; `Node.info` is None for all others.
 
-Traced lines have one (spec, user's line, scope), and so have variables, named values and values
+Traced nodes have one (spec, user's line, scope), and so have variables, named values and values
 with hooks.  A node of an eager operation on arrays has none, so the cost per operation is that of
 storing None.
 """
@@ -21,7 +21,7 @@ class NodeInfo:
     Attributes
     ----------
     spec : Spec or tuple of Spec, optional
-        Shape and dtype of a traced line, whose value is not known.
+        Shape and dtype of a traced node, whose value is not known.
     name : str, optional
         Given by the user.
     where : str, optional
@@ -60,10 +60,10 @@ class NodeInfo:
     trace : tuple of str and int, optional
         Of an input of a trace that has ended: what was traced, and the serial number then.
     written : Written, optional
-        Of a result of a recorded sweep, which lines the sweep recorded (autodiff/strong_zeros.py).
+        Of a result of a recorded sweep, which nodes the sweep recorded (autodiff/strong_zeros.py).
     saved : pytree, optional
         Residuals of a function with a custom rule that ran with values (control_flow/custom.py).
-    line : Node, optional
+    lowered_from : Node, optional
         Of a node made during lowering, the node of the graph that it is a part of.
     """
 
@@ -88,7 +88,7 @@ class NodeInfo:
     trace: tuple[str, int] | None = None
     written: Any = None
     saved: Any = None
-    line: Any = None
+    lowered_from: Any = None
 
     def copy(self) -> NodeInfo:
         """Another record with the same facts."""
@@ -99,7 +99,7 @@ class NodeInfo:
         new.step, new.held, new.owner, new.holder = self.step, self.held, self.owner, self.holder
         new.symbolic, new.by_hand, new.hooks = self.symbolic, self.by_hand, self.hooks
         new.source, new.trace, new.written = self.source, self.trace, self.written
-        new.saved, new.line = self.saved, self.line
+        new.saved, new.lowered_from = self.saved, self.lowered_from
         return new
 
     def facts(self) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _is_inside(path: str, scopes: list[str]) -> bool:
 
 
 def holds(node: Node, key: str, wanted: Any) -> bool:
-    """Whether a line has a property: op, scope, level, kind, where, or one that was noted."""
+    """Whether a node has a property: op, scope, level, kind, where, or one that was noted."""
     if key == "op":
         return fnmatch.fnmatchcase(node.op.name, wanted)
     if key == "scope":

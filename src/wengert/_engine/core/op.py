@@ -49,9 +49,9 @@ class RuleContext:
         it is multiplied with (docs/conventions.md, "a branch not taken").
     linear : for nodes of derivatives with values, which operands are tangents or cotangents; see
         `linear_operands`.
-    overflown : whether a line has overflowed, so that a slope of 0 may be 1 / inf
+    overflown : whether a node has overflowed, so that a slope of 0 may be 1 / inf
         (autodiff/overflows.py).
-    masked : in a graph, the lines whose (co)tangents may be zero because something was not chosen;
+    masked : in a graph, the nodes whose (co)tangents may be zero because something was not chosen;
         a rule that transforms whole bodies adds to them.
     """
 
@@ -63,7 +63,7 @@ class RuleContext:
     overflown: bool = False
 
     def mask(self, nodes: Iterable[Any]) -> None:
-        """Say of operands (a line itself in forward mode) that their (co)tangent may be zero."""
+        """Say of operands (a node itself in forward mode) that their (co)tangent may be zero."""
         if self.masked is not None:
             self.masked.update([n for n in nodes if isinstance(n, Node)])
 
@@ -72,7 +72,7 @@ class RuleContext:
         return type(arg) is Node and (self.wanted is None or arg in self.wanted)
 
     def linear_operands(self, node: Node) -> tuple[int, ...]:
-        """The operands of a line that are (co)tangents of a derivative before this one.
+        """The operands of a node that are (co)tangents of a derivative before this one.
 
         What that derivative made of such an operand is zero where the operand is, and so is its
         own derivative with respect to everything else: the zero of a branch not taken is a zero

@@ -3,8 +3,8 @@
     %0 = input x             float64[3]
     %1 = scan %0             (float64[3], float64[10,3])     [body=<step>, carried=1, length=10]
 
-One row for each line; what loops and branches do comes below, indented, each body once, under the
-name that stands in the lines that have it.
+One row for each node; what loops and branches do comes below, indented, each body once, under the
+name that stands in the nodes that have it.
 
     printed   the text
 """
@@ -47,7 +47,7 @@ INDENT = "    "
 
 
 class GraphName:
-    """Stands for a list among the parameters of a line: its name in angles."""
+    """Stands for a graph among the parameters of a node: its name in angles."""
 
     __slots__ = ("__name__",)
 

@@ -63,15 +63,15 @@ class Session:
     Attributes
     ----------
     effects : list of Node
-        Lines that are to run although nothing needs their value: prints, guards.
+        Nodes that are to run although nothing needs their value: prints, guards.
     written : dict
         Handles that were there before and have been written to, with the node they had.
     views : dict
         Handles that share memory with these, and have followed, with the node they had.
     reads : list of (Node, str, str)
-        Values that became plain numbers: the line, by what (``"item()"``), and the user's line.
+        Values that became plain numbers: the node, by what (``"item()"``), and the user's line.
     since : int
-        The serial number at which it began; older lines are from outside.
+        The serial number at which it began; older nodes are from outside.
     watching : bool
         Nothing is traced; somebody only wants to know more of what is recorded (`note_lines`).
     general : bool
@@ -109,12 +109,12 @@ class Session:
         self.added: set[Any] = set()
 
     def enter(self, node: Node) -> None:
-        """The lines to come stem from this one."""
+        """The nodes to come stem from this one."""
         self.where = node.where
 
     @contextmanager
     def deriving(self, level: int) -> Iterator[Session]:
-        """A block that records a derivative of that order of lines that are noted."""
+        """A block that records a derivative of that order of nodes that are noted."""
         outside = self.where, self.level
         self.level = level
         try:
@@ -202,7 +202,7 @@ def note_lines() -> Iterator[Session]:
     Yields
     ------
     Session
-        What was noted beside the lines.
+        What was noted beside the nodes.
 
     Examples
     --------

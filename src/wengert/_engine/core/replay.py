@@ -38,7 +38,7 @@ def inline_graph(
     instead: Instead | None = None,
     highest: int | None = None,
 ) -> list[Any]:
-    """The lines recorded again with tensors in the place of the inputs.
+    """The nodes recorded again with tensors in the place of the inputs.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def inline_graph(
     values : sequence
         For each input a tensor, an array or a number.
     instead : callable, optional
-        ``instead(node, args, params)`` gives what a line is to give, or None.
+        ``instead(node, args, params)`` gives what a node is to give, or None.
     highest : int, optional
-        The level of no line is above it; by default all keep theirs.
+        The level of no node is above it; by default all keep theirs.
 
     Returns
     -------
@@ -182,4 +182,4 @@ def fed_anywhere(graph: AnyGraph) -> AnyGraph:
     place = {
         n: placeholder(n.spec, n.name) for n in graph.inputs if not (n.op is INPUT and n.is_traced)
     }
-    return graph.with_lines(rebuilt(graph.nodes, place)) if place else graph
+    return graph.with_nodes(rebuilt(graph.nodes, place)) if place else graph

@@ -8,7 +8,7 @@ dtypes, slices, sizes, tuples of these, small arrays, and for some operations a 
     substituted  the same parameters with sizes put in
     sizes_of     the named sizes that occur in them
     spelled      as text, to be read aloud
-    stated       those of a line that say something
+    stated       those of a node that say something
     listed       the same as text: ``axis=0, keepdims=True``
 """
 

@@ -1,13 +1,13 @@
 """Body: a closed graph that is a parameter of an operation, as the body of a loop.
 
 It takes everything as an input, has no variables, and is equal to another exactly where both say
-the same, so that lines with equal bodies are equal lines, and what is derived from a body is
+the same, so that lines with equal bodies are equal nodes, and what is derived from a body is
 derived once.
 
     Body       the list
-    bodies_of  those of a line
+    bodies_of  those of a node
     evaluated  its outputs for plain values, line by line
-    located    the error of a loop that took too long, with the line it was written in
+    located    the error of a loop that took too long, with the node it was written in
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Values = Sequence[Any]
 class Body(BaseGraph):
     """A closed list: inputs, constants, and what is computed from them.
 
-    Equal to another if inputs, lines and outputs are the same, operands of commutative operations
+    Equal to another if inputs, nodes and outputs are the same, operands of commutative operations
     in either order; names, also those of lengths that its loops end with, the user's lines, scopes
     and levels do not count.
     """
@@ -127,8 +127,8 @@ class Body(BaseGraph):
                 return constant(params["size"])
             return type(node)(node.op, args, params, value, info)
 
-        lines = rebuilt(self.nodes, None, change)
-        return self.with_lines({old: new for old, new in lines.items() if old is not new})
+        nodes = rebuilt(self.nodes, None, change)
+        return self.with_nodes({old: new for old, new in nodes.items() if old is not new})
 
 
 _LEAVES: dict[Any, str] = {INPUT: "input", CONSTANT: "constant", SIZE: "size"}
@@ -149,7 +149,7 @@ def _restored(rows: Sequence[Any], inputs: list[int], outputs: list[int], name: 
 
 
 def bodies_of(node: Node) -> list[Body]:
-    """The bodies among the parameters of a line."""
+    """The bodies among the parameters of a node."""
     found: list[Body] = []
     for x in node.params.values():
         if isinstance(x, Body):
@@ -219,7 +219,7 @@ def located(error: Exception, node: Node) -> Exception:
     return GuardError(f"{text.removesuffix('.')}{at(node.where)}.")
 
 
-def _with_line(run: Callable[..., Any], node: Node) -> Callable[..., Any]:
+def _with_location(run: Callable[..., Any], node: Node) -> Callable[..., Any]:
     def run_and_tell(*values: Any) -> Any:
         try:
             return run(*values)
@@ -236,7 +236,7 @@ def _run_of(node: Node) -> Callable[..., Any]:
         return lambda value: value[index]
     run: Callable[..., Any] = functools.partial(op.run, **node.params) if node.params else op.run
     if op.kind == "control":
-        return _with_line(run, node)
+        return _with_location(run, node)
     if type(node.spec) is Spec and node.spec.weak:
         return lambda *xs: _as_number(run(*xs))
     return run

@@ -1,15 +1,15 @@
 """Tracing: `record`, what `apply` does when an operand's value is not known.
 
 `record` is what `apply` does when an operand has a spec and no value: it infers the spec of the
-result, checks it against the chosen policies, and writes the line down with everything a reader of
+result, checks it against the chosen policies, and writes the node down with everything a reader of
 the graph will want to know: the user's line, scope, gradient level.
 
-    placeholder   a line whose value will be fed
+    placeholder   a node whose value will be fed
     size_value    a symbolic size, as a value
     record        one operation on operands of which at least one is traced
-    Derivation    what a sweep says of the lines it writes: level, and the line they stem from
+    Derivation    what a sweep says of the nodes it writes: level, and the node they stem from
     level_above   the order of derivative that a sweep writes
-    stepping      the steps of a loop that runs at once, noted at their lines
+    stepping      the steps of a loop that runs at once, noted at their nodes
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 SIZE = LeafOp("size")
 
-# ---- lines without operands --------------------------------------------------------------------
+# ---- nodes without operands --------------------------------------------------------------------
 
 
 def placeholder(spec: Spec, name: str | None = None, differentiable: bool | None = None) -> Node:
-    """A line whose value will be fed; an integer or a boolean has no derivative."""
+    """A node whose value will be fed; an integer or a boolean has no derivative."""
     if differentiable is None:
         differentiable = is_inexact(spec.dtype)
     cls = Node if differentiable else DiscreteLeaf
@@ -73,11 +73,11 @@ def size_value(size: Dim) -> Any:
     return wrap(size_node(size))
 
 
-# ---- where a line stands -----------------------------------------------------------------------
+# ---- where a node stands -----------------------------------------------------------------------
 
 
 class Derivation:
-    """What a sweep says of the lines it writes.
+    """What a sweep says of the nodes it writes.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Derivation:
     metadata : dict or None
     linear : set of Node
         The (co)tangents that the rule is given and that may be zero because something was not
-        chosen, and the lines that it makes of them: these note which operands they are linear in.
+        chosen, and the nodes that it makes of them: these note which operands they are linear in.
     """
 
     __slots__ = ("level", "linear", "metadata", "scope", "where")
@@ -102,7 +102,7 @@ class Derivation:
         self.linear: set[Node] = set()
 
     def enter(self, node: Node) -> None:
-        """The lines to come stem from this one."""
+        """The nodes to come stem from this one."""
         info = node.info
         if self.linear:
             self.linear = set()
@@ -111,13 +111,13 @@ class Derivation:
             self.where, self.scope, self.metadata = info.where, info.scope, info.metadata
 
     def stays_linear(self, node: Node, args: Sequence[Any]) -> None:
-        """The lines to come are this one on other operands, and linear in the same."""
+        """The nodes to come are this one on other operands, and linear in the same."""
         if node.info is not None and node.info.linear:
             operands = [args[k] for k in node.info.linear]
             self.linear.update([x.node for x in operands if isinstance(x, Handle)])
 
     def put_inside(self, path: str, metadata: dict[str, Any]) -> None:
-        """The lines to come are in a scope, too, and what is said of it holds for them."""
+        """The nodes to come are in a scope, too, and what is said of it holds for them."""
         if path:
             self.scope = f"{path}/{self.scope}" if self.scope else path
         if metadata:
@@ -156,7 +156,7 @@ def level_above(nodes: Iterable[Node]) -> int:
 
 @contextmanager
 def derivation(level: int) -> Iterator[Derivation]:
-    """A block that writes lines of a derivative of that order."""
+    """A block that writes nodes of a derivative of that order."""
     opened = Derivation(level)
     block: ScopedValue[Derivation | None] = ScopedValue(opened)
     try:
@@ -169,14 +169,14 @@ def derivation(level: int) -> Iterator[Derivation]:
 
 @contextmanager
 def scope(name: str, /, **metadata: Any) -> Iterator[str]:
-    """A block whose lines belong together: they bear its name, and what else is said of them.
+    """A block whose nodes belong together: they bear its name, and what else is said of them.
 
     Parameters
     ----------
     name : str
         A word; scopes inside scopes give paths such as ``"encoder/layer1"``.
     **metadata
-        Anything to be found at the lines afterwards.
+        Anything to be found at the nodes afterwards.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
 
 
 def eager_info(inputs: Sequence[Any], where: str | None = None) -> NodeInfo:
-    """What is noted at a line that has a value: the user's line, and the level of a derivative."""
+    """What is noted at a node that has a value: the user's line, and the level of a derivative."""
     stem = _derivation.get() or innermost_session()
     level = 0 if stem is None else stem.level
     for a in inputs:
@@ -220,7 +220,7 @@ _step: Blocks[str] = Blocks("wengert_step", "")
 
 
 def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
-    """The numbers of a loop's steps; where lines are noted, they say which step they belong to."""
+    """The numbers of a loop's steps; where nodes are noted, they say which step they belong to."""
     if innermost_session() is None:
         yield from numbers
         return
@@ -236,7 +236,7 @@ def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
 
 
 def _placed(spec: Spec, inputs: Sequence[Any]) -> NodeInfo:
-    """What is noted at a line: its spec, user's line, scope and level."""
+    """What is noted at a node: its spec, user's line, scope and level."""
     stem = _derivation.get()
     if stem is not None:
         level = stem.level
@@ -294,7 +294,7 @@ def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, 
 
 
 def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
-    """A complaint about the operands as an error of our tree, naming operation and line."""
+    """A complaint about the operands as an error of our tree, naming operation and node."""
     if isinstance(error, IndexError):
         return error
     where = user_line()
@@ -324,7 +324,7 @@ def _spec(a: float | Node) -> Any:
 def record(
     op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS, weak: bool = False
 ) -> Any:
-    """Write an operation down; return a handle on its line, or a tuple of them.
+    """Write an operation down; return a handle on its node, or a tuple of them.
 
     Parameters
     ----------
@@ -422,7 +422,7 @@ class _Part:
 
 
 def part_of(node: Node, index: int) -> Node:
-    """The node of one output of a line with several."""
+    """The node of one output of a node with several."""
     return _Part.make(node, index)
 
 

@@ -1,7 +1,7 @@
 """Diagnosis: why a derivative is None, zero, not a number, huge, tiny or slow; what a graph does.
 
 findings.py             Finding and Findings: what was found, as text and for programs
-dependency_trace.py     the lines that a value depends on, derivatives or not
+dependency_trace.py     the nodes that a value depends on, derivatives or not
 backward_trace.py       the sweep from y to x, kept line by line
 disconnected.py         no way from y back to x: where it was lost
 zero_gradients.py       a gradient of exact zeros: where the cotangent died, and of what
@@ -14,7 +14,7 @@ unrolled_loops.py       the loops of a graph, step by step
 run_checks.py           all of these questions, asked of one y and some x
 graph_notes.py          what is worth knowing about the nodes of a graph
 explanation_report.py   Explanation: a function, line by line of its program
-describe.py             how lines are called in a sentence
+describe.py             how nodes are called in a sentence
 why.py                  why: all of these questions
 explain.py              explain: what a function does, line by line of its program
 recorded_pass.py         forward and backward passes that keep every step

@@ -24,7 +24,7 @@ from .recorded_pass import PassStep, watched
 class Edge(NamedTuple):
     """What one line passes on to one operand.
 
-    line : Node
+    node : Node
     position : int
         Which operand.
     operand : Node
@@ -33,7 +33,7 @@ class Edge(NamedTuple):
         one is NaN, inf if one is infinite.
     """
 
-    line: Node
+    node: Node
     position: int
     operand: Node
     given: float
@@ -48,11 +48,11 @@ class Backward:
     seeds : dict
         The cotangent of each output: ones.
     cotangents : dict
-        The complete cotangent of each line that was reached, in the order in which they were.
+        The complete cotangent of each node that was reached, in the order in which they were.
     arrived : dict
-        The same before hooks, where a line has some.
+        The same before hooks, where a node has some.
     into : dict
-        For a line the edges that lead into it.
+        For a node the edges that lead into it.
     ctx : RuleContext
         How the rules were called.
     """
@@ -93,7 +93,7 @@ def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
     if not _is_nan(found, targets):
         return found
     found = Backward(outputs, targets, guarded=True)
-    if _is_nan(found, targets) and any(n.op.differentiation.limits for n in found.tape.lines):
+    if _is_nan(found, targets) and any(n.op.differentiation.limits for n in found.tape.nodes):
         bars = pullback(found.seeds, targets)
         found.cotangents |= {n: t for n, t in zip(targets, bars, strict=True) if t is not None}
     return found

@@ -68,7 +68,7 @@ def show(
     gradient of twice: float64[2] [4. 4.]
     array([8., 8.])
 
-    In a graph it is a line:
+    In a graph it is a node:
 
     >>> def g(x):
     ...     wg.debug.show(x, "x")
@@ -199,7 +199,7 @@ def guard(
     Traceback (most recent call last):
         ...
     wengert.errors.GuardError: the guarded value p, float64[2], is 2.0 at index 1; it has to be at
-    most 1.0. Look at the lines it is computed from (wengert.why, or more guards before this one)
+    most 1.0. Look at the nodes it is computed from (wengert.why, or more guards before this one)
     (at ...).
     """
     for word, bound in (("low", low), ("high", high)):
@@ -246,14 +246,14 @@ class _Debug(ModuleType):
         Notes
         -----
         *Values*: what operations on tensors give, and so all in a function that is differentiated;
-        in compiled functions and graphs, all of their lines. NumPy's functions of plain arrays are
+        in compiled functions and graphs, all of their nodes. NumPy's functions of plain arrays are
         not seen; ``np.errstate(all="raise")`` is for them.
 
         *Derivatives*: a NaN on the way, in a branch not taken, does no harm and is passed over; if
         a result of a sweep is bad, the operation is told that gave the first.
 
-        *Compiled functions* run line by line, by the interpreter, while it is on; loops are looked
-        into, so that the message names the line and the step. What such a program does not compute
+        *Compiled functions* run node by node, interpreted, while it is on; loops are looked
+        into, so that the message names the node and the step. What such a program does not compute
         cannot be bad: the gradient of ``log(x)`` at -1 is -1, and the logarithm is not asked for.
 
         *Cost*: none while it is off; some microseconds an operation while it is on.

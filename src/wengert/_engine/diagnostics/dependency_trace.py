@@ -19,7 +19,7 @@ _serial = attrgetter("serial")
 
 
 def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
-    """Everything that leads to some lines and is in the list, in order of creation.
+    """Everything that leads to some nodes and is in the list, in order of creation.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
     return sorted(seen, key=_serial)
 
 
-def dependent(lines: Iterable[Node], sources: Iterable[Node], smooth: bool = False) -> set[Node]:
-    """Those of some lines, given in order, that depend on a source; it included.
+def dependent(nodes: Iterable[Node], sources: Iterable[Node], smooth: bool = False) -> set[Node]:
+    """Those of some nodes, given in order, that depend on a source; it included.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def dependent(lines: Iterable[Node], sources: Iterable[Node], smooth: bool = Fal
         Only by ways that a derivative passes.
     """
     found = set(sources)
-    for node in lines:
+    for node in nodes:
         if node in found or (smooth and type(node) is not Node):
             continue
         if any(isinstance(a, Node) and a in found for a in node.args):
@@ -55,7 +55,7 @@ def dependent(lines: Iterable[Node], sources: Iterable[Node], smooth: bool = Fal
 
 
 def plain(operand: Operand | Node) -> Any:
-    """The value of an operand, which is a line or a value itself."""
+    """The value of an operand, which is a node or a value itself."""
     if isinstance(operand, Watched):
         return operand._array
     return operand.value if isinstance(operand, Node) else operand

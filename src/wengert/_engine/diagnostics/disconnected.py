@@ -1,7 +1,7 @@
 """Disconnected: y does not depend differentiably on x, and where the connection is lost.
 
-The list also knows lines that no derivative passes (comparisons, casts to integers), and,
-while lines are noted, what `no_grad`, `detach` and conversions to plain numbers cut off.  So the
+The list also knows nodes that no derivative passes (comparisons, casts to integers), and,
+while nodes are noted, what `no_grad`, `detach` and conversions to plain numbers cut off.  So the
 search goes from x forward by the ways a derivative passes, and reports the first lines on the way
 to y at which it stops.
 """
@@ -54,30 +54,30 @@ def disconnected(
     ----------
     outputs, target
     reads : sequence
-        What became plain numbers while lines were noted.
+        What became plain numbers while nodes were noted.
     visited : container of Node
-        The lines that a sweep has reached.
+        The nodes that a sweep has reached.
     """
-    lines = ancestors(outputs)
-    released = [n for n in lines if n.op is RELEASED]
+    nodes = ancestors(outputs)
+    released = [n for n in nodes if n.op is RELEASED]
     if released:
         return [_released(n) for n in released]
-    reached = dependent(lines, [target]) & set(lines)
-    if target in lines:
-        smooth = dependent(lines, [target], smooth=True)
+    reached = dependent(nodes, [target]) & set(nodes)
+    if target in nodes:
+        smooth = dependent(nodes, [target], smooth=True)
         found = [_stop(n) for n in _last_stops(outputs, reached, smooth)]
         # Behind the last line that a derivative does pass, an operand may take none.
         return found or [
             _unpassed(n, smooth)
-            for n in lines
+            for n in nodes
             if n in visited and any(a in smooth and a not in visited for a in n.args_as_nodes())
         ]
-    found = _through_numbers(target, lines, reads) or _rewritten(target, lines)
-    return found or [*_copies(target, lines), _unused(outputs, target, lines)]
+    found = _through_numbers(target, reads) or _rewritten(target, nodes)
+    return found or [*_copies(target, nodes), _unused(outputs, target, nodes)]
 
 
 def _last_stops(outputs: Sequence[Node], reached: set[Node], smooth: set[Node]) -> list[Node]:
-    """Lines behind which no derivative goes on, met from y: a condition on the way is none."""
+    """Nodes behind which no derivative goes on, met from y: a condition on the way is none."""
     found = []
     stack = [n for n in dict.fromkeys(outputs) if n in reached and n not in smooth]
     seen = set(stack)
@@ -105,13 +105,13 @@ def _released(node: Node) -> Finding:
 
 
 def _stop(node: Node) -> Finding:
-    """A line that depends on x, and that no derivative passes."""
+    """A node that depends on x, and that no derivative passes."""
     kind, reason = reason_of_stop(node)
     return Finding(kind, reason, node, node.where, "disconnected")
 
 
 def reason_of_stop(node: Node) -> tuple[str, str]:
-    """Why no derivative passes a line: the kind of finding, and a sentence."""
+    """Why no derivative passes a node: the kind of finding, and a sentence."""
     name = node.op.name
     if not node.op.discrete:
         return "no_grad", f"{named(node)}: {_NO_GRAD}"
@@ -143,7 +143,7 @@ def _unpassed(node: Node, smooth: set[Node]) -> Finding:
     )
 
 
-def _through_numbers(target: Node, lines: Sequence[Node], reads: Reads) -> list[Finding]:
+def _through_numbers(target: Node, reads: Reads) -> list[Finding]:
     """Values of x, or of what depends on it, that left the list as plain numbers."""
     nodes = [node for node, _, _ in reads]
     from_target = dependent(ancestors([*nodes, target]), [target])
@@ -167,9 +167,9 @@ def _through_numbers(target: Node, lines: Sequence[Node], reads: Reads) -> list[
     return found
 
 
-def _rewritten(target: Node, lines: Sequence[Node]) -> list[Finding]:
+def _rewritten(target: Node, nodes: Sequence[Node]) -> list[Finding]:
     """Whether x is something newer than what y was computed from."""
-    known = set(lines)
+    known = set(nodes)
     node = target
     while node.op.name == "setitem" and isinstance(node.args[0], Node):
         last, node = node, node.args[0]
@@ -189,13 +189,13 @@ def _rewritten(target: Node, lines: Sequence[Node]) -> list[Finding]:
     return [Finding("rewritten", message, target, target.where, "disconnected")]
 
 
-def _copies(target: Node, lines: Sequence[Node]) -> list[Finding]:
+def _copies(target: Node, nodes: Sequence[Node]) -> list[Finding]:
     """Operands on the way to y that hold the values of x, and are not x."""
     value = target.value
     if target.is_outdated or value is None or isinstance(value, tuple) or np.size(value) == 0:
         return []
     found = []
-    for node in lines:
+    for node in nodes:
         for a in () if node.op.aliasing.transparent else node.args:
             if isinstance(a, Node) and (a.is_outdated or (a.args and type(a) is not ConstantLeaf)):
                 continue
@@ -230,10 +230,10 @@ def _equal(other: Operand, value: Array) -> bool:
     return bool(np.array_equal(other, telling)) and bool(np.any(telling != telling.flat[0]))
 
 
-def _unused(outputs: Sequence[Node], target: Node, lines: Sequence[Node]) -> Finding:
+def _unused(outputs: Sequence[Node], target: Node, nodes: Sequence[Node]) -> Finding:
     leaves = [
         n
-        for n in lines
+        for n in nodes
         if n.op.aliasing.transparent or (not n.args and not isinstance(n, ConstantLeaf))
     ]
     if leaves:

@@ -165,7 +165,7 @@ def _rewrites(graph: lists.BaseGraph) -> list[Finding]:
     rules: dict[str | None, Counter[str]] = defaultdict(Counter)
     for step in history:
         for applied in step.applied:
-            rules[applied.line.where][applied.rule] += 1
+            rules[applied.node.where][applied.rule] += 1
     return [
         Finding("simplify", ", ".join(f"{n} x {rule}" for rule, n in counts.items()), None, where)
         for where, counts in rules.items()

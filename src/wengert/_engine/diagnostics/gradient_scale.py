@@ -29,17 +29,17 @@ def out_of_scale(back: Backward, target: Node) -> list[Finding]:
     if left_over is not None:
         return [left_over]
     symptom, kind = ("huge", "growth") if size > HUGE else ("tiny", "decay")
-    lines: dict[str, list[tuple[Edge, float]]] = {}
+    nodes: dict[str, list[tuple[Edge, float]]] = {}
     for edge, factor in _factors(back, way):
-        lines.setdefault(edge.line.where or edge.line.op.name, []).append((edge, factor))
+        nodes.setdefault(edge.node.where or edge.node.op.name, []).append((edge, factor))
     sign = 1 if size > HUGE else -1
-    total = {place: sign * sum(f for _, f in found) for place, found in lines.items()}
+    total = {place: sign * sum(f for _, f in found) for place, found in nodes.items()}
     if not total:
         return []
     place = max(total, key=lambda p: total[p])
-    edges = [e for e, _ in lines[place]]
-    worst = max(lines[place], key=lambda pair: sign * pair[1])
-    node = worst[0].line
+    edges = [e for e, _ in nodes[place]]
+    worst = max(nodes[place], key=lambda pair: sign * pair[1])
+    node = worst[0].node
     verb = "grows" if sign > 0 else "shrinks"
     message = (
         f"the gradient is {size:.3g} for a seed of 1. On the way it {verb} by a factor of "
@@ -63,7 +63,7 @@ def _way(back: Backward, target: Node) -> list[Edge]:
     while back.into.get(here):
         edge = max(back.into[here], key=lambda e: e.passed)
         way.append(edge)
-        here = edge.line
+        here = edge.node
     return way
 
 
@@ -71,7 +71,7 @@ def _factors(back: Backward, way: list[Edge]) -> list[tuple[Edge, float]]:
     """By how much (its logarithm) the cotangent is multiplied at each edge."""
     found = []
     for edge in way:
-        arrived = magnitude(back.cotangents[edge.line])
+        arrived = magnitude(back.cotangents[edge.node])
         if arrived > 0 and edge.passed > 0:
             found.append((edge, log(edge.passed) - log(arrived)))
     return found
@@ -83,12 +83,12 @@ def _left_over(back: Backward, way: list[Edge], target: Node) -> Finding | None:
         edges = back.into.get(node, [])
         largest = max((max(e.given, e.passed) for e in edges), default=0.0)
         if largest and magnitude(back.cotangents[node]) < CANCELLED * largest:
-            line = max((e.line for e in edges), key=lambda n: n.serial)
+            last = max((e.node for e in edges), key=lambda n: n.serial)
             message = (
                 f"contributions of up to {largest:.3g} to {named(node)} cancel, and what is left "
                 "is rounding error: the exact derivative is probably zero"
             )
-            return Finding("cancelled", message, line, line.where, "tiny")
+            return Finding("cancelled", message, last, last.where, "tiny")
     return None
 
 

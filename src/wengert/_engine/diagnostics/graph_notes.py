@@ -34,7 +34,7 @@ HELD = 1 << 20  # bytes of a constant that is worth a note
 
 
 def notes_on(graph: BaseGraph) -> list[Finding]:
-    """All notes on a graph, in the order of its lines."""
+    """All notes on a graph, in the order of its nodes."""
     found: list[Finding] = []
     for node in graph.nodes:
         for look in LOOKS:
@@ -150,7 +150,7 @@ def _stopped(node: Node, graph: BaseGraph) -> Iterator[Finding]:
 
 
 def _only_chooses(node: Node, graph: BaseGraph) -> bool:
-    """Whether a line is used as a condition or an index only, where no derivative is expected."""
+    """Whether a node is used as a condition or an index only, where no derivative is expected."""
     users = [graph[k] for k in graph.consumers(graph.index(node))]
     choosing = {"where": 0, "getitem": 1, "setitem": 2, "scatter": 1}
     for user in users:

@@ -65,7 +65,7 @@ class NodeWatch:
         operands: Values,
         out: Array | tuple[Array, ...] | None,
     ) -> None:
-        """A line gave a value; `params` are its parameters, or None if it ran in another way.
+        """A node gave a value; `params` are its parameters, or None if it ran in another way.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class NodeWatch:
 
 
 def look_inside(checks: Checks, op: Control, params: dict[str, Any], values: Values) -> None:
-    """Run a loop or branch again, line by line, and tell of the line that made it.
+    """Run a loop or branch again, line by line, and tell of the node that made it.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class _LocatorRun:
 def run_checked(
     graph: BaseGraph, sizes: Mapping[str, int], values: Sequence[Any], checks: Checks
 ) -> list[Any]:
-    """The results of a graph, each line of which is looked at.
+    """The results of a graph, each node of which is looked at.
 
     Parameters
     ----------
@@ -201,8 +201,8 @@ class _Checked(Interpreter):
         """The interpreter's steps, each of which is looked at."""
         program = InterpretedProgram(self, graph, sizes, reuses=False)
         program.steps = [
-            (self._looked_at(run, graph.nodes[line], sizes), a, b, slot)
-            for (run, a, b, slot), line in zip(program.steps, program.lines, strict=True)
+            (self._looked_at(run, graph.nodes[node], sizes), a, b, slot)
+            for (run, a, b, slot), node in zip(program.steps, program.node_indices, strict=True)
         ]
 
         def run(values: Sequence[Any]) -> list[Any]:
@@ -256,10 +256,10 @@ def report_forward(
     with np.errstate(all="ignore"):
         dots = tangents(tape, {n: value_of(t) for n, t in given.items()})
     live = {n for n, r in zip(outputs, results, strict=True) if checks.is_bad(value_of(r))}
-    for node in reversed(tape.lines):  # those that a bad result was computed from
+    for node in reversed(tape.nodes):  # those that a bad result was computed from
         if node in live:
             live.update(a for a in node.args_as_nodes() if checks.is_bad(dots.get(a)))
-    for node in tape.lines:
+    for node in tape.nodes:
         before = [dots[a] for a in node.args_as_nodes() if a in dots]
         if node in live and node.args and not checks.is_bad(tuple(before)):
             _report(checks, node, "derivative", dots[node], tuple(before), None)

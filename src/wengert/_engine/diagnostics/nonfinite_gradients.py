@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:
-    """The lines that turned a finite cotangent into one that is not, nearest to y first."""
+    """The nodes that turned a finite cotangent into one that is not, nearest to y first."""
     found: dict[Edge, None] = {}
     mixed: Edge | None = None
     seen = {target}
@@ -34,63 +34,63 @@ def culprits(back: Backward, target: Node, symptom: str) -> list[Finding]:
         for edge in back.into.get(stack.pop(), ()):
             if np.isfinite(edge.passed):
                 continue
-            arrived = magnitude(back.cotangents[edge.line])
+            arrived = magnitude(back.cotangents[edge.node])
             if np.isfinite(arrived):
                 found[edge] = None
                 continue
             if np.isnan(edge.given) and not np.isnan(arrived):
                 mixed = edge
-            if edge.line not in seen:
-                seen.add(edge.line)
-                stack.append(edge.line)
-    edges = sorted(found, key=lambda e: -e.line.serial)
+            if edge.node not in seen:
+                seen.add(edge.node)
+                stack.append(edge.node)
+    edges = sorted(found, key=lambda e: -e.node.serial)
     return [_spoken(e, back, mixed, symptom) for e in edges]
 
 
 def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Finding:
-    line = edge.line
-    t = back.cotangents[line]
+    node = edge.node
+    t = back.cotangents[node]
     with np.errstate(all="ignore"):
-        given = given_by(line, t, back.ctx)[edge.position]
+        given = given_by(node, t, back.ctx)[edge.position]
     index = None if isinstance(given, TupleCotangent) else bad_index(given)
-    forward = _bad_operand(line, index, symptom)
+    forward = _bad_operand(node, index, symptom)
     if forward is not None:
         return forward
     at_element = f" (element {index})" if index else ""
     bad = "not finite" if index is None else str(np.asarray(given)[index])
-    operands = operands_at(line, index)
+    operands = operands_at(node, index)
     if _is_singular(edge, t, back):
         kind = "singular"
-        what = f"the slope of {line.op.name} at {operands} is {bad}{at_element}"
-        advice = line.op.remedy.advice("singular")
+        what = f"the slope of {node.op.name} at {operands} is {bad}{at_element}"
+        advice = node.op.remedy.advice("singular")
     else:
         kind = "overflow"
         what = (
-            f"the slope of {line.op.name} at {operands}, times what comes back "
-            f"({magnitude(t):.3g}), is too large for {line.spec.dtype}{at_element}"
+            f"the slope of {node.op.name} at {operands}, times what comes back "
+            f"({magnitude(t):.3g}), is too large for {node.spec.dtype}{at_element}"
         )
-        advice = line.op.remedy.advice("overflow")
+        advice = node.op.remedy.advice("overflow")
     message = f"{what}. {advice}"
-    if mixed is not None and mixed.line is not line:
-        message += f". It met a slope of 0 in {named(mixed.line)} (0 * inf is NaN)"
-        message += f" at {mixed.line.where}" if mixed.line.where else ""
-    return Finding(kind, message, line, line.where, symptom)
+    if mixed is not None and mixed.node is not node:
+        message += f". It met a slope of 0 in {named(mixed.node)} (0 * inf is NaN)"
+        message += f" at {mixed.node.where}" if mixed.node.where else ""
+    return Finding(kind, message, node, node.where, symptom)
 
 
-def _bad_operand(line: Node, index: Index | None, symptom: str) -> Finding | None:
+def _bad_operand(node: Node, index: Index | None, symptom: str) -> Finding | None:
     """An operand that is not finite itself at the element: the run forward is to blame."""
-    for a in line.args:
+    for a in node.args:
         value = plain(a)
         if isinstance(value, tuple) or not isinstance(a, Node) or not a.args:
             continue
         own = bad_index(value)
-        if own is not None and (index is None or _meets(line, value, index)):
+        if own is not None and (index is None or _meets(node, value, index)):
             return first_nonfinite(*origin(a), symptom)
     return None
 
 
-def _meets(line: Node, value: Array, index: Index) -> bool:
-    if line.op.kind != "elementwise":
+def _meets(node: Node, value: Array, index: Index) -> bool:
+    if node.op.kind != "elementwise":
         return True
     array = np.asarray(value)
     tail = index[len(index) - array.ndim :]
@@ -106,4 +106,4 @@ def _is_singular(edge: Edge, t: Array | tuple[Operand, ...], back: Backward) -> 
     tiny = np.finfo(np.asarray(t).dtype).tiny ** 0.5
     small = t if size == 0 else np.asarray(t / size * tiny).astype(np.asarray(t).dtype)[()]
     with np.errstate(all="ignore"):
-        return not np.isfinite(magnitude(given_by(edge.line, small, back.ctx)[edge.position]))
+        return not np.isfinite(magnitude(given_by(edge.node, small, back.ctx)[edge.position]))

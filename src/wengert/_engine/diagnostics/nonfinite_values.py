@@ -2,7 +2,7 @@
 
 From a bad element of the result the way goes back: through an elementwise operation by the
 operands' elements at the same index, so that what `np.where` did not choose is not blamed; through
-others by any bad operand.  It ends at a line whose operands are all finite there.
+others by any bad operand.  It ends at a node whose operands are all finite there.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Index = tuple[int, ...]
 
 
 class Bad(NamedTuple):
-    """A bad element: of the value of a line, or of a plain operand of it.
+    """A bad element: of the value of a node, or of a plain operand of it.
 
-    line : the line.
+    node : the node.
     operand : which plain operand of it, or None for its own value.
     at : the index of the element; None where it is not known.
     """
 
-    line: Node
+    node: Node
     operand: int | None
     at: Index | None
 
@@ -50,9 +50,9 @@ def bad_index(value: Any) -> Index | None:
     return None
 
 
-def origin(line: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
-    """Where the bad element of a line came from, and where an infinity turned into NaN."""
-    here = Bad(line, None, index if index is not None else bad_index(line.value))
+def origin(node: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
+    """Where the bad element of a node came from, and where an infinity turned into NaN."""
+    here = Bad(node, None, index if index is not None else bad_index(node.value))
     turned = None
     while True:
         before = _before(here)
@@ -67,35 +67,35 @@ def origin(line: Node, index: Index | None = None) -> tuple[Bad, Bad | None]:
 
 def _before(here: Bad) -> Bad | None:
     """A bad operand that the bad element was computed from, NaN before infinity."""
-    line = here.line
-    if line.op.aliasing.transparent:
+    node = here.node
+    if node.op.aliasing.transparent:
         return None
     found = []
-    for i, a in enumerate(line.args):
-        if line.op.name == "where" and not _was_chosen(line, i, here.at):
+    for i, a in enumerate(node.args):
+        if node.op.name == "where" and not _was_chosen(node, i, here.at):
             continue
         value = plain(a)
-        index = _index_in(line, value, here.at)
+        index = _index_in(node, value, here.at)
         if index is None:
             continue
         is_leaf = not isinstance(a, Node) or (isinstance(a, ConstantLeaf) and not a.args)
-        found.append(Bad(line, i, index) if is_leaf else Bad(a, None, index))
+        found.append(Bad(node, i, index) if is_leaf else Bad(a, None, index))
     found.sort(key=lambda b: not is_nan(_element(b)))
     return found[0] if found else None
 
 
-def _was_chosen(line: Node, position: int, index: Index | None) -> bool:
+def _was_chosen(node: Node, position: int, index: Index | None) -> bool:
     if position == 0 or index is None:
         return position != 0
-    condition = plain(line.args[0])
-    return bool(np.broadcast_to(condition, line.spec.shape)[index]) == (position == 1)
+    condition = plain(node.args[0])
+    return bool(np.broadcast_to(condition, node.spec.shape)[index]) == (position == 1)
 
 
-def _index_in(line: Node, value: Operand, index: Index | None) -> Index | None:
+def _index_in(node: Node, value: Operand, index: Index | None) -> Index | None:
     """Where an operand is bad; for an elementwise operation only at the same element."""
     if isinstance(value, tuple):
         return next((k for k in map(bad_index, value) if k is not None), None)
-    if line.op.kind != "elementwise" or index is None:
+    if node.op.kind != "elementwise" or index is None:
         return bad_index(value)
     own = at_index(value, index)
     return own if own is not None and not np.isfinite(np.asarray(value)[own]) else None
@@ -112,9 +112,9 @@ def at_index(value: Operand, index: Index) -> Index | None:
 
 
 def _element(bad: Bad) -> Any:
-    value = bad.line.value
+    value = bad.node.value
     if bad.operand is not None:
-        a = bad.line.args[bad.operand]
+        a = bad.node.args[bad.operand]
         value = plain(a)
     if bad.at is None or isinstance(value, tuple):
         return None
@@ -131,54 +131,54 @@ def is_nan(x: Operand) -> bool:
 
 def first_nonfinite(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     """What happened at the origin of a bad element."""
-    line, element = bad.line, _element(bad)
+    node, element = bad.node, _element(bad)
     at_element = f" (element {bad.at})" if bad.at else ""
-    if bad.operand is not None or not line.args or line.op.aliasing.transparent:
+    if bad.operand is not None or not node.args or node.op.aliasing.transparent:
         return _given(bad, turned, symptom)
-    operands = operands_at(line, bad.at)
-    over = overflows(line, element)
+    operands = operands_at(node, bad.at)
+    over = overflows(node, element)
     kind = "overflow" if over else "operation"
-    advice = line.op.remedy.advice("overflow" if over else "outside")
-    why = f"too large for {line.spec.dtype}" if over else "not a finite number"
-    message = f"{line.op.name} of {operands} is {element}{at_element}, {why}. {advice}"
-    if over and line.spec.dtype.itemsize < 8:
+    advice = node.op.remedy.advice("overflow" if over else "outside")
+    why = f"too large for {node.spec.dtype}" if over else "not a finite number"
+    message = f"{node.op.name} of {operands} is {element}{at_element}, {why}. {advice}"
+    if over and node.spec.dtype.itemsize < 8:
         message += "; float64 reaches further"
     if turned is not None:
-        message += f". It became NaN in {named(turned.line)}{_place(turned.line)}"
-    return Finding(kind, message, line, line.where, symptom)
+        message += f". It became NaN in {named(turned.node)}{_place(turned.node)}"
+    return Finding(kind, message, node, node.where, symptom)
 
 
 def _given(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
     """A bad number that was there from the beginning: in an input, or in a constant."""
-    line, element = bad.line, _element(bad)
-    is_input = bad.operand is None and type(line) is Node
+    node, element = bad.node, _element(bad)
+    is_input = bad.operand is None and type(node) is Node
     at_element = f" (element {bad.at})" if bad.at else ""
     if turned is not None and not is_input:  # an infinite constant is a good one, until it is not
         where = f" (element {turned.at})" if turned.at else ""
         message = (
-            f"{turned.line.op.name} of {operands_at(turned.line, turned.at)} is nan{where}. The "
-            f"infinity is a constant that comes into {named(line)}{_place(line)}"
+            f"{turned.node.op.name} of {operands_at(turned.node, turned.at)} is nan{where}. The "
+            f"infinity is a constant that comes into {named(node)}{_place(node)}"
         )
-        return Finding("operation", message, turned.line, turned.line.where, symptom)
+        return Finding("operation", message, turned.node, turned.node.where, symptom)
     if is_input:
-        what = called("the input", line)
+        what = called("the input", node)
     else:
-        what = f"a constant that comes into {named(line)}"
+        what = f"a constant that comes into {named(node)}"
     message = f"{what} is {element} itself{at_element}. Look where it comes from"
-    return Finding("input" if is_input else "constant", message, line, line.where, symptom)
+    return Finding("input" if is_input else "constant", message, node, node.where, symptom)
 
 
-def _place(line: Node) -> str:
-    return f" at {line.where}" if line.where else ""
+def _place(node: Node) -> str:
+    return f" at {node.where}" if node.where else ""
 
 
-def operands_at(line: Node, index: Index | None) -> str:
-    """The operands of a line at an element, as far as they are single numbers there."""
+def operands_at(node: Node, index: Index | None) -> str:
+    """The operands of a node at an element, as far as they are single numbers there."""
     words = []
-    for a in line.args:
+    for a in node.args:
         value = plain(a)
         own = None
-        if index is not None and line.op.kind == "elementwise":
+        if index is not None and node.op.kind == "elementwise":
             own = at_index(value, index)
         if own is not None:
             words.append(f"{np.asarray(value)[own]:.6g}")
@@ -189,16 +189,16 @@ def operands_at(line: Node, index: Index | None) -> str:
     return " and ".join(words)
 
 
-def overflows(line: Node, element: Operand) -> bool:
+def overflows(node: Node, element: Operand) -> bool:
     """Whether an infinite value is a finite one that has no room."""
     if element is None or not np.isinf(element):
         return False
-    if line.op.name in ("exp", "exp2", "expm1", "cosh", "sinh", "square", "sum", "prod"):
+    if node.op.name in ("exp", "exp2", "expm1", "cosh", "sinh", "square", "sum", "prod"):
         return True
-    if line.op.name in ("multiply", "cumprod", "add", "subtract", "cumsum", "matmul", "einsum"):
+    if node.op.name in ("multiply", "cumprod", "add", "subtract", "cumsum", "matmul", "einsum"):
         return True
-    if line.op.name in ("power", "divide", "hypot", "dot"):
-        last = line.args[-1 if line.op.name == "divide" else 0]
+    if node.op.name in ("power", "divide", "hypot", "dot"):
+        last = node.args[-1 if node.op.name == "divide" else 0]
         value = plain(last)
         return bool(np.all(np.asarray(value) != 0))
     return False

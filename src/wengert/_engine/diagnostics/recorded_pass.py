@@ -1,7 +1,7 @@
 """Traced derivatives: forward and backward passes that keep every step, for diagnosis.
 
-    watched     from the outputs back, a step for each line
-    tangents    from a target forward, the tangent of each line
+    watched     from the outputs back, a step for each node
+    tangents    from a target forward, the tangent of each node
 
 The same traversal as in reverse.py, in the plainest form: one step for each node, with the
 cotangent that arrived there and what the operation made of it for each operand.  It runs when
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 class PassStep(NamedTuple):
     """What happened at one line.
 
-    node : the line.
+    node : the node.
     arrived : its complete cotangent; a tuple for an operation with several outputs.
-    cotangent : the same after the hooks of the line, if it has any.
+    cotangent : the same after the hooks of the node, if it has any.
     given : what the operation made of it for each operand, as it came; None where nothing.
     passed : the same as members of the operands' spaces: summed over what was broadcast.
     """
@@ -51,7 +51,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
     Parameters
     ----------
     tape : Tape
-        Of lines whose values are known.
+        Of nodes whose values are known.
     seeds : mapping from Node
         The cotangent of each output.
     guarded : bool
@@ -61,7 +61,7 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
     bars: dict[Node, Any] = dict(seeds)
     if tape.wanted is not None:
         bars = {n: t for n, t in seeds.items() if n in tape.wanted}
-    for node in reversed(tape.lines):
+    for node in reversed(tape.nodes):
         arrived = bars.pop(node, None)
         if arrived is None:
             continue
@@ -82,17 +82,17 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
 
 
 def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
-    """The tangents of the lines between some targets and the outputs, all kept.
+    """The tangents of the nodes between some targets and the outputs, all kept.
 
     Parameters
     ----------
     tape : Tape
-        Of lines whose values are known.
+        Of nodes whose values are known.
     known : mapping from Node
         The tangents of the targets.
     """
     found: dict[Node, Any] = dict(known)
-    for node in tape.lines:
+    for node in tape.nodes:
         dots = [found.get(a) if type(a) is Node else None for a in node.args]
         if node not in found and any(d is not None for d in dots):
             dot = tangent_of(node, dots)
@@ -102,7 +102,7 @@ def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
 
 
 def tangent_of(node: Node, dots: list[Any]) -> Any:
-    """The tangent of a line from those of its operands, None where they have none.
+    """The tangent of a node from those of its operands, None where they have none.
 
     Floating-point warnings are the caller's to silence.
     """

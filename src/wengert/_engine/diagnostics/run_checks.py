@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _AT = re.compile(r"^(?P<message>.*?)(?: \(at (?P<where>[^()]*)\))?\.?$", re.DOTALL)
 NO_LINES = (
-    "The lines are not known: compute y in a block `with wengert.note_lines():`, or ask "
+    "The nodes are not known: compute y in a block `with wengert.note_lines():`, or ask "
     "wengert.why(function, *arguments)."
 )
 
@@ -79,9 +79,9 @@ def examine(
     Parameters
     ----------
     outputs, targets
-        The lines of y, and of what the derivative is taken by.
+        The nodes of y, and of what the derivative is taken by.
     reads : list or None
-        What became plain numbers (`core.recording.Session`); None where lines were not noted.
+        What became plain numbers (`core.recording.Session`); None where nodes were not noted.
     how : How
     """
     live = [n for n in outputs if type(n) is Node]
@@ -208,12 +208,12 @@ def _summary(
     outputs: Sequence[Node], targets: Sequence[DifferentiatedInput], words: Sequence[str]
 ) -> str:
     y = ", ".join(shown(n.spec) for n in outputs[:3]) + (", ..." if len(outputs) > 3 else "")
-    lines = [
+    nodes = [
         f"by {t.name or 'x'} ({shown(t.node.spec)}): {word}."
         for t, word in zip(targets, words, strict=True)
     ]
-    if len(lines) == 1:
-        return f"The gradient of y ({y}) {lines[0]}"
-    if len(lines) > 12:
-        lines = [*lines[:12], f"... and {len(lines) - 12} more."]
-    return "\n  ".join([f"The gradient of y ({y})", *lines])
+    if len(nodes) == 1:
+        return f"The gradient of y ({y}) {nodes[0]}"
+    if len(nodes) > 12:
+        nodes = [*nodes[:12], f"... and {len(nodes) - 12} more."]
+    return "\n  ".join([f"The gradient of y ({y})", *nodes])

@@ -1,7 +1,7 @@
 """Slow gradients: what makes a program slow to differentiate.
 
     slow     read off its list: loops, repetitions, large arrays, copies
-    timed    measured: every line is run again, forward and backward
+    timed    measured: every node is run again, forward and backward
 
 Thresholds are such that a program which takes a millisecond gets no finding.
 """
@@ -34,7 +34,7 @@ SPREAD = 1 << 24  # bytes of one array made by broadcasting
 SPREAD_BY = 64  # ... which has this many times the elements of its largest operand
 COPIES = 16  # assignments that had to copy a large array, at one line
 READ = 1 << 26  # bytes of constants that are checked for changes, over all uses
-SHARE = 0.3  # of the measured time, that a line is worth mentioning
+SHARE = 0.3  # of the measured time, that a node is worth mentioning
 
 
 def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
@@ -46,25 +46,25 @@ def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
     wasted : int
         From how many bytes on a repeated computation is worth mentioning.
     """
-    lines = [n for n in ancestors(outputs) if isinstance(n.op, Op) and n.args]
-    found = [*_loops(lines), *_repeated(lines, wasted), *_spread(lines), *_copied(lines)]
-    return [*found, *_watched(lines), *_wide(lines)]
+    nodes = [n for n in ancestors(outputs) if isinstance(n.op, Op) and n.args]
+    found = [*_loops(nodes), *_repeated(nodes, wasted), *_spread(nodes), *_copied(nodes)]
+    return [*found, *_watched(nodes), *_wide(nodes)]
 
 
 def _finding(kind: str, message: str, node: Node) -> Finding:
     return Finding(kind, message, node, node.where, "slow")
 
 
-def _by_place(lines: Sequence[Node]) -> dict[str, list[Node]]:
+def _by_place(nodes: Sequence[Node]) -> dict[str, list[Node]]:
     places: dict[str, list[Node]] = defaultdict(list)
-    for node in lines:
+    for node in nodes:
         places[node.where or ""].append(node)
     return places
 
 
-def _loops(lines: Sequence[Node]) -> list[Finding]:
+def _loops(recorded: Sequence[Node]) -> list[Finding]:
     found = []
-    for nodes in _by_place([n for n in lines if _size(n) <= SMALL]).values():
+    for nodes in _by_place([n for n in recorded if _size(n) <= SMALL]).values():
         if len(nodes) >= LOOP:
             message = (
                 f"{len(nodes)} operations on at most {SMALL} numbers each: a Python loop, in which "
@@ -75,10 +75,10 @@ def _loops(lines: Sequence[Node]) -> list[Finding]:
     return found
 
 
-def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
+def _repeated(recorded: Sequence[Node], least: int) -> list[Finding]:
     """The same operation on the same operands, more than once."""
     groups: dict[Any, list[Node]] = defaultdict(list)
-    for node in lines:
+    for node in recorded:
         # The user cannot change what a derivative repeats.
         if node.op.aliasing.view or node.level:
             continue
@@ -98,9 +98,9 @@ def _repeated(lines: Sequence[Node], least: int) -> list[Finding]:
     return found
 
 
-def _spread(lines: Sequence[Node]) -> list[Finding]:
+def _spread(nodes: Sequence[Node]) -> list[Finding]:
     found = []
-    for node in lines:
+    for node in nodes:
         if node.op.kind != "elementwise" or _bytes(node) < SPREAD:
             continue
         largest = max((_operand_size(a) for a in node.args), default=0)
@@ -114,9 +114,9 @@ def _spread(lines: Sequence[Node]) -> list[Finding]:
     return found
 
 
-def _copied(lines: Sequence[Node]) -> list[Finding]:
+def _copied(recorded: Sequence[Node]) -> list[Finding]:
     found = []
-    written = [n for n in lines if n.op.name == "setitem" and _bytes(n) >= 4096]
+    written = [n for n in recorded if n.op.name == "setitem" and _bytes(n) >= 4096]
     copies = [n for n in written if isinstance(n.args[0], Node) and not n.args[0].is_outdated]
     for nodes in _by_place(copies).values():
         if len(nodes) >= COPIES:
@@ -129,10 +129,10 @@ def _copied(lines: Sequence[Node]) -> list[Finding]:
     return found
 
 
-def _watched(lines: Sequence[Node]) -> list[Finding]:
+def _watched(recorded: Sequence[Node]) -> list[Finding]:
     uses: dict[int, list[Node]] = defaultdict(list)
     size: Counter[int] = Counter()
-    for node in lines:
+    for node in recorded:
         for a in node.args:
             if isinstance(a, Watched):
                 array = a._array
@@ -150,8 +150,8 @@ def _watched(lines: Sequence[Node]) -> list[Finding]:
     return found
 
 
-def _wide(lines: Sequence[Node]) -> list[Finding]:
-    for node in lines:
+def _wide(nodes: Sequence[Node]) -> list[Finding]:
+    for node in nodes:
         spec = node.spec
         if not isinstance(spec, tuple) and spec.dtype in (np.longdouble, np.clongdouble):
             message = (
@@ -191,7 +191,7 @@ def _bytes(node: Node) -> int:
 
 
 def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]:
-    """Where the time goes: each line is run again, forward and backward, and measured."""
+    """Where the time goes: each node is run again, forward and backward, and measured."""
     spent: dict[str, float] = defaultdict(float)
     first: dict[str, Node] = {}
     for node in ancestors(outputs):

@@ -1,7 +1,7 @@
 """Unrolled loops: the loops of a graph run and recorded step by step, for diagnosis.
 
-A loop's line knows its operands and results and nothing between: where a NaN began inside of it is
-seen when its steps are lines of their own, each of which says to which step it belongs.
+A loop's node knows its operands and results and nothing between: where a NaN began inside of it is
+seen when its steps are nodes of their own, each of which says to which step it belongs.
 
     step_by_step   what a loop or branch gives, for `inline_graph`
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def step_by_step(node: Node, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """The results of a loop or branch, its lines recorded as they run; None for other lines.
+    """The results of a loop or branch, its nodes recorded as they run; None for other nodes.
 
     Parameters
     ----------

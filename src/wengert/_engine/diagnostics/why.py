@@ -54,7 +54,7 @@ def why(
         tensors or a module; ``why(y)`` by all leaves that require a gradient.
         *Functions of arrays*: ``why(f, *args)`` runs ``f(*args)`` and asks about its gradient
         by the arguments that `argnums` and `argnames` choose, as in `wengert.grad`.
-        *Graphs*: ``why(graph, *args)`` runs its lines on values; ``why(graph)`` only looks.
+        *Graphs*: ``why(graph, *args)`` runs its nodes on values; ``why(graph)`` only looks.
     *args, **kwargs
         x, or the arguments of the function or graph.
     argnums : int or sequence of int, default 0
@@ -63,7 +63,7 @@ def why(
         Ask about one element of the gradient with respect to x, which is then one array: why it is
         zero.
     time : bool, default False
-        Also run every line again and measure it, forward and backward.
+        Also run every operation again and measure it, forward and backward.
 
     Returns
     -------
@@ -178,20 +178,20 @@ def _targets(x: Any, outputs: Sequence[Node]) -> list[DifferentiatedInput]:
             f"why(y, x): x is a {type(odd).__name__}, and y a tensor, which can only depend on "
             f"tensors. For functions of arrays ask why(f, *args){at(user_line())}."
         )
-    lines = dict.fromkeys(ancestors(outputs))
+    nodes = dict.fromkeys(ancestors(outputs))
     return [
         DifferentiatedInput(
-            f"x{path}" if path else leaf.node.name or "x", _as_known_to(lines, leaf)
+            f"x{path}" if path else leaf.node.name or "x", _as_known_to(nodes, leaf)
         )
         for leaf, path in zip(leaves, paths, strict=True)
     ]
 
 
-def _as_known_to(lines: dict[Node, None], x: Handle) -> Node:
-    """The line that a tensor was when y was computed: its own leaf, if it has been written to."""
-    if x.node in lines:
+def _as_known_to(nodes: dict[Node, None], x: Handle) -> Node:
+    """The node that a tensor was when y was computed: its own leaf, if it has been written to."""
+    if x.node in nodes:
         return x.node
-    for node in lines:
+    for node in nodes:
         if is_variable(node) and owner_of(node) is x:
             return node
     return x.node

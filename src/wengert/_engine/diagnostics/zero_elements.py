@@ -1,6 +1,6 @@
 """Zero elements: one element of a gradient is zero, and where its effect on y is lost.
 
-A tangent that is one at this element and zero elsewhere is pushed forward; a line whose operands
+A tangent that is one at this element and zero elsewhere is pushed forward; a node whose operands
 still have a tangent that is not zero, and whose own is, is where the element was lost.
 """
 
@@ -31,7 +31,7 @@ def unused_elements(outputs: Sequence[Node], target: Node, index: Any) -> list[F
     Parameters
     ----------
     outputs, target
-        The lines of y, and of x.
+        The nodes of y, and of x.
     index : index
         Of the element.
     """
@@ -53,10 +53,10 @@ def _from(outputs: Sequence[Node], target: Node, dots: dict[Node, Any]) -> list[
         return [Finding("cancelled", message, last, last.where, "zero")]
     seen = set(stack)
     while stack:
-        line = stack.pop()
-        alive = [i for i, a in enumerate(line.args) if type(a) is Node and _size(dots.get(a)) > 0]
-        found += _stops(line, alive, dots)
-        for a in line.args_as_nodes():
+        node = stack.pop()
+        alive = [i for i, a in enumerate(node.args) if type(a) is Node and _size(dots.get(a)) > 0]
+        found += _stops(node, alive, dots)
+        for a in node.args_as_nodes():
             if a in dots and a not in seen and _size(dots[a]) == 0 and a is not target:
                 seen.add(a)
                 stack.append(a)
@@ -67,20 +67,20 @@ def _size(dot: Any) -> float:
     return 0.0 if dot is None else magnitude(dot)
 
 
-def _stops(line: Node, alive: Sequence[int], dots: dict[Node, Any]) -> list[Finding]:
-    """Why a line whose operands have tangents has none."""
+def _stops(node: Node, alive: Sequence[int], dots: dict[Node, Any]) -> list[Finding]:
+    """Why a node whose operands have tangents has none."""
     found = []
     for i in alive:
-        only = [dots[a] if k == i else None for k, a in enumerate(line.args)]
-        if _size(tangent_of(line, only)) > 0:
-            message = f"in {named(line)} it comes in several times, and the ways cancel exactly"
-            return [Finding("cancelled", message, line, line.where, "zero")]
+        only = [dots[a] if k == i else None for k, a in enumerate(node.args)]
+        if _size(tangent_of(node, only)) > 0:
+            message = f"in {named(node)} it comes in several times, and the ways cancel exactly"
+            return [Finding("cancelled", message, node, node.where, "zero")]
         only[i] = _weighted(only[i])
-        if _size(tangent_of(line, only)) > 0:
-            message = f"{named(line)} adds up what it changes, and the sum is exactly zero"
-            return [Finding("cancelled", message, line, line.where, "zero")]
-        kind, message = _reason(line, i, dots[line.args[i]])
-        found.append(Finding(kind, message, line, line.where, "zero"))
+        if _size(tangent_of(node, only)) > 0:
+            message = f"{named(node)} adds up what it changes, and the sum is exactly zero"
+            return [Finding("cancelled", message, node, node.where, "zero")]
+        kind, message = _reason(node, i, dots[node.args[i]])
+        found.append(Finding(kind, message, node, node.where, "zero"))
     return found
 
 
@@ -92,25 +92,25 @@ def _weighted(dot: Any) -> Any:
     return (np.abs(array) * (1.0 + np.arange(array.size).reshape(array.shape))).astype(array.dtype)
 
 
-def _reason(line: Node, position: int, dot: Array) -> tuple[str, str]:
-    kind = line.op.kind
-    if kind in ("view", "indexing") and line.op.name != "setitem":
-        return "unchosen", f"{named(line)} leaves it out: only other elements go on"
-    if line.op.name in ("max", "min"):
-        return "unchosen", f"{line.op.name} chose another element"
+def _reason(node: Node, position: int, dot: Array) -> tuple[str, str]:
+    kind = node.op.kind
+    if kind in ("view", "indexing") and node.op.name != "setitem":
+        return "unchosen", f"{named(node)} leaves it out: only other elements go on"
+    if node.op.name in ("max", "min"):
+        return "unchosen", f"{node.op.name} chose another element"
     size = magnitude(dot)
     if size < 1e-3 and not isinstance(dot, tuple):
         larger = [
-            np.asarray(dot / size)[()] if k == position else None for k in range(len(line.args))
+            np.asarray(dot / size)[()] if k == position else None for k in range(len(node.args))
         ]
-        if _size(tangent_of(line, larger)) > 0:
+        if _size(tangent_of(node, larger)) > 0:
             return "vanished", (
-                f"what it changes before {named(line)} is at most {size:.3g} of it, and times the "
+                f"what it changes before {named(node)} is at most {size:.3g} of it, and times the "
                 "slope there that is smaller than any number of this precision"
             )
-    shape = line.spec.shape if not isinstance(line.spec, tuple) else ()
+    shape = node.spec.shape if not isinstance(node.spec, tuple) else ()
     t = np.ones(shape)
     if kind == "elementwise" and not isinstance(dot, tuple):
         t = np.broadcast_to(np.asarray(dot) != 0, shape).astype(float)
-    edge = Edge(line, position, line.args[position], 0.0, 0.0)
+    edge = Edge(node, position, node.args[position], 0.0, 0.0)
     return cause(edge, t, RuleContext())

@@ -1,6 +1,6 @@
 """Zero gradients: the gradient is exactly zero, and where the cotangent became zero.
 
-A cotangent dies on an edge: something that is not zero arrives at a line, and all that the line
+A cotangent dies on an edge: something that is not zero arrives at a node, and all that the node
 passes on to an operand is exactly zero.  What kills it is read off the operation and the values.
 """
 
@@ -31,7 +31,7 @@ Cause = tuple[str, str]  # kind and message
 def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
     """Where, from y backwards, what was not zero became zero on the way to a target.
 
-    The way is followed from the target, through lines that received nothing but zeros, up to the
+    The way is followed from the target, through nodes that received nothing but zeros, up to the
     edges at which something died.  A branch not taken is passed over: what it shares with the one
     that was taken is alive.
     """
@@ -41,7 +41,7 @@ def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
     while stack:
         node = stack.pop()
         edges = back.into.get(node, [])
-        alive = [e for e in edges if magnitude(back.cotangents[e.line]) > 0]
+        alive = [e for e in edges if magnitude(back.cotangents[e.node]) > 0]
         findings += [_death(e, back) for e in alive if e.passed == 0]
         passing = [e for e in alive if e.passed > 0]
         if node in back.arrived and magnitude(back.arrived[node]) > 0:
@@ -50,59 +50,59 @@ def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
         elif len(passing) > 1:
             findings.append(_cancelled(node, passing))
         for e in edges:
-            if e.line not in seen and magnitude(back.cotangents[e.line]) == 0:
-                seen.add(e.line)
-                stack.append(e.line)
+            if e.node not in seen and magnitude(back.cotangents[e.node]) == 0:
+                seen.add(e.node)
+                stack.append(e.node)
     return sorted(findings, key=lambda f: -(f.node.serial if f.node else 0))
 
 
 def _cancelled(node: Node, edges: list[Edge]) -> Finding:
-    places = ", ".join(dict.fromkeys(e.line.op.name for e in edges))
+    places = ", ".join(dict.fromkeys(e.node.op.name for e in edges))
     message = (
         f"{len(edges)} contributions to {named(node)} (from {places}), none of them zero, add up "
         "to exactly zero: y does not change with it to first order"
     )
-    last = max((e.line for e in edges), key=lambda n: n.serial)
+    last = max((e.node for e in edges), key=lambda n: n.serial)
     return Finding("cancelled", message, node, last.where or node.where, "zero")
 
 
 def _death(edge: Edge, back: Backward) -> Finding:
-    line = edge.line
+    node = edge.node
     if edge.given > 0:
         kind, message = (
             "cancelled",
-            f"{named(line)} repeats its operand {edge.position} along an axis, and what comes "
+            f"{named(node)} repeats its operand {edge.position} along an axis, and what comes "
             "back for the copies adds up to exactly zero",
         )
     else:
-        t = back.cotangents[line]
+        t = back.cotangents[node]
         overflowed = _overflowed(edge, t)
         if overflowed is not None:
             return overflowed
         kind, message = cause(edge, t, back.ctx)
-    return Finding(kind, message, line, line.where, "zero")
+    return Finding(kind, message, node, node.where, "zero")
 
 
 def _overflowed(edge: Edge, t: Any) -> Finding | None:
     """An operand that became infinite before, so that the operation is flat here."""
-    line = edge.line
-    if line.op.kind != "elementwise" or isinstance(t, tuple):
+    node = edge.node
+    if node.op.kind != "elementwise" or isinstance(t, tuple):
         return None
-    for a in line.args_as_nodes():
+    for a in node.args_as_nodes():
         values = _where_alive(a.value, t)
         if not np.size(values) or not np.all(np.isinf(values)):
             continue
         first = first_nonfinite(*origin(a), "zero")
         if first.kind == "overflow":
-            at = f" at {line.where}" if line.where else ""
-            message = f"{first.message}. So {named(line)} is flat{at}"
+            at = f" at {node.where}" if node.where else ""
+            message = f"{first.message}. So {named(node)} is flat{at}"
             return Finding("overflow", message, first.node, first.where, "zero")
     return None
 
 
 def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
     """Why nothing passes an edge at which `t` arrives."""
-    name = edge.line.op.name
+    name = edge.node.op.name
     spec = edge.operand.spec
     if not isinstance(spec, tuple) and spec.size == 0:
         return "unchosen", f"{name}: its operand has no elements: nothing was chosen before"
@@ -111,18 +111,18 @@ def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
         found = known(edge, t)
         if found is not None:
             return found
-    if edge.line.op.differentiation.masks:
+    if edge.node.op.differentiation.masks:
         return "unchosen", f"{name} chose its other operand{_count(edge, t)}"
-    if edge.line.op.zero_slope == SELECTS:
+    if edge.node.op.zero_slope == SELECTS:
         return (
             "unchosen",
-            f"of the result of {named(edge.line)} only elements are used afterwards that do not "
+            f"of the result of {named(edge.node)} only elements are used afterwards that do not "
             f"come from its operand {edge.position}",
         )
     if _vanishes(edge, t, ctx):
         return (
             "vanished",
-            f"what arrives at {named(edge.line)} is at most {magnitude(t):.3g}, and times the "
+            f"what arrives at {named(edge.node)} is at most {magnitude(t):.3g}, and times the "
             "slope there it is smaller than any number of this precision: the derivatives along "
             f"the way multiply to nothing. Compute with logarithms, or normalise{_wider(edge)}",
         )
@@ -131,10 +131,10 @@ def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
 
 def _slope(edge: Edge, t: Any) -> Cause:
     """The slope of the operation is exactly zero at this point."""
-    line, name = edge.line, edge.line.op.name
+    node, name = edge.node, edge.node.op.name
     values = operand_where(edge, t)
     span = _span(values)
-    flat = line.op.zero_slope
+    flat = node.op.zero_slope
     if flat == UNDERFLOW or (flat == SATURATES and _is_far(values)):
         kind = "underflow" if flat == UNDERFLOW else "saturated"
         return (
@@ -143,7 +143,7 @@ def _slope(edge: Edge, t: Any) -> Cause:
             f"smallest number{_wider(edge)}. Rescale its operand, or work with logarithms "
             "(logaddexp, logsumexp, log1p)",
         )
-    kinks = getattr(line.op, "kinks", ())
+    kinks = getattr(node.op, "kinks", ())
     at_kink = bool(kinks) and values is not None and bool(np.isin(values, kinks).all())
     at_zero = values is not None and not np.any(values)
     if at_kink or (flat == AT_ORIGIN and (at_zero or name == "std")):
@@ -153,14 +153,14 @@ def _slope(edge: Edge, t: Any) -> Cause:
             f"{name} has a kink at {point}, and its derivative there is 0 by convention "
             "(docs/conventions.md, 1)",
         )
-    factors = [a for i, a in enumerate(line.args) if i != edge.position]
+    factors = [a for i, a in enumerate(node.args) if i != edge.position]
     zeros = [a for a in factors if not np.any(plain(a))]
-    if zeros or line.op.kind == "contraction" or name == "prod":
+    if zeros or node.op.kind == "contraction" or name == "prod":
         which = "one of the other operands" if len(factors) > 1 else "the other operand"
         if name == "prod":
             which = "another factor of each product"
         since = _since(zeros[0]) if zeros else ""
-        return "multiplied", f"{named(line)}: {which} is exactly zero where it counts{since}"
+        return "multiplied", f"{named(node)}: {which} is exactly zero where it counts{since}"
     return (
         "flat",
         f"the slope of {name} at {span} is exactly 0: a stationary point of it, not a fault of "
@@ -199,14 +199,14 @@ def _clip(edge: Edge, t: Array) -> Cause | None:
 
 
 def _multiply(edge: Edge, t: Array) -> Cause | None:
-    if len(edge.line.args) != 2:
+    if len(edge.node.args) != 2:
         return None
-    other = edge.line.args[1 - edge.position]
+    other = edge.node.args[1 - edge.position]
     if np.any(_where_alive(plain(other), t)):
         return None
     return (
         "multiplied",
-        f"{edge.line.op.name}: the other operand is exactly zero{_count(edge, t)}, and so is the "
+        f"{edge.node.op.name}: the other operand is exactly zero{_count(edge, t)}, and so is the "
         f"product of it with what comes back{_since(other)}",
     )
 
@@ -226,10 +226,10 @@ def _since(zero: Any) -> str:
 
 
 def _divide(edge: Edge, t: Any) -> Cause | None:
-    above = _where_alive(plain(edge.line.args[0]), t)
+    above = _where_alive(plain(edge.node.args[0]), t)
     if edge.position == 1 and not np.any(above):
         return "multiplied", f"divide: the numerator is exactly zero{_count(edge, t)}"
-    below = _where_alive(plain(edge.line.args[1]), t)
+    below = _where_alive(plain(edge.node.args[1]), t)
     if not np.all(np.isinf(below)):
         return None
     return "multiplied", f"divide: the denominator is infinite{_count(edge, t)}"
@@ -250,7 +250,7 @@ def _setitem(edge: Edge, t: Array) -> Cause | None:
 
 def _power(edge: Edge, t: Array) -> Cause | None:
     if edge.position == 0:
-        exponent = _where_alive(plain(edge.line.args[1]), t)
+        exponent = _where_alive(plain(edge.node.args[1]), t)
         if not np.any(exponent):
             return "flat", "power: the exponent is 0, and x**0 is 1 for every x"
     return None
@@ -289,7 +289,7 @@ def operand_where(edge: Edge, t: Any) -> Any:
     value = edge.operand.value
     if isinstance(value, tuple):
         return None
-    if edge.line.op.kind != "elementwise":
+    if edge.node.op.kind != "elementwise":
         return np.asarray(value)
     return _where_alive(value, t)
 
@@ -322,7 +322,7 @@ def _vanishes(edge: Edge, t: Any, ctx: RuleContext) -> bool:
         return False
     with np.errstate(all="ignore"):
         larger = np.asarray(t / np.asarray(t).dtype.type(size))[()]
-        return magnitude(given_by(edge.line, larger, ctx)[edge.position]) > 0
+        return magnitude(given_by(edge.node, larger, ctx)[edge.position]) > 0
 
 
 def _wider(edge: Edge) -> str:

@@ -66,7 +66,7 @@ class Computation:
         self._is_single = (
             isinstance(shape, ResultStructure) and shape.structure.is_leaf() and shape.live[0]
         )
-        # What a dictionary may be keyed by: the tensors given, and their lines.
+        # What a dictionary may be keyed by: the tensors given, and their nodes.
         self._places: dict[Any, int] = {id(n): i for i, n in enumerate(graph.inputs)}
         self._handles = tuple(handles)
         for i, x in enumerate(self._handles):
@@ -145,7 +145,7 @@ class Computation:
         """The same computation on variables of its own, or those that `memo` has copies of."""
         twins = [_twin(owner, memo) for owner in self._run.owners]
         place = {v: t.node for v, t in zip(self.graph.variables, twins, strict=True)}
-        graph = self.graph.with_lines(rebuilt(self.graph.nodes, place)) if place else self.graph
+        graph = self.graph.with_nodes(rebuilt(self.graph.nodes, place)) if place else self.graph
         return Computation(graph, self.backend, self._handles)
 
     def __reduce__(self) -> Any:
@@ -155,7 +155,7 @@ class Computation:
         outputs = len(self.graph.outputs)
         return (
             f"<computation {self.name}({', '.join(self.inputs)}) -> {outputs} "
-            f"output{'' if outputs == 1 else 's'}, {len(self.graph)} lines, {self.backend.name}>"
+            f"output{'' if outputs == 1 else 's'}, {len(self.graph)} nodes, {self.backend.name}>"
         )
 
 
@@ -267,7 +267,7 @@ def computation(
         *[x for x, is_live in zip(leaves, live, strict=True) if is_live],
         inputs=listed or None,
         updates=written,
-        effects=[_line(x, "effect") for x in effects],
+        effects=[_node(x, "effect") for x in effects],
         structure=(None, ResultStructure(structure, live)),
         name=name or "computation",
     )
@@ -290,8 +290,8 @@ def _as_graph(graph: Any, name: str | None) -> Graph:
     )
 
 
-def _line(x: Array, what: str) -> Node:
-    """The line of a tensor."""
+def _node(x: Array, what: str) -> Node:
+    """The node of a tensor."""
     node = x.node if isinstance(x, Handle) else x
     if not isinstance(node, Node):
         raise GraphError(
@@ -304,7 +304,7 @@ def _line(x: Array, what: str) -> Node:
 def _inputs_of(inputs: Sequence[Any]) -> list[Node]:
     listed: list[Node] = []
     for i, x in enumerate(inputs):
-        node = _line(x, f"input {i}")
+        node = _node(x, f"input {i}")
         if node in listed:
             raise GraphError(
                 f"input {i}, {node.name or node.op.name}, is listed twice: as input "
@@ -341,7 +341,7 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
             f"{at(user_line())}."
         )
     for variable, value in updates.items():
-        node = _line(variable, "what is to be updated")
+        node = _node(variable, "what is to be updated")
         name = node.name or "a tensor"
         if not is_variable(node):
             remedy = "Make it one, wengert.variable(value, name)"

@@ -58,17 +58,17 @@ class Graph(core_graph.BaseGraph):
     Attributes
     ----------
     nodes : tuple of Node
-        The lines, in an order in which they can be computed; ``graph[i]`` is line i.
+        The nodes, in an order in which they can be computed; ``graph[i]`` is node i.
     inputs, outputs : tuple of Node
         What is fed, and what is computed.
     variables : tuple of Node
         Leaves whose value belongs to a tensor, and is read whenever the graph runs.
     updates : dict
-        For a variable's line the line that becomes its value after a run.
+        For a variable's node the node that becomes its value after a run.
 
     Notes
     -----
-    Nothing changes a graph: whatever transforms one returns another, sharing lines.
+    Nothing changes a graph: whatever transforms one returns another, sharing nodes.
 
     Examples
     --------
@@ -100,8 +100,8 @@ class Graph(core_graph.BaseGraph):
         return self.name
 
     def __getitem__(self, item: Any) -> Node:
-        """A line by index or by name; `line` takes tensors and nodes too."""
-        return self.line(item) if isinstance(item, str) else super().__getitem__(item)
+        """A node by index or by name; `node` takes tensors and nodes too."""
+        return self.node(item) if isinstance(item, str) else super().__getitem__(item)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Values of the outputs: run on plain arrays, recorded again on tensors."""
@@ -114,9 +114,9 @@ class Graph(core_graph.BaseGraph):
 
     @functools.cached_property
     def is_open(self) -> bool:
-        """Whether lines from outside take part: recorded ones, or those of an outer graph.
+        """Whether nodes from outside take part: recorded ones, or those of an outer graph.
 
-        Then a call writes the lines down again, so that outer derivatives and graphs see them.
+        Then a call writes the nodes down again, so that outer derivatives and graphs see them.
         """
         fed = set(self.inputs)
         return any(
@@ -132,21 +132,21 @@ class Graph(core_graph.BaseGraph):
         return restored(self.structure[1], run(values))
 
     def profile(self, *args: Any, repeat: int = 5, **kwargs: Any) -> NodeTimes:
-        """How long each line takes for these arguments; ``print`` it.
+        """How long each node takes for these arguments; ``print`` it.
 
         Parameters
         ----------
         *args, **kwargs
             As when it is called; plain arrays.
         repeat : int, default 5
-            How many times it runs, updates included; the least time of each line counts.
+            How many times it runs, updates included; the least time of each node counts.
 
         Examples
         --------
         >>> import numpy as np, wengert as wg
         >>> graph = wg.trace(lambda x: np.sum(np.exp(x)))(wg.spec("n"))
         >>> seen = graph.profile(np.ones(1000))
-        >>> sorted(line.name for line in seen.lines), seen.seconds > 0.0
+        >>> sorted(node.name for node in seen.nodes), seen.seconds > 0.0
         (['exp', 'sum'], True)
         """
         fed = self.signature.leaves(args, kwargs, f"the graph {self.name}")
@@ -271,14 +271,14 @@ class Graph(core_graph.BaseGraph):
     def subgraph(
         self, outputs: Item | Sequence[Item], inputs: Item | Sequence[Item] | None = None
     ) -> Graph:
-        """The part of the graph that computes some lines, as a graph of its own.
+        """The part of the graph that computes some nodes, as a graph of its own.
 
         Parameters
         ----------
-        outputs : line or sequence of lines
+        outputs : node or sequence of nodes
             What it computes.
-        inputs : line or sequence of lines, optional
-            Lines to be fed instead of computed; by default the inputs of this graph that are
+        inputs : node or sequence of nodes, optional
+            Nodes to be fed instead of computed; by default the inputs of this graph that are
             needed.
 
         Returns
@@ -302,12 +302,12 @@ class Graph(core_graph.BaseGraph):
         return subgraph(self, outputs, inputs)
 
     def substitute(self, replacements: Mapping[Item, Any]) -> Graph:
-        """The graph with some lines replaced.
+        """The graph with some nodes replaced.
 
         Parameters
         ----------
         replacements : mapping
-            From a line (node, tensor, index or name) to what takes its place: a tensor built from
+            From a node (node, tensor, index or name) to what takes its place: a tensor built from
             nodes of this graph or from `wengert.input`, an array, or a number.
 
         Returns
@@ -318,7 +318,7 @@ class Graph(core_graph.BaseGraph):
         Raises
         ------
         ShapeError, DtypeError
-            What depends on the line does not fit the replacement.
+            What depends on the node does not fit the replacement.
 
         Examples
         --------
@@ -330,7 +330,7 @@ class Graph(core_graph.BaseGraph):
         return substituted(self, replacements)
 
     def with_operation(self, item: Item, op: str | Op, **params: Any) -> Graph:
-        """The graph with another operation at a line, on the same operands.
+        """The graph with another operation at a node, on the same operands.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class Graph(core_graph.BaseGraph):
         return with_operation(self, item, op, params)
 
     def copy(self) -> Graph:
-        """The graph with lines and inputs of its own; variables are shared."""
+        """The graph with nodes and inputs of its own; variables are shared."""
         return copied(self)
 
     def __copy__(self) -> Graph:
@@ -362,7 +362,7 @@ class Graph(core_graph.BaseGraph):
     # ---- shown, compared, saved
 
     def simplify(self, passes: Passes = rewrite.DEFAULT, **options: Any) -> Graph:
-        """The same function with fewer, cheaper and more accurate lines.
+        """The same function with fewer, cheaper and more accurate nodes.
 
         Parameters
         ----------
@@ -382,7 +382,7 @@ class Graph(core_graph.BaseGraph):
     def equals(self, other: Any) -> bool:
         """Whether another graph says the same; see `wengert._engine.core.graph_fingerprint.equals`.
 
-        Lines are compared by operation, parameters and operands (in either order where that does
+        Nodes are compared by operation, parameters and operands (in either order where that does
         not matter), inputs by position, constants by value; names and source lines do not count.
         """
         return isinstance(other, core_graph.BaseGraph) and graph_fingerprint.equals(self, other)

@@ -28,8 +28,8 @@ def reduced(graph: BaseGraph) -> tuple[Any, ...]:
 
 def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
     graph: Any = keep.load(io.BytesIO(kept))
-    place = {v: _line(v, o) for v, o in zip(graph.variables, owners, strict=True)}
-    graph = graph.with_lines(rebuilt(graph.nodes, place)) if place else graph
+    place = {v: _node(v, o) for v, o in zip(graph.variables, owners, strict=True)}
+    graph = graph.with_nodes(rebuilt(graph.nodes, place)) if place else graph
     if type(graph) is cls:
         return graph
     return cls(
@@ -42,11 +42,11 @@ def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
     )
 
 
-def _line(variable: Node, owner: Any) -> Node:
-    """The line of a tensor as a variable, which a frozen parameter by itself is not."""
+def _node(variable: Node, owner: Any) -> Node:
+    """The node of a tensor as a variable, which a frozen parameter by itself is not."""
     if is_variable(owner.node):
         return owner.node  # type: ignore[no-any-return]
-    line = leaf(owner.node.value, owner, type(variable) is Node)
+    node = leaf(owner.node.value, owner, type(variable) is Node)
     if variable.name is not None:
-        line.note(name=variable.name)
-    return line
+        node.note(name=variable.name)
+    return node

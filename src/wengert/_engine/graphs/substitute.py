@@ -36,15 +36,15 @@ def substituted(graph: AnyGraph, replacements: Mapping[Item, Any]) -> AnyGraph:
     if not isinstance(replacements, Mapping):
         raise ArgumentError(
             f"substitute: {spelled(replacements)} does not say what to replace. Give a "
-            f"dictionary from lines to what takes their place{at(user_line())}."
+            f"dictionary from nodes to what takes their place{at(user_line())}."
         )
-    new = {graph.line(item): _line(x) for item, x in replacements.items()}
+    new = {graph.node(item): _node(x) for item, x in replacements.items()}
     return _with(graph, new)
 
 
 def with_operation(graph: AnyGraph, item: Item, op: str | Op, params: dict[str, Any]) -> AnyGraph:
     """The graph with another operation at a node, on the same operands."""
-    node = graph.line(item)
+    node = graph.node(item)
     if not node.args:
         raise GraphError(
             f"{graph.name_of(node)} is not an operation but {node.op.name}. Replace it with "
@@ -60,25 +60,25 @@ def with_operation(graph: AnyGraph, item: Item, op: str | Op, params: dict[str, 
         stem.enter(node)
         args = [_handle(a) for a in node.inputs]
         made = record(chosen, args, params or _accepted(chosen, node.params))
-    return _with(graph, {node: _line(made)})
+    return _with(graph, {node: _node(made)})
 
 
 def copied(graph: AnyGraph) -> AnyGraph:
     """The graph with nodes and inputs of its own."""
     new = {n: placeholder(n.spec, n.name, type(n) is Node) for n in graph.inputs}
-    return graph.with_lines(rebuilt(graph.nodes, new))
+    return graph.with_nodes(rebuilt(graph.nodes, new))
 
 
 def subgraph(
     graph: AnyGraph, outputs: Item | Sequence[Item], inputs: Item | Sequence[Item] | None
 ) -> AnyGraph:
     """The part of the graph that computes some nodes, as a graph of its own."""
-    wanted = [graph.line(item) for item in several(outputs)]
+    wanted = [graph.node(item) for item in several(outputs)]
     needed = graph.ancestors(*wanted)
     if inputs is None:
         fed = [n for n in graph.inputs if n in set(needed)]
         return type(graph)(*wanted, inputs=fed, name=f"part of {graph.name}")
-    chosen = [graph.line(item) for item in several(inputs)]
+    chosen = [graph.node(item) for item in several(inputs)]
     new = {n: placeholder(n.spec, graph.name_of(n), type(n) is Node) for n in chosen}
     place = rebuilt(graph.nodes, new)
     part = type(graph)(
@@ -102,7 +102,7 @@ def _with(graph: AnyGraph, new: dict[Node, Node]) -> AnyGraph:
         for node in graph.nodes:
             if node not in place:
                 place[node] = _followed(node, place, stem)
-    fresh = [n for line in new.values() for n in BaseGraph(line).inputs]
+    fresh = [n for made in new.values() for n in BaseGraph(made).inputs]
     inputs = [n for n in graph.inputs if n not in new]
     more = [n for n in dict.fromkeys(fresh) if n not in graph.inputs]
     changed = any(n in new for n in graph.inputs) or more
@@ -130,7 +130,7 @@ def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _followed(node: Node, place: Mapping[Node, Node], stem: Derivation) -> Node:
-    """A line on its operands as they are now: itself if they are the same."""
+    """A node on its operands as they are now: itself if they are the same."""
     if isinstance(node.op, LeafOp) or all(place[a] is a for a in node.inputs):
         return node
     stem.enter(node)
@@ -141,18 +141,18 @@ def _followed(node: Node, place: Mapping[Node, Node], stem: Derivation) -> Node:
     made = record(node.op, args, node.params, weak)
     if isinstance(made, tuple):
         return made[0].node.args[0]  # type: ignore[no-any-return]
-    line: Node = made.node
+    new: Node = made.node
     if node.name:
-        line.note(name=node.name)
-    return line
+        new.note(name=node.name)
+    return new
 
 
 def _handle(node: Node) -> Any:
-    """A line as an operand; constants as they are, for rules know plain numbers as such."""
+    """A node as an operand; constants as they are, for rules know plain numbers as such."""
     return node.value if node.op is CONSTANT and isinstance(node, ConstantLeaf) else wrap(node)
 
 
-def _line(x: Any) -> Node:
+def _node(x: Any) -> Node:
     if isinstance(x, Handle):
         return x.node
     if isinstance(x, Node):

@@ -1,6 +1,6 @@
 """Derivatives of tensors by tensors, for graphs built by hand: define, then derive, then run.
 
-`gradients(y, x)` is what `grad` is for functions: the lines of the derivative are added to the
+`gradients(y, x)` is what `grad` is for functions: the nodes of the derivative are added to the
 graph, and what comes back are tensors on them.
 """
 
@@ -107,15 +107,15 @@ def gradients(
     bars: list[Any] = [None] * len(targets)
     node = _differentiable(y)
     if node is not None:
-        lines = lists.BaseGraph(node).nodes
-        if any(map(_is_symbolic, lines)):
+        nodes = lists.BaseGraph(node).nodes
+        if any(map(_is_symbolic, nodes)):
             with tracing() as opened:  # the derivative is for all values of the variables
                 opened.general = True
-                place = rebuilt(lines, change=valueless)
-                by = [[place.get(n, n) for n in _leaves_of(t, lines)] for t in targets]
+                place = rebuilt(nodes, change=valueless)
+                by = [[place.get(n, n) for n in _leaves_of(t, nodes)] for t in targets]
                 bars = _swept(place[node], by, seed, create_graph)
         else:
-            by = [_leaves_of(t, lines) for t in targets]
+            by = [_leaves_of(t, nodes) for t in targets]
             bars = _swept(node, by, seed, create_graph)
     for i, (target, bar) in enumerate(zip(targets, bars, strict=True)):
         if bar is None and unconnected != "none":
@@ -126,18 +126,18 @@ def gradients(
     return pytree.unflatten(structure, bars)
 
 
-def _leaves_of(target: Node, lines: Sequence[Node]) -> list[Node]:
+def _leaves_of(target: Node, nodes: Sequence[Node]) -> list[Node]:
     """A target as it stands in a list; a variable that has been set since, as what it was then."""
     owner = owner_of(target) if is_variable(target) else None
     if owner is None:
         return [target]
-    return [n for n in lines if n is target or (is_variable(n) and owner_of(n) is owner)]
+    return [n for n in nodes if n is target or (is_variable(n) and owner_of(n) is owner)]
 
 
 def _swept(
     node: Node, targets: Sequence[Sequence[Node]], seed: Array | None, create_graph: bool
 ) -> list[Any]:
-    """For each target the sum of the cotangents of the lines that it stands for."""
+    """For each target the sum of the cotangents of the nodes that it stands for."""
     seeds = {node: _seed(node, seed)}
     flat = [n for several in targets for n in several]
     tape = tape_between([node], set(flat))

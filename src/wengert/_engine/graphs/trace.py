@@ -41,7 +41,7 @@ def trace(
     Raises
     ------
     TracedBranchError
-        The function was about to branch on a value; the message names the line and the remedy.
+        The function was about to branch on a value; the message names the node and the remedy.
     TraceError
         It needed a value in another way.
     ShapeError, DtypeError

@@ -177,7 +177,7 @@ def _is_output(x: Any, what: str) -> bool:
 
 
 def _updates(session: Session) -> dict[Node, Node]:
-    """For each variable written to while tracing its line and that of its new value."""
+    """For each variable written to while tracing its node and that of its new value."""
     return {old: handle.node for handle, old in session.written.items()}
 
 

@@ -1,11 +1,11 @@
 """Compiled operation: a compiled graph as one node of a tape, with compiled derivatives.
 
-When a compiled function meets a recorded tensor, the tape gets a single line.  Its rules are
-graphs, too, derived from the first and compiled when they are needed: the pullback of a line is the
-line of another compiled graph, so derivatives of any order are.
+When a compiled function meets a recorded tensor, the tape gets a single node.  Its rules are
+graphs, too, derived from the first and compiled when they are needed: the pullback of a node is the
+node of another compiled graph, so derivatives of any order are.
 
     GraphOperation   the operation
-    closed           a graph whose variables are inputs, so that they are operands of the line
+    closed           a graph whose variables are inputs, so that they are operands of the node
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ if TYPE_CHECKING:
 
 
 def extras_of(graph: Graph) -> tuple[Node, ...]:
-    """The leaves from outside: variables, and recorded lines that it was built upon."""
+    """The leaves from outside: variables, and recorded nodes that it was built upon."""
     return (*graph.variables, *(n for n in graph.nodes if n.op is CAPTURED))
 
 
 def closed(graph: Graph, count: int) -> Graph:
     """The first outputs alone, as a graph of the inputs and then of all leaves from outside."""
     place = {n: placeholder(n.spec, n.name) for n in extras_of(graph)}
-    lines = rebuilt(graph.nodes, place)
+    nodes = rebuilt(graph.nodes, place)
     return Graph(
-        *[lines[n] for n in graph.outputs[:count]],
-        inputs=[*[lines[n] for n in graph.inputs], *place.values()],
+        *[nodes[n] for n in graph.outputs[:count]],
+        inputs=[*[nodes[n] for n in graph.inputs], *place.values()],
         name=graph.name,
     )
 

@@ -94,8 +94,8 @@ class CompiledProgram:
             return
         self.executed = written_out(graph, simplify)
         known = {n: constant(n.value) for n in self.executed.nodes if n.op is CAPTURED}
-        lines = rebuilt(self.executed.nodes, known) if known else {}
-        executed = self.executed.with_lines(lines) if known else self.executed
+        nodes = rebuilt(self.executed.nodes, known) if known else {}
+        executed = self.executed.with_nodes(nodes) if known else self.executed
         self._executable = Executable(executed, backend)
         self._owners = owners_of(graph.variables)
         self._operation: GraphOperation | None = None
@@ -180,24 +180,24 @@ class CompiledProgram:
 
     def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], found: list[Any]) -> Any:
         """The results on one line of the tape, each as it would be without compiling."""
-        line: Any = None
+        call: Any = None
         if inputs and Node in kinds and is_recording():
             if self._operation is None:
                 graph = closed(self.graph, self._count)
                 self._operation = GraphOperation(graph, self.backend, self._simplify)
             args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
             value = tuple(found) if self._operation.several else found[0]
-            line = Node(self._operation, args, NO_PARAMS, value)
+            call = Node(self._operation, args, NO_PARAMS, value)
         those_of = self._taking_part.get(kinds)
         if those_of is None:
             leaves = (*self.graph.inputs, *self._extras)
             those_of = self._taking_part[kinds] = _taking_part(self.graph, leaves, kinds)
         made: list[Any] = []
         for i, (x, those) in enumerate(zip(found, those_of, strict=False)):
-            if those and (line is None or those == {ConstantLeaf}):
+            if those and (call is None or those == {ConstantLeaf}):
                 x = wrap(constant(x))
             elif those:
-                node = part(line, i) if type(line.value) is tuple else line
+                node = part(call, i) if type(call.value) is tuple else call
                 if Node not in those or type(self.graph.outputs[i]) is not Node:
                     node = DiscreteLeaf(node.op, node.args, node.params, node.value)
                 x = wrap(node)
@@ -251,7 +251,7 @@ def _plain(x: Operand | Node) -> Any:
 
 
 def _source(node: Node) -> Any:
-    """The line outside that a captured one stands for."""
+    """The node outside that a captured one stands for."""
     assert node.info is not None
     return node.info.source
 

@@ -103,7 +103,7 @@ def jit(
     Raises
     ------
     TracedBranchError
-        When called, if a branch of the function depends on a value. The message names the line.
+        When called, if a branch of the function depends on a value. The message names the node.
     TraceError
         When called, if the function needs a value in another way, or draws random numbers that
         every run would repeat.

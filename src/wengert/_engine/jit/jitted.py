@@ -6,7 +6,7 @@
 A call goes the shortest way that serves it: straight into a native entry, if all arguments are
 plain and given by position (`_enter`), or by a shortcut (pytree_fast_path.py) if some are
 containers or named; by its key to a program that is known; to its family (shape_polymorphism.py),
-which traces and compiles.  While a graph is built outside, the function itself is called: its lines
+which traces and compiles.  While a graph is built outside, the function itself is called: its nodes
 become nodes of that graph.
 """
 

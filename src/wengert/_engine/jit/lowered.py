@@ -76,5 +76,5 @@ class Lowered:
         return str(self.graph)
 
     def __repr__(self) -> str:
-        lines = len(self.graph)
-        return f"<{self.graph.name} lowered: {lines} lines, {self._compiled.backend.name}>"
+        nodes = len(self.graph)
+        return f"<{self.graph.name} lowered: {nodes} nodes, {self._compiled.backend.name}>"

@@ -49,7 +49,7 @@ def profile(
     callable
         ``profile(fun)(*args)`` returns a `Profile`: print it, let a notebook draw it, or read
         ``rows`` (nests, calls, host callbacks, and what is inside loops), ``by_line()`` (your
-        lines), ``seconds``, ``peak``, ``value`` (what the function returned); ``to_svg()``,
+        nodes), ``seconds``, ``peak``, ``value`` (what the function returned); ``to_svg()``,
         ``to_json()`` and ``save(path)`` write it.
 
     Raises
@@ -68,9 +68,9 @@ def profile(
     as it is. What reading the clocks costs is known and taken off. Times are those of one call, of
     all runs the lower quartile: what it would be if nobody else used the machine.
 
-    *Your lines.* A nest computes what several lines asked for at once; its time is shared out among
+    *Your nodes.* A nest computes what several nodes asked for at once; its time is shared out among
     them by estimated work (an addition 1, an exponential 23, an element of memory 1 to 25 by how
-    far away it lies), and such lines are marked. Floating-point operations and bytes are estimates,
+    far away it lies), and such nodes are marked. Floating-point operations and bytes are estimates,
     too.
 
     *What is left behind.* Variables and arguments are written to once, as by one call. Operations
@@ -93,7 +93,7 @@ def profile(
     ['nest', 'around']
     >>> seen.by_line()[0].text
     'return np.sum(np.exp(-x * x))'
-    >>> round(sum(line.share for line in seen.by_line()), 6)
+    >>> round(sum(node.share for node in seen.by_line()), 6)
     1.0
     """
     _check_repeats(repeats)

@@ -1,7 +1,7 @@
 """Fast path for calls with containers, straight into a native entry.
 
 Taking a call apart costs ten times what a small program does, and nearly every call is like the one
-before.  A matcher is written for the containers of a call, as lines of Python: it looks whether
+before.  A matcher is written for the containers of a call, as nodes of Python: it looks whether
 those of another are nested in the same way, and takes the leaves out.  Their dtypes and shapes the
 entry itself looks at.  What is not served goes the slow path.
 
@@ -232,7 +232,7 @@ class _Matching:
     def function(self, leaves: list[str]) -> Match:
         """The matcher, which gives these leaves."""
         body = [*self._lines, f"return ({''.join(f'{leaf}, ' for leaf in leaves)})"]
-        source = ["def match(args, kwargs):", " try:", *(f"  {line}" for line in body)]
+        source = ["def match(args, kwargs):", " try:", *(f"  {node}" for node in body)]
         source += [" except KeyError:", "  return None"]
         exec("\n".join(source), self._constants)
         return self._constants.pop("match")  # type: ignore[no-any-return]

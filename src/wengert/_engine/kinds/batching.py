@@ -92,7 +92,7 @@ def elementwise_batching(op: Any) -> Rule:
 def along(op: Any) -> Rule:
     """State, and return, the rule of an operation along an axis, of operands of one shape.
 
-    An axis that is not said is the last one; None stands for all elements in a line.
+    An axis that is not said is the last one; None stands for all elements in a node.
     """
 
     def rule(args: Any, batched: Any, size: Size, *, axis: Any = -1, **params: Any) -> Any:
@@ -149,7 +149,7 @@ def reduced(op: Any, x: Array, size: Size, **params: Any) -> Any:
         axis = 1
     elif not op.discrete:
         axis = tuple(range(1, ndim + 1))
-    else:  # a position is one among all elements in a line
+    else:  # a position is one among all elements in a node
         out = op(flattened(x), **{**params, "axis": 1, "keepdims": False})
         kept = (size, *((1,) * ndim))
         return lookup("reshape")(out, shape=kept) if params.get("keepdims") else out

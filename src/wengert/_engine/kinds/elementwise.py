@@ -212,9 +212,9 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
         A choice: what was not chosen receives exactly zero.
     singular : bool or callable
         A partial is infinite, or not a number, at some finite operands; a callable says it of a
-        line, by its operands.
+        node, by its operands.
     commutative : bool
-        The two operands may change places: equal lines are found in either order.
+        The two operands may change places: equal nodes are found in either order.
     half, single : bool
         Of half (single) precision it gives half (single) precision; some of SciPy's do not.
 

@@ -1,14 +1,14 @@
 """Costs: what one line of a list costs, by its operation and the specs of its operands.
 
 The counts are estimates of the usual kind: one floating-point operation for each element of an
-elementwise line, two for each product of a contraction, the textbook terms of highest order for
+elementwise node, two for each product of a contraction, the textbook terms of highest order for
 factorizations of matrices.  What moves or looks up elements counts none.  What cannot be known (an
 operation of a user) is None, and a report says so.
 
-    flops_of        floating-point operations of a line; flops_of_body of a step of a loop
+    flops_of        floating-point operations of a node; flops_of_body of a step of a loop
     steps_of        how many steps a loop takes
     bytes_of        the memory that a value takes
-    shares_memory   whether the value of a line takes none of its own
+    shares_memory   whether the value of a node takes none of its own
 
 Where sizes have names a count is an expression in them; that of a factorization is then not known.
 A loop of known length counts all its steps, and a choice the dearest of its branches.
@@ -30,7 +30,7 @@ STILL = frozenset({"view", "indexing", "creation"})
 
 
 def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
-    """How many floating-point operations a line takes.
+    """How many floating-point operations a node takes.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
 
 
 def flops_of_body(body: Body) -> Any:
-    """Those of the lines of a body together, as far as they are known."""
+    """Those of the nodes of a body together, as far as they are known."""
     total: Any = 0
     for node in body.nodes:
         found = flops_of(node, [a.spec for a in node.inputs], node.spec)
@@ -107,7 +107,7 @@ def bytes_of(spec: Any) -> Any:
 
 
 def shares_memory(node: Node) -> bool:
-    """Whether the value of a line takes no memory of its own: a view, a part, an identity.
+    """Whether the value of a node takes no memory of its own: a view, a part, an identity.
 
     An estimate: a reshape copies where the memory does not lie in order.
     """

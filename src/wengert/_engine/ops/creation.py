@@ -1,6 +1,6 @@
 """Creation: arrays of which only shape and rule are known: full, eye, arange.
 
-On plain sizes NumPy itself creates arrays.  These are lines of a graph: for symbolic sizes, and
+On plain sizes NumPy itself creates arrays.  These are nodes of a graph: for symbolic sizes, and
 so that a large array of one number stays a number until it is needed.
 """
 
@@ -38,8 +38,8 @@ class Creation(Operation):
         """There is nothing to pass a cotangent to."""
         return []
 
-    def line(self, **params: Any) -> Any:
-        """A line of a graph, as a handle."""
+    def record(self, **params: Any) -> Any:
+        """A node of a graph, as a handle."""
         return record(self, (), params)
 
 
@@ -52,23 +52,23 @@ def creation(run: Callable[..., Any]) -> Creation:
 
 
 def zeros(shape: tuple[Any, ...], dtype: type[Any] | np.dtype[Any]) -> Any:
-    """Zeros; a line of the graph where one is being written, so that they are no constant of it."""
+    """Zeros; a node of the graph where one is being written, so that they are no constant of it."""
     if is_symbolic(shape) or is_deriving():
-        return full.line(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
+        return full.record(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
     return np.zeros(shape, dtype)[()]
 
 
 def positions(length: Size) -> Any:
     """0, 1, ... before `length`."""
     if isinstance(length, Dim):
-        return arange.line(start=0, stop=length, step=1, dtype=np.dtype(np.intp))
+        return arange.record(start=0, stop=length, step=1, dtype=np.dtype(np.intp))
     return np.arange(length)
 
 
 def identity(length: Size, dtype: type[Any] | np.dtype[Any] = float) -> Any:
     """The identity matrix."""
     if isinstance(length, Dim):
-        return eye.line(rows=length, columns=length, dtype=np.dtype(dtype))
+        return eye.record(rows=length, columns=length, dtype=np.dtype(dtype))
     return np.eye(length, dtype=dtype)
 
 

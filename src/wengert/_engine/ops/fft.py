@@ -1,8 +1,8 @@
 """Discrete Fourier transforms along one axis, of which all of numpy.fft is made.
 
     fft     y_k = s sum_j x_j exp(-+2 pi i j k / n)      complex to complex, `inverse` for the plus
-    rfft    the first n//2 + 1 lines of that, of real x  real to complex
-    irfft   real x of the first n//2 + 1 lines           complex to real
+    rfft    the first n//2 + 1 nodes of that, of real x  real to complex
+    irfft   real x of the first n//2 + 1 nodes           complex to real
 
 The operand is cropped or filled up with zeros to the length n, as NumPy does it, and the result to
 the length `keep`; so the transpose of each is another of the family, with `n` kept and `keep` the
@@ -10,9 +10,9 @@ operand's length, and any number of derivatives costs transforms of the same len
 
 The scale s is NumPy's `norm`: 1, 1/sqrt(n) or 1/n.  The transposes exchange the first and the last.
 
-All lines of a real signal but the first (and the middle one, if n is even) stand for two, so they
+All nodes of a real signal but the first (and the middle one, if n is even) stand for two, so they
 count twice in the transpose of irfft, and half in that of rfft: `interior` is the factor of these
-lines, a power of two.  irfft ignores the imaginary parts of the first and the middle line; their
+nodes, a power of two.  irfft ignores the imaginary parts of the first and the middle node; their
 gradient is exactly zero.
 """
 
@@ -80,7 +80,7 @@ def _rfft_oracle(
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_rfft_oracle)
 def rfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
-    """The lines 0 to n//2 of the Fourier transform of real numbers, inner lines times a factor."""
+    """The nodes 0 to n//2 of the Fourier transform of real numbers, inner nodes times a factor."""
     return resized(_weighted(np.fft.rfft(x, n, axis, norm), n, axis, interior), keep, axis)
 
 
@@ -108,10 +108,10 @@ def _irfft_oracle(
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_irfft_oracle)
 def irfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
-    """The real numbers whose Fourier transform has these lines, inner lines times a factor."""
-    lines = n // 2 + 1
-    if interior != 1.0 or not x.shape[axis]:  # of no lines NumPy reads one that is not there
-        x = _weighted(np.array(resized(x, lines, axis)), n, axis, interior)
+    """The real numbers whose Fourier transform has these nodes, inner nodes times a factor."""
+    nodes = n // 2 + 1
+    if interior != 1.0 or not x.shape[axis]:  # of no nodes NumPy reads one that is not there
+        x = _weighted(np.array(resized(x, nodes, axis)), n, axis, interior)
     return resized(np.fft.irfft(x, n, axis, norm), keep, axis)
 
 
@@ -140,7 +140,7 @@ def resized(x: Array, length: int, axis: int) -> Any:
 
 
 def _weighted(x: Any, n: int, axis: int, interior: float) -> Any:
-    """Lines of a real signal of length n, all but the first and a middle one times a factor.
+    """Nodes of a real signal of length n, all but the first and a middle one times a factor.
 
     `x` is overwritten, which is a result or a copy.
     """
@@ -158,8 +158,8 @@ def _waves(rows: Any, columns: Any, sign: Any) -> Any:
 
 
 def _weights(n: Any, interior: Any) -> Any:
-    lines = np.arange(n // 2 + 1)
-    return np.where((lines == 0) | (2 * lines == n), 1.0, interior)
+    nodes = np.arange(n // 2 + 1)
+    return np.where((nodes == 0) | (2 * nodes == n), 1.0, interior)
 
 
 def _scale(n: Any, norm: Any, inverse: Any) -> Any:

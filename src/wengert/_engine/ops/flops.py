@@ -54,13 +54,13 @@ def cubes(factor: float) -> Flops:
 
 
 def transform(factor: float) -> Flops:
-    """A multiple of n log2(n) for each line of n numbers: Cooley and Tukey's count."""
+    """A multiple of n log2(n) for each node of n numbers: Cooley and Tukey's count."""
 
     def count(node: Node, operands: Sequence[Any], spec: Spec) -> float | None:
-        n, lines = node.params["n"], spec.shape
-        if names_in((n, *lines)) or not spec.size:
+        n, nodes = node.params["n"], spec.shape
+        if names_in((n, *nodes)) or not spec.size:
             return None
-        return float(factor * (spec.size // lines[node.params["axis"]]) * n * log2(n))
+        return float(factor * (spec.size // nodes[node.params["axis"]]) * n * log2(n))
 
     return count
 

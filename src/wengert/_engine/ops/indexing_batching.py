@@ -156,7 +156,7 @@ def _unless_same(order: Axes | None) -> Axes | None:
 def _counted(size: Size) -> Any:
     if isinstance(size, int):
         return np.arange(size)
-    return lookup("arange").line(start=0, stop=size, step=1, dtype=np.dtype(np.int64))
+    return lookup("arange").record(start=0, stop=size, step=1, dtype=np.dtype(np.int64))
 
 
 def _read(x: Array, operands: Sequence[Any], index: tuple[Any, ...]) -> Any:

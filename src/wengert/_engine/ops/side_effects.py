@@ -1,7 +1,7 @@
 """Effects: identities that do something on the way: print, keep, log, guard; and order.
 
 The value passes unchanged, and so does the derivative.  Eager, an effect acts at once.  In a graph
-it is a line that acts whenever the graph runs, in the order in which the lines were written, even
+it is a node that acts whenever the graph runs, in the order in which the nodes were written, even
 if nobody uses its value; no pass merges or drops it (``op.effects.side_effect``).
 
     Effect                      the class of all of them: one function, `act(value, where,
@@ -71,7 +71,7 @@ class Effect(Operation):
         return x
 
     def placed(self, node: Node) -> Callable[..., Any]:
-        """What runs at a line of a graph: `run` that knows the user's line."""
+        """What runs at a node of a graph: `run` that knows the user's line."""
 
         def run(x: Operand, **params: Any) -> Any:
             self._act(x, node.where or "", params)
@@ -83,14 +83,14 @@ class Effect(Operation):
         self.act(x, where, **{k: v for k, v in params.items() if k != "gradient"})
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Act at once; while a graph is built, write a line down that will."""
+        """Act at once; while a graph is built, write a node down that will."""
         opened = current_trace()
         if opened is None or not any(isinstance(a, Handle) for a in args):
             return super().__call__(*args, **params)
         out = apply(self, args, params, _same)
         if out.node.args:
             opened.effects.append(out.node)
-        else:  # of a constant: there will be no line
+        else:  # of a constant: there will be no node
             self._act(out.node.value, user_line(), params)
         return out
 
@@ -229,7 +229,7 @@ class _NullFile:
 def log(
     x: Operand, where: str, *, to: Any, label: str | None = None, bins: int | None = None
 ) -> None:
-    """Append a line of JSON about a value to a file, or send it to a logger."""
+    """Append a node of JSON about a value to a file, or send it to a logger."""
     write_line(to, entry(x, label, where, bins))
 
 
@@ -277,7 +277,7 @@ def _complaint(x: Any, is_bad: Any, wanted: str, label: Any, where: str) -> str:
     more = f", the first of {count} such elements" if count > 1 else ""
     return (
         f"the guarded value {label or 'here'!s}, {spec_of(x)}, is {x[index]}{place}{more}; it has "
-        f"to be {wanted}. Look at the lines it is computed from (wengert.why, or more guards "
+        f"to be {wanted}. Look at the nodes it is computed from (wengert.why, or more guards "
         f"before this one){at(where)}."
     )
 
@@ -327,7 +327,7 @@ class Retrieved:
             known = ", ".join(self._kept) or "nothing yet"
         raise RegistryError(
             f"no value has been retrieved under the name {name!r}; there is {known}. A value is "
-            f"kept when its line runs{at(user_line())}."
+            f"kept when its node runs{at(user_line())}."
         )
 
     def __contains__(self, name: object) -> bool:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @linear(oracle="numpy")
 def gather_along(x: Any, positions: Any, *, axis: Any, unique: bool = False) -> Any:
-    """numpy.take_along_axis; `unique` says that no position occurs twice in a line."""
+    """numpy.take_along_axis; `unique` says that no position occurs twice in a node."""
     return np.take_along_axis(x, positions, axis)
 
 

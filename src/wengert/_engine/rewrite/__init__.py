@@ -23,11 +23,11 @@ from .assume import assume
 from .inline_custom_calls import without_calls
 from .pass_history import PassHistory, PassRun
 from .pass_manager import DEFAULT, Pass, Passes, passes, register_pass, simplify
-from .rule import LineRule, Match, Rule, rule
+from .rule import Match, NodeRule, Rule, rule
 
 __all__ = [
     "DEFAULT",
-    "LineRule",
+    "NodeRule",
     "Match",
     "Pass",
     "PassHistory",

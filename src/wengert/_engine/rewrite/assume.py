@@ -61,7 +61,7 @@ def assume(x: Operand, **facts: bool) -> Any:
     Returns
     -------
     array or Tensor
-        The value itself. While a graph is built, a line that bears the facts.
+        The value itself. While a graph is built, a node that bears the facts.
 
     Raises
     ------

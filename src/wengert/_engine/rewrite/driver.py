@@ -37,7 +37,7 @@ from wengert._engine.core.tracing import SIZE, infer
 from wengert.errors import GraphError, OperandError, at
 
 from .pattern import OperationPattern, ParameterWildcard, Wildcard, WildcardBindings, number_key
-from .rule import LineRule, NodeBuilder
+from .rule import NodeBuilder, NodeRule
 from .rule_index import RuleIndex
 from .value_properties import Facts
 
@@ -46,10 +46,10 @@ _SMALL = 1 << 14  # bytes; larger constants are compared by identity
 
 
 class Applied(NamedTuple):
-    """One application of a rule: its name, the line, and what took its place."""
+    """One application of a rule: its name, the node, and what took its place."""
 
     rule: str
-    line: Node
+    node: Node
     replacement: Node
 
 
@@ -62,7 +62,7 @@ class Driver:
     index : Index
         The rules.
     merge : bool
-        Whether equal lines become one.
+        Whether equal nodes become one.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Driver:
     def run(self, graph: AnyGraph) -> AnyGraph:
         """The graph in its simplest form; itself if nothing changes."""
         place, final, reordered = self._place, self._final, False
-        linear = _linear_lines(graph)
+        linear = _linear_nodes(graph)
         for node in graph.nodes:
             op, args = node.op, node.args
             if isinstance(op, LeafOp):
@@ -105,7 +105,7 @@ class Driver:
             if node in linear:
                 self._linear.add(made)
         changed = {old: new for old, new in place.items() if old is not new}
-        return graph.with_lines(changed) if changed else graph
+        return graph.with_nodes(changed) if changed else graph
 
     def _leaf(self, node: Node) -> Node:
         if not self.merge:
@@ -117,10 +117,10 @@ class Driver:
             return self._known.setdefault(leaf_key(node), node)
         return self._known.setdefault(leaf_key(node), node) if node.op is SIZE else node
 
-    # ---- what is known of lines ----------------------------------------------------------------
+    # ---- what is known of nodes ----------------------------------------------------------------
 
     def spec(self, node: Node) -> Any:
-        """The spec of a line."""
+        """The spec of a node."""
         info = node.info
         if info is not None and info.spec is not None:
             return info.spec
@@ -149,79 +149,79 @@ class Driver:
         return self._number(node)[0] if op is CONSTANT or op is self._full else op
 
     def number_key(self, node: Node) -> str | None:
-        """The key of the real number that a line holds everywhere, or None."""
+        """The key of the real number that a node holds everywhere, or None."""
         op = node.op
         return self._number(node)[1] if op is CONSTANT or op is self._full else None
 
     def number(self, node: Node) -> Any:
-        """The number that a line holds everywhere, or None."""
+        """The number that a node holds everywhere, or None."""
         op = node.op
         return self._number(node)[2] if op is CONSTANT or op is self._full else None
 
     def has(self, node: Node, *facts: str) -> bool:
-        """Whether all of these are known of a line (value_properties.py)."""
+        """Whether all of these are known of a node (value_properties.py)."""
         return self.facts.has(node, *facts)
 
     # ---- simplest forms ------------------------------------------------------------------------
 
-    def simplest(self, line: Node) -> Node:
-        """The simplest form of a line whose operands have theirs."""
+    def simplest(self, node: Node) -> Node:
+        """The simplest form of a node whose operands have theirs."""
         if not self.merge:
-            made = self._rewritten(line)
-            return line if made is None else made
-        key = self._key(line)
+            made = self._rewritten(node)
+            return node if made is None else made
+        key = self._key(node)
         known = self._known.get(key)
         if known is not None:
-            if known is not line:
-                self.applied.append(Applied("merge", line, known))
+            if known is not node:
+                self.applied.append(Applied("merge", node, known))
             return known
-        made = self._rewritten(line)
+        made = self._rewritten(node)
         if made is None:
-            made = line
+            made = node
         self._known[key] = made
         return made
 
-    def _key(self, line: Node) -> Hashable:
-        op, args, params = line.op, line.args, line.params
+    def _key(self, node: Node) -> Hashable:
+        op, args, params = node.op, node.args, node.params
         if len(args) == 2 and op.commutative and args[1].serial < args[0].serial:
             args = args[::-1]
         if not params:
-            return op, type(line), args
+            return op, type(node), args
         known = self._frozen.get(id(params))
         if known is None:  # held, so that the id stays its own
             known = self._frozen[id(params)] = (params, frozen(params))
-        return op, type(line), known[1], args
+        return op, type(node), known[1], args
 
-    def _rewritten(self, line: Node) -> Node | None:
-        """What the first rule that applies puts in the place of a line."""
-        args = line.args
+    def _rewritten(self, node: Node) -> Node | None:
+        """What the first rule that applies puts in the place of a node."""
+        args = node.args
         operands = tuple([self.describe(a) for a in args])
         same = len(args) == 2 and args[0] is args[1]
-        found = self.index.candidates(line.op, operands, same)
+        found = self.index.candidates(node.op, operands, same)
         if not found:
             return None
         since = next_serial()
         for rule, tree in found:
             count = len(self.applied)
-            self._entered(rule.name, line)
+            self._entered(rule.name, node)
             try:
                 made = (
-                    self._by_function(rule, line) if tree is None else rule.apply(tree, line, self)
+                    self._by_function(rule, node) if tree is None else rule.apply(tree, node, self)
                 )
                 if made is not None:
                     widens = tree is not None and type(rule.made) is Wildcard
-                    made = self._fitted(made, line, widens)
+                    made = self._fitted(made, node, widens)
             finally:
                 self._chain.pop()
-            if made is not None and made is not line:
+            if made is not None and made is not node:
                 if made.serial > since:
-                    _named(made, line)
-                self.applied.append(Applied(rule.name, line, made))
+                    _named(made, node)
+                self.applied.append(Applied(rule.name, node, made))
                 return made
             del self.applied[count:]
         return None
 
-    def _entered(self, name: str, line: Node) -> None:
+    def _entered(self, name: str, node: Node) -> None:
         """Note that a rule is at work; more than a few inside each other are a circle."""
         self._chain.append(name)
         if len(self._chain) > _DEPTH:
@@ -229,21 +229,21 @@ class Driver:
             self._chain.pop()
             raise GraphError(
                 f"rules that undo each other: after {_DEPTH} replacements of one line rules still "
-                f"apply (the last were {last}). Give one of them a condition{at(line.where)}."
+                f"apply (the last were {last}). Give one of them a condition{at(node.where)}."
             )
 
-    def _by_function(self, rule: LineRule, line: Node) -> Node | None:
-        if type(line) is Node and any(map(is_stopped, line.args)):
+    def _by_function(self, rule: NodeRule, node: Node) -> Node | None:
+        if type(node) is Node and any(map(is_stopped, node.args)):
             return None  # the rule may look through it, and what it writes would not stop
-        made = rule.function(line, NodeBuilder(self, line))
+        made = rule.function(node, NodeBuilder(self, node))
         if made is None:
             return None
         if isinstance(made, Handle):
             made = made.node
-        return self._absorbed(made, line) if isinstance(made, Node) else self.constant(made)
+        return self._absorbed(made, node) if isinstance(made, Node) else self.constant(made)
 
     def _absorbed(self, made: Node, like: Node) -> Node:
-        """A line that a user's rule wrote past us, with NumPy, in its simplest form."""
+        """A node that a user's rule wrote past us, with NumPy, in its simplest form."""
         waiting, place = [made], self._place
         while waiting:
             node = waiting[-1]
@@ -255,54 +255,56 @@ class Driver:
                 waiting += later
                 continue
             args = [place.get(a, a) for a in node.args]
-            place[node] = self.line(node.op, args, node.params, like)
+            place[node] = self.new_node(node.op, args, node.params, like)
             waiting.pop()
         return place.get(made, made)
 
     def _is_ours(self, node: Node) -> bool:
         return node in self._place or node in self._final or not node.args
 
-    def _fitted(self, made: Node, line: Node, widens: bool) -> Node | None:
+    def _fitted(self, made: Node, node: Node, widens: bool) -> Node | None:
         """A replacement with the spec of what it replaces; None if it cannot have it.
 
         It may be repeated; cast only if it is an operand itself (`widens`), for what is computed
         in less precision is something else.
         """
-        have, wanted = self.spec(made), self.spec(line)
+        have, wanted = self.spec(made), self.spec(node)
         if have is not wanted and have != wanted:
             if type(have) is not Spec or type(wanted) is not Spec:
                 return None
             if have.dtype != wanted.dtype:
                 if not widens or not holds(wanted.dtype, have.dtype):
                     return None
-                made = self.line(lookup("cast"), (made,), {"dtype": wanted.dtype}, line)
+                made = self.new_node(lookup("cast"), (made,), {"dtype": wanted.dtype}, node)
             if have.shape != wanted.shape:
                 try:
-                    made = self.line(lookup("broadcast_to"), (made,), {"shape": wanted.shape}, line)
+                    made = self.new_node(
+                        lookup("broadcast_to"), (made,), {"shape": wanted.shape}, node
+                    )
                 except OperandError:
                     return None
             if self.spec(made) != wanted:
                 return None
-        if type(made) is Node and type(line) is not Node:
+        if type(made) is Node and type(node) is not Node:
             return None  # a derivative would pass where it was stopped
         return made
 
-    # ---- writing lines -------------------------------------------------------------------------
+    # ---- writing nodes -------------------------------------------------------------------------
 
     def constant(self, value: Any) -> Node:
-        """A line that holds a value."""
+        """A node that holds a value."""
         return self._leaf(constant(value))
 
     def filled(self, value: Any, like: Node) -> Node:
-        """A number in the shape and dtype of a line."""
+        """A number in the shape and dtype of a node."""
         spec = self.spec(like)
         number = value if spec.weak else np.asarray(value, spec.dtype)[()]
         if spec.shape == ():
             return self.constant(type(spec.dtype.type(0).item())(value) if spec.weak else number)
         params = {"shape": spec.shape, "value": number.item(), "dtype": spec.dtype}
-        return self.line(self._full, (), params, like)
+        return self.new_node(self._full, (), params, like)
 
-    def line(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
+    def new_node(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
         """A new line in its simplest form, bearing the user's line of another."""
         args = tuple([a if isinstance(a, Node) else self._operand(a) for a in operands])
         spec, needs = infer(op, tuple([self.spec(a) for a in args]), params)
@@ -332,7 +334,7 @@ class Driver:
         return x.node if isinstance(x, Handle) else self.constant(x)
 
     def built(self, tree: Any, found: WildcardBindings, like: Node) -> Node:
-        """The lines of a pattern with what its holes and slots stand for."""
+        """The nodes of a pattern with what its holes and slots stand for."""
         kind = type(tree)
         if kind is Wildcard:
             return found.operands[tree.number]  # type: ignore[no-any-return]
@@ -340,11 +342,11 @@ class Driver:
             return self.constant(tree.value)
         args = [self.built(a, found, like) for a in tree.args]
         params = {k: _slotted(v, found) for k, v in tree.params.items()}
-        return self.line(tree.op, args, params, like)
+        return self.new_node(tree.op, args, params, like)
 
 
-def _linear_lines(graph: AnyGraph) -> set[Node]:
-    """The lines of derivatives that note in which operands they are linear, and these operands."""
+def _linear_nodes(graph: AnyGraph) -> set[Node]:
+    """The nodes of derivatives that note in which operands they are linear, and these operands."""
     found = {n for n in graph.nodes if n.info is not None and n.info.linear}
     return found.union(*[[n.args[k] for k in linear_in(n)] for n in found])
 
@@ -353,14 +355,14 @@ def _slotted(value: Any, found: WildcardBindings) -> Any:
     return found.params[value.name] if type(value) is ParameterWildcard else value
 
 
-def _named(made: Node, line: Node) -> None:
+def _named(made: Node, node: Node) -> None:
     """Let a new line bear the name of the one it replaces."""
-    if line.name is not None and made.args:
-        made.note(name=line.name)
+    if node.name is not None and made.args:
+        made.note(name=node.name)
 
 
 def _moved(node: Node, args: tuple[Node, ...]) -> Node:
-    """A line on other operands of the same specs."""
+    """A node on other operands of the same specs."""
     if node.value is None and node.info is not None:
         return type(node)(node.op, args, node.params, None, node.info)
     return with_args(node, args)

@@ -1,7 +1,7 @@
 """Inlining of functions with custom derivatives that are no longer differentiated.
 
-A line `custom_call` (control_flow/custom.py) keeps a function and its rule together until all
-derivatives have been taken.  What runs or is compiled needs the function only: its lines become
+A node `custom_call` (control_flow/custom.py) keeps a function and its rule together until all
+derivatives have been taken.  What runs or is compiled needs the function only: its nodes become
 nodes of the graph around it, also in the bodies of loops, where they are simplified, merged and
 fused with all others.  It is no pass of `simplify`, whose result may still be differentiated.
 
@@ -22,7 +22,7 @@ from .loops.loop_view import Rewiring, inlined, like
 def without_calls(graph: AnyGraph) -> AnyGraph:
     """A graph in which every function with a rule is written out; itself if there is none.
 
-    Derivatives of what is returned are those of the functions' own lines.
+    Derivatives of what is returned are those of the functions' own nodes.
     """
     return _without(graph, {})
 

@@ -1,7 +1,7 @@
 """Pass history: the graph before and after each pass.
 
 A `PassRun` is one run of one pass: its name, how long it took, the graph before and after, and
-every rule that was applied, with the line and what took its place.  `print(history)` reads aloud.
+every rule that was applied, with the node and what took its place.  `print(history)` reads aloud.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PassRun:
         For the pass and its verification.
     before, after : Graph
     applied : tuple of Applied
-        ``(rule, line, replacement)``, in order. The line is one of `before`, or one that an earlier
+        ``(rule, node, replacement)``, in order. The node is one of `before`, or one that an earlier
         rule wrote.
     inside : tuple of Inside
         ``(name, history)`` of the bodies of loops and branches, where that is what was simplified.
@@ -52,7 +52,7 @@ class PassRun:
 
     def __str__(self) -> str:
         head = (
-            f"{self.name}: {len(self.before)} lines -> {len(self.after)}, "
+            f"{self.name}: {len(self.before)} nodes -> {len(self.after)}, "
             f"{self.seconds * 1e3:.1f} ms"
         )
         lines = [head, *(f"    {n} x {rule}" for rule, n in self.counts.most_common())]
@@ -93,7 +93,7 @@ class PassHistory:
         )
 
     def applications(self) -> str:
-        """Every application of a rule on a line of its own, with the user's line."""
+        """Every application of a rule on a row of its own, with the user's line."""
         lines: list[str] = []
         for step in self.steps:
             for body in step.inside:
@@ -104,9 +104,9 @@ class PassHistory:
 
 
 def _spelled(applied: Applied) -> str:
-    where = applied.line.where
+    where = applied.node.where
     place = f"   # {short(where)}" if where else ""
-    return f"{applied.rule}: {_brief(applied.line)} -> {_brief(applied.replacement)}{place}"
+    return f"{applied.rule}: {_brief(applied.node)} -> {_brief(applied.replacement)}{place}"
 
 
 def _brief(node: Node) -> str:

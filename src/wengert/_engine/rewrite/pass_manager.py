@@ -1,14 +1,14 @@
 """Pass manager: the order of passes, their traversals and their verification.
 
-    fold        lines of constants only are computed
-    merge       equal lines become one
+    fold        nodes of constants only are computed
+    merge       equal nodes become one
     algebra     the same number with less work
     derivatives what a sweep wrote to be safe, where it is not needed
     matrices    what is known of matrices is used; less is multiplied (rules/contractions.py)
     stabilise   no overflow, no lost digits
     shapes      broadcasts, transposes and reshapes merged and moved; writes that leave nothing
     loops       loops do no more than they have to, and those that do the same become one
-    prune       lines that nothing needs are dropped
+    prune       nodes that nothing needs are dropped
 
 A pass maps a graph to a graph, or is a list of rules.  The library's rules share one traversal to a
 fixed point; users' passes run by themselves, in their place; all is repeated until nothing changes.
@@ -32,7 +32,7 @@ from .driver import Applied, Driver
 from .loops import driver
 from .loops.nested_graphs import Bodies
 from .pass_history import PassHistory, PassRun
-from .rule import AnyRule, LineRule, Rule
+from .rule import AnyRule, NodeRule, Rule
 from .rule_index import RuleIndex
 from .rules import (
     algebra,
@@ -60,7 +60,7 @@ class Pass:
     rules : sequence of rules
         For a pass that looks at one line at a time.
     merges : bool
-        Whether equal lines become one.
+        Whether equal nodes become one.
     function : callable, optional
         ``function(graph) -> graph``, for any other pass.
     joins : bool
@@ -141,13 +141,13 @@ _JOINED: dict[tuple[Pass, ...], Pass] = {}
 
 
 def _pruned(graph: AnyGraph) -> AnyGraph:
-    """The graph with the lines that outputs, updates and effects need, and the inputs."""
+    """The graph with the nodes that outputs, updates and effects need, and the inputs."""
     needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     for node in reversed(graph.nodes):
         if node in needed:
             needed.update(node.args)
     kept = needed.union(graph.inputs)
-    return graph if all(n in kept for n in graph.nodes) else graph.with_lines({})
+    return graph if all(n in kept for n in graph.nodes) else graph.with_nodes({})
 
 
 _REGISTRY: dict[str, Pass] = {}
@@ -175,13 +175,13 @@ def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False)
     --------
     >>> import wengert as wg
     >>> from wengert.rewrite import register_pass, simplify
-    >>> def count_lines(graph):
-    ...     print(len(graph), "lines")
+    >>> def count_nodes(graph):
+    ...     print(len(graph), "nodes")
     ...     return graph
-    >>> register_pass("count lines", count_lines, replace=True)
-    <pass count lines>
-    >>> graph = simplify(wg.trace(lambda x: x * 1.0)(2.0), ["count lines"])
-    3 lines
+    >>> register_pass("count nodes", count_nodes, replace=True)
+    <pass count nodes>
+    >>> graph = simplify(wg.trace(lambda x: x * 1.0)(2.0), ["count nodes"])
+    3 nodes
     """
     if name in _REGISTRY and not replace:
         raise RegistryError(
@@ -209,13 +209,13 @@ def _as_pass(made: Any, name: str | None = None) -> Pass:
         )
     if isinstance(made, Pass):
         return made
-    if isinstance(made, Rule | LineRule):
+    if isinstance(made, Rule | NodeRule):
         return Pass(name or made.name, [made])
     if callable(made):
         return Pass(name or str(getattr(made, "__name__", "pass")), function=made)
     if isinstance(made, Iterable):
         rules = list(made)
-        if rules and all(isinstance(r, Rule | LineRule) for r in rules):
+        if rules and all(isinstance(r, Rule | NodeRule) for r in rules):
             return Pass(name or ", ".join(r.name for r in rules), rules)
     raise ArgumentError(
         f"a pass is a name, a function of a graph, or a list of rules, and not {made!r}"
@@ -395,7 +395,7 @@ DEFAULT = Passes(_LIBRARY)
 def simplify(
     graph: AnyGraph, passes: Passes = DEFAULT, *, verify: bool = True, history: bool = False
 ) -> AnyGraph:
-    """The same function with fewer, cheaper and more accurate lines.
+    """The same function with fewer, cheaper and more accurate nodes.
 
     Parameters
     ----------
@@ -423,14 +423,14 @@ def simplify(
 
     Notes
     -----
-    Linear in the number of lines: about 10 microseconds each.
+    Linear in the number of nodes: about 10 microseconds each.
 
     Examples
     --------
     >>> import numpy as np, wengert as wg
     >>> from wengert.rewrite import simplify
     >>> graph = wg.trace(lambda x: np.log(np.sum(np.exp(x * 1.0))))(np.ones(3))
-    >>> [line.op.name for line in simplify(graph)]
+    >>> [node.op.name for node in simplify(graph)]
     ['input', 'logsumexp']
     """
     check_graph(graph, "simplify")
@@ -440,7 +440,7 @@ def simplify(
     steps = PassHistory()
     made = chosen(graph, verify=verify, history=steps)
     if made is graph:
-        made = graph.with_lines({})
+        made = graph.with_nodes({})
     made.history = steps  # type: ignore[attr-defined]
     return made
 

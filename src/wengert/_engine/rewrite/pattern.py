@@ -12,7 +12,7 @@ parameter goes is found by tracing twice, with two values of it, and looking whe
     traced                                                        the tree of a function
     variants                                                      the same tree with operands of
                                                                   commutative operations swapped
-    matches                                                       whether a line looks like a tree
+    matches                                                       whether a node looks like a tree
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MOST_COMMUTATIVE = 8
 
 
 class Wildcard(NamedTuple):
-    """Any line; the same one wherever the same wildcard stands."""
+    """Any node; the same one wherever the same wildcard stands."""
 
     number: int
 
@@ -193,7 +193,7 @@ def _tree(x: Any, holes: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
     if isinstance(x.op, LeafOp) or sizes_of(x.params):
         raise ArgumentError(
             f"the pattern {fun!r} depends on the shape of its operands ({x.op.name}). Write this "
-            f"rule as a function of the line (wengert.rewrite.rule){at(user_line())}."
+            f"rule as a function of the node (wengert.rewrite.rule){at(user_line())}."
         )
     return OperationPattern(x.op, dict(x.params), tuple(_tree(a, holes, fun) for a in x.inputs))
 
@@ -225,7 +225,7 @@ def _generalised(
 def _odd(name: str, fun: Any) -> ArgumentError:
     return ArgumentError(
         f"the pattern {fun!r} does other things for other values of {name} than pass it on. Write "
-        f"this rule as a function of the line (wengert.rewrite.rule){at(user_line())}."
+        f"this rule as a function of the node (wengert.rewrite.rule){at(user_line())}."
     )
 
 
@@ -240,7 +240,7 @@ def variants(tree: Any) -> list[Any]:
     if count > _MOST_COMMUTATIVE:
         raise ArgumentError(
             f"a pattern with more than {_MOST_COMMUTATIVE} commutative operations. Split it, or "
-            f"write a rule as a function of the line{at(user_line())}."
+            f"write a rule as a function of the node{at(user_line())}."
         )
     return list({repr(t): t for t in _orders(tree)}.values())
 
@@ -264,12 +264,12 @@ def _orders(tree: Any) -> Iterator[Any]:
 def matches(
     tree: Any, node: Node, found: WildcardBindings, number: Callable[[Node], str | None]
 ) -> bool:
-    """Whether a line looks like a tree; what the holes and slots stand for goes into `found`.
+    """Whether a node looks like a tree; what the holes and slots stand for goes into `found`.
 
     Parameters
     ----------
     number : callable
-        The key of the number that a line holds everywhere, or None.
+        The key of the number that a node holds everywhere, or None.
     """
     kind = type(tree)
     if kind is Wildcard:
@@ -285,7 +285,7 @@ def matches(
     if (node.params or tree.params) and not _params_match(tree.params, node.params, found):
         return False
     for part, a in zip(tree.args, node.args, strict=True):
-        # Through a line that stops derivatives no rule may look: the replacement would not stop.
+        # Through a node that stops derivatives no rule may look: the replacement would not stop.
         if type(part) is OperationPattern and type(node) is Node and is_stopped(a):
             return False
         if not matches(part, a, found, number):

@@ -34,7 +34,7 @@ class RewriteContext(Protocol):
     def filled(self, value: Any, like: Node) -> Node:
         """A number in the shape and dtype of a node."""
 
-    def line(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
+    def new_node(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
         """A new node in its simplest form, with the user's line of another."""
 
     def built(self, tree: Any, found: Any, like: Node) -> Node:

@@ -2,10 +2,10 @@
 
     Rule         a pattern and what takes its place, two Python functions of NumPy
     Match        what a condition may look at
-    LineRule     a function of one line, for what a pattern cannot say; made by `rule`
-    NodeBuilder  what such a function writes lines with
+    NodeRule     a function of one line, for what a pattern cannot say; made by `rule`
+    NodeBuilder  what such a function writes nodes with
 
-A rule never changes a line: it names another one for its place.  The driver (driver.py) sees to it
+A rule never changes a node: it names another one for its place.  The driver (driver.py) sees to it
 that the other has the same shape and dtype, lets through no derivative that was stopped, and bears
 the user's line of what it replaces.
 """
@@ -43,8 +43,8 @@ class Match:
 
     Attributes
     ----------
-    line : Node
-        The line to be replaced.
+    node : Node
+        The node to be replaced.
     params : dict
         The parameters of the pattern.
     """
@@ -53,18 +53,18 @@ class Match:
 
     def __init__(
         self,
-        line: Node,
+        node: Node,
         operands: Mapping[str, Node],
         params: dict[Any, Any],
         context: RewriteContext,
     ) -> None:
-        self.line = line
+        self.node = node
         self.params: dict[str, Any] = params
         self._operands = operands
         self._context = context
 
     def __getitem__(self, name: str) -> Node:
-        """The line that a wildcard stands for."""
+        """The node that a wildcard stands for."""
         return self._operands[name]
 
     def spec(self, name: str) -> Any:
@@ -88,7 +88,7 @@ class Rule:
     name : str
         What it is called in a history.
     pattern : callable
-        A Python function of NumPy; its arguments match any line, the same argument the same line. A
+        A Python function of NumPy; its arguments match any node, the same argument the same node. A
         number matches that number in any dtype; operands of commutative operations match in either
         order. Keyword-only arguments are parameters of operations: ``lambda x, *, axis: ...``.
     replacement : callable
@@ -177,7 +177,7 @@ class Rule:
             if type(pattern) is not OperationPattern:
                 raise ArgumentError(
                     f"rule {self.name!r}: the pattern is not an operation, and would match every "
-                    f"line{at(user_line())}."
+                    f"node{at(user_line())}."
                 )
             self._orders = variants(pattern)
         return self._orders
@@ -194,25 +194,25 @@ class Rule:
         """Both."""
         return self.orders, self.made
 
-    def apply(self, tree: OperationPattern, line: Node, context: RewriteContext) -> Node | None:
-        """What takes the place of a line that looks like one order of the pattern, or None."""
+    def apply(self, tree: OperationPattern, node: Node, context: RewriteContext) -> Node | None:
+        """What takes the place of a node that looks like one order of the pattern, or None."""
         found = WildcardBindings([None] * len(self.operands), {})
-        if not matches(tree, line, found, context.number_key) or not self._fits(
-            line, found, context
+        if not matches(tree, node, found, context.number_key) or not self._fits(
+            node, found, context
         ):
             return None
         if self.condition is not None:
             operands = dict(zip(self.operands, found.operands, strict=True))
-            if not self.condition(Match(line, operands, found.params, context)):
+            if not self.condition(Match(node, operands, found.params, context)):
                 return None
         replacement = self.made
         if type(replacement) is NumberPattern:
-            return context.filled(replacement.value, line)
-        return context.built(replacement, found, line)
+            return context.filled(replacement.value, node)
+        return context.built(replacement, found, node)
 
-    def _fits(self, line: Node, found: WildcardBindings, context: RewriteContext) -> bool:
+    def _fits(self, node: Node, found: WildcardBindings, context: RewriteContext) -> bool:
         """Whether the dtypes are of the kinds that the rule holds for."""
-        root = context.spec(line)
+        root = context.spec(node)
         if type(root) is not Spec:
             return False
         dtypes = set()
@@ -229,12 +229,12 @@ class Rule:
 
 
 class NodeBuilder:
-    """What the function of a `LineRule` writes lines with, and asks about those that are there.
+    """What the function of a `NodeRule` writes nodes with, and asks about those that are there.
 
     Attributes
     ----------
     context : RewriteContext
-        Knows specs, numbers and facts of lines.
+        Knows specs, numbers and facts of nodes.
     """
 
     __slots__ = ("_like", "context")
@@ -244,20 +244,20 @@ class NodeBuilder:
         self._like = like
 
     def __call__(self, op: str | Operation, *operands: Any, **params: Any) -> Node:
-        """A line of an operation, or of the one of that name, in its simplest form."""
+        """A node of an operation, or of the one of that name, in its simplest form."""
         made: Op = lookup(op) if isinstance(op, str) else op
-        return self.context.line(made, operands, params, self._like)
+        return self.context.new_node(made, operands, params, self._like)
 
 
-class LineRule:
+class NodeRule:
     """A function of one line, for what a pattern cannot say; made by `rule`.
 
     Attributes
     ----------
     function : callable
-        ``function(line, new)`` returns what takes the place of `line`, or None. ``new(op,
-        *operands, **params)`` writes a line (`NodeBuilder`): `op` an operation or its name,
-        operands lines or plain numbers.
+        ``function(node, new)`` returns what takes the place of `node`, or None. ``new(op,
+        *operands, **params)`` writes a node (`NodeBuilder`): `op` an operation or its name,
+        operands nodes or plain numbers.
     """
 
     __module__ = "wengert.rewrite"
@@ -288,35 +288,35 @@ def rule(
     reason: str = "",
     exact: bool = False,
     example: tuple[Any, ...] = (),
-) -> Callable[[Callable[..., Any]], LineRule]:
+) -> Callable[[Callable[..., Any]], NodeRule]:
     """Make a rule of a function of one line (a decorator).
 
     Parameters
     ----------
     name : str
     on : str or sequence of str
-        The names of the operations whose lines it looks at, or of their kinds (``"elementwise"``).
+        The names of the operations whose nodes it looks at, or of their kinds (``"elementwise"``).
     over : str or sequence of str, optional
-        It only looks at lines of which at least one operand comes from these operations.
+        It only looks at nodes of which at least one operand comes from these operations.
     operand : int, optional
-        Which operand that has to be; any by default. A function that reads ``line.args[0]`` as a
-        line of these operations says 0.
+        Which operand that has to be; any by default. A function that reads ``node.args[0]`` as a
+        node of these operations says 0.
     reason, exact, example
         As of `Rule`; the example is ``(function, *arrays)``.
 
     Returns
     -------
     callable
-        Makes a `LineRule` of ``function(line, new)``, which returns a line, a tensor, or None.
+        Makes a `NodeRule` of ``function(node, new)``, which returns a node, a tensor, or None.
 
     Examples
     --------
     >>> import numpy as np, wengert as wg
     >>> from wengert.rewrite import rule, simplify
     >>> @rule("flip twice", on="flip", over="flip", reason="the elements are back", exact=True)
-    ... def flip_twice(line, new):
-    ...     inner = line.args[0]
-    ...     return inner.args[0] if line.params == inner.params else None
+    ... def flip_twice(node, new):
+    ...     inner = node.args[0]
+    ...     return inner.args[0] if node.params == inner.params else None
     >>> graph = wg.trace(lambda x: np.flip(np.flip(x)))(np.ones(3))
     >>> print(simplify(graph, [[flip_twice]]))
     %0 = input x   float64[3]
@@ -333,7 +333,7 @@ def rule(
         looked_at = operands if operand is None else operands[operand : operand + 1]
         return any(name_of(d) in overs for d in looked_at)
 
-    return lambda f: LineRule(name, f, may, reason=reason, exact=exact, example=example)
+    return lambda f: NodeRule(name, f, may, reason=reason, exact=exact, example=example)
 
 
 def name_of(d: Descriptor) -> str:
@@ -341,4 +341,4 @@ def name_of(d: Descriptor) -> str:
     return d.partition(" ")[0] if isinstance(d, str) else d.name
 
 
-AnyRule = Rule | LineRule
+AnyRule = Rule | NodeRule

@@ -1,9 +1,9 @@
 """Rule index: the rules that can apply to a node, by its operation and its operands'.
 
-Most lines match no rule, and should learn this in one look-up.  A line is described by its
+Most nodes match no rule, and should learn this in one look-up.  A node is described by its
 operation and one word for each operand:
 
-    an operation                          a line of that operation
+    an operation                          a node of that operation
     "number", "number 1.0"                a constant; with its value, if some rule asks for it
     "full", "full 1.0"                    the same for an array of one number (ops/creation.py)
 
@@ -18,7 +18,7 @@ from typing import Any
 from wengert._engine.core.op import Op
 
 from .pattern import NumberPattern, OperationPattern, Wildcard, together
-from .rule import AnyRule, Descriptor, LineRule, Rule
+from .rule import AnyRule, Descriptor, NodeRule, Rule
 
 Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of it that can match
 
@@ -41,13 +41,13 @@ class RuleIndex:
         self.rules = tuple(rules)
         self.numbers: set[str] = set()
         self._by_root: dict[Op, list[Candidate]] = {}
-        self._any: list[tuple[int, LineRule]] = []
+        self._any: list[tuple[int, NodeRule]] = []
         self._found: dict[Any, tuple[Candidate, ...]] = {}
         together(self._enter_all)
 
     def _enter_all(self) -> None:
         for i, rule in enumerate(self.rules):
-            if isinstance(rule, LineRule):
+            if isinstance(rule, NodeRule):
                 self._any.append((i, rule))
                 continue
             for tree in rule.orders:
@@ -64,12 +64,12 @@ class RuleIndex:
     def candidates(
         self, op: Op, operands: tuple[Descriptor, ...], same: bool
     ) -> tuple[Candidate, ...]:
-        """The rules that can apply to a line, described as above.
+        """The rules that can apply to a node, described as above.
 
         Parameters
         ----------
         same : bool
-            Whether it is an operation of twice the same line.
+            Whether it is an operation of twice the same node.
         """
         key = (op, operands, same)
         found = self._found.get(key)

@@ -15,7 +15,7 @@ may be infinite.
 
 Facts come from constants, from dtypes, from what users assume (`assume`), and through operations
 by the rules of this file, one function for each fact-giving operation.  They are found when a
-condition asks, once for each line.
+condition asks, once for each node.
 """
 
 from __future__ import annotations
@@ -117,40 +117,40 @@ class Facts:
         self._known: dict[Node, Known] = {}
 
     def has(self, node: Node, *facts: str) -> bool:
-        """Whether all of these are known of a line."""
+        """Whether all of these are known of a node."""
         known = self.of(node)
         return all(fact in known for fact in facts)
 
     def of(self, node: Node) -> Known:
-        """All that is known of a line."""
+        """All that is known of a node."""
         known = self._known
         stack = [node]
         while stack:
-            line = stack[-1]
-            if line in known:
+            current = stack[-1]
+            if current in known:
                 stack.pop()
                 continue
-            rule = _rule_of(line.op)
-            later = [a for a in line.args if a not in known] if rule is not None else []
+            rule = _rule_of(current.op)
+            later = [a for a in current.args if a not in known] if rule is not None else []
             if later:
                 stack += later
                 continue
-            known[line] = self._found(line, rule)
+            known[current] = self._found(current, rule)
             stack.pop()
         return known[node]
 
-    def _found(self, line: Node, rule: Any) -> Known:
-        spec = self._context.spec(line)
+    def _found(self, node: Node, rule: Any) -> Known:
+        spec = self._context.spec(node)
         if type(spec) is not Spec:
             return NOTHING
         facts: set[str] = set()
         if spec.dtype.kind in "biu":
             facts |= {"finite", "integer"} | ({"nonnegative"} if spec.dtype.kind != "i" else set())
-        if line.op is CONSTANT:
-            facts |= facts_of_value(line.value)
-        if rule is not None and not isinstance(line.op, LeafOp):
-            operands = [self._known[a] for a in line.args]
-            facts |= rule(operands, line, self._context)
+        if node.op is CONSTANT:
+            facts |= facts_of_value(node.value)
+        if rule is not None and not isinstance(node.op, LeafOp):
+            operands = [self._known[a] for a in node.args]
+            facts |= rule(operands, node, self._context)
         return closed(facts)
 
 
@@ -168,7 +168,7 @@ def _rule_of(op: Any) -> Callable[..., Any] | None:
 
 
 def _by_range(
-    known_range: ValueRange, known: list[Known], line: Node, context: RewriteContext
+    known_range: ValueRange, known: list[Known], node: Node, context: RewriteContext
 ) -> Known:
     found = known_range.always | (known[0] & known_range.inherited)
     return found | known_range.of_numbers if "number" in known[0] else found
@@ -177,7 +177,7 @@ def _by_range(
 def fact_rule(*names: str) -> Callable[[Any], Any]:
     """State what is known of the result of operations (a decorator).
 
-    The function takes the facts of the operands, the line, and the context.
+    The function takes the facts of the operands, the node, and the context.
     """
 
     def enter(function: Any) -> Any:
@@ -187,123 +187,123 @@ def fact_rule(*names: str) -> Callable[[Any], Any]:
     return enter
 
 
-_RULES["full"] = lambda known, line, context: facts_of_value(line.params["value"]) & _ELEMENTS
-_RULES["eye"] = lambda known, line, context: (
-    {"finite", "integer", "nonnegative", *_shape_of_eye(line)}
+_RULES["full"] = lambda known, node, context: facts_of_value(node.params["value"]) & _ELEMENTS
+_RULES["eye"] = lambda known, node, context: (
+    {"finite", "integer", "nonnegative", *_shape_of_eye(node)}
 )
-_RULES["assume"] = lambda known, line, context: known[0] | set(line.params["facts"])
-_RULES["absolute"] = _RULES["fabs"] = lambda known, line, context: (
-    _if_float(line, context, "nonnegative")
+_RULES["assume"] = lambda known, node, context: known[0] | set(node.params["facts"])
+_RULES["absolute"] = _RULES["fabs"] = lambda known, node, context: (
+    _if_float(node, context, "nonnegative")
     | (known[0] & {"finite", "number", "nonzero", "integer"})
 )
-_RULES["negative"] = lambda known, line, context: (
+_RULES["negative"] = lambda known, node, context: (
     known[0] & {"finite", "number", "nonzero", "integer", "symmetric", "diagonal", "lower", "upper"}
 )
 
 
-def _shape_of_eye(line: Node) -> set[str]:
-    params = line.params
+def _shape_of_eye(node: Node) -> set[str]:
+    params = node.params
     square = params.get("offset", 0) == 0 and params["rows"] == params["columns"]
     return {"diagonal", "definite"} if square else set()
 
 
-def _if_float(line: Node, context: RewriteContext, fact: str) -> set[str]:
+def _if_float(node: Node, context: RewriteContext, fact: str) -> set[str]:
     """Integers wrap around: the absolute value of the least of them is negative."""
-    return {fact} if context.spec(line).dtype.kind == "f" else set()
+    return {fact} if context.spec(node).dtype.kind == "f" else set()
 
 
 @fact_rule("square")
-def _square(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
-    return _if_float(line, context, "nonnegative") | (known[0] & {"number", "integer"})
+def _square(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
+    return _if_float(node, context, "nonnegative") | (known[0] & {"number", "integer"})
 
 
 @fact_rule("sqrt")
-def _sqrt(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _sqrt(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     if "nonnegative" not in known[0]:
         return set()
     return {"nonnegative"} | (known[0] & {"finite", "number", "nonzero"})
 
 
 @fact_rule("add")
-def _add(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _add(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     a, b = known
     facts = set(a & b & {"nonnegative", "integer"})
     if {"nonnegative"} <= facts and (a | b) & {"positive"}:
         facts.add("positive")
     if {"nonnegative", "number"} <= a & b:
         facts.add("number")  # no inf - inf
-    if context.spec(line).dtype.kind in "iu":
+    if context.spec(node).dtype.kind in "iu":
         facts -= {"nonnegative", "positive"}  # they wrap around
-    return facts | _structure(known, line, context)
+    return facts | _structure(known, node, context)
 
 
 @fact_rule("subtract")
-def _subtract(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
-    return set(known[0] & known[1] & {"integer"}) | _structure(known, line, context)
+def _subtract(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
+    return set(known[0] & known[1] & {"integer"}) | _structure(known, node, context)
 
 
 @fact_rule("multiply")
-def _multiply(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _multiply(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     a, b = known
     facts = set(a & b & {"integer"})
-    if context.spec(line).dtype.kind == "f":
+    if context.spec(node).dtype.kind == "f":
         facts |= a & b & {"nonnegative"}
-    return facts | _structure(known, line, context)
+    return facts | _structure(known, node, context)
 
 
 @fact_rule("divide")
-def _divide(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _divide(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return set(known[0] & known[1] & {"nonnegative"})
 
 
-def _structure(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _structure(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     """Symmetric plus symmetric is symmetric, and so on, for matrices of one shape."""
-    if context.spec(line.args[0]) != context.spec(line.args[1]):
+    if context.spec(node.args[0]) != context.spec(node.args[1]):
         return set()
     # inf - inf and 0 * inf are NaN, but where there is none both operands have the pattern.
     return set(known[0] & known[1] & {"symmetric"})
 
 
 @fact_rule("maximum", "fmax")
-def _maximum(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _maximum(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     a, b = known
     facts = set(a & b & {"finite", "number", "integer", "nonnegative", "positive", "nonzero"})
-    if line.op.name == "maximum":
+    if node.op.name == "maximum":
         facts |= (a | b) & {"positive"}
     return facts
 
 
 @fact_rule("minimum", "fmin")
-def _minimum(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _minimum(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return set(known[0] & known[1] & (_ELEMENTS))
 
 
 @fact_rule("where")
-def _where(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _where(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return set(known[1] & known[2] & _ELEMENTS)
 
 
 @fact_rule("floor", "ceil", "rint", "trunc")
-def _whole(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _whole(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return {"integer"} | (known[0] & {"finite", "number"})
 
 
 @fact_rule(
     "reshape", "expand_dims", "squeeze", "broadcast_to", "flip", "roll", "diagonal", "getitem"
 )
-def _moved(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _moved(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return set(known[0] & _ELEMENTS)
 
 
 @fact_rule("copy", "stop_gradient", "positive")
-def _same(known: list[Known], line: Node, context: RewriteContext) -> Known:
+def _same(known: list[Known], node: Node, context: RewriteContext) -> Known:
     return known[0]
 
 
 @fact_rule("transpose")
-def _transposed(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _transposed(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     facts = set(known[0] & _ELEMENTS)
-    axes, ndim = line.params.get("axes"), len(context.spec(line).shape)
+    axes, ndim = node.params.get("axes"), len(context.spec(node).shape)
     swapped = (*range(ndim - 2), ndim - 1, ndim - 2)
     order = tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
     if ndim >= 2 and order == swapped:
@@ -314,18 +314,18 @@ def _transposed(known: list[Known], line: Node, context: RewriteContext) -> set[
 
 
 @fact_rule("sum", "max", "min", "mean")
-def _reduced(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
-    if context.spec(line).dtype.kind != "f":
+def _reduced(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
+    if context.spec(node).dtype.kind != "f":
         return set()
     return set(known[0] & {"nonnegative"})
 
 
 @fact_rule("inv")
-def _inverse(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _inverse(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     # What LAPACK gives of a symmetric matrix is symmetric up to rounding only.
     return set(known[0] & {"diagonal"})
 
 
 @fact_rule("cholesky")
-def _cholesky(known: list[Known], line: Node, context: RewriteContext) -> set[str]:
+def _cholesky(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
     return {"lower"}

@@ -1,6 +1,6 @@
 """Verification of passes: the result can replace the graph that the pass was given.
 
-The same inputs; as many outputs, updates and effects, of the same specs; and lines of which each
+The same inputs; as many outputs, updates and effects, of the same specs; and nodes of which each
 comes after its operands and holds what its operation infers from them.
 """
 
@@ -18,13 +18,13 @@ from wengert.errors import GraphError, at, user_line
 def check(name: str, before: BaseGraph, after: Any, verify: bool, trusted: set[Node]) -> None:
     """Refuse what a pass returned if it is not a graph of the same inputs and outputs.
 
-    Lines never change, so one that has been verified once (`trusted`) need not be again.
+    Nodes never change, so one that has been verified once (`trusted`) need not be again.
     """
 
     def broken(what: str) -> GraphError:
         return GraphError(
             f"the pass {name!r} returned {what}. A pass takes a graph and returns one with the "
-            f"same inputs, outputs of the same shapes and dtypes, and valid lines{at(user_line())}."
+            f"same inputs, outputs of the same shapes and dtypes, and valid nodes{at(user_line())}."
         )
 
     if not isinstance(after, BaseGraph):
@@ -40,16 +40,16 @@ def check(name: str, before: BaseGraph, after: Any, verify: bool, trusted: set[N
             raise broken(f"a graph with {len(new)} {what}s in the place of {len(old)}")
     pairs = [*zip(before.outputs, after.outputs, strict=True)]
     pairs += [*zip(before.updates.values(), after.updates.values(), strict=True)]
-    for i, (line, made) in enumerate(pairs):
-        if line is not made and line.spec != made.spec:
-            raise broken(f"{made.spec} for output {i}, which was {line.spec}")
+    for i, (node, made) in enumerate(pairs):
+        if node is not made and node.spec != made.spec:
+            raise broken(f"{made.spec} for output {i}, which was {node.spec}")
     if verify:
-        wrong = _wrong_line(after, trusted)
+        wrong = _wrong_node(after, trusted)
         if wrong is not None:
             raise broken(f"a graph in which {wrong}")
 
 
-def _wrong_line(graph: BaseGraph, trusted: set[Node]) -> str | None:
+def _wrong_node(graph: BaseGraph, trusted: set[Node]) -> str | None:
     """What is wrong with the first line that is; None if all are right."""
     specs: dict[Node, Any] = {}
     for i, node in enumerate(graph.nodes):
@@ -64,11 +64,11 @@ def _wrong_line(graph: BaseGraph, trusted: set[Node]) -> str | None:
         try:
             operands = tuple([specs[a] for a in node.args])
         except KeyError:
-            return f"line %{i} ({node.op.name}) uses a line that comes later"
+            return f"node %{i} ({node.op.name}) uses a node that comes later"
         inferred, _ = infer(node.op, operands, node.params)
         if inferred is not spec and bare(inferred) != bare(spec):
             return (
-                f"line %{i} ({node.op.name}) holds {spec}, but its operands give "
+                f"node %{i} ({node.op.name}) holds {spec}, but its operands give "
                 f"{inferred}{at(node.where)}"
             )
     return None

@@ -1,6 +1,6 @@
 """Graphs from the JSON of graph_json.py.
 
-Every line is checked before it is made: its operation is registered and of the same kind, its
+Every node is checked before it is made: its operation is registered and of the same kind, its
 operands come earlier, its spec is what the operation gives.  Nothing runs that the file brings.
 """
 
@@ -53,8 +53,8 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
     for key in _KEYS - {"name", "structure"}:
         need(type(x[key]) is list, f"the {key} of a graph must be a list")
     need(all(type(t) is str for t in x["texts"]), "the texts of a graph must be strings")
-    lines = _GraphReader(reader, x)
-    nodes = lines.made()
+    graph_reader = _GraphReader(reader, x)
+    nodes = graph_reader.made()
 
     def chosen(key: str) -> list[Node]:
         return [nodes[index(i, len(nodes), f"one of its {key}")] for i in x[key]]
@@ -62,7 +62,7 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
     updates: dict[Node, Node] = {}
     for pair in x["updates"]:
         need(type(pair) is list and len(pair) == 2, f"{brief(pair)} is not an update")
-        old, new = (nodes[index(i, len(nodes), "the line of an update")] for i in pair)
+        old, new = (nodes[index(i, len(nodes), "the node of an update")] for i in pair)
         need(is_variable(old) and old not in updates, "an update is not of a variable, or twice")
         need(
             bare(old.spec) == bare(new.spec),
@@ -90,7 +90,7 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
             structure=structure,
             name=x["name"],
         )
-    need(len(graph) == len(set(nodes)), "a graph has lines that nothing needs")
+    need(len(graph) == len(set(nodes)), "a graph has nodes that nothing needs")
     return graph
 
 
@@ -110,7 +110,7 @@ def _check_closed(body: BaseGraph, updates: dict[Any, Any], effects: list[Any]) 
 
 
 class _GraphReader:
-    """The lines of one graph."""
+    """The nodes of one graph."""
 
     def __init__(self, reader: FileDecoder, x: dict[Any, Any]) -> None:
         self.reader, self.x = reader, x
@@ -120,23 +120,23 @@ class _GraphReader:
         self.budget = Budget()
 
     def made(self) -> list[Node]:
-        """All lines, in order."""
-        for i, line in enumerate(self.x["lines"]):
+        """All nodes, in order."""
+        for i, node in enumerate(self.x["lines"]):
             try:
-                self.nodes.append(self._line(line))
+                self.nodes.append(self._line(node))
             except Damage as damage:
-                raise Damage(f"line %{i}: {damage}") from damage
+                raise Damage(f"node %{i}: {damage}") from damage
         return self.nodes
 
-    def _line(self, line: list[Any]) -> Node:
-        # Messages are made only when they are needed: a graph may have a hundred thousand lines.
-        if type(line) is not list or len(line) not in (4, 5):
-            raise Damage(f"{brief(line)} is not a line")
-        what, letter, operands, spec, notes = line if len(line) == 5 else (*line, {})
+    def _line(self, node: list[Any]) -> Node:
+        # Messages are made only when they are needed: a graph may have a hundred thousand nodes.
+        if type(node) is not list or len(node) not in (4, 5):
+            raise Damage(f"{brief(node)} is not a node")
+        what, letter, operands, spec, notes = node if len(node) == 5 else (*node, {})
         if type(letter) is not str or letter not in _CLASS_OF:
-            raise Damage(f"{brief(letter)} is not a type of line")
+            raise Damage(f"{brief(letter)} is not a type of node")
         if type(operands) is not list or type(notes) is not dict:
-            raise Damage(f"{brief(line)} is not a line")
+            raise Damage(f"{brief(node)} is not a node")
         for key, item in notes.items():
             kind = _NOTES.get(key)
             if kind is None or (kind is not object and type(item) is not kind):
@@ -149,7 +149,7 @@ class _GraphReader:
         if spec is not None:
             info.spec = self.specs[index(spec, len(self.specs), "the spec")]
         if type(what) is str:
-            need(not args, "a line without an operation has operands")
+            need(not args, "a node without an operation has operands")
             return self._leaf(what, letter, params, notes, info)
         misplaced = "value" in notes or "tensor" in notes or spec is None
         need(not misplaced, "a misplaced note")
@@ -198,7 +198,7 @@ class _GraphReader:
                 )
             op = CONSTANT if what == "constant" else INPUT
             return cls(op, (), NO_PARAMS, value, info if info.facts() else None)
-        need(what in ("input", "size"), f"lines of the kind {brief(what)} are unknown")
+        need(what in ("input", "size"), f"nodes of the kind {brief(what)} are unknown")
         need(hasattr(info.spec, "dtype"), f"the spec of an {what} must have one shape and dtype")
         if what == "size":
             need(params.keys() == {"size"} and letter == "D", f"{brief(params)} is not a size")
@@ -228,7 +228,7 @@ class _GraphReader:
 
     def _check(self, op: Any, args: tuple[Node, ...], params: Any, info: NodeInfo) -> None:
         try:
-            found = self.budget.spec_of_line(op, [a.spec for a in args], params)
+            found = self.budget.spec_of_node(op, [a.spec for a in args], params)
         except ValueError as error:
             raise Damage(f"{op.name} refuses its operands or parameters: {error}") from error
         if found is None:

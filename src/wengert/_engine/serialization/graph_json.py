@@ -1,18 +1,18 @@
 """Graphs as JSON, node by node.
 
     {"name": ..,
-     "ops":    [[name, kind, module], ..]        what the lines are made by
+     "ops":    [[name, kind, module], ..]        what the nodes are made by
      "specs":  [[dtype, lengths], ..]            or {"parts": [..]} of several outputs
-     "texts":  [..]                              the user's files and lines
+     "texts":  [..]                              the user's files and nodes
      "lines":  [[what, type, operands, spec, notes], ..]
-     "inputs": [..], "outputs": [..], "updates": [[variable, line], ..], "effects": [..],
+     "inputs": [..], "outputs": [..], "updates": [[variable, node], ..], "effects": [..],
      "structure": [of the arguments, of the results]}
 
 A body of a loop or branch has "body": true beside these, no structure, and stands before the list
-that has a line with it.  Lengths that are known when a loop has ended are "steps.f0", "steps.f1".
-`what` is the number of an operation, or a word for a line without one: "input", "size", "constant",
+that has a node with it.  Lengths that are known when a loop has ended are "steps.f0", "steps.f1".
+`what` is the number of an operation, or a word for a node without one: "input", "size", "constant",
 "variable", "value".  `type` is N, D or C (Node, Discrete, Constant: core/node.py).  Operands are
-numbers of earlier lines.  Operations are named, and found in the registry of the running program;
+numbers of earlier nodes.  Operations are named, and found in the registry of the running program;
 `module` says what to import when one is not there, and is never imported.
 """
 
@@ -68,7 +68,7 @@ def graph_json(writer: FileEncoder, graph: BaseGraph, path: Path) -> Any:
 
 
 class _GraphTables:
-    """The tables of one graph, filled while its lines are written."""
+    """The tables of one graph, filled while its nodes are written."""
 
     def __init__(self, writer: FileEncoder, graph: BaseGraph, path: Path) -> None:
         self.writer, self.graph, self.path = writer, graph, path
@@ -79,13 +79,13 @@ class _GraphTables:
 
     def made(self) -> Any:
         graph, number = self.graph, self.graph.index
-        lines = [self._line(i, node) for i, node in enumerate(graph.nodes)]
+        nodes = [self._line(i, node) for i, node in enumerate(graph.nodes)]
         made = {
             "name": str(graph.name),
             "ops": [[op.name, op.kind, _module(op)] for op in self.ops],
             "specs": [_spec_json(s) for s in self.specs],
             "texts": list(self.texts),
-            "lines": lines,
+            "lines": nodes,
             "inputs": [number(n) for n in graph.inputs],
             "outputs": [number(n) for n in graph.outputs],
             "updates": [[number(v), number(n)] for v, n in graph.updates.items()],
@@ -97,7 +97,7 @@ class _GraphTables:
         return {**made, "structure": self.writer.value(tuple(graph.structure), place)}
 
     def _line(self, i: int, node: Node) -> list[Any]:
-        path = (*self.path, f"line %{i} ({node.op.name})")
+        path = (*self.path, f"node %{i} ({node.op.name})")
         notes = self._notes(node, path)
         what: Any
         if isinstance(node.op, LeafOp):
@@ -158,20 +158,20 @@ class _GraphTables:
         return self.ops.setdefault(op, len(self.ops))
 
     def _check(self, i: int, node: Node) -> None:
-        """A list whose lines are not what their operations give could not be loaded again."""
+        """A list whose nodes are not what their operations give could not be loaded again."""
         op: Any = node.op
         for spec in node.spec if isinstance(node.spec, tuple) else (node.spec,):
             if spec is None or not fits(spec.shape):
                 raise GraphError(
-                    f"line %{i} ({op.name}) holds {spec}, which cannot be kept{at(node.where)}."
+                    f"node %{i} ({op.name}) holds {spec}, which cannot be kept{at(node.where)}."
                 )
         try:
-            found = self.budget.spec_of_line(op, [a.spec for a in node.inputs], node.params)
+            found = self.budget.spec_of_node(op, [a.spec for a in node.inputs], node.params)
         except ValueError as error:
-            raise GraphError(f"line %{i} ({op.name}): {error}{at(node.where)}.") from error
+            raise GraphError(f"node %{i} ({op.name}): {error}{at(node.where)}.") from error
         if found is not None and bare(found[0]) != bare(node.spec):
             raise GraphError(
-                f"line %{i} ({op.name}) holds {shown(node.spec)}, but whatever its operands are "
+                f"node %{i} ({op.name}) holds {shown(node.spec)}, but whatever its operands are "
                 f"it is {shown(found[0])} in a graph: its shape or dtype depends on their "
                 f"values. Trace the function instead, wengert.trace(f)(...){at(node.where)}."
             )
@@ -222,7 +222,7 @@ def _module(op: Op) -> str:
 
 
 def _params(node: Node, path: Path) -> dict[str, Any]:
-    """The parameters of a line, those of a function with a rule so that the rule can be kept."""
+    """The parameters of a node, those of a function with a rule so that the rule can be kept."""
     rule, body = node.params.get("rule"), node.params.get("body")
     if not isinstance(rule, CustomRule):
         return node.params

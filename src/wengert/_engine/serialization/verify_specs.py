@@ -49,7 +49,7 @@ class Budget:
         self.small, self.large, self.terms = 1 << 21, 1 << 26, _ALL_TERMS
         self._known: set[Any] = set()
 
-    def spec_of_line(
+    def spec_of_node(
         self, op: Op, specs: Sequence[Any], params: dict[str, Any]
     ) -> tuple[Any, Demands] | None:
         """The spec that an operation gives, and what it demands; None if it cannot be asked.
@@ -67,7 +67,7 @@ class Budget:
                 raise ValueError(repr(error)) from error
             if not inner[0].effects.serializable or inner[0].effects.side_effect:
                 raise ValueError(f"{inner[0].name} reaches outside, which no file may ask for")
-            if self.spec_of_line(*inner) is None:
+            if self.spec_of_node(*inner) is None:
                 return None
         ruled = is_ruled(op)
         if not ruled and not is_library(op):

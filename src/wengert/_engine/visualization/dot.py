@@ -4,10 +4,10 @@ Writing it needs no graphviz; drawing it does, later and elsewhere:
 
     dot -Tsvg graph.dot > graph.svg
 
-One node for each line, one edge for each operand (two for x * x); colors as in svg.py.  Gradient
+One node for each node, one edge for each operand (two for x * x); colors as in svg.py.  Gradient
 levels, scopes and what a loop does are clusters, one inside the other (explorer/grouping.py,
-expand_bodies.py). Dashed edges carry no value: to a line that has to wait for another, from the
-next value of a variable back to the variable, and from a line that runs although no output needs it
+expand_bodies.py). Dashed edges carry no value: to a node that has to wait for another, from the
+next value of a variable back to the variable, and from a node that runs although no output needs it
 to the word "run".
 """
 
@@ -20,7 +20,7 @@ from wengert._engine.core.graph import BaseGraph
 from .colors import colors
 from .expand_bodies import opened
 from .explorer.grouping import Grouping, NodeGroup, grouping_of
-from .node_labels import Names, NodeLabel, graph_of, lines_of
+from .node_labels import Names, NodeLabel, graph_of, labels_of
 
 SHAPES = {"input": "box", "constant": "plaintext", "discrete": "box", "operation": "box"}
 CLUSTERS = {"level": ("#8794a2", "#f7f9fa"), "scope": ("#b4bec8", "#ffffff")}
@@ -52,20 +52,20 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
     }
     """
     graph, _ = opened(graph_of(outputs))
-    lines = lines_of(graph, names)
-    clusters = _clustered(lines, grouping_of(graph, blocks=False))
-    body = [*clusters, *(edge for line in lines for edge in _edges(line)), *_dashed(graph)]
+    labels = labels_of(graph, names)
+    clusters = _clustered(labels, grouping_of(graph, blocks=False))
+    body = [*clusters, *(edge for label in labels for edge in _edges(label)), *_dashed(graph)]
     head = '  node [fontname="Helvetica", fontsize=11];'
     return "\n".join(["digraph wengert {", head, *body, "}"])
 
 
-def _clustered(lines: list[NodeLabel], grouping: Grouping) -> list[str]:
-    """The lines, each inside the clusters that it belongs to."""
+def _clustered(labels: list[NodeLabel], grouping: Grouping) -> list[str]:
+    """The nodes, each inside the clusters that it belongs to."""
     members: list[list[NodeLabel | int]] = [[] for _ in grouping.groups]
     for number, group in enumerate(grouping.groups[1:], start=1):
         members[group.parent].append(number)
-    for line in lines:
-        members[grouping.home[line.number]].append(line)
+    for label in labels:
+        members[grouping.home[label.number]].append(label)
     text: list[str] = []
     stack: list[tuple[NodeLabel | int | str, str]] = [(one, "  ") for one in reversed(members[0])]
     while stack:
@@ -90,23 +90,23 @@ def _opening(number: int, group: NodeGroup, indent: str) -> list[str]:
     ]
 
 
-def _node(line: NodeLabel) -> str:
-    fill, stroke, _ = colors(line)
-    label = f"{_escaped(line.title)}\\n{_escaped(line.detail)}"
-    style = "filled,bold" if line.output else "filled"
-    if line.role == "discrete":
+def _node(item: NodeLabel) -> str:
+    fill, stroke, _ = colors(item)
+    label = f"{_escaped(item.title)}\\n{_escaped(item.detail)}"
+    style = "filled,bold" if item.output else "filled"
+    if item.role == "discrete":
         style += ",dashed"
     return (
-        f'n{line.number} [label="{label}", shape={SHAPES[line.role]}, style="{style}", '
+        f'n{item.number} [label="{label}", shape={SHAPES[item.role]}, style="{style}", '
         f'fillcolor="{fill}", color="{stroke}"];'
     )
 
 
-def _edges(line: NodeLabel) -> list[str]:
-    used = len(line.inputs) - len(line.waits_for)
+def _edges(label: NodeLabel) -> list[str]:
+    used = len(label.inputs) - len(label.waits_for)
     return [
-        f"  n{a} -> n{line.number}{'' if k < used else f' [{DASHED}]'};"
-        for k, a in enumerate(line.inputs)
+        f"  n{a} -> n{label.number}{'' if k < used else f' [{DASHED}]'};"
+        for k, a in enumerate(label.inputs)
     ]
 
 

@@ -1,10 +1,10 @@
 """Expanded bodies: a graph with the bodies of its loops and branches beside their nodes.
 
-Pictures of lines and edges show what a loop does as a group of lines: what it takes from outside
+Pictures of nodes and edges show what a loop does as a group of nodes: what it takes from outside
 enters where it is used, `carry` and `row` stand for what changes from step to step, and the loop's
-own line takes what a step gives.  It is a list to be looked at and not to be run.
+own node takes what a step gives.  It is a list to be looked at and not to be run.
 
-    opened   the list, and what stands in the place of which line
+    opened   the list, and what stands in the place of which node
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import Op
 from wengert._engine.core.subgraph import Body, bodies_of
 
-LIMIT = 50_000  # lines; what is longer stays closed
+LIMIT = 50_000  # nodes; what is longer stays closed
 
 
 class _Mark(Op):
-    """What enters a step, as a line of a picture."""
+    """What enters a step, as a node of a picture."""
 
     kind = "view"
 
@@ -45,7 +45,7 @@ def marks(node: Node, count: int) -> list[Op | None]:
 
 
 def opened(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
-    """The list with all bodies written out, and for each of its old lines the new one.
+    """The list with all bodies written out, and for each of its old nodes the new one.
 
     Parameters
     ----------
@@ -55,11 +55,11 @@ def opened(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
         return graph, {}
     place = rebuilt(graph.nodes, None, _opening(""))
     changed = {old: new for old, new in place.items() if old is not new}
-    return graph.with_lines(changed), changed
+    return graph.with_nodes(changed), changed
 
 
 def _length(nodes: Sequence[Node]) -> int:
-    """How many lines there are with all bodies written out."""
+    """How many nodes there are with all bodies written out."""
     known: dict[Body, int] = {}
 
     def of(lines: Sequence[Node]) -> int:
@@ -136,7 +136,7 @@ def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Itera
 
 
 def _inside(body: Body, given: Sequence[Node], scope: str, loop: Node) -> list[Node]:
-    """What a body gives, its lines in a scope of their own and in the level of the loop."""
+    """What a body gives, its nodes in a scope of their own and in the level of the loop."""
     open_inner = _opening(scope)
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:
@@ -150,5 +150,5 @@ def _inside(body: Body, given: Sequence[Node], scope: str, loop: Node) -> list[N
         info = node.info_with(scope=own, spec=node.spec, level=loop.level)
         return type(node)(node.op, args, node.params, None, info)
 
-    lines = rebuilt(body.nodes, dict(zip(body.inputs, given, strict=True)), change)
-    return [lines[n] for n in body.outputs]
+    nodes = rebuilt(body.nodes, dict(zip(body.inputs, given, strict=True)), change)
+    return [nodes[n] for n in body.outputs]

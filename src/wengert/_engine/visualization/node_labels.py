@@ -1,4 +1,4 @@
-"""What a picture or a table says about each line of a Wengert list: the words, not the drawing.
+"""What a picture or a table says about each node of a Wengert list: the words, not the drawing.
 
 Roles, which decide colors and styles:
 
@@ -65,7 +65,7 @@ def graph_of(outputs: Any) -> BaseGraph:
     return BaseGraph(*outputs) if isinstance(outputs, list | tuple) else BaseGraph(outputs)
 
 
-def lines_of(graph: BaseGraph, names: Names | None = None) -> list[NodeLabel]:
+def labels_of(graph: BaseGraph, names: Names | None = None) -> list[NodeLabel]:
     """The nodes of a graph in words.
 
     Parameters
@@ -76,7 +76,7 @@ def lines_of(graph: BaseGraph, names: Names | None = None) -> list[NodeLabel]:
     """
     titles = _titles(names)
     outputs = set(graph.outputs)
-    return [_line(i, node, graph, titles, node in outputs) for i, node in enumerate(graph.nodes)]
+    return [_label(i, node, graph, titles, node in outputs) for i, node in enumerate(graph.nodes)]
 
 
 def _titles(names: Any) -> dict[Node, str]:
@@ -92,7 +92,7 @@ def _titles(names: Any) -> dict[Node, str]:
     return {x.node: str(name) for name, x in names.items() if isinstance(x, Handle)}
 
 
-def _line(
+def _label(
     index: int, node: Node, graph: BaseGraph, titles: Mapping[Node, str], output: bool
 ) -> NodeLabel:
     name = titles.get(node) or node.name
@@ -113,7 +113,7 @@ def _line(
 
 
 def options_of(node: Node) -> str:
-    """The chosen parameters of a line, ``axis=0, keepdims=True``, cut where they are long."""
+    """The chosen parameters of a node, ``axis=0, keepdims=True``, cut where they are long."""
     text = listed({k: named(x) for k, x in node.params.items()})
     return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
 

@@ -1,7 +1,7 @@
 """A picture of the graph as SVG text, drawn here: no graphviz, no browser, no drawing library.
 
 Boxes say the operation and the shape; leaves that require a gradient are yellow, constants pale and
-dashed, operations colored by kind; the output has a heavy frame.  Hovering shows the line in
+dashed, operations colored by kind; the output has a heavy frame.  Hovering shows the node in
 words, with its parameters.  Edges enter a box from left to right by where they come from; where
 that is not the order of the operands, small numerals tell it.  A loop or branch is a box with a
 picture of what it does inside.
@@ -23,7 +23,7 @@ from wengert.errors import ArgumentError, at, user_line
 from .colors import colors, legend_name
 from .expand_bodies import marks
 from .layout import GraphLayout, Point, arrange
-from .node_labels import Names, NodeLabel, graph_of, lines_of
+from .node_labels import Names, NodeLabel, graph_of, labels_of
 
 MARGIN = 24.0
 HEIGHT = 38.0
@@ -60,7 +60,7 @@ def to_svg(
     Raises
     ------
     ArgumentError
-        More than 400 lines: nobody could read it.
+        More than 400 nodes: nobody could read it.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def to_svg(
     count = _count(graph)
     if count > LIMIT:
         raise ArgumentError(
-            f"to_svg of {count} lines: above {LIMIT} a picture is not legible. Draw an "
+            f"to_svg of {count} nodes: above {LIMIT} a picture is not legible. Draw an "
             f"intermediate result, or use show.table or show.to_dot{at(user_line())}."
         )
     document = _document(_drawn(graph, names), title)
@@ -84,54 +84,54 @@ def to_svg(
 
 
 def _count(graph: BaseGraph) -> int:
-    """How many lines there are, in bodies too."""
+    """How many nodes there are, in bodies too."""
     return len(graph) + sum(_count(body) for node in graph.nodes for body in bodies_of(node))
 
 
 class _Picture(NamedTuple):
-    """Lines and where they go.
+    """Nodes and where they go.
 
-    inside : for a line with bodies their pictures.
+    inside : for a node with bodies their pictures.
     """
 
-    lines: list[NodeLabel]
+    labels: list[NodeLabel]
     sizes: list[tuple[float, float]]
     layout: GraphLayout
     inside: dict[int, list[_Picture]]
 
 
 def _drawn(graph: BaseGraph, names: Names | None = None, within: Node | None = None) -> _Picture:
-    lines = lines_of(graph, names)
+    labels = labels_of(graph, names)
     if within is not None:
         kinds = dict(zip(graph.inputs, marks(within, len(graph.inputs)), strict=True))
         roles = {n: mark.name for n, mark in kinds.items() if mark is not None}
-        lines = [line._replace(title=roles.get(line.node, line.title)) for line in lines]
+        labels = [label._replace(title=roles.get(label.node, label.title)) for label in labels]
     inside = {
-        line.number: [_drawn(body, None, line.node) for body in bodies_of(line.node)]
-        for line in lines
-        if bodies_of(line.node)
+        label.number: [_drawn(body, None, label.node) for body in bodies_of(label.node)]
+        for label in labels
+        if bodies_of(label.node)
     }
-    sizes = [_size(line, inside.get(line.number, ())) for line in lines]
-    layout = arrange(sizes, [(k, line.number) for line in lines for k in line.inputs])
-    return _Picture(lines, sizes, layout, inside)
+    sizes = [_size(label, inside.get(label.number, ())) for label in labels]
+    layout = arrange(sizes, [(k, label.number) for label in labels for k in label.inputs])
+    return _Picture(labels, sizes, layout, inside)
 
 
-def _size(line: NodeLabel, inside: Sequence[_Picture]) -> tuple[float, float]:
-    width = max(LETTER * len(line.title), SMALL * len(line.detail)) + 22.0
+def _size(label: NodeLabel, inside: Sequence[_Picture]) -> tuple[float, float]:
+    width = max(LETTER * len(label.title), SMALL * len(label.detail)) + 22.0
     if not inside:
         return width, HEIGHT
     wide = sum(p.layout.width + MARGIN for p in inside) + MARGIN
     return max(width, wide), HEIGHT + max(p.layout.height for p in inside) + MARGIN
 
 
-def _all_lines(picture: _Picture) -> list[NodeLabel]:
-    inner = [line for ps in picture.inside.values() for p in ps for line in _all_lines(p)]
-    return [*picture.lines, *inner]
+def _all_labels(picture: _Picture) -> list[NodeLabel]:
+    inner = [label for ps in picture.inside.values() for p in ps for label in _all_labels(p)]
+    return [*picture.labels, *inner]
 
 
 def _document(picture: _Picture, title: str) -> str:
     layout = picture.layout
-    legend = _legend(_all_lines(picture))
+    legend = _legend(_all_labels(picture))
     top = MARGIN + (30.0 if title else 0.0)
     inner = max(layout.width, sum(w for _, w in legend), LETTER * 1.2 * len(title))
     shift = MARGIN + (inner - layout.width) / 2
@@ -158,13 +158,13 @@ def _document(picture: _Picture, title: str) -> str:
 
 def _drawing(picture: _Picture) -> list[str]:
     """Edges, boxes, and what is inside of boxes."""
-    lines, sizes, layout, inside = picture
-    parts = _edges(lines, sizes, layout)
-    for line in lines:
-        width, height = sizes[line.number]
-        x, y = layout.centres[line.number]
-        pictures = inside.get(line.number, [])
-        parts.append(_box(line, width, height, x, y, bool(pictures)))
+    labels, sizes, layout, inside = picture
+    parts = _edges(labels, sizes, layout)
+    for label in labels:
+        width, height = sizes[label.number]
+        x, y = layout.centres[label.number]
+        pictures = inside.get(label.number, [])
+        parts.append(_box(label, width, height, x, y, bool(pictures)))
         left = x - (sum(p.layout.width + MARGIN for p in pictures) - MARGIN) / 2
         for inner in pictures:
             top = y - height / 2 + HEIGHT
@@ -174,22 +174,22 @@ def _drawing(picture: _Picture) -> list[str]:
     return parts
 
 
-def _box(line: NodeLabel, width: float, height: float, x: float, y: float, opened: bool) -> str:
-    fill, stroke, ink = colors(line)
-    weight = 2.6 if line.output else 1.2
-    dash = ' stroke-dasharray="4 3"' if line.role in ("constant", "discrete") else ""
-    corner = 4 if line.role == "operation" else height / 2
-    name = ' font-weight="bold"' if line.role != "constant" else ""
+def _box(label: NodeLabel, width: float, height: float, x: float, y: float, opened: bool) -> str:
+    fill, stroke, ink = colors(label)
+    weight = 2.6 if label.output else 1.2
+    dash = ' stroke-dasharray="4 3"' if label.role in ("constant", "discrete") else ""
+    corner = 4 if label.role == "operation" else height / 2
+    name = ' font-weight="bold"' if label.role != "constant" else ""
     middle = y - height / 2 + HEIGHT / 2 if opened else y
     return (
-        f"<g><title>{escape(line.note)}</title>"
+        f"<g><title>{escape(label.note)}</title>"
         f'<rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}" rx="{corner:.0f}" fill="{fill}" stroke="{stroke}" '
         f'stroke-width="{weight}"{dash}/>'
         f'<text x="{x:.1f}" y="{middle - 2:.1f}" font-size="13"{name} fill="{ink}">'
-        f"{escape(line.title)}</text>"
+        f"{escape(label.title)}</text>"
         f'<text x="{x:.1f}" y="{middle + 12:.1f}" font-size="10.5" fill="{ink}" fill-opacity="0.8">'
-        f"{escape(line.detail)}</text></g>"
+        f"{escape(label.detail)}</text></g>"
     )
 
 
@@ -197,27 +197,27 @@ def _box(line: NodeLabel, width: float, height: float, x: float, y: float, opene
 
 
 def _edges(
-    lines: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
+    labels: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
 ) -> list[str]:
-    leaving = _leaving(lines, sizes, layout)
+    leaving = _leaving(labels, sizes, layout)
     parts = []
-    for line in lines:
-        operands = list(dict.fromkeys(line.inputs))
-        came_from = {k: layout.routes[k, line.number][-2][0] for k in operands}
+    for label in labels:
+        operands = list(dict.fromkeys(label.inputs))
+        came_from = {k: layout.routes[k, label.number][-2][0] for k in operands}
         arriving = sorted(operands, key=came_from.__getitem__)
-        numbered = arriving != operands and line.node.op.name not in COMMUTATIVE
-        width, height = sizes[line.number]
-        x, y = layout.centres[line.number]
+        numbered = arriving != operands and label.node.op.name not in COMMUTATIVE
+        width, height = sizes[label.number]
+        x, y = layout.centres[label.number]
         for slot, k in enumerate(arriving):
             end = (x + _port(slot, len(arriving), width), y - height / 2)
-            points = [leaving[k, line.number], *layout.routes[k, line.number][1:-1], end]
-            pale = lines[k].role == "constant"
+            points = [leaving[k, label.number], *layout.routes[k, label.number][1:-1], end]
+            pale = labels[k].role == "constant"
             stroke, weight = ("#c4c4c4", 1.0) if pale else ("#7b8794", 1.4)
             parts.append(
                 f'<path d="{_curve(points)}" fill="none" stroke="{stroke}" '
                 f'stroke-width="{weight}"/>' + _head(end, stroke)
             )
-            times = line.inputs.count(k)
+            times = label.inputs.count(k)
             text = f"{times}×" if times > 1 else str(operands.index(k) + 1) if numbered else ""
             if text:
                 parts.append(
@@ -228,7 +228,7 @@ def _edges(
 
 
 def _leaving(
-    lines: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
+    labels: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
 ) -> dict[tuple[int, int], Point]:
     """Where each edge leaves its box: side by side, in the order of where they go."""
     targets: dict[int, list[int]] = {}
@@ -272,9 +272,9 @@ def _head(end: Point, fill: str) -> str:
     )
 
 
-def _legend(lines: Sequence[NodeLabel]) -> list[tuple[str, float]]:
+def _legend(labels: Sequence[NodeLabel]) -> list[tuple[str, float]]:
     """For each color in use a swatch with its name, and how wide that is."""
-    seen = {legend_name(line): colors(line) for line in lines}
+    seen = {legend_name(label): colors(label) for label in labels}
     parts = []
     for name, (fill, stroke, _) in seen.items():
         swatch = (

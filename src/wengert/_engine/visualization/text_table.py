@@ -1,6 +1,6 @@
 """The Wengert list as a table of text: one line, one row.
 
-line  operation    operands  shape         value       kind
+node  operation    operands  shape         value       kind
 %0    x                      float64[2]    [1 2]       INPUT
 %1    multiply     %0 %0     float64[2]    [1 4]       INPUT_DERIVED
 %2    sum          %1        float64[]     5           INPUT_DERIVED
@@ -14,9 +14,9 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.static_params import spelled, stated
 from wengert._engine.core.subgraph import Body, bodies_of
 
-from .node_labels import Names, brief, graph_of, lines_of, named
+from .node_labels import Names, brief, graph_of, labels_of, named
 
-HEADINGS = ("line", "operation", "operands", "shape", "value", "kind")
+HEADINGS = ("node", "operation", "operands", "shape", "value", "kind")
 
 
 def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
@@ -33,7 +33,7 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     Returns
     -------
     str
-        One row for each line, in an order in which they can be computed; what loops and branches
+        One row for each node, in an order in which they can be computed; what loops and branches
         do comes below.
 
     Examples
@@ -42,7 +42,7 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     >>> from wengert import show
     >>> x = wg.tensor([1.0, 2.0], requires_grad=True)
     >>> print(show.table(np.sum(x * x), names={"x": x}))
-    line  operation  operands  shape       value  kind
+    node  operation  operands  shape       value  kind
     %0    x                    float64[2]  [1 2]  INPUT
     %1    multiply   %0 %0     float64[2]  [1 4]  INPUT_DERIVED
     %2    sum        %1        float64[]   5      INPUT_DERIVED
@@ -63,14 +63,14 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
 
 def _rows(graph: BaseGraph, names: Names | None, values: bool) -> str:
     rows = [HEADINGS]
-    for line in lines_of(graph, names):
-        said = stated({k: named(v) for k, v in line.node.params.items()})
+    for label in labels_of(graph, names):
+        said = stated({k: named(v) for k, v in label.node.params.items()})
         options = "".join(f" {k}={spelled(v)}" for k, v in said.items())
-        operands = " ".join(f"%{k}" for k in line.inputs)
-        value = brief(line.node.value) if values else ""
-        unnamed = line.role == "constant" and line.title == value
-        title = "constant" if unnamed else line.title
-        row = (f"%{line.number}", title + options, operands, line.detail, value, line.node.kind)
+        operands = " ".join(f"%{k}" for k in label.inputs)
+        value = brief(label.node.value) if values else ""
+        unnamed = label.role == "constant" and label.title == value
+        title = "constant" if unnamed else label.title
+        row = (f"%{label.number}", title + options, operands, label.detail, value, label.node.kind)
         rows.append(row)
     shown = [c for c in range(len(HEADINGS)) if values or HEADINGS[c] != "value"]
     widths = [max(len(row[c]) for row in rows) for c in shown]

@@ -110,7 +110,7 @@ def native_values(op: Any, rng: np.random.Generator, thorough: bool) -> None:
 
 
 def _function(op: Any, params: dict[str, Any]) -> Callable[..., Any]:
-    return lambda *xs: op(*xs, **params) if xs else op.line(**params)
+    return lambda *xs: op(*xs, **params) if xs else op.record(**params)
 
 
 def _case(name: str, op: Any, run: Any, args: Any, params: Any) -> Case:

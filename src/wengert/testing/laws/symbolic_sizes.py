@@ -128,7 +128,7 @@ def _value_and_gradient(op: Any, args: Any) -> Function:
     def of(params: dict[str, Any]) -> Callable[..., Any]:
         def value(*xs: Any) -> Any:
             if not xs:
-                return op.line(**params)
+                return op.record(**params)
             return op(*(xs if prepare is None else prepare(*xs)), **params)
 
         def loss(*xs: Any) -> Any:

@@ -61,7 +61,7 @@ def traced_values_agree(op: Any, rng: np.random.Generator) -> None:
                 raise
             graph.verify()
             compare(op, graph(*point), want, "traced", VALUE_RTOL)
-            _check_lines(op, graph, point)
+            _check_nodes(op, graph, point)
 
 
 def _written(op: Any, args: Any, params: dict[str, Any]) -> list[tuple[Any, tuple[Any, ...]]]:
@@ -69,7 +69,7 @@ def _written(op: Any, args: Any, params: dict[str, Any]) -> list[tuple[Any, tupl
     slots = [i for i, a in enumerate(args) if np.asarray(a).dtype.kind in "fc"]
 
     def f(*xs: Any) -> Any:
-        return op(*xs, **params) if xs else op.line(**params)
+        return op(*xs, **params) if xs else op.record(**params)
 
     def of_some(*xs: Any) -> Any:
         full = list(args)
@@ -94,7 +94,7 @@ def special_operands(op: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     return [(tuple(g.ravel() for g in np.meshgrid(*axes)), {})]
 
 
-def _check_lines(op: Any, graph: Graph, args: Sequence[Any]) -> None:
+def _check_nodes(op: Any, graph: Graph, args: Sequence[Any]) -> None:
     """The value of every line is what its spec says, and levels rise along the list."""
     every = Graph(*graph.nodes, inputs=graph.inputs, structure=None)
     values = every(*args) if len(every.outputs) > 1 else (every(*args),)
@@ -171,7 +171,7 @@ def traced_derivatives_agree(op: Any, rng: np.random.Generator) -> None:
             graph.verify()
             rtol = FIRST_RTOL if order == 1 else SECOND_RTOL
             compare(op, graph(*point), want, f"traced {name}", rtol)
-            _check_lines(op, graph, point)
+            _check_nodes(op, graph, point)
             _check_levels(op, graph, order, name)
 
 

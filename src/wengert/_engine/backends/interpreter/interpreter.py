@@ -12,7 +12,7 @@ nothing that anybody can still see is ever overwritten.
 
     Interpreter         the backend; derive from it for others that go line by line
     InterpretedProgram  one graph at given sizes
-    refusal             what goes wrong in a line, as an error that names it
+    refusal             what goes wrong in a node, as an error that names it
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Interpreter(Backend):
         return InterpretedProgram(self, graph, sizes).run
 
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
-        """Steps of what a loop or branch does, to walk along while its line runs."""
+        """Steps of what a loop or branch does, to walk along while its node runs."""
         return InterpretedProgram(self, body, sizes).walk
 
 
@@ -107,7 +107,7 @@ class InterpretedProgram:
     fed : list of int
         The slots of the values fed.
     steps : list of Step
-    lines : list of int
+    node_indices : list of int
         For each step the node of the graph that it belongs to.
     results : list of int
         The slots of the results.
@@ -119,15 +119,15 @@ class InterpretedProgram:
         self.graph, self.backend, self.sizes = graph, backend, sizes
         self.start: list[Any] = []
         self.steps: list[Step] = []
-        self.lines: list[int] = []
+        self.node_indices: list[int] = []
         self._slot: dict[Node, int] = {}
         self._free: list[int] = []
         self._numbers: dict[Any, int] = {}
         self._known: dict[Step, Step] = {}
         self._specs = specs_at(graph, sizes)
         none: list[Any] = [None] * len(graph.nodes)
-        self._large = self._large_lines() if reuses else none
-        # For the shape and dtype of large lines the last such line.
+        self._large = self._large_results() if reuses else none
+        # For the shape and dtype of large nodes the last such node.
         self._wanted = {key: i for i, key in enumerate(self._large)}
         for i, (node, gone) in enumerate(zip(graph.nodes, last_uses(graph), strict=True)):
             if isinstance(node.op, LeafOp):
@@ -165,7 +165,7 @@ class InterpretedProgram:
             return False
         return bool(node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT)
 
-    def _large_lines(self) -> list[Any]:
+    def _large_results(self) -> list[Any]:
         """Shape and dtype of each node whose large result can be written to a given array."""
         sizes: dict[Any, bool] = {}
         for spec in self._specs:
@@ -182,9 +182,9 @@ class InterpretedProgram:
         return self.backend.implementation(node.op) is node.op.run
 
     def _add(self, i: int, node: Node, gone: Sequence[int]) -> None:
-        """A step for a line, and steps that let values go; `gone` are lines."""
+        """A step for a node, and steps that let values go; `gone` are nodes."""
         slots = tuple([self._slot[a] for a in node.inputs])
-        # For the slots of values that are let go here the shape and dtype, if a later line, or
+        # For the slots of values that are let go here the shape and dtype, if a later node, or
         # this one, can use the memory.
         leaving: dict[int, Any] = {}
         light: set[int] = set()
@@ -224,9 +224,9 @@ class InterpretedProgram:
         spec = self._specs[k]
         return type(spec) is Spec and spec.shape == () and self.graph[k].op.kind == "elementwise"
 
-    def _step(self, line: int, step: Step) -> None:
+    def _step(self, index: int, step: Step) -> None:
         self.steps.append(self._known.setdefault(step, step))
-        self.lines.append(line)
+        self.node_indices.append(index)
 
     # ---- running -------------------------------------------------------------------------------
 
@@ -255,8 +255,8 @@ class InterpretedProgram:
         except Exception as error:
             # The iterator knows how far it has come: nothing has to be counted on the way.
             step = len(self.steps) - operator.length_hint(ahead) - 1
-            line = self.lines[step]
-            raise refusal(self.graph.nodes[line], line, error) from error
+            index = self.node_indices[step]
+            raise refusal(self.graph.nodes[index], index, error) from error
         return [held[k] for k in self.results]
 
 
@@ -264,14 +264,14 @@ def _is_large(spec: Spec) -> bool:
     return not any(map(is_open, spec.shape)) and bytes_of(spec) >= LIMIT
 
 
-def refusal(node: Node, line: int, error: Exception) -> Exception:
-    """What went wrong, as an error that names the line, its operation and the user's line."""
-    if isinstance(error, GuardError | BackendError):  # which name the line themselves
+def refusal(node: Node, index: int, error: Exception) -> Exception:
+    """What went wrong, as an error that names the node, its operation and the user's line."""
+    if isinstance(error, GuardError | BackendError):  # which name the node themselves
         return located(error, node)
     if isinstance(error, IndexError) and (known := complaint(node, error)) is not None:
         return known
     operands = ", ".join(str(a.spec) for a in node.inputs)
-    text = f"%{line} = {node.op.name} of {operands}: {error}"
+    text = f"%{index} = {node.op.name} of {operands}: {error}"
     text += "" if text.endswith(".") else "."
     where = at(node.where)
     if isinstance(error, np.linalg.LinAlgError):
@@ -280,7 +280,7 @@ def refusal(node: Node, line: int, error: Exception) -> Exception:
         return type(error)(f"{text}{where}")
     if type(error) in (ValueError, TypeError):
         return (ShapeError if type(error) is ValueError else DtypeError)(f"{text}{where}")
-    error.add_note(f"in line %{line} = {node.op.name} of {operands}{where}")
+    error.add_note(f"in node %{index} = {node.op.name} of {operands}{where}")
     return error
 
 
@@ -296,7 +296,7 @@ def _nothing() -> None:
 
 
 def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Callable[..., Any]:
-    """A function of the operands that gives the value of a line."""
+    """A function of the operands that gives the value of a node."""
     op = node.op
     assert isinstance(op, Op)
     if op is PART:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def _number(x: Any) -> Any:
     """A number that nobody differentiates by, given as it is or as a constant; None if it is not.
 
-    `x` is an operand as a rule meets it, or as it stands in a line.
+    `x` is an operand as a rule meets it, or as it stands in a node.
     """
     if isinstance(x, Handle):
         x = x.node
@@ -43,13 +43,13 @@ def _number(x: Any) -> Any:
 
 
 def _may_vanish(node: Node) -> bool:
-    """Whether the divisor of a line can be zero."""
+    """Whether the divisor of a node can be zero."""
     divisor = _number(node.args[1])
     return divisor is None or bool(divisor == 0)
 
 
 def _may_be_steep(node: Node) -> bool:
-    """Whether the exponent of a line can be such that the power is steep at zero."""
+    """Whether the exponent of a node can be such that the power is steep at zero."""
     exponent = _number(node.args[1])
     return exponent is None or not bool(exponent == 0 or np.real(exponent) >= 1)
 

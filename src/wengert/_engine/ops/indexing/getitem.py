@@ -7,7 +7,7 @@ NumPy keeps one of the writes, and only that one has a derivative.
 What an index is made of stands in indexing/template.py, the shape of what it chooses in
 indexing/shapes.py.
 
-In a first-order reverse sweep none of them makes an array of the size of `x` for each line: they
+In a first-order reverse sweep none of them makes an array of the size of `x` for each node: they
 add into, or zero out, a buffer that the sweep owns (`vjp_into`), so a loop that reads or writes
 x[i] for every i is linear in its length.
 """
@@ -247,7 +247,7 @@ class SetItem(Operation):
         return [x_bar, v_bar, *([None] * len(operands))]
 
     def _kept(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
-        """`_kept`, of which a graph has lines where it cannot look."""
+        """`_kept`, of which a graph has nodes where it cannot look."""
         if not any(map(is_traced, (v_bar, *operands))):
             return _kept(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
         if _is_one_place(operands) or not any(dtype_of(o).kind in "iu" for o in operands):

@@ -1,4 +1,4 @@
-"""Packed factors: solving with a matrix in two lines, of which a loop repeats the second only.
+"""Packed factors: solving with a matrix in two nodes, of which a loop repeats the second only.
 
     lu_packed          LAPACK's LU factors of square matrices, and which rows changed places
     solve_packed       x with op(a) @ x = b, from these factors

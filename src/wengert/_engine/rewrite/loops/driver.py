@@ -83,7 +83,7 @@ def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str],
     done: list[str] = []
     if found is not None:
         done, parts = list(found.done), found.results
-        node, operands = found.line, found.line.inputs
+        node, operands = found.node, found.node.inputs
     if is_loop and (found_before := _hoisted(node, operands)) is not None:
         words, moved = found_before
         done += words
@@ -119,7 +119,7 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] |
         inputs = [*inner[: loop.fixed], *places, *inner[loop.fixed :]]
         condition = Body(*condition.outputs, inputs=inputs, name=condition.name)
     rows = given[loop.fixed + loop.carried :]
-    return words, loop.line(body, condition, [*consts, *ready], carry, rows)
+    return words, loop.with_body(body, condition, [*consts, *ready], carry, rows)
 
 
 def _is_some(length: Size) -> bool:

@@ -54,13 +54,13 @@ def factored(body: Body, count: int, runs: bool) -> Body | None:
     def change(node: Node, args: tuple[Any, ...]) -> Node | None:
         return _solved(node, args, factors) if node in found else None
 
-    lines = rebuilt(body.nodes, {}, change)
-    outputs = [lines.get(n, n) for n in body.outputs]
+    nodes = rebuilt(body.nodes, {}, change)
+    outputs = [nodes.get(n, n) for n in body.outputs]
     return Body(*outputs, inputs=body.inputs, name=body.name)
 
 
 def _is_split(node: Node) -> bool:
-    """Whether a line solves with matrices that are worth factors of their own."""
+    """Whether a node solves with matrices that are worth factors of their own."""
     if node.op.name != "solve":
         return False
     a, b = (x.spec for x in node.inputs)
@@ -75,7 +75,7 @@ def _is_split(node: Node) -> bool:
 
 
 def _solved(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> Node:
-    """The line as one that solves with factors."""
+    """The node as one that solves with factors."""
     (a, trans), b = _plain(args[0]), args[1]
     if a not in factors:
         factors[a] = _line("lu_packed", (a,), {}, a, node)
@@ -100,7 +100,7 @@ def _plain(a: Node) -> tuple[Node, int]:
 
 
 def _untransposed(a: Node) -> Node | None:
-    """What a line transposes the last two axes of; None if it does something else."""
+    """What a node transposes the last two axes of; None if it does something else."""
     if a.op.name != "transpose":
         return None
     before, axes = range(a.spec.ndim), a.params.get("axes")

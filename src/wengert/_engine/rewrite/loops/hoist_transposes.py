@@ -57,10 +57,10 @@ def _turned(node: Node) -> Node | None:
         inputs[k] = placeholder(spec, old.name, type(old) is Node)
         place[old] = _transpose(inputs[k], old)
         consts[k] = _transpose(consts[k], node)
-    lines = rebuilt(loop.body.nodes, place)
-    outputs = [lines.get(n, n) for n in loop.body.outputs]
+    nodes = rebuilt(loop.body.nodes, place)
+    outputs = [nodes.get(n, n) for n in loop.body.outputs]
     body = Body(*outputs, inputs=inputs, name=loop.body.name)
-    return loop.line(body, loop.condition, consts, loop.carry, loop.rows)
+    return loop.with_body(body, loop.condition, consts, loop.carry, loop.rows)
 
 
 def _transpose(x: Node, near: Node) -> Node:

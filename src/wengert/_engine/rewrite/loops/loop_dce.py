@@ -1,6 +1,6 @@
 """Dead code elimination in loops: carried, stacked and constant values that are not used.
 
-From the results that are used follows which lines of a body matter: a carried value matters if its
+From the results that are used follows which nodes of a body matter: a carried value matters if its
 last value is used, if the condition reads it, or if the next value of one that matters depends on
 it.  The rest goes.  What a loop carries along unchanged is no carry, what is the same in every step
 is not stacked, and an operand that is one known number is a part of the body.
@@ -38,7 +38,7 @@ _INSIDE = 64  # elements of a constant that may be a part of a body
 
 
 class Need(NamedTuple):
-    """What is needed of a line with bodies: results, and inputs of the bodies, by number."""
+    """What is needed of a node with bodies: results, and inputs of the bodies, by number."""
 
     results: frozenset[int]
     inputs: frozenset[int]
@@ -122,7 +122,7 @@ def reads(body: Body) -> list[frozenset[int]]:
 class Trimmed(NamedTuple):
     """A loop's new line, its results by number, and what was done, in words."""
 
-    line: Node
+    node: Node
     results: dict[int, Node]
     done: list[str]
 
@@ -214,13 +214,13 @@ class _LiveParts:
             condition = _cut(loop.condition, order, [0], self.inside)
         given = [operands[k] for k in order]
         first, stop = len(self.consts), len(self.consts) + len(self.carry)
-        line = loop.line(body, condition, given[:first], given[first:stop], given[stop:])
-        new = LoopView(line)
+        node = loop.with_body(body, condition, given[:first], given[first:stop], given[stop:])
+        new = LoopView(node)
         results: dict[int, Node] = {}
         for k in self.need.results:
             number = loop.of_body(k)
             if number is None:
-                results[k] = part_of(line, len(self.carry))
+                results[k] = part_of(node, len(self.carry))
             elif number in self.same:
                 results[k] = self._repeated(number)
             elif number < loop.carried and number in self.still:
@@ -230,8 +230,8 @@ class _LiveParts:
             else:
                 place = ends.index(number) if number < loop.carried else ys.index(number)
                 place += 0 if number < loop.carried else len(ends)
-                results[k] = part_of(line, new.output(place))
-        return Trimmed(line, results, self.done)
+                results[k] = part_of(node, new.output(place))
+        return Trimmed(node, results, self.done)
 
     def _repeated(self, number: int) -> Node:
         """A y that is the same in every step, as an array."""
@@ -248,16 +248,16 @@ def _cut(
 ) -> Body:
     """Some outputs of a body, as functions of some inputs, of others with a known value."""
     place = {body.inputs[k]: x for k, x in inside.items()}
-    lines = rebuilt(body.nodes, place)
+    nodes = rebuilt(body.nodes, place)
     return Body(
-        *[lines[body.outputs[k]] for k in outputs],
+        *[nodes[body.outputs[k]] for k in outputs],
         inputs=[body.inputs[k] for k in inputs],
         name=body.name,
     )
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a line holds one number and nothing else, whatever the sizes are."""
+    """Whether a node holds one number and nothing else, whatever the sizes are."""
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
         return np.size(node.value) <= _INSIDE and key_of_value(node.value) is not None
     return node.op.name == "full" and not node.args and not sizes_of(node.params)
@@ -311,7 +311,7 @@ def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
 def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     """What one result of a loop or branch is, and the operands that it depends on.
 
-    The same for lines that give other results beside it.
+    The same for nodes that give other results beside it.
     """
     params = node.params
     if node.op.name not in LOOPS:
@@ -332,7 +332,7 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
     condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
     kind = "count" if number is None else "last" if number < loop.carried else "all"
-    # Lengths that loops end with have names, which other lines of the body know.
+    # Lengths that loops end with have names, which other nodes of the body know.
     length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
     rest = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
@@ -383,5 +383,5 @@ def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None
     if not done:
         return None
     made = tuple([_cut(b, inputs, outputs, inside) for b in branches])
-    line = like(node, (which, *[given[k] for k in inputs]), {**node.params, "branches": made})
-    return Trimmed(line, {k: part_of(line, i) for i, k in enumerate(outputs)}, done)
+    new = like(node, (which, *[given[k] for k in inputs]), {**node.params, "branches": made})
+    return Trimmed(new, {k: part_of(new, i) for i, k in enumerate(outputs)}, done)

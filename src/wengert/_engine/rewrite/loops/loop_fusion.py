@@ -32,7 +32,7 @@ from .loop_view import CHOICES, LOOPS, LoopView, Rewiring
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-# What a line does, what that depends on, and its operands; by number.
+# What a node does, what that depends on, and its operands; by number.
 Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 
@@ -58,16 +58,16 @@ def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 
 class _Member:
-    """A loop, and the numbers of what its body computes; of equal lines the same in all loops.
+    """A loop, and the numbers of what its body computes; of equal nodes the same in all loops.
 
     Attributes
     ----------
     classes : list of int
         Of the carried values: those of one class are thought to be the same.
     of : list of int
-        The numbers of the body's lines: its inputs, then the others in order.
+        The numbers of the body's nodes: its inputs, then the others in order.
     asked : list of int
-        Those of the condition's lines.
+        Those of the condition's nodes.
     holds : int or None
         That of the condition.
     """
@@ -94,7 +94,7 @@ class _Member:
         return loop.node.op, type(loop.node), count
 
     def number(self, table: dict[Hashable, int]) -> None:
-        """Give the lines their numbers."""
+        """Give the nodes their numbers."""
         inputs = [key for keys in self.names() for key in keys]
         self.of = _numbers(self.rows, inputs, table)
         if self.loop.condition is not None:
@@ -122,7 +122,7 @@ _ROWS: weakref.WeakKeyDictionary[Body, _Rows] = weakref.WeakKeyDictionary()
 
 
 def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
-    """The lines of a body that are no inputs, what tells them apart, and where its outputs are."""
+    """The nodes of a body that are no inputs, what tells them apart, and where its outputs are."""
     inputs = set(body.inputs)
     inner = [n for n in body.nodes if n not in inputs]
     found = _ROWS.get(body)
@@ -290,16 +290,16 @@ def _with_crews(
             new.follow(node)
             continue
         crew = of[node]
-        line, results = _Crew(crew, new).made()
+        fused, results = _Crew(crew, new).made()
         for one, parts in zip(crew, results, strict=True):
             new.replace(one.loop.node, parts)
             word = "loops in step" if len(crew) > 1 else "twice in a loop"
-            applied.append(Applied(word, one.loop.node, line))
+            applied.append(Applied(word, one.loop.node, fused))
     return new.graph(graph), applied
 
 
 def _in_order(graph: BaseGraph, of: dict[Node, Sequence[_Member]]) -> list[Node]:
-    """The lines in an order in which the loops of each crew have their operands at once."""
+    """The nodes in an order in which the loops of each crew have their operands at once."""
     done: dict[Node, None] = {}
     for root in graph.nodes:
         stack = [root]
@@ -325,7 +325,7 @@ class _Crew:
         self.operands: dict[Hashable, Node] = {}
 
     def made(self) -> tuple[Node, list[dict[int, Node]]]:
-        """The line, and for each loop its results."""
+        """The node, and for each loop its results."""
         consts, carry, rows = self._inputs()
         ends: dict[int, int] = {}
         ys: dict[int, None] = {}
@@ -348,7 +348,7 @@ class _Crew:
             truth = self.line_of[self.crew[0].holds]
             condition = Body(truth, inputs=inputs, name=first.condition.name)
         length = next((m.loop.length for m in self.crew if m.loop.length is not None), None)
-        line = first.line(
+        node = first.with_body(
             body,
             condition,
             self._given(consts),
@@ -356,7 +356,7 @@ class _Crew:
             self._given(rows),
             length=substituted(length, self.new.lengths),
         )
-        return line, [self._results(m, line, list(carry), list(ys)) for m in self.crew]
+        return node, [self._results(m, node, list(carry), list(ys)) for m in self.crew]
 
     def _inputs(self) -> tuple[list[Any], list[Any], list[Any]]:
         """What the loops take along, carry and walk along, each once."""
@@ -380,7 +380,7 @@ class _Crew:
         return [self.operands[k] for k in keys]
 
     def _write(self, one: _Member) -> None:
-        """The lines of one loop that are not there yet."""
+        """The nodes of one loop that are not there yet."""
         loop = one.loop
         names = [key for keys in one.names() for key in keys]
         for number, name in zip(one.of, names, strict=False):
@@ -397,16 +397,16 @@ class _Crew:
                 self.line_of[number] = with_args(node, args) if args else node
 
     def _results(
-        self, one: _Member, line: Node, carry: list[Any], ys: list[int]
+        self, one: _Member, node: Node, carry: list[Any], ys: list[int]
     ) -> dict[int, Node]:
         loop, results = one.loop, {}
         for k in range(len(loop.node.spec)):
             number = loop.of_body(k)
             if number is None:
-                results[k] = part_of(line, len(carry))
+                results[k] = part_of(node, len(carry))
             elif number < loop.carried:
-                results[k] = part_of(line, carry.index(("carry", one.classes[number])))
+                results[k] = part_of(node, carry.index(("carry", one.classes[number])))
             else:
                 place = len(carry) + loop.is_while + ys.index(one.outputs[number])
-                results[k] = part_of(line, place)
+                results[k] = part_of(node, place)
         return results

@@ -2,7 +2,7 @@
 
 LoopView  a scan or while: its count, consts, carry and rows; the outputs of its body
 Rewiring  new lines in the place of old ones, and what becomes of their parts
-inlined   the lines of a body written into a list, on operands in the place of its inputs
+inlined   the nodes of a body written into a list, on operands in the place of its inputs
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHOICES = ("cond", "switch")
 
 
 class LoopView:
-    """A loop's line, in parts.
+    """A loop's node, in parts.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class LoopView:
             return index - 1 if index > self.carried else None
         return index
 
-    def line(
+    def with_body(
         self,
         body: Body,
         condition: Body | None,
@@ -81,7 +81,7 @@ class LoopView:
         *,
         length: Size | None = None,
     ) -> Node:
-        """A line of the same kind with another body, and operands for its inputs."""
+        """A node of the same kind with another body, and operands for its inputs."""
         params = {**self.params, "body": body, "carried": len(carry)}
         if self.is_while:
             params["condition"] = condition
@@ -93,7 +93,7 @@ class LoopView:
 
 
 def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
-    """A line of the same operation with other operands and parameters."""
+    """A node of the same operation with other operands and parameters."""
     spec, _ = infer(node.op, tuple([a.spec for a in args]), params)
     info = node.info_with(spec=spec)
     if info.linear:  # of other operands, so in other places
@@ -113,9 +113,9 @@ class Rewiring:
     Attributes
     ----------
     place : dict
-        For each line what takes its place.
+        For each node what takes its place.
     parts : dict
-        For a line with several outputs what takes the place of each.
+        For a node with several outputs what takes the place of each.
     """
 
     def __init__(self, lengths: Mapping[str, Any] | None = None) -> None:
@@ -123,17 +123,17 @@ class Rewiring:
         self.place: dict[Node, Node] = {}
         self.parts: dict[Node, Mapping[int, Node]] = {}
 
-    def now(self, lines: Iterable[Node]) -> list[Node]:
-        """Lines as they are now."""
-        return [self.place.get(n, n) for n in lines]
+    def now(self, nodes: Iterable[Node]) -> list[Node]:
+        """Nodes as they are now."""
+        return [self.place.get(n, n) for n in nodes]
 
     def replace(self, node: Node, parts: Mapping[int, Node]) -> None:
-        """Put lines in the place of a line's outputs."""
+        """Put nodes in the place of a node's outputs."""
         self.parts[node] = {k: stopped_like(node, k, made) for k, made in parts.items()}
         self.place[node] = node
 
     def follow(self, node: Node) -> None:
-        """Write down a line that is not itself replaced."""
+        """Write down a node that is not itself replaced."""
         if node.op is PART and node.args[0] in self.parts:
             found = self.parts[node.args[0]].get(node.params["index"])
             if found is None:
@@ -146,7 +146,7 @@ class Rewiring:
             self.place[node] = rebuilt([node], self.place, self._renamed)[node]
 
     def _renamed(self, node: Node, args: tuple[Any, ...]) -> Node | None:
-        """A line whose lengths have another name now."""
+        """A node whose lengths have another name now."""
         lengths = self.lengths
         if not lengths or not node.args:
             return None
@@ -157,28 +157,28 @@ class Rewiring:
 
     def graph(self, graph: AnyGraph) -> AnyGraph:
         """The graph with what has been put in place."""
-        return graph.with_lines({old: new for old, new in self.place.items() if old is not new})
+        return graph.with_nodes({old: new for old, new in self.place.items() if old is not new})
 
 
 def stopped_like(node: Node, index: int, made: Node) -> Node:
-    """A line in the place of an output, through which no derivative passes if none did."""
+    """A node in the place of an output, through which no derivative passes if none did."""
     was = type(node) is Node and node.spec[index].dtype.kind in "fc"
     return made if was or type(made) is not Node else held(made)
 
 
-def held(line: Node) -> Node:
+def held(node: Node) -> Node:
     """The same value, which no derivative passes."""
     op = lookup("stop_gradient")
-    return DiscreteLeaf(op, (line,), NO_PARAMS, None, line.provenance(line.spec))
+    return DiscreteLeaf(op, (node,), NO_PARAMS, None, node.provenance(node.spec))
 
 
 def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -> list[Node]:
-    """The outputs of a body as lines on operands.
+    """The outputs of a body as nodes on operands.
 
     Parameters
     ----------
     differentiable : bool
-        Whether derivatives may pass these lines; what the body itself stops stays so.
+        Whether derivatives may pass these nodes; what the body itself stops stays so.
     """
     place: dict[Node, Node] = {}
     for a, x in zip(body.inputs, operands, strict=True):
@@ -201,5 +201,5 @@ def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -
 
 
 def parts_of(node: Node, indices: Iterable[int]) -> dict[int, Node]:
-    """Lines that take outputs of a line."""
+    """Nodes that take outputs of a node."""
     return {k: part_of(node, k) for k in indices}

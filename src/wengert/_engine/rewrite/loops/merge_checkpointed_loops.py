@@ -32,17 +32,17 @@ def taken_over(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
         return graph, []
     same = {n: leaving[_key(n)] for n in used if n.op.name in LOOPS and _key(n) in leaving}
     new, applied = Rewiring(), []
-    lines: dict[Node, Node] = {}
+    nodes: dict[Node, Node] = {}
     for node in graph.nodes:
         one = same.get(node, node)
         if one not in leaving.values():
             new.follow(node)
         elif one in same.values():
-            if one not in lines:
-                lines[one] = like(one, tuple(new.now(node.inputs)), one.params)
-            new.replace(node, _parts(lines[one], {k: k for k in used[node]}))
+            if one not in nodes:
+                nodes[one] = like(one, tuple(new.now(node.inputs)), one.params)
+            new.replace(node, _parts(nodes[one], {k: k for k in used[node]}))
             if node is not one:
-                applied.append(Applied("leaves snapshots too", node, lines[one]))
+                applied.append(Applied("leaves snapshots too", node, nodes[one]))
         elif (found := _without_rows(node, tuple(new.now(node.inputs)), used[node])) is not None:
             new.replace(node, found)
             applied.append(Applied("stacked for nobody", node, next(iter(found.values())).args[0]))
@@ -73,8 +73,8 @@ def _key(node: Node) -> Hashable:
     return name, type(node), node.inputs, frozen(params)
 
 
-def _parts(line: Node, places: Mapping[int, int]) -> dict[int, Node]:
-    return {k: part_of(line, place) for k, place in places.items()}
+def _parts(node: Node, places: Mapping[int, int]) -> dict[int, Node]:
+    return {k: part_of(node, place) for k, place in places.items()}
 
 
 def _without_rows(
@@ -89,5 +89,5 @@ def _without_rows(
     if last == first or any(first <= k < last for k in used):
         return None
     short = Body(*body.outputs[:carried], inputs=body.inputs, name=body.name)
-    line = like(node, operands, {**params, "body": short})
-    return _parts(line, {k: k if k < first else first for k in used})
+    new = like(node, operands, {**params, "body": short})
+    return _parts(new, {k: k if k < first else first for k in used})

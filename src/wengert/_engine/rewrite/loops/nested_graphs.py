@@ -1,6 +1,6 @@
 """Nested graphs: bodies of loops and branches are simplified like the graph around them.
 
-Each distinct body is simplified once, however many lines have it, and remembered for as long as
+Each distinct body is simplified once, however many nodes have it, and remembered for as long as
 somebody has it.  What comes out has the same inputs, and outputs of the same specs.
 
     Bodies       the bodies of graphs, simplified by the same passes
@@ -34,7 +34,7 @@ class Bodies:
     Parameters
     ----------
     simplify : callable
-        ``simplify(body, history)`` gives the same body in fewer lines; it may be itself.
+        ``simplify(body, history)`` gives the same body in fewer nodes; it may be itself.
     """
 
     def __init__(self, simplify: Callable[[Body, Any], Body]) -> None:
@@ -60,8 +60,8 @@ class Bodies:
             return None
 
         new = rebuilt(graph.nodes, None, change)
-        changed = {old: line for old, line in new.items() if old is not line}
-        return graph.with_lines(changed), tuple(inside)
+        changed = {old: n for old, n in new.items() if old is not n}
+        return graph.with_nodes(changed), tuple(inside)
 
     def _simplest(self, body: Body, new_history: Any, inside: list[BodyHistory]) -> Body:
         if body in self._known and new_history is None:  # a history tells all that is done

@@ -83,27 +83,27 @@ def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[in
     ys = [*body.outputs[first.carried :], *more]
     loop = LoopView(like(node, operands, node.params))
     inputs = [x for k, x in enumerate(body.inputs) if k - first.fixed not in gone]
-    line = loop.line(
+    new_loop = loop.with_body(
         Body(*[body.outputs[k] for k in kept], *ys, inputs=inputs, name=body.name),
         None,
         loop.consts,
         [loop.carry[k] for k in kept],
         loop.rows,
     )
-    parts = {k: _part(line, k, loop.carried, kept) for k in need.results if k not in gone}
+    parts = {k: _part(new_loop, k, loop.carried, kept) for k in need.results if k not in gone}
     stacks = dict(zip(body.inputs[first.fixed + first.carried :], loop.rows, strict=True))
     for x in sums:
         factors = []
         for a in x.factors:
             if a not in stacks:
-                stacks[a] = part_of(line, len(kept) + ys.index(a))
+                stacks[a] = part_of(new_loop, len(kept) + ys.index(a))
             factors.append(stacks[a])
         parts[x.number] = _total(x, factors, loop.carry[x.number], node)
     return parts
 
 
-def _part(line: Node, k: int, carried: int, kept: Sequence[int]) -> Node:
-    return part_of(line, kept.index(k) if k < carried else k - carried + len(kept))
+def _part(node: Node, k: int, carried: int, kept: Sequence[int]) -> Node:
+    return part_of(node, kept.index(k) if k < carried else k - carried + len(kept))
 
 
 def _sum(loop: LoopView, k: int) -> CarriedSum | None:
@@ -140,9 +140,9 @@ def _base(x: Node, word: str) -> tuple[Node, str]:
     return x, word
 
 
-def _used_once(body: Body, lines: Sequence[Node]) -> bool:
-    """Whether each of some lines is used once in a body, as an output too."""
-    uses = dict.fromkeys(lines, 0)
+def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
+    """Whether each of some nodes is used once in a body, as an output too."""
+    uses = dict.fromkeys(nodes, 0)
     for x in (*(a for n in body.nodes for a in n.inputs), *body.outputs):
         if x in uses:
             uses[x] += 1
@@ -166,7 +166,7 @@ def _letters(product: Node) -> tuple[str, ...]:
 
 
 def _is_there(loop: LoopView, x: Node) -> bool:
-    """Whether there is an array of the values of a line in all steps."""
+    """Whether there is an array of the values of a node in all steps."""
     rows = loop.body.inputs[loop.fixed + loop.carried :]
     return x in rows or x in loop.body.outputs[loop.carried :]
 
@@ -185,7 +185,7 @@ def _to_be_stacked(loop: LoopView, sums: Sequence[CarriedSum]) -> list[Node]:
 
 
 def _moving(loop: LoopView) -> set[Node]:
-    """The lines of a body that differ from step to step."""
+    """The nodes of a body that differ from step to step."""
     found = set(loop.body.inputs[loop.fixed :])
     for n in loop.body.nodes:
         if n not in found and not found.isdisjoint(n.inputs):
@@ -216,7 +216,7 @@ def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> N
 def _line(
     name: str, args: tuple[Node, ...], params: dict[str, Any], origin: Node, near: Node
 ) -> Node:
-    """A line in the place of one of the body."""
+    """A node in the place of one of the body."""
     op = lookup(name)
     spec, _ = infer(op, tuple([a.spec for a in args]), params)
     info = (near if origin.info is None else origin).provenance(spec)

@@ -1,6 +1,6 @@
 """Written out: loops of at most one step, and choices of which it is known which way they go.
 
-Their bodies' lines become nodes of the graph around them, where they meet all other rules: what a
+Their bodies' nodes become nodes of the graph around them, where they meet all other rules: what a
 loop of one step does is arithmetic like any other.
 """
 
@@ -19,7 +19,7 @@ from .loop_view import LOOPS, LoopView, inlined
 
 
 def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
-    """The needed results as lines without a loop or branch; None if it has to stay one."""
+    """The needed results as nodes without a loop or branch; None if it has to stay one."""
     if node.op.name in LOOPS:
         return _few_steps(node, operands, need) if node.op.name == "scan" else None
     which = operands[0]

@@ -316,16 +316,16 @@ CHOICES = (
     exact=True,
     example=(lambda x: x / 4.0, _X),
 )
-def by_power_of_two(line: Node, new: NodeBuilder) -> Node | None:
+def by_power_of_two(node: Node, new: NodeBuilder) -> Node | None:
     """The product with an exact reciprocal."""
-    x, y = line.args
+    x, y = node.args
     value, spec = new.context.number(y), new.context.spec(y)
     if new.context.spec(x).dtype.kind != "f" or not isinstance(value, int | float | np.number):
         return None
     if isinstance(value, bool) or spec.dtype.kind not in "fiu" or not np.isfinite(value):
         return None
     mantissa, _ = math.frexp(float(value))
-    narrowest = [d for d in (new.context.spec(line).dtype, spec.dtype) if d.kind == "f"]
+    narrowest = [d for d in (new.context.spec(node).dtype, spec.dtype) if d.kind == "f"]
     reciprocal = 1.0 / float(value) if value else math.inf
     if abs(mantissa) != 0.5 or abs(value) == 1 or not all(_has(d, value) for d in narrowest):
         return None
@@ -350,23 +350,23 @@ def _has(dtype: np.dtype[Any], value: Any) -> bool:
     exact=True,
     example=(lambda x: x + 3 + 4, np.arange(3)),
 )
-def grouped(line: Node, new: NodeBuilder) -> Node | None:
+def grouped(node: Node, new: NodeBuilder) -> Node | None:
     """x + (a + b) for (x + a) + b."""
     walk = new.context
-    dtype = walk.spec(line).dtype
+    dtype = walk.spec(node).dtype
     if dtype.kind not in "iu":
         return None
-    for inner, outer in (line.args, line.args[::-1]):
-        if inner.op is not line.op or walk.number(outer) is None:
+    for inner, outer in (node.args, node.args[::-1]):
+        if inner.op is not node.op or walk.number(outer) is None:
             continue
         for x, first in (inner.args, inner.args[::-1]):
             specs = [walk.spec(a) for a in (x, first, outer)]
             if walk.number(first) is None or not all(s.weak or s.dtype == dtype for s in specs):
                 continue
-            compute = np.add if line.op.name == "add" else np.multiply
+            compute = np.add if node.op.name == "add" else np.multiply
             with np.errstate(all="ignore"):
                 both = compute(*[np.asarray(walk.number(a), dtype) for a in (first, outer)])[()]
-            return new(line.op, x, both)
+            return new(node.op, x, both)
     return None
 
 

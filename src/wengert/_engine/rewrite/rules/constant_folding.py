@@ -1,6 +1,6 @@
 """Constant folding: nodes that depend on constants only are computed once.
 
-Large results stay lines: a graph that is kept or sent should not grow because somebody wrote
+Large results stay nodes: a graph that is kept or sent should not grow because somebody wrote
 `np.eye(10_000) * 2`.  An array of one number, `full`, stays that number through whatever treats its
 elements alike, also where its lengths are symbolic.
 """
@@ -18,7 +18,7 @@ from wengert._engine.core.static_params import sizes_of
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert.errors import WengertError
 
-from ..rule import Descriptor, LineRule, NodeBuilder, rule
+from ..rule import Descriptor, NodeBuilder, NodeRule, rule
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
@@ -36,18 +36,18 @@ def _all_constant(op: Op, operands: tuple[Descriptor, ...]) -> bool:
     return bool(operands) and all(map(is_constant, operands))
 
 
-def _computed(line: Node, new: NodeBuilder) -> Node | None:
-    """The value of a line, from those of its operands."""
-    spec = new.context.spec(line)
-    if type(spec) is not Spec or is_symbolic(spec.shape) or sizes_of(line.params):
+def _computed(node: Node, new: NodeBuilder) -> Node | None:
+    """The value of a node, from those of its operands."""
+    spec = new.context.spec(node)
+    if type(spec) is not Spec or is_symbolic(spec.shape) or sizes_of(node.params):
         return None
-    operands = [new.context.spec(a) for a in line.args]
+    operands = [new.context.spec(a) for a in node.args]
     if any(type(s) is not Spec or is_symbolic(s.shape) for s in operands):
         return None
     if max(map(_bytes, (spec, *operands))) > LIMIT:
         return None
-    values = [a.value if a.op is CONSTANT else a.op.run(**a.params) for a in line.args]
-    value = _run(line, values, spec)
+    values = [a.value if a.op is CONSTANT else a.op.run(**a.params) for a in node.args]
+    value = _run(node, values, spec)
     return None if value is None else new.context.constant(value)
 
 
@@ -55,12 +55,12 @@ def _bytes(spec: Spec) -> int:
     return int(np.prod(spec.shape, dtype=float)) * spec.dtype.itemsize
 
 
-def _run(line: Node, values: list[Any], spec: Spec) -> Any:
+def _run(node: Node, values: list[Any], spec: Spec) -> Any:
     """What an operation gives, if it is what its spec says and nothing goes wrong."""
-    op: Any = line.op
+    op: Any = node.op
     try:
         with np.errstate(all="ignore"):
-            value = op.run(*values, **line.params)
+            value = op.run(*values, **node.params)
     except (WengertError, TypeError, ValueError, IndexError, ArithmeticError):
         return None  # whoever runs the graph is to see it, with the user's line
     if spec.weak and isinstance(value, np.generic):
@@ -72,7 +72,7 @@ def _run(line: Node, values: list[Any], spec: Spec) -> Any:
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
-computed = LineRule(
+computed = NodeRule(
     "compute",
     _computed,
     _all_constant,
@@ -87,19 +87,19 @@ def _all_uniform(op: Op, operands: tuple[Descriptor, ...]) -> bool:
     return op.kind == "elementwise" and strings and any(d[:4] == "full" for d in operands)
 
 
-def _computed_once(line: Node, new: NodeBuilder) -> Node | None:
+def _computed_once(node: Node, new: NodeBuilder) -> Node | None:
     """An elementwise operation on arrays of one number, computed on the numbers."""
     walk = new.context
-    spec = walk.spec(line)
+    spec = walk.spec(node)
     if not is_symbolic(spec.shape) and _bytes(spec) <= 64:
         return None
     values: list[Any] = []
-    for a in line.args:
+    for a in node.args:
         number, own = walk.number(a), walk.spec(a)
         if number is None:
             return None
         values.append(number if own.weak else own.dtype.type(number))
-    one = _run(line, values, Spec((), spec.dtype))
+    one = _run(node, values, Spec((), spec.dtype))
     return None if one is None else _full(new, spec, one)
 
 
@@ -108,7 +108,7 @@ def _full(new: NodeBuilder, spec: Spec, value: Operand) -> Node:
     return new("full", shape=spec.shape, value=number, dtype=spec.dtype)
 
 
-uniform = LineRule(
+uniform = NodeRule(
     "compute one number",
     _computed_once,
     _all_uniform,
@@ -118,13 +118,13 @@ uniform = LineRule(
 )
 
 
-def _moved_uniform(line: Node, new: NodeBuilder) -> Node | None:
-    spec = new.context.spec(line)
-    value = new.context.number(line.args[0])
-    is_number = new.context.spec(line.args[0]).shape == ()
-    if value is None or len(line.args) > 1 or (line.args[0].op is CONSTANT and not is_number):
+def _moved_uniform(node: Node, new: NodeBuilder) -> Node | None:
+    spec = new.context.spec(node)
+    value = new.context.number(node.args[0])
+    is_number = new.context.spec(node.args[0]).shape == ()
+    if value is None or len(node.args) > 1 or (node.args[0].op is CONSTANT and not is_number):
         return None
-    if line.args[0].op is CONSTANT and (spec.shape == () or not _may_repeat(spec)):
+    if node.args[0].op is CONSTANT and (spec.shape == () or not _may_repeat(spec)):
         return None
     return _full(new, spec, value)
 
@@ -151,11 +151,11 @@ uniform_moved = rule(
     exact=True,
     example=(lambda x: x + np.full_like(x, 2.0).astype("float32"), np.ones((4, 5))),
 )
-def uniform_cast(line: Node, new: NodeBuilder) -> Node | None:
+def uniform_cast(node: Node, new: NodeBuilder) -> Node | None:
     """The cast of an array of one number."""
-    spec = new.context.spec(line)
+    spec = new.context.spec(node)
     with np.errstate(all="ignore"):
-        number = np.asarray(new.context.number(line.args[0])).astype(spec.dtype)[()]
+        number = np.asarray(new.context.number(node.args[0])).astype(spec.dtype)[()]
     return _full(new, spec, number)
 
 

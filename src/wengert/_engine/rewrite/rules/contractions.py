@@ -30,13 +30,13 @@ _SUMS = ("sum_to", "sum")
     reason="the sum of the numbers is as exact, and there is less to be negated",
     example=(lambda x: sum_to(-x, shape=(3,)), _A),
 )
-def sum_of_negatives(line: Node, new: NodeBuilder) -> Node | None:
+def sum_of_negatives(node: Node, new: NodeBuilder) -> Node | None:
     """The sum, negated."""
-    x = line.args[0].args[0]
-    have, wanted = new.context.spec(x), new.context.spec(line)
-    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or line.params.get("dtype"):
+    x = node.args[0].args[0]
+    have, wanted = new.context.spec(x), new.context.spec(node)
+    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or node.params.get("dtype"):
         return None
-    return new("negative", new(line.op, x, **line.params))
+    return new("negative", new(node.op, x, **node.params))
 
 
 @rule(
@@ -50,14 +50,14 @@ def sum_of_negatives(line: Node, new: NodeBuilder) -> Node | None:
         _A,
     ),
 )
-def sum_of_contraction(line: Node, new: NodeBuilder) -> Node | None:
+def sum_of_contraction(node: Node, new: NodeBuilder) -> Node | None:
     """The contraction of factors that are summed before, over what only one of them has."""
-    walk, inner = new.context, line.args[0]
-    have, wanted = walk.spec(inner), walk.spec(line)
-    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or line.params.get("dtype"):
+    walk, inner = new.context, node.args[0]
+    have, wanted = walk.spec(inner), walk.spec(node)
+    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or node.params.get("dtype"):
         return None
     *words, result = inner.params["letters"]
-    axes = _summed(line, have.shape, wanted.shape)
+    axes = _summed(node, have.shape, wanted.shape)
     if not axes or len(words) != 2 or any(len({*w}) < len(w) for w in words):
         return None
     gone = [result[k] for k in axes]
@@ -77,10 +77,10 @@ def sum_of_contraction(line: Node, new: NodeBuilder) -> Node | None:
     return new("reshape", small, shape=wanted.shape, order="C")
 
 
-def _summed(line: Node, shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axes that a line sums over; None if that depends on sizes."""
-    if line.op.name == "sum":
-        return axes_of(line.params.get("axis"), len(shape))
+def _summed(node: Node, shape: tuple[int, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axes that a node sums over; None if that depends on sizes."""
+    if node.op.name == "sum":
+        return axes_of(node.params.get("axis"), len(shape))
     return repeated_axes(shape, wanted)
 
 

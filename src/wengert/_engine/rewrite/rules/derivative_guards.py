@@ -27,11 +27,11 @@ _DEPTH = 8  # operations between t and g that are looked through
     exact=True,
     example=(lambda x: selection.strong_zero(np.ones(3), x), np.array([1.0, np.nan, np.inf])),
 )
-def strong_zero(line: Node, new: NodeBuilder) -> Node | None:
+def strong_zero(node: Node, new: NodeBuilder) -> Node | None:
     """The second operand."""
-    t, g = line.inputs
+    t, g = node.inputs
     walk = new.context
-    if walk.spec(g) != walk.spec(line):
+    if walk.spec(g) != walk.spec(node):
         return None
     if walk.has(t, "nonzero", "number") or walk.has(g, "number") or _vanishes(t, g, walk, _DEPTH):
         return g
@@ -69,10 +69,10 @@ def _vanishes(t: Node, g: Node, walk: Any, depth: int) -> bool:
     exact=True,
     example=(lambda x: selection.strong_zero(x, selection.strong_zero(x, 1.0 / x)), np.zeros(2)),
 )
-def strong_zero_twice(line: Node, new: NodeBuilder) -> Node | None:
+def strong_zero_twice(node: Node, new: NodeBuilder) -> Node | None:
     """The inner one, if it guards against the same."""
-    t, g = line.args
-    same = g.op is line.op and g.args[0] is t and new.context.spec(g) == new.context.spec(line)
+    t, g = node.args
+    same = g.op is node.op and g.args[0] is t and new.context.spec(g) == new.context.spec(node)
     return g if same else None
 
 
@@ -86,12 +86,12 @@ def strong_zero_twice(line: Node, new: NodeBuilder) -> Node | None:
         np.ones((2, 2)),
     ),
 )
-def strong_contraction(line: Node, new: NodeBuilder) -> Node | None:
+def strong_contraction(node: Node, new: NodeBuilder) -> Node | None:
     """The plain contraction."""
-    t, *others = line.args
+    t, *others = node.args
     walk = new.context
     if walk.has(t, "nonzero") or all(walk.has(a, "finite") for a in others):
-        return new("einsum", *line.args, **line.params)
+        return new("einsum", *node.args, **node.params)
     return None
 
 

@@ -149,9 +149,9 @@ _SPREADS = ("reshape", "expand_dims", "broadcast_to")
     reason="0 * inf where a sum of exponentials overflows",
     example=(lambda x, t: _quotient(np.exp(x), t), _X, _T[:, :1]),
 )
-def share(line: Node, new: NodeBuilder) -> Node | None:
+def share(node: Node, new: NodeBuilder) -> Node | None:
     """t times the share of exp(x) in the sum, shifted."""
-    for quotient, e in (line.args, line.args[::-1]):
+    for quotient, e in (node.args, node.args[::-1]):
         if e.op.name != "exp" or new.context.spec(e).dtype.kind != "f":
             continue
         if any(type(n) is int and n == 0 for n in new.context.spec(e).shape):
@@ -198,9 +198,9 @@ def _shifted_share(x: Node, axis: int | None, new: NodeBuilder) -> Node:
     reason="divided once, after the sum",
     example=(lambda x, t: sum_to(x * (t / np.sum(t, 1, keepdims=True)), shape=(2, 1)), _X, _X),
 )
-def sum_of_quotients(line: Node, new: NodeBuilder) -> Node | None:
+def sum_of_quotients(node: Node, new: NodeBuilder) -> Node | None:
     """The quotient of the sum, where the divisor is the same for all that is summed."""
-    inner, shape = line.args[0], new.context.spec(line).shape
+    inner, shape = node.args[0], new.context.spec(node).shape
     factor, quotient = None, inner
     if inner.op.name == "multiply":
         for a, b in (inner.args, inner.args[::-1]):
@@ -211,7 +211,7 @@ def sum_of_quotients(line: Node, new: NodeBuilder) -> Node | None:
     above, below = quotient.args
     if new.context.spec(below).shape != shape or below.op.name != "sum":
         return None
-    if new.context.spec(line).dtype.kind != "f":
+    if new.context.spec(node).dtype.kind != "f":
         return None
     if factor is not None:
         above = new("multiply", factor, above)

@@ -25,13 +25,13 @@ _B = np.array([[1.0, 2.0], [0.5, -1.0]])
     exact=True,
     example=(lambda x: assume(x, symmetric=True).T + 1.0, _S),
 )
-def symmetric(line: Node, new: NodeBuilder) -> Node | None:
+def symmetric(node: Node, new: NodeBuilder) -> Node | None:
     """The matrix itself."""
-    x, walk = line.args[0], new.context
-    ndim = len(walk.spec(line).shape)
+    x, walk = node.args[0], new.context
+    ndim = len(walk.spec(node).shape)
     if ndim < 2 or not walk.has(x, "symmetric"):
         return None
-    axes = line.params.get("axes")
+    axes = node.params.get("axes")
     order = tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
     return x if order == (*range(ndim - 2), ndim - 1, ndim - 2) else None
 
@@ -42,9 +42,9 @@ def symmetric(line: Node, new: NodeBuilder) -> Node | None:
     reason="a triangle is solved by substitution, without a factorization",
     example=(lambda x, y: np.linalg.solve(assume(x, lower=True), y), _L, _B),
 )
-def triangle(line: Node, new: NodeBuilder) -> Node | None:
+def triangle(node: Node, new: NodeBuilder) -> Node | None:
     """The triangular solver."""
-    a, b = line.args
+    a, b = node.args
     is_lower = new.context.has(a, "lower")
     if not is_lower and not new.context.has(a, "upper"):
         return None
@@ -59,9 +59,9 @@ def triangle(line: Node, new: NodeBuilder) -> Node | None:
     reason="solving is more accurate than the inverse, and cheaper",
     example=(lambda x, y: np.linalg.inv(x) @ y, _S, _B),
 )
-def inverse_times(line: Node, new: NodeBuilder) -> Node | None:
+def inverse_times(node: Node, new: NodeBuilder) -> Node | None:
     """solve(a, b) for inv(a) @ b."""
-    left, b = line.args
+    left, b = node.args
     return new("solve", left.args[0], b)
 
 
@@ -71,9 +71,9 @@ def inverse_times(line: Node, new: NodeBuilder) -> Node | None:
     reason="the product of the diagonal",
     example=(lambda x: np.linalg.det(assume(x, lower=True)), _L),
 )
-def determinant(line: Node, new: NodeBuilder) -> Node | None:
+def determinant(node: Node, new: NodeBuilder) -> Node | None:
     """The product of the diagonal."""
-    a = line.args[0]
+    a = node.args[0]
     if not (new.context.has(a, "lower") or new.context.has(a, "upper")):
         return None
     return new("prod", new("diagonal", a, offset=0, axis1=-2, axis2=-1), axis=-1)

@@ -43,22 +43,22 @@ SAME_ORDER = ("reshape", "expand_dims", "squeeze")
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (2, 3)).sum(0), (3,)), _A),
 )
-def nothing(line: Node, new: NodeBuilder) -> Node | None:
+def nothing(node: Node, new: NodeBuilder) -> Node | None:
     """The operand itself."""
-    x = line.inputs[0]
+    x = node.inputs[0]
     if (
-        new.context.spec(x).shape != new.context.spec(line).shape
-        or line.params.get("order", "C") != "C"
+        new.context.spec(x).shape != new.context.spec(node).shape
+        or node.params.get("order", "C") != "C"
     ):
         return None
-    if line.op.name == "transpose" and not _is_identity(_axes(line, new)):
+    if node.op.name == "transpose" and not _is_identity(_axes(node, new)):
         return None
     return x
 
 
-def _axes(line: Node, new: NodeBuilder) -> tuple[int, ...]:
-    ndim = len(new.context.spec(line).shape)
-    axes = line.params.get("axes")
+def _axes(node: Node, new: NodeBuilder) -> tuple[int, ...]:
+    ndim = len(new.context.spec(node).shape)
+    axes = node.params.get("axes")
     return tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
 
 
@@ -74,10 +74,10 @@ def _is_identity(axes: tuple[int, ...]) -> bool:
     exact=True,
     example=(lambda x: np.transpose(x[None], (2, 0, 1)).transpose(1, 0, 2), _A),
 )
-def transposes(line: Node, new: NodeBuilder) -> Node | None:
+def transposes(node: Node, new: NodeBuilder) -> Node | None:
     """One transpose, or none."""
-    inner = line.args[0]
-    first, second = _axes(inner, new), _axes(line, new)
+    inner = node.args[0]
+    first, second = _axes(inner, new), _axes(node, new)
     return _transposed(inner.args[0], tuple(first[a] for a in second), new)
 
 
@@ -96,12 +96,12 @@ def _transposed(x: Node, axes: tuple[int, ...], new: NodeBuilder) -> Node:
     exact=True,
     example=(lambda x: np.squeeze(np.expand_dims(np.reshape(x, (3, 2)), 1)), _A),
 )
-def reshapes(line: Node, new: NodeBuilder) -> Node | None:
+def reshapes(node: Node, new: NodeBuilder) -> Node | None:
     """One reshape, or none."""
-    inner = line.args[0]
-    if any(n.params.get("order", "C") != "C" for n in (line, inner)):
+    inner = node.args[0]
+    if any(n.params.get("order", "C") != "C" for n in (node, inner)):
         return None
-    x, shape = inner.args[0], new.context.spec(line).shape
+    x, shape = inner.args[0], new.context.spec(node).shape
     return x if new.context.spec(x).shape == shape else new("reshape", x, shape=shape, order="C")
 
 
@@ -113,9 +113,9 @@ def reshapes(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda x: np.broadcast_to(np.broadcast_to(x, (1, 2, 3)), (4, 2, 3)), _A),
 )
-def broadcasts(line: Node, new: NodeBuilder) -> Node | None:
+def broadcasts(node: Node, new: NodeBuilder) -> Node | None:
     """One broadcast."""
-    return new("broadcast_to", line.args[0].args[0], **line.params)
+    return new("broadcast_to", node.args[0].args[0], **node.params)
 
 
 @rule(
@@ -126,15 +126,15 @@ def broadcasts(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (1, 1, 2, 3)), (5, 4, 2, 3)), _A),
 )
-def broadcast_of_new_axes(line: Node, new: NodeBuilder) -> Node | None:
+def broadcast_of_new_axes(node: Node, new: NodeBuilder) -> Node | None:
     """The broadcast of what had fewer axes."""
-    inner = line.args[0]
+    inner = node.args[0]
     x = inner.args[0]
     have, wanted = new.context.spec(x).shape, new.context.spec(inner).shape
     extra = len(wanted) - len(have)
     if extra <= 0 or wanted != (1,) * extra + have:
         return None
-    return new("broadcast_to", x, **line.params)
+    return new("broadcast_to", x, **node.params)
 
 
 @rule(
@@ -145,16 +145,16 @@ def broadcast_of_new_axes(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda x: x.astype("float32").astype("float64").astype("float32"), _A),
 )
-def casts(line: Node, new: NodeBuilder) -> Node | None:
+def casts(node: Node, new: NodeBuilder) -> Node | None:
     """One cast, or none."""
-    inner = line.inputs[0]
+    inner = node.inputs[0]
     x = inner.inputs[0]
     given, between = new.context.spec(x), new.context.spec(inner).dtype
     if given.weak or not holds(between, given.dtype):
         return None
-    if given.dtype == line.params["dtype"]:
+    if given.dtype == node.params["dtype"]:
         return x
-    return None if given.dtype.kind == "c" else new("cast", x, **line.params)
+    return None if given.dtype.kind == "c" else new("cast", x, **node.params)
 
 
 @rule(
@@ -164,10 +164,10 @@ def casts(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda x: x.astype("float32").astype("float32"), _A),
 )
-def same_cast(line: Node, new: NodeBuilder) -> Node | None:
+def same_cast(node: Node, new: NodeBuilder) -> Node | None:
     """The operand itself."""
-    spec = new.context.spec(line.args[0])
-    return line.args[0] if spec.dtype == line.params["dtype"] and not spec.weak else None
+    spec = new.context.spec(node.args[0])
+    return node.args[0] if spec.dtype == node.params["dtype"] and not spec.weak else None
 
 
 # ---- absorbed and moved ------------------------------------------------------------------------
@@ -181,17 +181,17 @@ def same_cast(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda x: np.exp(np.broadcast_to(x, (4, 2, 3))) + _A, _A),
 )
-def elementwise_broadcasts(line: Node, new: NodeBuilder) -> Node | None:
+def elementwise_broadcasts(node: Node, new: NodeBuilder) -> Node | None:
     """The operation on what was broadcast, broadcast again if it has to be."""
     walk = new.context
-    bare = [_bare(a, walk) for a in line.args]
-    if all(a is b for a, b in zip(bare, line.args, strict=True)):
+    bare = [_bare(a, walk) for a in node.args]
+    if all(a is b for a, b in zip(bare, node.args, strict=True)):
         return None
     shape = broadcast(*[walk.spec(a).shape for a in bare])
-    wanted = walk.spec(line).shape
+    wanted = walk.spec(node).shape
     if shape != wanted and not _is_less(shape, wanted):
         return None
-    return new(line.op, *bare, **line.params)
+    return new(node.op, *bare, **node.params)
 
 
 def _bare(a: Node, walk: Any) -> Node:
@@ -219,11 +219,11 @@ def _is_less(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
     exact=True,
     example=(lambda x, y: np.exp(x.T) * y.T + 1.0, _A, _A),
 )
-def elementwise_transposes(line: Node, new: NodeBuilder) -> Node | None:
+def elementwise_transposes(node: Node, new: NodeBuilder) -> Node | None:
     """The transpose of the operation."""
     walk, axes = new.context, None
     operands = []
-    for a in line.args:
+    for a in node.args:
         if a.op.name == "transpose":
             own = _axes(a, new)
             if axes is not None and own != axes:
@@ -234,7 +234,7 @@ def elementwise_transposes(line: Node, new: NodeBuilder) -> Node | None:
         operands.append(a)
     if axes is None:
         return None
-    return _transposed(new(line.op, *operands, **line.params), axes, new)
+    return _transposed(new(node.op, *operands, **node.params), axes, new)
 
 
 @rule(
@@ -244,18 +244,18 @@ def elementwise_transposes(line: Node, new: NodeBuilder) -> Node | None:
     reason="the subscripts say in which order axes are read",
     example=(lambda x, y: np.einsum("ij,jk->ik", x.T, y), _A, _A),
 )
-def einsum_transposes(line: Node, new: NodeBuilder) -> Node | None:
+def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the subscripts of an operand in the order before the transpose."""
-    *words, result = line.params["letters"]
+    *words, result = node.params["letters"]
     operands = []
-    for i, a in enumerate(line.args):
+    for i, a in enumerate(node.args):
         if a.op.name == "transpose":
             letters = [""] * len(words[i])
             for k, axis in enumerate(_axes(a, new)):
                 letters[axis] = words[i][k]
             words[i], a = "".join(letters), a.args[0]
         operands.append(a)
-    return new(line.op, *operands, letters=(*words, result))
+    return new(node.op, *operands, letters=(*words, result))
 
 
 @rule(
@@ -265,11 +265,11 @@ def einsum_transposes(line: Node, new: NodeBuilder) -> Node | None:
     reason="the subscripts say in which order axes are written",
     example=(lambda x, y: np.einsum("ij,kj->ik", x, y).T, _A, _A),
 )
-def einsum_transposed(line: Node, new: NodeBuilder) -> Node | None:
+def einsum_transposed(node: Node, new: NodeBuilder) -> Node | None:
     """The contraction with the letters of the result in the order after the transpose."""
-    inner = line.args[0]
+    inner = node.args[0]
     *words, result = inner.params["letters"]
-    turned = "".join(result[a] for a in _axes(line, new))
+    turned = "".join(result[a] for a in _axes(node, new))
     return new(inner.op, *inner.args, letters=(*words, turned))
 
 
@@ -283,16 +283,16 @@ def einsum_transposed(line: Node, new: NodeBuilder) -> Node | None:
     reason="n equal numbers sum to n times the number, with one rounding",
     example=(lambda x: np.sum(np.broadcast_to(x, (4, 2, 3)), axis=0), _A),
 )
-def sum_of_broadcast(line: Node, new: NodeBuilder) -> Node | None:
+def sum_of_broadcast(node: Node, new: NodeBuilder) -> Node | None:
     """The number of repetitions times what was repeated, if no more than that is summed."""
-    walk, inner = new.context, line.args[0]
-    have, wanted = walk.spec(inner), walk.spec(line)
-    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or line.params.get("dtype"):
+    walk, inner = new.context, node.args[0]
+    have, wanted = walk.spec(inner), walk.spec(node)
+    if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or node.params.get("dtype"):
         return None
     source = inner.args[0] if inner.args else None
     small = walk.spec(source).shape if source is not None else ()
     small = (1,) * (len(have.shape) - len(small)) + small
-    gone = _summed(line, have.shape, wanted.shape)
+    gone = _summed(node, have.shape, wanted.shape)
     if gone is None or any(small[k] != 1 for k in gone):
         return None
     count: Any = 1
@@ -310,18 +310,18 @@ def sum_of_broadcast(line: Node, new: NodeBuilder) -> Node | None:
         with np.errstate(all="ignore"):
             value = number * have.dtype.type(count)
         return new("full", shape=wanted.shape, value=value.item(), dtype=wanted.dtype)
-    if line.op.name == "sum_to":
+    if node.op.name == "sum_to":
         small = small[len(have.shape) - len(wanted.shape) :]
-    elif not line.params.get("keepdims"):
+    elif not node.params.get("keepdims"):
         small = tuple(n for k, n in enumerate(small) if k not in gone)
     rest = new("reshape", source, shape=small, order="C")
     return new("broadcast_to", new("multiply", rest, count), shape=wanted.shape)
 
 
-def _summed(line: Node, shape: tuple[Size, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The axes that a line sums over."""
-    if line.op.name == "sum":
-        return axes_of(line.params.get("axis"), len(shape))
+def _summed(node: Node, shape: tuple[Size, ...], wanted: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The axes that a node sums over."""
+    if node.op.name == "sum":
+        return axes_of(node.params.get("axis"), len(shape))
     return repeated_axes(shape, wanted)
 
 
@@ -332,9 +332,9 @@ def _summed(line: Node, shape: tuple[Size, ...], wanted: tuple[int, ...]) -> tup
     reason="summed once",
     example=(lambda x: sum_to(sum_to(x, shape=(1, 3)), shape=()), _A),
 )
-def sums(line: Node, new: NodeBuilder) -> Node | None:
+def sums(node: Node, new: NodeBuilder) -> Node | None:
     """One sum."""
-    return new("sum_to", line.args[0].args[0], **line.params)
+    return new("sum_to", node.args[0].args[0], **node.params)
 
 
 RULES = (

@@ -100,9 +100,9 @@ SUMS = (
     reason="a small share underflows to 0, and log(0) is -inf",
     example=(),
 )
-def log_of_softmax(line: Node, new: NodeBuilder) -> Node | None:
+def log_of_softmax(node: Node, new: NodeBuilder) -> Node | None:
     """The logarithm of the operation softmax (wengert.nn)."""
-    inner = line.args[0]
+    inner = node.args[0]
     return new("log_softmax", inner.args[0], **inner.params)
 
 
@@ -281,13 +281,13 @@ ROOTS = (
     reason="exp(x) overflows for x > 709 and underflows for x < -745",
     example=(lambda x: np.log(np.mean(np.exp(x), axis=0)), _X),
 )
-def log_of_mean(line: Node, new: NodeBuilder) -> Node | None:
+def log_of_mean(node: Node, new: NodeBuilder) -> Node | None:
     """logsumexp less the logarithm of the number of elements."""
-    inner = line.args[0]
+    inner = node.args[0]
     exponential = inner.args[0]
-    if type(line) is Node and is_stopped(exponential):
+    if type(node) is Node and is_stopped(exponential):
         return None
-    if exponential.op.name != "exp" or new.context.spec(line).dtype.kind != "f":
+    if exponential.op.name != "exp" or new.context.spec(node).dtype.kind != "f":
         return None
     x = exponential.args[0]
     full, kept = new.context.spec(x), new.context.spec(inner)

@@ -29,21 +29,21 @@ def _written(x: Any, i: Any, v: Any) -> Any:
     return x
 
 
-def _places(line: Node) -> tuple[Node, ...]:
+def _places(node: Node) -> tuple[Node, ...]:
     """The operands that are positions."""
-    return line.args[2 if line.op.name == "setitem" else 1 :]
+    return node.args[2 if node.op.name == "setitem" else 1 :]
 
 
-def _is_same_place(line: Node, inner: Node) -> bool:
-    return line.params["index"] == inner.params["index"] and _places(line) == _places(inner)
+def _is_same_place(node: Node, inner: Node) -> bool:
+    return node.params["index"] == inner.params["index"] and _places(node) == _places(inner)
 
 
-def _is_alone(line: Node, new: NodeBuilder) -> bool:
+def _is_alone(node: Node, new: NodeBuilder) -> bool:
     """Whether no element is chosen twice: positions are numbers and slices, not arrays."""
-    template = line.params["index"]
+    template = node.params["index"]
     parts = template if isinstance(template, tuple) else (template,)
     holes = sum(isinstance(p, IndexSlot) for p in parts)
-    specs = [new.context.spec(a) for a in _places(line)]
+    specs = [new.context.spec(a) for a in _places(node)]
     return holes == len(specs) and all(s.shape == () and s.dtype.kind in "iu" for s in specs)
 
 
@@ -56,13 +56,13 @@ def _is_alone(line: Node, new: NodeBuilder) -> bool:
     exact=True,
     example=(lambda x, i, v: _written(x, i, v)[i], np.arange(3.0), 1, np.array(5.0)),
 )
-def read_back(line: Node, new: NodeBuilder) -> Node | None:
+def read_back(node: Node, new: NodeBuilder) -> Node | None:
     """The value, where it has the shape and dtype of what is read."""
-    inner = line.args[0]
-    if not _is_same_place(line, inner) or not _is_alone(line, new):
+    inner = node.args[0]
+    if not _is_same_place(node, inner) or not _is_alone(node, new):
         return None
     value = inner.args[1]
-    have, wanted = new.context.spec(value), new.context.spec(line)
+    have, wanted = new.context.spec(value), new.context.spec(node)
     return value if (have.shape, have.dtype) == (wanted.shape, wanted.dtype) else None
 
 
@@ -75,10 +75,10 @@ def read_back(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda v, i: scatter(v, i, index=IndexSlot(0), shape=(3,))[i], np.array(5.0), 1),
 )
-def read_from_zeros(line: Node, new: NodeBuilder) -> Node | None:
+def read_from_zeros(node: Node, new: NodeBuilder) -> Node | None:
     """The value."""
-    inner = line.args[0]
-    return inner.args[0] if _is_same_place(line, inner) and _is_alone(line, new) else None
+    inner = node.args[0]
+    return inner.args[0] if _is_same_place(node, inner) and _is_alone(node, new) else None
 
 
 @rule(
@@ -90,12 +90,12 @@ def read_from_zeros(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda x, i, v: _written(_written(x, i, 7.0), i, v), np.arange(3.0), 1, 5.0),
 )
-def written_over(line: Node, new: NodeBuilder) -> Node | None:
+def written_over(node: Node, new: NodeBuilder) -> Node | None:
     """The second write alone."""
-    inner = line.args[0]
-    if not _is_same_place(line, inner):
+    inner = node.args[0]
+    if not _is_same_place(node, inner):
         return None
-    made: Node = new(line.op, inner.args[0], *line.args[1:], **line.params)
+    made: Node = new(node.op, inner.args[0], *node.args[1:], **node.params)
     return made
 
 
@@ -106,9 +106,9 @@ def written_over(line: Node, new: NodeBuilder) -> Node | None:
     exact=True,
     example=(lambda x: x.copy() + 1.0, _A),
 )
-def copied(line: Node, new: NodeBuilder) -> Node | None:
+def copied(node: Node, new: NodeBuilder) -> Node | None:
     """The array itself."""
-    made: Node = line.args[0]
+    made: Node = node.args[0]
     return made
 
 

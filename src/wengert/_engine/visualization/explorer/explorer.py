@@ -59,7 +59,7 @@ def explore(
     path : path, optional
         Where to write it.
     values : mapping from Node or Tensor to array, or sequence, optional
-        Values to show statistics of; a sequence is aligned with ``graph.nodes``. Lines that hold
+        Values to show statistics of; a sequence is aligned with ``graph.nodes``. Nodes that hold
         values themselves need none.
     history : sequence of (title, graph) or (title, graph, note), optional
         Graphs to step through, or what a rewrite has recorded.
@@ -80,7 +80,7 @@ def explore(
 
     Notes
     -----
-    Ten thousand lines make about one megabyte, in about half a second.
+    Ten thousand nodes make about one megabyte, in about half a second.
 
     Examples
     --------

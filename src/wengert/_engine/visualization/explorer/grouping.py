@@ -4,7 +4,7 @@ A tree with three kinds of inner nodes, from the outside in:
 
     level    the function, its first derivative, its second ...; only where there are several
     scope    what the user opened with `wengert.scope`, one inside the other
-    block    a run of consecutive lines, where a group would have more members than an eye can
+    block    a run of consecutive nodes, where a group would have more members than an eye can
              take in (explorer/line_blocks.py says where to cut)
 
 Inputs stand outside of all levels, above everything.  A constant or a variable has no place of its
@@ -28,7 +28,7 @@ ORDINALS = ("function", "first derivative", "second derivative", "third derivati
 
 
 class NodeGroup(NamedTuple):
-    """A box that holds lines and other boxes."""
+    """A box that holds nodes and other boxes."""
 
     kind: str
     name: str
@@ -36,22 +36,22 @@ class NodeGroup(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """All groups, and the innermost group of each line."""
+    """All groups, and the innermost group of each node."""
 
     groups: list[NodeGroup]
     home: list[int]
 
 
 class _Box:
-    """A group while the tree is being built; members in the order of their first lines."""
+    """A group while the tree is being built; members in the order of their first nodes."""
 
     def __init__(self, kind: str, name: str) -> None:
         self.kind = kind
         self.name = name
         self.members: list[_Box | int] = []
 
-    def lines(self) -> Iterator[int]:
-        """All lines inside."""
+    def nodes(self) -> Iterator[int]:
+        """All nodes inside."""
         stack: list[_Box | int] = [self]
         while stack:
             one = stack.pop()
@@ -62,7 +62,7 @@ class _Box:
 
 
 def grouping_of(graph: BaseGraph, blocks: bool = True) -> Grouping:
-    """The groups of a graph, and where each of its lines belongs.
+    """The groups of a graph, and where each of its nodes belongs.
 
     Parameters
     ----------
@@ -136,14 +136,14 @@ def _numbered(graph: BaseGraph, root: _Box, blocks: bool) -> Grouping:
 def _blocks(graph: BaseGraph, box: _Box) -> list[_Box | int]:
     place = {}
     for k, one in enumerate(box.members):
-        for line in (one,) if isinstance(one, int) else one.lines():
-            place[line] = k
+        for node in (one,) if isinstance(one, int) else one.nodes():
+            place[node] = k
     edges = [(place[a], k) for i, k in place.items() for a in graph.operands(i) if a in place]
     made: list[_Box | int] = []
     for start, stop in ranges(len(box.members), edges):
         block = _Box("block", "")
         block.members = box.members[start:stop]
-        lines = list(block.lines())
-        block.name = f"%{min(lines)} to %{max(lines)}"
+        nodes = list(block.nodes())
+        block.name = f"%{min(nodes)} to %{max(nodes)}"
         made.append(block)
     return made

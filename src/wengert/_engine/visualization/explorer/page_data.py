@@ -1,13 +1,13 @@
 """The data of a page: graphs as columns of numbers, with every text said once.
 
-A line has the same words in all graphs that hold it, so a history of many steps costs little more
+A node has the same words in all graphs that hold it, so a history of many steps costs little more
 than its last one.  What the columns mean, page/data.js reads back:
 
     texts    every string; the columns hold indices into it (0 is the empty one)
     ops      name, kind, formula and first sentence of each operation
     places   file, line, function and text of each of the user's lines
     lines    columns, one entry for each node in any of the graphs
-    steps    for each graph its lines, outputs, updates, effects, groups, and what has changed
+    steps    for each graph its nodes, outputs, updates, effects, groups, and what has changed
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, is_v
 from wengert._engine.core.spec import shown
 
 from ..colors import legend_name
-from ..node_labels import ORDER, NodeLabel, brief, lines_of, options_of
+from ..node_labels import ORDER, NodeLabel, brief, labels_of, options_of
 from ..source_text import source_of
 from ..statistics import statistics
 from .grouping import grouping_of, level_name
@@ -78,9 +78,9 @@ class Page:
 
     def _graph(self, graph: BaseGraph) -> Data:
         kept = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
-        for line in lines_of(graph, self.names):
-            if line.node not in self._number:
-                self._add(line, line.node in kept or not graph.consumers(line.number))
+        for label in labels_of(graph, self.names):
+            if label.node not in self._number:
+                self._add(label, label.node in kept or not graph.consumers(label.number))
         groups, home = grouping_of(graph)
         return {
             "lines": [self._number[n] for n in graph.nodes],
@@ -91,22 +91,22 @@ class Page:
             "home": home,
         }
 
-    def _add(self, line: NodeLabel, boxed: bool) -> None:
-        node = line.node
+    def _add(self, label: NodeLabel, boxed: bool) -> None:
+        node = label.node
         number = self._number[node] = len(self._number)
         self._levels.add(node.level)
         metadata = node.metadata
         row = {
             "op": self._op(node),
-            "tone": self._text(_tone(line)),
-            "name": self._text(_name(line)),
-            "spec": self._text(line.detail),
+            "tone": self._text(_tone(label)),
+            "name": self._text(_name(label)),
+            "spec": self._text(label.detail),
             "kind": self._text(node.kind),
             "params": self._text(options_of(node)),
             "place": self._place(node.where),
             "scope": self._text(node.scope),
             "level": node.level,
-            "inline": 0 if boxed else self._text(_inline(line)),
+            "inline": 0 if boxed else self._text(_inline(label)),
             "meta": self._text(", ".join(f"{k}={v!r}"[:200] for k, v in metadata.items())),
             "args": [self._number[a] for a in node.inputs],
         }
@@ -133,22 +133,22 @@ class Page:
         return self._places[key]
 
 
-def _name(line: NodeLabel) -> str:
-    if isinstance(line.node.op, LeafOp):
-        return line.title if line.title != line.node.op.name else ""
-    return line.title.partition(" = ")[0] if " = " in line.title else ""
+def _name(label: NodeLabel) -> str:
+    if isinstance(label.node.op, LeafOp):
+        return label.title if label.title != label.node.op.name else ""
+    return label.title.partition(" = ")[0] if " = " in label.title else ""
 
 
-def _tone(line: NodeLabel) -> str:
-    tone = legend_name(line)
-    return "variable" if tone == "input" and is_variable(line.node) else tone
+def _tone(label: NodeLabel) -> str:
+    tone = legend_name(label)
+    return "variable" if tone == "input" and is_variable(label.node) else tone
 
 
-def _inline(line: NodeLabel) -> str:
-    """The text of a line that is shown inside its users instead of as a box: a number, a size."""
-    node = line.node
-    if line.role == "constant" and "size" in node.params:
-        return line.title
+def _inline(label: NodeLabel) -> str:
+    """The text of a node that is shown inside its users instead of as a box: a number, a size."""
+    node = label.node
+    if label.role == "constant" and "size" in node.params:
+        return label.title
     if isinstance(node, ConstantLeaf) and node.op is CONSTANT and not node.args:
         value = node.value
         return (node.name or brief(value)) if np.size(value) == 1 else ""

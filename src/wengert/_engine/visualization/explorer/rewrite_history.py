@@ -1,6 +1,6 @@
 """Rewrite history: a graph before and after each pass, and which node became which.
 
-A rewriting pass makes new nodes below whatever it changes, although they mean the same; so lines
+A rewriting pass makes new nodes below whatever it changes, although they mean the same; so nodes
 are told to be the same by identity first, and then by what they say of themselves (operation,
 parameters, spec, user's line, scope), in order.  What is left over has gone or is new.
 """
@@ -32,8 +32,8 @@ class HistoryStep(NamedTuple):
 class Change(NamedTuple):
     """What a step did.
 
-    before : for each line the line that it was; -1 for a new one.
-    rewired : lines that are the same but for their operands.
+    before : for each node the node that it was; -1 for a new one.
+    rewired : nodes that are the same but for their operands.
     """
 
     before: list[int]

@@ -143,12 +143,12 @@ class Lowering:
 def set_origin(node: Node, line: Node) -> None:
     """Record which node of the graph a derived node is part of."""
     if not isinstance(node.op, LeafOp):
-        node.info = node.info_with(line=origin_of(line))
+        node.info = node.info_with(lowered_from=origin_of(line))
 
 
 def origin_of(node: Node) -> Node:
     """The node of the graph that a node is, or is part of."""
-    return node if node.info is None or node.info.line is None else node.info.line
+    return node if node.info is None or node.info.lowered_from is None else node.info.lowered_from
 
 
 def specs_of(node: Node) -> tuple[Any, ...]:
