@@ -6,13 +6,17 @@ sizes that are not known; memory around each result must stay as it is.
 
 from __future__ import annotations
 
+import pathlib
+
 import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.llvm_types import F64
-from wengert._engine.backends.llvm.kernels.gemm import gemm_microkernel
+from wengert._engine.backends.llvm.kernels.gemm import choose
 from wengert._engine.backends.llvm.kernels.gemm.operands import Matrix, MatrixAxis, Product
+from wengert._engine.core.symbolic.parsing import dim
 
 from .kernel_driver import Compiled, agree, run
 
@@ -111,11 +115,11 @@ def test_sums_whose_length_is_not_known(k):
 
 def test_what_is_left_to_blas():
     serves = [
-        gemm_microkernel.serves(Product(matrix(m, k), matrix(k, n), matrix(m, n), F64))
+        choose.suits_microkernel(Product(matrix(m, k), matrix(k, n), matrix(m, n), F64))
         for m, k, n in ((64, 64, 64), (2_000, 2_000, 2_000), (400, 1_000, 1_000))
     ]
     assert serves[1:] == [False, False]
-    assert not gemm_microkernel.serves(
+    assert not choose.suits_microkernel(
         Product(matrix(9, 9), matrix(9, 9), matrix(9, 9), np.dtype(np.complex128))
     )
 
@@ -151,3 +155,38 @@ def test_large_products_on_one_thread_and_on_several(letters, threads):
     right = np.einsum(letters, a.astype(float), b.astype(float), optimize=True)
     with wg.set_threads(1 if threads is None else 2):
         np.testing.assert_allclose(product(a, b), right, rtol=0, atol=1e-5 * np.abs(right).max())
+
+
+THRESHOLDS = """
+    inlined_product_multiplications small_matrix_side small_matrix_multiplications
+    small_matrix_batch unrolled_gemv_elements gemm_cached_bytes parallel_matmul_flops
+    matmul_block_rows matmul_blocks parallel_contraction_flops
+""".split()
+
+
+@pytest.mark.parametrize("name", THRESHOLDS)
+def test_choose_makes_all_decisions(name):
+    source = pathlib.Path(choose.__file__).parents[2]
+    users = [p.name for p in source.rglob("*.py") if f"thresholds.{name}" in p.read_text("utf-8")]
+    assert users == ["choose.py"]
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n", "dtype", "routine"),
+    [
+        (5, 6, 7, "i4", "simd loops"),
+        (4, 5, 1, "f8", "unrolled gemv"),
+        (40, 50, 1, "f8", "gemv"),
+        (64, 64, 64, "f8", "microkernel"),
+        (400, 300, 300, "f8", "threads"),
+        (2_000, 300, 300, "f8", "microkernel or gemm"),
+        (dim("m"), 30, 30, "f4", "microkernel or gemm"),
+        (2_000, 2_000, 2_000, "f8", "gemm"),
+        (64, 64, 64, "c16", "gemm"),
+    ],
+)
+def test_routines(m, k, n, dtype, routine):
+    if execution_engine.vector_bytes() < 32 and "microkernel" in routine:
+        pytest.skip("the microkernel needs AVX2")
+    product = Product(matrix(m, k), matrix(k, n), matrix(m, n), np.dtype(dtype))
+    assert choose.choose(product).routine == routine

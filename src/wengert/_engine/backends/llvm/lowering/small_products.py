@@ -1,7 +1,7 @@
 """Products as expressions: outer products, products of vectors, and of small matrices.
 
-They are fused with their neighbors; larger products are calls of BLAS or of a blocked kernel
-(kernels/gemm).
+They are fused with their neighbors; larger products are calls of a kernel.  Which are which is
+decided in kernels/gemm/choose.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Length, is_one
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
-from wengert._engine.backends.llvm.tuning import thresholds
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 
 from .loop_ir import Expr, Map, Reduce, View
@@ -20,8 +20,11 @@ from .views import reshaped
 
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.ir.affine import Affine
+    from wengert._engine.backends.llvm.kernels.gemm import choose
     from wengert._engine.backends.llvm.lowering.registry import Lowering
     from wengert._engine.core.types import ScalarLanguage
+else:
+    choose = LazyModule("wengert._engine.backends.llvm.kernels.gemm.choose")
 
 
 @lowers("matmul", "dot", "einsum")
@@ -34,7 +37,7 @@ def _contraction(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
             if is_one(lengths.get(letter, 1)):
                 lengths[letter] = n
     summed = [c for c in lengths if c not in result]
-    if summed and not _is_loop(lengths, words, result):
+    if summed and not choose.is_fused_loop(lengths, words):
         return NotImplemented
     letters = result + "".join(summed)
     space = tuple(lengths[c] for c in letters)
@@ -63,17 +66,6 @@ def _product(dtype: Dtype) -> Any:
         return total
 
     return combine
-
-
-def _is_loop(lengths: dict[str, Length], words: Sequence[str], result: str) -> bool:
-    """Whether loops serve it as well as BLAS: a product with a vector, or a small one."""
-    total: Length = 1
-    for n in lengths.values():
-        total = total * n
-    if type(total) is int and total <= thresholds.inlined_product_multiplications:
-        return True
-    # Each element of the largest operand is used once: memory is the limit, and not arithmetic.
-    return any(set(word) >= set(lengths) for word in words)
 
 
 def _spread(x: Expr, word: str, letters: str, space: tuple[Length, ...]) -> Expr:

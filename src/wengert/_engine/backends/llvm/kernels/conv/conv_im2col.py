@@ -20,8 +20,8 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
 from wengert._engine.backends.llvm.tuning import thresholds
 
-from ..gemm.choose import write_product
 from ..gemm.operands import Matrix, MatrixAxis, Product
+from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, offset, plus, times
 from . import depthwise_conv

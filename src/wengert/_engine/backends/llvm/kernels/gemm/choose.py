@@ -1,143 +1,71 @@
-"""Which routine computes a matrix product.
+"""Which routine computes a matrix product: all decisions, with their reasons.
 
-    choose            for one product of two matrices: the routine, and the product as it takes it
-    write_product     write a product by the routine that `choose` names
-    is_small_batch    whether a contraction is a batch of small matrices (batched_small_gemm)
+In the order in which they are taken for a matmul, dot or einsum of two operands:
 
-dtypes unknown to BLAS              simd_loops
-a small matrix and a vector         unrolled_gemv
-a matrix and a vector               blas_calls.gemv
-a factor that fits into a cache     gemm_microkernel; on several threads if large
-other matrices                      blas_calls.gemm
+is_fused_loop     a small or memory-bound product is a loop, fused with its neighbors
+                  (lowering/small_products.py)
+is_small_batch    a batch of small matrices: one product per SIMD lane (batched_small_gemm)
+choose            the routine of one product of two matrices (write_product.py):
 
-Every routine is called as ``routine(call, section, product)``.
+    "simd loops"           dtypes unknown to BLAS
+    "unrolled gemv"        a small matrix and a vector
+    "gemv"                 a matrix and a vector: BLAS
+    "microkernel"          a factor fits into a cache: register-blocked loops on one thread
+    "threads"              such a product, long enough for the thread pool
+    "microkernel or gemm"  such a product, large, or whose size is known only when it runs
+    "gemm"                 other matrices: BLAS
+
+parallel_grain    how many products of a batch each thread computes
+
+The thresholds are those of tuning.py.  The microkernel decides how to block and pack a product
+(gemm_microkernel.py), and runtime/blas_threads.py how many threads BLAS uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Literal, NamedTuple
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.backends.llvm.ir import execution_engine
+from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .. import fortran_calls
-from ..kernel_call import KernelCall
-from ..loop_helpers import offset, times
-from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv
 from .operands import Product, Subscripts, leading
 
+Routine = Literal[
+    "simd loops",
+    "unrolled gemv",
+    "gemv",
+    "microkernel",
+    "threads",
+    "microkernel or gemm",
+    "gemm",
+]
 
-class ProductRoutine(NamedTuple):
-    """The routine that computes a product.
 
-    routine : called as ``routine(call, section, product)``.
-    product : the product as the routine takes it: possibly transposed.
-    calls_blas : whether the routine may call BLAS, which takes no `Product.addend`.
+# ---- loops and batches -------------------------------------------------------------------------
+
+
+def is_fused_loop(lengths: Mapping[str, Length], words: Sequence[str]) -> bool:
+    """Whether a contraction is a loop: small, or limited by memory.
+
+    Parameters
+    ----------
+    lengths : mapping
+        The length of every subscript.
+    words : sequence of str
+        The subscripts of each operand.
     """
-
-    routine: Callable[[KernelCall, Section, Product], None]
-    product: Product
-    calls_blas: bool
-
-
-def choose(product: Product) -> ProductRoutine:
-    """The routine that computes a product fastest."""
-    if not fortran_calls.is_of_blas(product.dtype):
-        return ProductRoutine(simd_loops.run, product, False)
-    if product.c.columns.length == 1 or product.c.rows.length == 1:
-        if product.c.columns.length != 1:
-            product = product.transposed
-        if unrolled_gemv.serves(product):
-            return ProductRoutine(unrolled_gemv.run, product, False)
-        return ProductRoutine(blas_calls.gemv, product, True)
-    order = leading(product.c)
-    assert order is not None
-    if order[0] != "N":
-        product = product.transposed
-    if not gemm_microkernel.serves(product):
-        return ProductRoutine(blas_calls.gemm, product, True)
-    work = product.operations
-    if not isinstance(work, int) or work >= thresholds.blas_parallel_flops:
-        return ProductRoutine(_microkernel_or_blas, product, True)
-    m = product.c.rows.length
-    if (
-        work >= thresholds.parallel_matmul_flops
-        and isinstance(m, int)
-        and m >= 2 * thresholds.matmul_block_rows
-    ):
-        return ProductRoutine(_on_threads, product, False)
-    return ProductRoutine(gemm_microkernel.run, product, False)
-
-
-def write_product(call: KernelCall, s: Section, product: Product) -> None:
-    """Write a product; the section may be that of a loop."""
-    choice = choose(product)
-    choice.routine(call, s, choice.product)
-
-
-def _microkernel_or_blas(call: KernelCall, s: Section, product: Product) -> None:
-    """Decided at run time, by the sizes: BLAS has several threads for large products."""
-    small = s.value(
-        f"icmp slt i64 {call.number(product.operations)}, {thresholds.blas_parallel_flops}"
-    )
-    one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
-    here = s.value(f"or i1 {small}, {one_thread}")
-    with s.when(here) as t:
-        gemm_microkernel.run(call, t, product)
-    with s.when(s.value(f"xor i1 {here}, true")) as t:
-        blas_calls.gemm(call, t, product)
-
-
-def _on_threads(call: KernelCall, s: Section, product: Product) -> None:
-    """By the thread pool, if the product is all of the call: threads of BLAS wait too often."""
-    given = {x.pointer for x in (*call.operands, *call.results)}
-    used = {m.pointer for m in product[:3]} | {product.addend or product.c.pointer}
-    if s is not call.section or not used <= given:
-        gemm_microkernel.run(call, s, product)
-        return
-    one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
-    with s.when(one_thread) as t:
-        gemm_microkernel.run(call, t, product)
-    with s.when(s.value(f"xor i1 {one_thread}, true")) as t:
-        _row_blocks(call, t, product)
-
-
-def _row_blocks(call: KernelCall, s: Section, product: Product) -> None:
-    """Blocks of rows, shared among the threads of the pool."""
-    m: Any = product.c.rows.length
-    dtype, addend = product.dtype, product.addend
-    size = max(thresholds.matmul_block_rows, -(-m // thresholds.matmul_blocks))
-    last = m % size or size
-
-    def write(part: KernelCall, start: Name, stop: Name) -> None:
-        a, b, c = product[:3]
-        s = part.section
-        b = gemm_microkernel.packed(part, s, b, dtype)
-        with s.loop(start, stop) as (t, q):
-            row = times(t, q, str(size))
-            here = [
-                offset(t, x, times(t, row, part.number(y.rows.stride)), dtype)
-                for x, y in ((a.pointer, a), (c.pointer, c), (addend or c.pointer, c))
-            ]
-            is_last = t.value(f"icmp eq i64 {q}, {-(-m // size) - 1}")
-            for rows in {size, last}:
-                wanted = is_last if rows == last else t.value(f"xor i1 {is_last}, true")
-                with t.when("true" if last == size else wanted) as u:
-                    left, target = (
-                        x._replace(pointer=p, rows=x.rows._replace(length=rows))
-                        for x, p in ((a, here[0]), (c, here[1]))
-                    )
-                    old = here[2] if addend else None
-                    block = product._replace(a=left, b=b, c=target, addend=old)
-                    gemm_microkernel.run(part, u, block)
-
-    call.in_parts(-(-m // size), 1, write, s)
-
-
-# ---- batches of small matrices -----------------------------------------------------------------
+    total: Length = 1
+    for n in lengths.values():
+        total = total * n
+    if type(total) is int and total <= thresholds.inlined_product_multiplications:
+        return True
+    # Each element of the largest operand is used once: memory is the limit, and not arithmetic.
+    return any(set(word) >= set(lengths) for word in words)
 
 
 def is_small_batch(operands: Sequence[Subscripts], result: Subscripts) -> bool:
@@ -148,21 +76,20 @@ def is_small_batch(operands: Sequence[Subscripts], result: Subscripts) -> bool:
     if len(operands) != 2 or any(w.array.dtype.kind not in "fiu" for w in operands):
         return False
     a, b = operands
-    letters = dict.fromkeys(result.letters + a.letters + b.letters)
-    many = batch_subscripts(operands, result)
-    small = [length_of(operands, c) for c in letters if c not in many]
-    least = [bounds(length_of(operands, c))[0] or 0 for c in many]
-    if any(c not in a.letters for c in many) and any(c not in b.letters for c in many):
-        return False  # many rows and many columns: the matrices are not small
+    batch = batch_subscripts(operands, result)
+    others = dict.fromkeys(c for c in result.letters + a.letters + b.letters if c not in batch)
+    if not set(batch) <= set(a.letters) and not set(batch) <= set(b.letters):
+        return False  # long rows and long columns: the matrices are not small
+    lengths = [length_of(operands, c) for c in batch]
     return (
-        bool(many)
-        and any(c in b.letters for c in many)
-        and result.letters.startswith(many)
-        and all(type(n) is int for n in small)
-        and 1 <= prod(n for n in small if type(n) is int) <= thresholds.small_matrix_multiplications
+        any(c in b.letters for c in batch)
+        and result.letters.startswith(batch)
+        and 1
+        <= _known([length_of(operands, c) for c in others])
+        <= thresholds.small_matrix_multiplications
         and (
-            prod(least) >= thresholds.small_matrix_batch
-            or any(type(length_of(operands, c)) is not int for c in many)
+            prod(bounds(n)[0] or 0 for n in lengths) >= thresholds.small_matrix_batch
+            or any(type(n) is not int for n in lengths)
         )
     )
 
@@ -182,4 +109,112 @@ def _is_short(n: Length) -> bool:
 
 
 def length_of(operands: Sequence[Subscripts], letter: str) -> Length:
+    """The length of a subscript that an operand has."""
     return next(w.axis(letter).length for w in operands if letter in w.letters)
+
+
+def _known(lengths: Sequence[Length]) -> int:
+    """The product of lengths if all are static, else 0."""
+    static = [n for n in lengths if type(n) is int]
+    return prod(static) if len(static) == len(lengths) else 0
+
+
+def parallel_grain(batch: Sequence[Length], each: Length) -> int:
+    """How many products along the first axis of a batch a thread computes; 0 if one does all.
+
+    Parameters
+    ----------
+    batch : sequence of Length
+    each : Length
+        The operations of a product.
+    """
+    if not batch or not all(type(n) is int for n in (*batch, each)):
+        return 0
+    first, *others = [int(n) for n in batch]
+    grain = -(-thresholds.parallel_contraction_flops // max(1, prod(others) * each))
+    return grain if first >= 2 * grain else 0
+
+
+# ---- one product -------------------------------------------------------------------------------
+
+
+class Choice(NamedTuple):
+    """How a product is computed.
+
+    routine : the routine.
+    product : the product as the routine takes it: possibly transposed.
+    limit : of "microkernel or gemm" the operations up to which the microkernel is used; of
+        "threads" the rows of a block.
+    """
+
+    routine: Routine
+    product: Product
+    limit: int = 0
+
+    @property
+    def calls_blas(self) -> bool:
+        """Whether the routine may call BLAS, which takes no `Product.addend`."""
+        return self.routine in ("gemv", "gemm", "microkernel or gemm")
+
+
+def choose(product: Product) -> Choice:
+    """The routine that computes a product fastest."""
+    if not fortran_calls.is_of_blas(product.dtype):
+        return Choice("simd loops", product)
+    if product.c.columns.length == 1 or product.c.rows.length == 1:
+        if product.c.columns.length != 1:
+            product = product.transposed
+        return Choice("unrolled gemv" if _is_small_gemv(product) else "gemv", product)
+    order = leading(product.c)
+    assert order is not None
+    if order[0] != "N":
+        product = product.transposed
+    if not suits_microkernel(product):
+        return Choice("gemm", product)
+    work, rows = product.operations, product.c.rows.length
+    if not isinstance(work, int) or work >= thresholds.blas_parallel_flops:
+        # BLAS has several threads for large products.
+        return Choice("microkernel or gemm", product, thresholds.blas_parallel_flops)
+    if (
+        work >= thresholds.parallel_matmul_flops
+        and isinstance(rows, int)
+        and rows >= 2 * thresholds.matmul_block_rows
+    ):
+        block = max(thresholds.matmul_block_rows, -(-rows // thresholds.matmul_blocks))
+        return Choice("threads", product, block)
+    return Choice("microkernel", product)
+
+
+def _is_small_gemv(product: Product) -> bool:
+    """Whether a matrix is real, of static shape, and small.
+
+    A call of BLAS takes as long as some fifty multiplications.
+    """
+    m, _, k = product.sizes
+    return product.dtype.kind == "f" and 0 < _known([m, k]) <= thresholds.unrolled_gemv_elements
+
+
+def suits_microkernel(product: Product) -> bool:
+    """Whether the microkernel is faster than BLAS on one thread; c is row-major.
+
+    One factor has to fit into a cache: OpenBLAS packs both operands first, and computes tiles of a
+    fixed size, which pays off for large matrices only.
+    """
+    a, b, c, dtype = product[:4]
+    m, n, k = product.sizes
+    strides = (a.rows.stride, a.columns.stride, b.rows.stride, b.columns.stride, c.rows.stride)
+    if (
+        dtype not in (F32, F64)
+        or c.columns.stride != 1
+        or execution_engine.vector_bytes() < 32
+        or not execution_engine.has("fma")
+    ):
+        return False
+    if type(n) is not int or not all(type(x) is int for x in strides):
+        return False
+    size = n * dtype.itemsize
+    if type(k) is int and k * size <= thresholds.gemm_cached_bytes:
+        return True
+    return (
+        type(m) is int and m * size <= thresholds.gemm_cached_bytes // 4 and b.columns.stride == 1
+    )

@@ -12,19 +12,18 @@ order that BLAS reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, contiguous
 from ..loop_helpers import copy, held, nest, place, read, size_of, write
-from .choose import choose, write_product
+from .choose import choose, parallel_grain
 from .operands import Matrix, Product, Subscripts, arranged, is_readable
+from .write_product import write_product
 
 
 def new(call: KernelCall, lengths: Sequence[Length], dtype: Dtype) -> ArrayPointer:
@@ -186,13 +185,8 @@ def _for_all(
     write : callable
         ``write(call, section, indices)`` writes one product.
     """
-    constant = is_ours and lengths and all(type(n) is int for n in (*lengths, each))
-    grain: Any = (
-        -(-thresholds.parallel_contraction_flops // max(1, prod(lengths[1:]) * each))
-        if constant
-        else 0
-    )
-    if not constant or lengths[0] < 2 * grain:
+    grain = parallel_grain(lengths, each) if is_ours else 0
+    if not grain:
         with nest(s, [call.number(n) for n in lengths]) as (inner, indices):
             write(call, inner, indices)
         return

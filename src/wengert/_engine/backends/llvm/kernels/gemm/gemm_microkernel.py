@@ -1,6 +1,5 @@
 """Register-blocked products of matrices of which one fits into a cache.
 
-    serves    whether a product on one thread is faster here than by BLAS
     packed    a matrix in row-major order
     run       c = alpha * a @ b + beta * c
 
@@ -21,8 +20,6 @@ from typing import Any, NamedTuple
 from wengert._engine.backends.llvm.ir import execution_engine, masked_memory
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import (
-    F32,
-    F64,
     Dtype,
     in_memory,
     literal,
@@ -74,30 +71,8 @@ class _Tile(NamedTuple):
         return execution_engine.vector_bytes() // self.dtype.itemsize
 
 
-def serves(product: Product) -> bool:
-    """Whether these loops are faster than BLAS on one thread; c is row-major."""
-    a, b, c, dtype = product[:4]
-    m, n, k = product.sizes
-    strides = (a.rows.stride, a.columns.stride, b.rows.stride, b.columns.stride, c.rows.stride)
-    if (
-        dtype not in (F32, F64)
-        or c.columns.stride != 1
-        or execution_engine.vector_bytes() not in _ROWS
-        or not execution_engine.has("fma")
-    ):
-        return False
-    if type(n) is not int or not all(type(x) is int for x in strides):
-        return False
-    size = n * dtype.itemsize
-    if type(k) is int and k * size <= thresholds.gemm_cached_bytes:
-        return True
-    return (
-        type(m) is int and m * size <= thresholds.gemm_cached_bytes // 4 and b.columns.stride == 1
-    )
-
-
 def run(call: KernelCall, s: Section, product: Product) -> None:
-    """Write a product for which `serves` holds."""
+    """Write a product for which `choose.suits_microkernel` holds."""
     a, b, c, dtype, _, beta, before = product
     if c.columns.length > 1:
         b = packed(call, s, b, dtype)

@@ -1,9 +1,6 @@
 """Products of a small matrix and a vector, unrolled.
 
-    serves    whether the matrix is small enough
-    run       c = alpha * a @ b + beta * c, b and c with one column
-
-A call of BLAS takes as long as some fifty multiplications.
+run    c = alpha * a @ b + beta * c, b and c with one column
 """
 
 from __future__ import annotations
@@ -13,19 +10,11 @@ from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import KernelCall
 from ..loop_helpers import offset, plus, read, times, write
 from .operands import Product
-
-
-def serves(product: Product) -> bool:
-    """Whether the matrix is real, of static shape, and small."""
-    m, _, k = product.sizes
-    static = type(m) is int and type(k) is int
-    return product.dtype.kind == "f" and static and 0 < m * k <= thresholds.unrolled_gemv_elements
 
 
 def run(call: KernelCall, s: Section, product: Product) -> None:

@@ -19,8 +19,8 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Dim, Length
 
 from .. import fortran_calls
-from ..gemm.choose import write_product
 from ..gemm.operands import Matrix, MatrixAxis, Product
+from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
 from ..loop_helpers import (
     copy,

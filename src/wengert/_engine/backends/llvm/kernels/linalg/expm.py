@@ -21,8 +21,8 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64, Dtype
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
-from ..gemm.choose import write_product
 from ..gemm.operands import Matrix, MatrixAxis, Product
+from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
 from ..loop_helpers import copy, held, nest, offset, place, plus, read, times, write
 from .lapack import batches, fails_unless_finite, memory, one, working

@@ -1,0 +1,91 @@
+"""The code of one matrix product, by the routine that choose.py names.
+
+write_product    every routine is called as ``routine(call, section, product)``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+
+from ..kernel_call import KernelCall
+from ..loop_helpers import offset, times
+from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv
+from .choose import Routine, choose
+from .operands import Product
+
+_ROUTINES: dict[Routine, Callable[[KernelCall, Section, Product], None]] = {
+    "simd loops": simd_loops.run,
+    "unrolled gemv": unrolled_gemv.run,
+    "gemv": blas_calls.gemv,
+    "microkernel": gemm_microkernel.run,
+    "gemm": blas_calls.gemm,
+}
+
+
+def write_product(call: KernelCall, s: Section, product: Product) -> None:
+    """Write a product; the section may be that of a loop."""
+    routine, product, limit = choose(product)
+    if routine == "microkernel or gemm":
+        work = call.number(product.operations)
+        small = s.value(f"icmp slt i64 {work}, {limit}")
+        one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
+        here = s.value(f"or i1 {small}, {one_thread}")
+        _either(call, s, product, here, blas_calls.gemm)
+    elif routine != "threads":
+        _ROUTINES[routine](call, s, product)
+    elif s is call.section and _is_whole(call, product):
+        one_thread = s.value(f"icmp eq i64 {call.threads(s)}, 1")
+        _either(call, s, product, one_thread, partial(_row_blocks, size=limit))
+    else:
+        gemm_microkernel.run(call, s, product)
+
+
+def _either(
+    call: KernelCall, s: Section, product: Product, condition: Name, other: Callable[..., None]
+) -> None:
+    """The microkernel if an i1 holds, else another routine."""
+    with s.when(condition) as t:
+        gemm_microkernel.run(call, t, product)
+    with s.when(s.value(f"xor i1 {condition}, true")) as t:
+        other(call, t, product)
+
+
+def _is_whole(call: KernelCall, product: Product) -> bool:
+    """Whether a product has the operands of the call only, which other threads can address."""
+    given = {x.pointer for x in (*call.operands, *call.results)}
+    return {m.pointer for m in product[:3]} | {product.addend or product.c.pointer} <= given
+
+
+def _row_blocks(call: KernelCall, s: Section, product: Product, size: int) -> None:
+    """Blocks of rows, shared among the threads of the pool: threads of BLAS wait too often."""
+    m: Any = product.c.rows.length
+    dtype, addend = product.dtype, product.addend
+    last = m % size or size
+
+    def write(part: KernelCall, start: Name, stop: Name) -> None:
+        a, b, c = product[:3]
+        s = part.section
+        b = gemm_microkernel.packed(part, s, b, dtype)
+        with s.loop(start, stop) as (t, q):
+            row = times(t, q, str(size))
+            here = [
+                offset(t, x, times(t, row, part.number(y.rows.stride)), dtype)
+                for x, y in ((a.pointer, a), (c.pointer, c), (addend or c.pointer, c))
+            ]
+            is_last = t.value(f"icmp eq i64 {q}, {-(-m // size) - 1}")
+            for rows in {size, last}:
+                wanted = is_last if rows == last else t.value(f"xor i1 {is_last}, true")
+                with t.when("true" if last == size else wanted) as u:
+                    left, target = (
+                        x._replace(pointer=p, rows=x.rows._replace(length=rows))
+                        for x, p in ((a, here[0]), (c, here[1]))
+                    )
+                    old = here[2] if addend else None
+                    block = product._replace(a=left, b=b, c=target, addend=old)
+                    gemm_microkernel.run(part, u, block)
+
+    call.in_parts(-(-m // size), 1, write, s)
