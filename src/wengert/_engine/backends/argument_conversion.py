@@ -8,16 +8,14 @@ nothing can be lost.  All else is an error that names the input and says what to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.spec import Spec
+from wengert._engine.core.types import Array, Operand
 from wengert.errors import ConversionError, DtypeError, ShapeError, TraceError, at, user_line
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Array, Operand
 
 _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}  # a number may be converted to a higher rank
 _PYTHON = (float, int, complex, bool)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
-from wengert._engine.core.spec import at_sizes, shown
+from wengert._engine.core.spec import Spec, at_sizes, shown
 from wengert._engine.core.subgraph import bodies_of
 from wengert._engine.core.symbolic.dim import valued
 from wengert._engine.ops.cost_model import flops_of, shares_memory, steps_of
@@ -36,9 +36,6 @@ from .executable import Executable
 from .interpreter.interpreter import Interpreter
 from .interpreter_profile import NodeTime, NodeTimes, TimedInterpreter
 from .liveness import in_place, known_bytes, live_bytes, specs_at
-
-if TYPE_CHECKING:
-    from wengert._engine.core.spec import Spec
 
 _MAX_RUNS = 100  # runs, where nobody says how many
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from wengert._engine.core.static_params import substituted
 from wengert._engine.core.subgraph import Body, located
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import SIZE
+from wengert._engine.core.types import Operand
 from wengert._engine.ops.cost_model import bytes_of
 from wengert.errors import (
     BackendError,
@@ -49,9 +50,6 @@ from wengert.errors import (
 from ..liveness import last_uses, specs_at, writes_anywhere
 from ..registry import Backend, Run, register_backend
 from .buffer_reuse import LIMIT, into_free_memory, set_aside
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Operand
 
 Step = tuple[Callable[..., Any], Any, int, int]
 # What stands in the place of the second operand, where there is none.

@@ -14,12 +14,12 @@ from __future__ import annotations
 import hashlib
 import marshal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.tuning import thresholds
-from wengert._engine.core.dispatch import PART
+from wengert._engine.core.dispatch import PART, Operation
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.graph_fingerprint import canonical
 from wengert._engine.core.node import CONSTANT, INPUT, LeafOp, Node
@@ -27,9 +27,6 @@ from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.indexing.template import IndexSlot
-
-if TYPE_CHECKING:
-    from wengert._engine.core.dispatch import Operation
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on how it was made

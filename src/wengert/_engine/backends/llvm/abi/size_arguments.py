@@ -8,13 +8,11 @@ not the length of an array, and branches like any failed check.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name, Section
 from wengert._engine.core.symbolic.dim import Quotient, names_in
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Size
+from wengert._engine.core.types import Size
 
 Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
 Settle = Callable[[], None]  # leaves now, if a check before did not hold

@@ -12,19 +12,17 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.interpreter.interpreter import refusal
 from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import substituted
+from wengert._engine.core.types import Array
 from wengert.errors import ShapeError, at
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
-    from wengert._engine.core.types import Array
 
 RAISED = 2  # the status of a run in which a host callback raised
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)

@@ -12,7 +12,7 @@ Their state is in stack slots, which LLVM turns into registers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 )
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
+from wengert._engine.core.types import Scalar
 
 BLOCK = 8  # terms that are added without compensation
 

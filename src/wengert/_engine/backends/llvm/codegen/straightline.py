@@ -12,7 +12,7 @@ also across branches.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -50,9 +50,6 @@ from wengert._engine.backends.llvm.tuning import thresholds
 
 from .elements import Elements
 from .reductions import MutableValue, accumulator
-
-if TYPE_CHECKING:
-    pass
 
 _RULES = (
     Map,

@@ -12,13 +12,12 @@ A constant is a lane of width 0, which combines with any width.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+from wengert._engine.core.types import Scalar
 
 from .ir_builder import Section
 from .llvm_types import Dtype, in_register, of_width
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 
 class OperatorBuilder(Protocol):

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
@@ -25,12 +25,10 @@ from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, 
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
+from wengert._engine.core.types import Scalar
 
 from .kernel_call import ArrayPointer, KernelCall
 from .loop_helpers import minus, offset, plus, smaller, times
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 _UNKNOWN_LENGTH = 1 << 40  # what a length is taken for that is not known
 

@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from wengert._engine.backends.llvm.ir.index_analysis import moves_of
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
+from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import copy, larger, minus, nest, offset, place, read, times, write
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 
 @kernel("stack", strided=True)

@@ -12,18 +12,16 @@ sequences lie side by side: one step of all of them is taken at a time, several 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.core.symbolic.dim import Length
+from wengert._engine.core.types import Scalar
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import held, is_in_order, minus, nest, offset, place, read, times, write
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 Begin = Callable[[Sequence[Any]], Any]
 Combine = Callable[[Any, Sequence[Any]], Any]

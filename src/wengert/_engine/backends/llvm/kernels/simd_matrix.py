@@ -14,17 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype, in_register, of_width
 from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.core.types import Scalar
 
 from .batched_matrices import Block
 from .loop_helpers import plus, times
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 UNROLLED = 4  # rows up to which loops are unrolled
 Index = int | Name

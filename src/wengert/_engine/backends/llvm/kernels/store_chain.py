@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name
+from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, offset, read, size_of, write
 from .scatter import at_index
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.ir_builder import Section
 
 
 @kernel("writes", strided=True)

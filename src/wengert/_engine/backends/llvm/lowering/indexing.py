@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import AxisIndex, IndexPlan, chosen
@@ -19,11 +19,8 @@ from .elementwise import elementwise
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant
 from .one_hot import gathered, one_hot
-from .registry import ACCEPT_DEFERRED, lowers, opaque_call, settled
+from .registry import ACCEPT_DEFERRED, Lowering, lowers, opaque_call, settled
 from .scatter_chains import ScatterChain, position_of, read_back
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
 
 
 def _fits(found: IndexPlan | None, shape: Sequence[Length]) -> bool:

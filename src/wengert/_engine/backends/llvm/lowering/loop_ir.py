@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,9 +35,7 @@ from wengert._engine.backends.llvm.ir.affine import (
     strides_of,
 )
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
+from wengert._engine.core.types import Scalar
 
 _numbers = itertools.count()
 

@@ -11,11 +11,13 @@ position with the label, and needs no array of zeros.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Index, Length, counters, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
 from wengert._engine.backends.llvm.tuning import thresholds
+from wengert._engine.core.node import Node
+from wengert._engine.core.types import Size
 
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import (
@@ -31,10 +33,6 @@ from .loop_ir import (
     View,
     aligned,
 )
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
-    from wengert._engine.core.types import Size
 
 Places = Callable[[Any], Sequence[Place]]
 

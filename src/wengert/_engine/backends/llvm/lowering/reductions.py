@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,12 @@ from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F16, F32, F64, I64
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import repeated_axes
+from wengert._engine.core.types import Scalar, ScalarLanguage
 from wengert._engine.kinds.reduction import axes_of, count_along
 
 from .loop_ir import CallResult, Expr, IndexValue, Map, OpaqueCall, Reduce, Stored, scalar_constant
-from .registry import lowers
+from .registry import Lowering, lowers
 from .views import reshaped
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 _LAST = int(np.iinfo(np.int64).max)
 

@@ -8,21 +8,18 @@ frexp           mantissa and exponent, from the bits
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.node import Node
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .loop_ir import Expr, Map
-from .registry import lowers
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
-    from wengert._engine.core.spec import Spec
-    from wengert._engine.core.types import Scalar, ScalarLanguage
+from .registry import Lowering, lowers
 
 
 @lowers("round")

@@ -7,7 +7,7 @@ operands are copied one after the other instead (kernels/concatenate.py).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
 from wengert._engine.backends.llvm.ir.index_analysis import moves_of
@@ -15,11 +15,8 @@ from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
 from .loop_ir import Condition, Expr, SelectExpr, scalar_constant
-from .registry import lowers
+from .registry import Lowering, lowers
 from .views import flattened, reshaped
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
 
 
 @lowers("concatenate")

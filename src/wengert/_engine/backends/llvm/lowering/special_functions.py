@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm import special_functions
 from wengert._engine.core.node import Node
 
 from .loop_ir import Expr, Map
-from .registry import lowers_kind
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
+from .registry import Lowering, lowers_kind
 
 
 @lowers_kind("opaque")

@@ -8,18 +8,15 @@ and does not wait for g: that matters inside loops with a dependence from step t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .elementwise import elementwise
 from .loop_ir import Expr, Map
-from .registry import lowers
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
-    from wengert._engine.core.types import Scalar, ScalarLanguage
+from .registry import Lowering, lowers
 
 _SIGNS = ("negative", "positive")
 

@@ -8,7 +8,7 @@ order.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.affine import (
     ZERO,
@@ -23,10 +23,7 @@ from wengert._engine.backends.llvm.ir.affine import (
 from wengert._engine.core.node import Node
 
 from .loop_ir import Expr, View, aligned
-from .registry import lowers
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
+from .registry import Lowering, lowers
 
 
 def _view(node: Node, x: Expr, place: Callable[..., Any], keeps_order: bool = False) -> Expr:

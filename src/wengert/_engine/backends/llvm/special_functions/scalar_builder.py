@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import log
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F64, I64, in_register
 from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.backends.llvm.ir.scalar_language import Language
@@ -28,9 +29,6 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from .branch_scopes import Scope, deepest
 from .scipy_symbols import UnsupportedFunction
 from .traced_scalar import TracedScalar
-
-if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.ir_builder import Section
 
 _POINTS = 8  # of an integral per vector
 _MAX_PANELS = 1 << 18  # panels

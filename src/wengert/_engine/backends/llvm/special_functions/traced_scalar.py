@@ -17,7 +17,7 @@ traced scalars; operations of NumPy apply to each of them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 
 from .branch_scopes import Scope, deepest, sees
 from .scipy_symbols import UnsupportedFunction
-
-if TYPE_CHECKING:
-    pass
 
 
 class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):

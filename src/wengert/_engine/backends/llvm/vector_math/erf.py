@@ -16,13 +16,12 @@ for a derivative, erf and it use one (`bell`).  Coefficients: docs/generate/spec
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from wengert._engine.core.types import ScalarLanguage
 
 from .polynomial_evaluation import horner, polynomial
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import ScalarLanguage
 
 # erf(x) / x - 1, of x*x <= 1.
 _NEAR = {

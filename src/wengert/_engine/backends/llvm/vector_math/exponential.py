@@ -14,13 +14,12 @@ Measured errors: exp 0.88, exp2 1.0, expm1 1.4 units in the last place.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .polynomial_evaluation import polynomial
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # (e**r - 1 - r) / r**2 for |r| <= 0.34658; relative to e**r - 1 within 2**-61.5 and 2**-31.0.
 _EXP = {

@@ -12,15 +12,14 @@ zeros, infinities and NaN.
 from __future__ import annotations
 
 from math import inf, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.types import Scalar, ScalarLanguage
+
 from .lane_loops import repeat
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 
 def _format(x: Any) -> tuple[int, int]:

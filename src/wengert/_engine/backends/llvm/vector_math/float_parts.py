@@ -13,16 +13,14 @@ integer in its lowest bits: two results of one instruction, which every processo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, of_width
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
+from wengert._engine.core.types import Scalar
 
 # 1.5 * 2**p.
 _ROUNDING = {8: 6755399441055744.0, 4: 12582912.0}

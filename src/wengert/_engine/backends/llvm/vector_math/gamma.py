@@ -17,17 +17,15 @@ docs/generate/special_coefficients.py.
 from __future__ import annotations
 
 from math import inf, log, nan, pi
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import F64
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .exponential import clipped, power_of_two, rounded, times_power
 from .polynomial_evaluation import horner
 from .power import log2_in_two_parts
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # gamma(2 + t) for |t| <= 1/2.
 _GAMMA = (

@@ -9,13 +9,12 @@ subtract the smaller of two odd numbers from the larger.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from wengert._engine.core.types import Scalar
 
 from .lane_loops import repeat
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 
 @leaf("gcd")

@@ -12,19 +12,17 @@ Measured errors: arcsinh 1.7, arccosh 1.7, arctanh 1.2 units in the last place.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.core.types import Scalar
 
 from .float_parts import power_of_two, split, whole_as_float
 from .polynomial_evaluation import horner, polynomial
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 # (arcsinh(x) - x) / x**3 in x**2, x to 0.5212.  Errors 2**-58.7 and 2**-28.9.
 _SINE = {

@@ -8,13 +8,11 @@ The values are in stack slots, as in all loops (ir/ir_builder.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import in_register, of_width
 from wengert._engine.backends.llvm.ir.simd_value import Lane
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import ScalarLanguage
+from wengert._engine.core.types import ScalarLanguage
 
 
 def repeat(

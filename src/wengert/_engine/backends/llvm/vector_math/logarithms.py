@@ -16,15 +16,14 @@ Measured errors: log 0.78, log2 1.0, log10 0.84, log1p 1.4 units in the last pla
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from wengert._engine.core.types import Scalar, ScalarLanguage
+
 from .polynomial_evaluation import polynomial
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 
 class FloatFormat(NamedTuple):

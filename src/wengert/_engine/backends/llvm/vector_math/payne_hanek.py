@@ -14,7 +14,7 @@ Here 53 bits of m meet 192 of 2/pi, and 126 bits behind the point are kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,9 +30,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import (
 )
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
+from wengert._engine.core.types import Scalar
 
 # The bits of 2/pi: the integer below 2**1168 * 2/pi, lowest byte first, and zeros above.
 _BITS = 1168

@@ -13,10 +13,9 @@ sect. 5.2.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from wengert._engine.core.types import ScalarLanguage
+from wengert._engine.core.types import ScalarLanguage
 
 Coefficients = Mapping[int, Sequence[float]]  # for the size of the dtype in bytes
 

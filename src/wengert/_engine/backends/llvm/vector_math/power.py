@@ -17,19 +17,17 @@ Measured errors: power 1.0 (float64) and 0.52 (float32), cbrt 0.501 units in the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.llvm_types import F64
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .exponential import clipped, power_of_two, rounded, times_power
 from .logarithms import FORMATS, split
 from .polynomial_evaluation import polynomial
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # (artanh(s) / s - 1 - z / 3) / z**2 for z = s**2 <= 0.02944; z**2 times it within 2**-66.2.
 _ARTANH = (

@@ -7,13 +7,12 @@ docs/generate/special_coefficients.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .polynomial_evaluation import polynomial
 from .registry import leaf
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 # log1p(e) / e, of 2 e - 1.
 _SOFT = {

@@ -10,18 +10,16 @@ convolution, where only a part does, one by one.  Nothing is put in the place of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir import execution_engine
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
 from wengert._engine.backends.llvm.ir.memory_access import load, store
+from wengert._engine.core.node import Node
 
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import held, larger, minus, offset, place, plus, read, smaller, times, write
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 _VECTORS = 4  # sums side by side, so that one is added to while others are on their way
 

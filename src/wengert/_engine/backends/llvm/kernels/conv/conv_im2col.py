@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
 from wengert._engine.backends.llvm.tuning import thresholds
+from wengert._engine.core.node import Node
 
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product
@@ -26,9 +27,6 @@ from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, offset, plus, times
 from . import depthwise_conv
 from .im2col import Geometry, Image, PlaceGroup, entry, table
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 
 class Form(NamedTuple):

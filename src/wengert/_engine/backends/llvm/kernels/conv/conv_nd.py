@@ -10,16 +10,12 @@ be 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wengert._engine.backends.llvm.ir.ir_builder import Name
 from wengert._engine.backends.llvm.ir.llvm_types import F16
+from wengert._engine.core.node import Node
 
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import clear, moved, nest, offset, place, plus, read, size_of, times, write
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 
 def _serves(node: Node) -> bool:

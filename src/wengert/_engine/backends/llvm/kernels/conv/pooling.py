@@ -15,19 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype, literal, of_width
 from wengert._engine.backends.llvm.tuning import thresholds
+from wengert._engine.core.node import Node
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, offset, plus, times
 from ..strided_vectors import STRIDES, Vectors
 from .im2col import Geometry, Image, entry, table
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 
 def _axes(node: Node) -> int:

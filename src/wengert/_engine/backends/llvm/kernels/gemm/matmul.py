@@ -12,7 +12,7 @@ is one operand more; without it, it is what the result was before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import BOOL
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Length, names_in, valued
+from wengert._engine.core.types import Scalar
 
 from .. import nan_scan
 from ..kernel_call import ArrayPointer, KernelCall, kernel
@@ -29,9 +30,6 @@ from . import batched_small_gemm
 from .choose import is_small_batch
 from .einsum_lowering import contract_pair, new, sum_over
 from .operands import Subscripts, arranged, subscripts
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 _UNKNOWN = 256  # what a size is taken for that is not known
 

@@ -8,11 +8,12 @@ lu_factors               getrf; the exchanges of rows one after the other
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I32, Dtype
 from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
@@ -32,9 +33,6 @@ from .lapack import (
     one,
     working,
 )
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import DiscreteLeaf
 
 
 @kernel("cholesky", strided=True)

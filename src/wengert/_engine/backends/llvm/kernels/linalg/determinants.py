@@ -13,7 +13,7 @@ A product that goes beyond the numbers on the way is computed again by logarithm
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -21,15 +21,13 @@ from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.core.types import Scalar
 
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
 from ..loop_helpers import moved
 from ..simd_matrix import SimdMatrix, each
 from .small_matrices import Elimination, identity, loaded
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 _HUGE = 1e290  # products between its inverse and it have lost nothing
 _TINY = float(np.finfo(np.float64).tiny)

@@ -9,13 +9,14 @@ matrix_rank     how many are above a tolerance
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, Dtype, in_register, part_of
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
+from wengert._engine.core.node import DiscreteLeaf, Node
 from wengert._engine.core.symbolic.dim import Dim, Length
 
 from .. import fortran_calls
@@ -51,9 +52,6 @@ from .lapack import (
     one,
     working,
 )
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import DiscreteLeaf, Node
 
 # ---- eigenvalues -------------------------------------------------------------------------------
 

@@ -16,19 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, Dtype, in_register, part_of
 from wengert._engine.backends.llvm.ir.simd_value import Lane
+from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import held, larger, nest, offset, place, read, smaller, times, write
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 
 @contextmanager

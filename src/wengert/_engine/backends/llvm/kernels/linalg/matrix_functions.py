@@ -17,13 +17,14 @@ so does a matrix without a sign: the interpreter looks at it as SciPy does.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import C128, F64
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
+from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
@@ -44,9 +45,6 @@ from .lapack import (
 )
 from .lu_solve import Inverse, one_norm
 from .schur import Schur, absolute, product
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 _NEAR_ONE = 0.25  # the norm up to which Gauss' rule with these nodes has all digits
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(7)

@@ -7,20 +7,18 @@ order_of, rows_exchanged, exchanges    which row is where
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I32, I64, in_register
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
+from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, is_in_order, minus, place, read, write
 from .lapack import batches, by_columns, distance, element, length, may_be_empty, memory, one
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import DiscreteLeaf
 
 
 def _has_elements(node: DiscreteLeaf) -> bool:

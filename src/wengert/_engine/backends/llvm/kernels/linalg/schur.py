@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import I32, Dtype, in_register, part_of
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
+from wengert._engine.core.types import Scalar
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
@@ -50,9 +51,6 @@ from .lapack import (
     memory,
     one,
 )
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 
 def absolute(x: Any) -> Any:

@@ -17,21 +17,19 @@ errors: far below the terms whose sum it is.  Complex matrices are left to LAPAC
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype
+from wengert._engine.core.types import Scalar
 from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ..batched_matrices import Block, blocks
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import moved, plus
 from ..simd_matrix import SimdMatrix, each, load, save
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 MAX_ROWS = 8
 MAX_COLUMNS = 8  # of a right-hand side

@@ -8,9 +8,8 @@ interpreter says so.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from wengert._engine.backends.llvm.ir.llvm_types import part_of
+from wengert._engine.core.node import Node
 
 from .. import fortran_calls
 from ..kernel_call import KernelCall, kernel
@@ -27,9 +26,6 @@ from .lapack import (
     one,
 )
 from .schur import Schur, divide, product
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import Node
 
 
 def _is_served(node: Node) -> bool:

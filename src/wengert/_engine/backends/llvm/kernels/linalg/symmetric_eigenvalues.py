@@ -14,21 +14,19 @@ B. N. Parlett, "The Symmetric Eigenvalue Problem", 1998, chapter 8.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
+from wengert._engine.core.types import Scalar
 
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
 from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each, until, whole
 from .tridiagonalization import lifted, reduced, scaled
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 ROWS = 8  # at most
 _EPS = float(np.finfo(np.float64).eps) / 2  # as LAPACK counts

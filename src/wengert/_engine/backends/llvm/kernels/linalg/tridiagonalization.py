@@ -10,18 +10,16 @@ is beside the diagonal may be negative.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.ir_builder import Section
 from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
 from wengert._engine.backends.llvm.ir.scalar_language import Language
+from wengert._engine.core.types import Scalar
 
 from ..batched_matrices import Block
 from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar
 
 SMALL, LIFT = 2.0**-500, 2.0**1000  # below it numbers are multiplied before they are squared
 _EXPONENT, _BITS = 2046, 52  # of the largest number; of the digits

@@ -15,19 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, U32, U64, Dtype
 from wengert._engine.backends.llvm.runtime import library_symbols
+from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import nest, offset, place, plus, times
 from .philox import Bits, group, lanes_of_group, schedule, spread
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import DiscreteLeaf
 
 _FRACTION, _SINGLE = "0x3CA0000000000000", "0x3E70000000000000"  # 2**-53, 2**-24
 _TAIL, _SINGLE_TAIL = "0x3BF0000000000000", "0x3DF0000000000000"  # 2**-64, 2**-32

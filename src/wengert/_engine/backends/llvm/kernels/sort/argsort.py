@@ -9,19 +9,16 @@ A line that does not lie in order is copied first.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.runtime import library_symbols
+from wengert._engine.core.node import DiscreteLeaf
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..linalg.lapack import memory
 from ..loop_helpers import copy, nest, offset, place
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import DiscreteLeaf
 
 _I64 = np.dtype(np.int64)
 

@@ -9,12 +9,14 @@ Bins that are not in order make the step fail.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype
+from wengert._engine.core.node import DiscreteLeaf
+from wengert._engine.core.types import Scalar
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import (
@@ -30,10 +32,6 @@ from ..loop_helpers import (
     size_of,
     write,
 )
-
-if TYPE_CHECKING:
-    from wengert._engine.core.node import DiscreteLeaf
-    from wengert._engine.core.types import Scalar
 
 _I64 = np.dtype(np.int64)
 

@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log, nan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wengert._engine.backends.llvm.ir.llvm_types import C128
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .arithmetic import divide
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 _LN2, _LN10 = log(2.0), log(10.0)
 _LN2_REST, _LN2_LAST = 2.3190468138462996e-17, 5.707708438416212e-34

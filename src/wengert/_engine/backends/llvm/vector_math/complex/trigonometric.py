@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log, pi
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from wengert._engine.core.types import Scalar, ScalarLanguage
 
 from .exponential import Parts, log_of_size, sqrt
-
-if TYPE_CHECKING:
-    from wengert._engine.core.types import Scalar, ScalarLanguage
 
 _LN2 = log(2.0)
 
