@@ -138,7 +138,7 @@ def parallel_grain(batch: Sequence[Length], each: Length) -> int:
 # ---- one product -------------------------------------------------------------------------------
 
 
-class Choice(NamedTuple):
+class ProductChoice(NamedTuple):
     """How a product is computed.
 
     routine : the routine.
@@ -157,32 +157,32 @@ class Choice(NamedTuple):
         return self.routine in ("gemv", "gemm", "microkernel or gemm")
 
 
-def choose(product: Product) -> Choice:
+def choose(product: Product) -> ProductChoice:
     """The routine that computes a product fastest."""
     if not fortran_calls.is_of_blas(product.dtype):
-        return Choice("simd loops", product)
+        return ProductChoice("simd loops", product)
     if product.c.columns.length == 1 or product.c.rows.length == 1:
         if product.c.columns.length != 1:
             product = product.transposed
-        return Choice("unrolled gemv" if _is_small_gemv(product) else "gemv", product)
+        return ProductChoice("unrolled gemv" if _is_small_gemv(product) else "gemv", product)
     order = leading(product.c)
     assert order is not None
     if order[0] != "N":
         product = product.transposed
     if not suits_microkernel(product):
-        return Choice("gemm", product)
+        return ProductChoice("gemm", product)
     work, rows = product.operations, product.c.rows.length
     if not isinstance(work, int) or work >= thresholds.blas_parallel_flops:
         # BLAS has several threads for large products.
-        return Choice("microkernel or gemm", product, thresholds.blas_parallel_flops)
+        return ProductChoice("microkernel or gemm", product, thresholds.blas_parallel_flops)
     if (
         work >= thresholds.parallel_matmul_flops
         and isinstance(rows, int)
         and rows >= 2 * thresholds.matmul_block_rows
     ):
         block = max(thresholds.matmul_block_rows, -(-rows // thresholds.matmul_blocks))
-        return Choice("threads", product, block)
-    return Choice("microkernel", product)
+        return ProductChoice("threads", product, block)
+    return ProductChoice("microkernel", product)
 
 
 def _is_small_gemv(product: Product) -> bool:
