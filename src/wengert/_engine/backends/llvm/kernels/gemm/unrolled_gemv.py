@@ -1,6 +1,8 @@
 """Products of a small matrix and a vector, unrolled.
 
 run    c = alpha * a @ b + beta * c, b and c with one column
+
+Up to the size that choose.py names, a call of BLAS takes longer than the product.
 """
 
 from __future__ import annotations
