@@ -1,6 +1,8 @@
 """The code of one matrix product, by the routine that choose.py names.
 
 write_product    every routine is called as ``routine(call, section, product)``
+
+Where choose.py leaves the choice to run time, both routines are written, and a branch.
 """
 
 from __future__ import annotations
