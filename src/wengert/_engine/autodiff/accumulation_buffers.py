@@ -1,9 +1,9 @@
-"""Buffers: cotangents and tangents that a plain sweep owns and may write into.
+"""Accumulation buffers: cotangents and tangents that an eager pass owns and writes to in place.
 
-An operation that touches a few elements of a large array (x[i], x[i] = v) states `vjp_into`
-instead of returning a cotangent of the array's size: it adds into the buffer of its operand, or
-takes the buffer of its result over.  A loop over all elements is then linear in their number.
-`jvp_into` is the same forward.
+An operation on a few elements of a large array (x[i], x[i] = v) defines `vjp_into` instead of
+returning a cotangent of the array's size: it adds to the buffer of its operand, or takes over the
+buffer of its result.  A loop over all elements then takes time linear in their number.  `jvp_into`
+does the same in forward mode.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 class Buffers:
-    """The cotangents of one sweep, as `vjp_into` sees them.
+    """The cotangents of one backward pass, as seen by `vjp_into`.
 
     Attributes
     ----------
     bars : dict
-        What has arrived so far for each node.
+        The sum of the contributions so far for each node.
     mine : set of Node
-        Those whose cotangent is an array that nothing else refers to.
+        The nodes whose cotangent is an array that nothing else refers to.
     wanted, chosen
         The nodes that take part, and those whose cotangent is a result and must not change.
     """
@@ -56,7 +56,7 @@ class Buffers:
             return self.bars[a]
         have = self.bars.get(a)
         if have is None:
-            spec = a.spec  # not the value: an outdated one would have to be put together
+            spec = a.spec  # reading the value would update it if it is outdated
             have = np.zeros(spec.shape, spec.dtype)
         else:
             have = np.array(have)
@@ -81,7 +81,7 @@ class Buffers:
         return t if node in self.mine and not watched else np.array(t)
 
     def give(self, a: Node, t: Array) -> None:
-        """Add a contribution that becomes the sweep's own."""
+        """Add a contribution whose memory the pass takes over."""
         have = self.bars.get(a)
         if have is None:
             self.bars[a] = t
@@ -95,9 +95,9 @@ class Buffers:
 
 
 class Tangents:
-    """The tangents of one forward sweep, as `jvp_into` sees them.
+    """The tangents of one forward pass, as seen by `jvp_into`.
 
-    A tangent is given up by its last reader, so that x[i] = v in a loop writes into one array.
+    The last reader of a tangent may overwrite it, so that x[i] = v in a loop writes to one array.
     """
 
     __slots__ = ("_last", "known", "nodes", "outputs")

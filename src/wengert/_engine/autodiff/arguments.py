@@ -1,8 +1,8 @@
 """Arguments of a function to be differentiated: which leaves become variables, and back.
 
-The chosen arguments are flattened as trees; every floating leaf is replaced by a handle on a fresh
-node.  Results are put back into the same structure, as plain arrays where plain arrays came in
-and nothing outside records, as tensors otherwise.
+The chosen arguments are flattened as pytrees; every floating leaf is replaced by a handle on a
+fresh node.  Results have the same structure, with plain arrays if plain arrays were given and
+nothing outside records, and tensors otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Argnums = int | Sequence[int]
 def recorded(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
     """Run a function that is to be differentiated with respect to these nodes.
 
-    `no_grad` around a derivative says that the derivative is not recorded, not that it is zero.
+    Under `no_grad` a derivative is not recorded; it is not zero.
     """
     if recording.is_recording():
         return with_variables(variables, fun)
@@ -41,7 +41,7 @@ def recorded(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
 
 
 def name_of(fun: Any) -> str:
-    """How to call a function in a message."""
+    """The name of a function in a message."""
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
@@ -53,7 +53,7 @@ class Variables:
     nodes : list of Node
         One for each differentiable leaf, in order.
     leaves : list
-        The leaves as they came.
+        The leaves as they were given.
     """
 
     def __init__(self, tree_: Any, what: str) -> None:
@@ -75,7 +75,7 @@ class Variables:
             kind, remedy = f"a {type(value).__name__}", "Convert it, np.asarray(x)"
         elif spec is None:
             if isinstance(leaf, str | bytes | None) and len(self.leaves) > 1:
-                return None  # part of a container, and not a number: passed on as it is
+                return None  # a leaf of a container that is not a number is passed on unchanged
             kind, remedy = f"a {type(leaf).__name__}", "Pass an array of floats"
         elif spec.dtype.kind in "fc":
             return fresh(leaf.node if traced or (is_handle and _is_derived(leaf.node)) else value)
@@ -103,7 +103,7 @@ class Variables:
         return pytree.unflatten(self.structure, leaves)
 
     def like(self, bars: Sequence[Any]) -> list[Any]:
-        """Handles where handles came in; others as they are."""
+        """Handles where handles were given; others unchanged."""
         return [
             wrap_constant(bar) if isinstance(self.leaves[i], Handle) else bar
             for i, bar in zip(self.slots, bars, strict=True)
@@ -111,7 +111,7 @@ class Variables:
 
 
 def _is_derived(node: Node) -> bool:
-    """Whether it is recorded, or, while a graph is built, the value of a variable held fast."""
+    """Whether it is recorded or, while a graph is built, the fixed value of a variable."""
     return type(node) is Node or (
         recording.current_trace() is not None and not isinstance(node, ConstantLeaf)
     )
@@ -155,14 +155,14 @@ class DifferentiatedCall:
         return recorded(self.nodes, self._run)
 
     def looked_at(self) -> Any:
-        """Run the function, although values may leave it: who asks why notes where (`reads`)."""
+        """Run the function for `why`, which notes where values become plain (`reads`)."""
         return recorded((), self._run)
 
     def _run(self) -> Any:
         return self.fun(*self.args, **self.kwargs)
 
     def results(self, bars: Sequence[Any]) -> Any:
-        """What the caller gets: one tree for a single argnum, else a tuple of trees."""
+        """The result for the caller: one pytree for a single argnum, else a tuple of them."""
         trees = self.variables.restore(self.variables.like(bars))
         return trees[0] if self.single else trees
 
@@ -204,5 +204,5 @@ def _positions(
 
 
 def zeros_like(node: Node) -> Any:
-    """A zero in the space of a node, plain unless its lengths are not known."""
+    """Zeros like a node, plain unless its sizes are symbolic."""
     return zeros(node.spec)

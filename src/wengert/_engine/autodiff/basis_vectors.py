@@ -1,12 +1,12 @@
-"""Unit rows: all columns, or all rows, of a Jacobian in one sweep.
+"""Basis vectors: all columns, or all rows, of a Jacobian in one batched pass.
 
-A sweep is linear, so one along a placeholder is written down and evaluated for all unit vectors at
-once (vmap.py).  What would be one sweep for each number is one list for all of them, which is
-faster as soon as there are more than a few, and the only way where their number is not known.
+A pass is linear, so it is traced once along a placeholder and evaluated for the batch of all unit
+vectors (vmap.py).  This is faster than one pass per element as soon as there are more than a few,
+and the only possibility if their number is symbolic.
 
     columns_of   the derivatives along each unit vector of the inputs
-    rows_of      those of each unit vector of the outputs
-    worth_it     whether it pays
+    rows_of      the derivatives of each element of the outputs
+    worth_it     whether batching is faster than one pass at a time
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from .reverse import gathered, has_nan
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-FEW = 12  # so many sweeps cost less than writing one down
-# A single sweep touches only what is read or written of an array (`vjp_into`); all at once make
-# arrays of its size for each node.  Above so many elements, forward and reverse, that costs more.
+FEW = 12  # passes that cost less than tracing one
+# A single pass touches only the elements of an array that are read or written (`vjp_into`); a batch
+# makes full arrays for each node.  With more elements than this, forward and reverse, it is slower.
 PART_OF = (2000, 300)
-CHUNK = 1 << 22  # numbers in the largest value of a sweep along all unit vectors at once
-Block = Any  # array or handle with the unit vectors first, or None for zero
+CHUNK = 1 << 22  # elements of the largest value in a batched pass
+Block = Any  # array or handle with the unit vectors along the first axis, or None for zero
 
 
 def worth_it(result: Result, count: Size, reverse: bool) -> bool:
-    """Whether so many sweeps are faster written down once."""
+    """Whether one batched pass is faster than `count` passes."""
     if result.tape.traced or not isinstance(count, int):
         return True
     if count <= FEW:
@@ -61,7 +61,7 @@ def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> lis
 
 
 def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
-    """For each output and each input the derivatives of the unit vectors of the output."""
+    """For each output and each input the derivatives of the elements of the output."""
     reached = set(result.tape.nodes)
     nodes = [n if n in reached else None for n in result.out_nodes]
 
@@ -101,13 +101,13 @@ def _some(
     factor: int,
     record: bool,
 ) -> list[Block]:
-    """The results of the sweep along some of the unit vectors of all spaces together."""
+    """The results of the pass along some of the unit vectors of all spaces together."""
     units = []
     offset: Any = 0
     for spec in specs:
         units.append(_units(spec, count, start - offset, factor))
         offset = offset + spec.size
-    pairs = over_rows(ctx, units, count, "the sweep", record)
+    pairs = over_rows(ctx, units, count, "the pass", record)
     made = []
     for value, batched in pairs:
         if value is not None and not batched:
@@ -124,7 +124,7 @@ def _units(spec: Spec, count: Any, first: Any, factor: int) -> Any:
     else:
         length: Any = spec.size
         eye = np.eye(count, length, first, spec.dtype)
-    if factor != 1:  # imaginary, and nothing for a space of real numbers
+    if factor != 1:  # imaginary: zero for a space of real numbers
         eye = eye * (spec.dtype.type(factor) if spec.dtype.kind == "c" else 0.0)
     return lookup("reshape")(eye, shape=(count, *spec.shape))
 
@@ -150,6 +150,6 @@ def _cut(found: Sequence[Block], sizes: Sequence[Any]) -> list[list[Block]]:
 
 
 def sound(blocks: Sequence[Sequence[Block]]) -> bool:
-    """Whether there is no NaN, which a sweep along one vector might know how to avoid."""
+    """Whether there is no NaN; a pass along a single vector may avoid it."""
     with np.errstate(invalid="ignore"):  # infinities of both signs
         return not any(has_nan(x) for row in blocks for x in row)

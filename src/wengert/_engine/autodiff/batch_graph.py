@@ -1,12 +1,12 @@
-"""Batch nodes: a list that was written down for one row, evaluated for all rows at once.
+"""Batching: a graph traced for one batch element, evaluated for the whole batch.
 
-A value is a pair: the value, and whether its first axis are the rows.  A node none of whose
-operands has rows is evaluated as it is; any other by its operation's batching rule, which is
-written in wengert operations: on plain arrays this runs NumPy, on tensors the nodes are recorded,
-and derivatives of any order pass.
+A value is a pair: the value, and whether its first axis is the batch axis.  A node without batched
+operands is evaluated as it is; any other by the batching rule of its operation, which is written in
+wengert operations: on plain arrays this runs NumPy, on tensors the nodes are recorded and can be
+differentiated to any order.
 
     BatchedNodes  evaluates the nodes that some outputs need
-    one_by_one the way of operations without a rule: row after row
+    one_by_one    for operations without a batching rule: one element at a time
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ if TYPE_CHECKING:
     from wengert._engine.core.nonfinite_checks import Checks
     from wengert._engine.core.types import Array, Operand, Size
 
-Pair = tuple[Any, bool]  # a value, and whether its first axis are the rows
+Pair = tuple[Any, bool]  # a value, and whether its first axis is the batch axis
 _serial = attrgetter("serial")
 
 
 class _Fallback:
-    """What batches an operation that states no batching rule; set by vmap_fallback.py."""
+    """The function that batches operations without a batching rule; set by vmap_fallback.py."""
 
     applied: Callable[..., Any]
 
 
 def register_fallback(applied: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function what batches operations without a batching rule (a decorator)."""
+    """Use a function for operations without a batching rule (a decorator)."""
     _Fallback.applied = staticmethod(applied)
     return applied
 
 
 class BatchedNodes:
-    """The evaluation of the nodes written down for one row.
+    """The batched evaluation of nodes that were traced for one element.
 
     Parameters
     ----------
     rows : dict
-        For the placeholders of a row all rows.
+        For each placeholder the batch of its values.
     size : int or Dim
-        How many rows there are.
+        The size of the batch.
     since : int
-        The serial number at which the list begins: older nodes are from outside.
+        The serial number at which the trace began: older nodes are from outside.
     record : bool
-        Whether derivatives are to pass to recorded values from outside.
+        Whether derivatives with respect to recorded values from outside are needed.
     """
 
     def __init__(self, rows: dict[Node, Any], size: Size, since: int, record: bool = True) -> None:
@@ -76,7 +76,7 @@ class BatchedNodes:
         self._recorded: dict[Node, bool] = {}
 
     def values(self, outputs: Sequence[Node]) -> list[Pair]:
-        """The values of some nodes for all rows."""
+        """The batched values of some nodes."""
         nodes = self._needed(outputs)
         checks = nonfinite_checks.here() if switches.count else None
         if checks is not None:
@@ -93,7 +93,7 @@ class BatchedNodes:
     def _looked_at(
         self, nodes: Sequence[Node], outputs: Sequence[Node], checks: Checks
     ) -> list[Pair]:
-        """The same while `wengert.debug` looks for NaN, which it finds in these nodes."""
+        """The same while `wengert.debug` checks for NaN, which it reports at these nodes."""
         watch = checks.locator.NodeWatch(checks)
         with nonfinite_checks.unseen(), np.errstate(all="ignore"):
             for node in nodes:
@@ -133,7 +133,7 @@ class BatchedNodes:
 
     @contextmanager
     def _written_down(self, nodes: Sequence[Node]) -> Iterator[Any]:
-        """What is noted at nodes of a graph, if one is being built; quiet where derivatives are."""
+        """Note scope and user line if a graph is being built; ignore errors of derivatives."""
         quiet = any(n.level for n in nodes)
         if not any(isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()):
             with np.errstate(all="ignore") if quiet else nullcontext():
@@ -143,7 +143,7 @@ class BatchedNodes:
             yield stem
 
     def _from_outside(self, node: Node) -> Any:
-        """The value of a node that depends on no placeholder: plain, unless somebody records it."""
+        """The value of a node that depends on no placeholder: plain unless it is recorded."""
         if node.value is None or (self.inside_trace and not isinstance(node, ConstantLeaf)):
             return wrap(node)
         if type(node) is Node and self.record and self._is_recorded(node):
@@ -151,7 +151,7 @@ class BatchedNodes:
         return unweakened(node.value)
 
     def _is_recorded(self, node: Node) -> bool:
-        """Whether a node depends on something recorded outside, and not just on own variables."""
+        """Whether a node depends on something that is recorded outside."""
         known, stack = self._recorded, [node]
         while stack:
             top = stack[-1]
@@ -177,7 +177,7 @@ class BatchedNodes:
         pairs = [self._pair(a) for a in node.args]
         if op is PART:
             (value, batched), index = pairs[0], node.params["index"]
-            if isinstance(value, Handle):  # a node of several results that was there before
+            if isinstance(value, Handle):  # an existing node with several results
                 return wrap(part_of(value.node, index)), batched
             return value[index], batched
         if op is VARIABLE:
@@ -185,7 +185,7 @@ class BatchedNodes:
         args = [p[0] for p in pairs]
         flags = [p[1] for p in pairs]
         if type(node) is not Node and not op.discrete and node.args_as_nodes() and is_recording():
-            with no_grad():  # as it was when the node was written down
+            with no_grad():  # as when the node was traced
                 return self._applied(node, op, args, flags)
         return self._applied(node, op, args, flags)
 
@@ -203,12 +203,12 @@ class BatchedNodes:
         return out, True
 
     def _check(self, node: Node, out: Any) -> None:
-        """The result has the rows, and in each what the list says.
+        """Check that the result has the batch axis and the traced shape.
 
         Raises
         ------
         RuleError
-            It has not: the rule is wrong, or the shape depends on the values.
+            The rule is wrong, or the shape depends on the values.
         """
         spec = node.info.spec if node.info is not None else node.spec
         specs, outs = ((spec,), (out,)) if type(spec) is Spec else (spec, out)
@@ -223,21 +223,21 @@ class BatchedNodes:
 
 
 def plainly(op: Operation, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """An operation on operands as they are."""
+    """An operation applied without batching."""
     if any(isinstance(a, Handle) for a in args):
         return apply(op, args, params)
     return op.run(*args, **params)
 
 
 def one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], size: Size) -> Any:
-    """The results of an operation without a batching rule: row after row, put together again.
+    """Apply an operation without a batching rule to one element at a time, and stack the results.
 
     Raises
     ------
     TraceError
-        It is not known how many rows there are.
+        The size of the batch is symbolic.
     ShapeError
-        The results of two rows differ in shape.
+        The results of two elements differ in shape.
     """
     op: Any = node.op
     if not isinstance(size, int):
@@ -281,23 +281,23 @@ def over_rows(
     what: str,
     record: bool = True,
 ) -> list[Pair]:
-    """The results of a function of one row, for all rows.
+    """Evaluate a function of one batch element for the whole batch.
 
     Parameters
     ----------
     fun : callable
         Takes a handle for each column and returns a list.
     columns : sequence
-        Arrays or handles with the rows first.
+        Arrays or handles with the batch axis first.
     size : int or Dim
-        The number of rows.
+        The size of the batch.
     record : bool
-        Whether derivatives are to pass to recorded values that `fun` takes from outside.
+        Whether derivatives with respect to recorded values that `fun` captures are needed.
 
     Returns
     -------
     list of (value, bool)
-        For each result its value, and whether its first axis are the rows.
+        For each result its value, and whether its first axis is the batch axis.
     """
     rows: dict[Node, Any] = {}
     with tracing() as opened:

@@ -1,10 +1,10 @@
-"""Owned: what a plain sweep gives to its caller shares memory with nothing else.
+"""Ownership: the arrays that an eager pass returns share memory with nothing else.
 
-    owned    the results, with copies of those that something else may hold
+    owned    the results, with copies of those that something else may refer to
 
-Whether something else does is read from reference counts, as far as these can say: an array that
-two results, a node of the tape or a constant hold has more references than the only element of a
-list.  A view is copied too, as what it looks at belongs to somebody.
+Whether something else refers to an array is read from its reference count: an array that is held by
+two results, a node of the tape or a constant has more references than the only element of a list.
+Views are always copied.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def owned(results: list[Any]) -> list[Any]:
-    """Plain results that share memory with nothing else and can be written to."""
+    """Results that share memory with nothing else and may be written to."""
     for i in range(len(results)):
         if not _is_alone(results, i):
             results[i] = results[i].copy()
@@ -32,9 +32,9 @@ def _is_alone(results: list[Any], i: int) -> bool:
 
 
 def _references_when_alone() -> int:
-    """How many references the only array of a list has, seen from inside `_is_alone`.
+    """The reference count of the only array of a list, seen from inside `_is_alone`.
 
-    Found by asking, as the number is the interpreter's affair.
+    Measured, because the number depends on the interpreter.
     """
     global _ALONE
     for _ALONE in range(1, 20):

@@ -1,11 +1,11 @@
-"""Checkpoint: forget the intermediate values of a function, and compute them again when needed.
+"""Checkpointing: discard the intermediate values of a function and recompute them when needed.
 
-The call is one line of the list.  Its operands are the arguments and whatever recorded values the
-function took from outside (found by running it once with recording on and looking at the tape,
-which is then dropped); its reverse rule runs the function again, records it, and sweeps.
+The call is one node of the tape.  Its operands are the arguments and the recorded values that the
+function captures (found by recording one run, whose tape is then dropped); its VJP runs the
+function again, records it, and differentiates it.
 
-While a graph is built the call is one line, too, with the function as its body and a reverse rule
-that writes the body down again behind the cotangents (control_flow/checkpointed_call.py).
+In a graph the call is one node too, with the function as its body and a VJP that repeats the body
+in the backward pass (control_flow/checkpointed_call.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _graphs = LazyModule("wengert._engine.control_flow.checkpointed_call")
 
 
 class Rerun(Op):
-    """One checkpointed call: an operation made for it, and gone with it."""
+    """The operation of one checkpointed call."""
 
     kind = "control"
 
@@ -51,7 +51,7 @@ class Rerun(Op):
         self.leaves = [None if i in slots else x for i, x in enumerate(leaves)]
 
     def record(self, nodes: Sequence[Node]) -> tuple[list[Any], Any]:
-        """Run the function with these nodes as its arguments; the leaves of its result."""
+        """Run the function on these nodes; return the leaves of its result."""
         leaves: list[Any] = list(self.leaves)
         for i, node in zip(self.slots, nodes, strict=True):
             leaves[i] = wrap(node)
@@ -80,7 +80,7 @@ class Rerun(Op):
         inputs: Sequence[Any],
         ctx: RuleContext,
     ) -> Any:
-        """Run again, recorded, and sweep."""
+        """Run again, recorded, and pull the cotangent back."""
         variables, captured = self._variables(node, inputs)
         outs = self._again(node, variables)
         seeds = gathered(zip([getattr(o, "node", None) for o in outs], t, strict=True))
@@ -109,12 +109,12 @@ class Rerun(Op):
         )
 
     def _again(self, node: Node, variables: Sequence[Node]) -> list[Any]:
-        """The outputs of another run, if it is the run that was recorded.
+        """The outputs of another run, checked to agree with the first.
 
         Raises
         ------
         MutatedError
-            The function took other tensors from outside than before, or gave another result.
+            The function captured other tensors than before, or returned another result.
         """
         mark = next_serial()
         outs, _ = self.record(variables)
@@ -131,14 +131,14 @@ class Rerun(Op):
         return outs
 
     def _variables(self, node: Node, inputs: Sequence[Any]) -> tuple[list[Node], list[Node]]:
-        """Fresh nodes for the arguments; the captured nodes as they are."""
+        """Fresh nodes for the arguments, and the captured nodes unchanged."""
         n = len(self.slots)
         variables = [fresh(x.node if isinstance(x, Handle) else x) for x in inputs[:n]]
         return variables, list(node.args[n:])
 
 
 def _agree(new: Array, old: Array) -> bool:
-    """Whether two runs gave the same, but for rounding in another order."""
+    """Whether two runs gave the same result up to rounding."""
     if not isinstance(old, np.ndarray | np.generic) or old.dtype.kind not in "fc":
         return True
     if np.shape(new) != old.shape:
@@ -161,7 +161,7 @@ def checkpoint(fun: Callable[P, R]) -> Callable[P, R]: ...
 
 
 def checkpoint(fun: Callable[P, R]) -> Callable[P, R]:
-    """Return a function that does the same but does not remember its intermediate values.
+    """Return a function that recomputes its intermediate values in the backward pass.
 
     Parameters
     ----------
@@ -172,9 +172,9 @@ def checkpoint(fun: Callable[P, R]) -> Callable[P, R]:
     Returns
     -------
     callable
-        In a derivative it costs one more evaluation of `fun`, and keeps only its arguments and
-        results in memory; in a graph too, where the nodes of `fun` come again in the backward
-        pass. A function that prints, draws or writes to what is outside is refused there.
+        Its derivative costs one more evaluation of `fun`, and keeps only arguments and results in
+        memory; in a graph the nodes of `fun` are repeated in the backward pass. There a function
+        that prints, draws random numbers or writes to captured variables is refused.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def _forgetful(fun: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     mark = next_serial()
     outs, out_structure = op.record(variables)
     live = [o.node for o in outs if isinstance(o, Handle) and type(o.node) is Node]
-    if any(map(is_traced, outs)):  # it took a traced value from outside
+    if any(map(is_traced, outs)):  # it captured a traced value
         return _graphs.written(fun, leaves, structure)
     if not live or not recording.is_recording():
         return pytree.unflatten(

@@ -1,7 +1,7 @@
-"""Project: a cotangent as a member of the space of its primal.
+"""Cotangent spaces: a cotangent with the shape and dtype of its primal.
 
-Broadcasting and promotion are undone here, once, for all operations: sum over what was broadcast,
-take the real part where the primal is real, cast to its dtype.  float32 in, float32 out.
+Broadcasting and type promotion are undone here for all operations: sum over broadcast axes, take
+the real part if the primal is real, cast to its dtype.  float32 in, float32 out.
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ def _unbroadcast(bar: Any, spec: Spec) -> Any:
 
 
 def zeros(spec: Spec) -> Any:
-    """The zero of a space; a node of the graph where one is being written."""
+    """Zeros of a spec; a node if a graph is being built."""
     if is_symbolic(spec.shape) or is_deriving():
         return uniform(spec, 0)
     return np.zeros(spec.shape, spec.dtype)[()]
 
 
 def uniform(spec: Spec, value: float) -> Any:
-    """One number everywhere, as a node of a graph."""
+    """An array filled with one number, as a node of a graph."""
     return lookup("full").record(shape=spec.shape, value=value, dtype=spec.dtype)
 
 
 def expand(x: Any, shape: tuple[int, ...]) -> Any:
-    """A plain value broadcast up to `shape`, owning its memory."""
+    """A plain value broadcast to `shape`, in memory of its own."""
     return np.broadcast_to(x, shape).copy()
 
 
 def sum_to(x: Array, shape: tuple[int, ...]) -> Any:
-    """The plain adjoint of broadcasting from `shape`, up to axes that are still to be expanded."""
+    """The transpose of broadcasting from `shape`, for plain values."""
     axes = repeated_axes(x.shape, shape)
     if axes:
         x = np.add.reduce(x, axis=axes, keepdims=True)
@@ -73,7 +73,7 @@ def sum_to(x: Array, shape: tuple[int, ...]) -> Any:
 
 
 def cast(bar: Any, dtype: Any) -> Any:
-    """A cotangent in another dtype; a real primal takes the real part."""
+    """A cotangent in another dtype; its real part if that dtype is real."""
     if bar.dtype == dtype:
         return bar
     if bar.dtype.kind == "c" and dtype.kind != "c":

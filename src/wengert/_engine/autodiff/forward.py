@@ -1,7 +1,7 @@
-"""Forward: from tangents of inputs to tangents of outputs, in one walk along the list.
+"""The forward pass: from tangents of inputs to tangents of outputs.
 
-The mirror image of reverse.py, over the same tape and with the same rules of when the derivative
-is itself recorded.
+The counterpart of reverse.py, over the same tape, with the same conditions under which the
+derivative is itself recorded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def pushforward(
     tape: Tape | None = None,
     closed: bool = False,
     masked: bool = False,
-    told: set[Node] | None = None,
+    masked_outputs: set[Node] | None = None,
     stable: bool = False,
 ) -> list[Any]:
     """Tangents of the outputs, given tangents of some inputs.
@@ -46,7 +46,7 @@ def pushforward(
     Parameters
     ----------
     outputs : sequence of Node
-        What the tangents are asked of.
+        The nodes whose tangents are computed.
     tangents : mapping from Node
         The tangent of each input, of its shape and dtype.
     record : bool, optional
@@ -54,13 +54,14 @@ def pushforward(
         recorded that is not an input takes part.
 
     tape : Tape, optional
-        What `tape_between` says of these nodes, if it is known already.
+        The result of `tape_between` for these nodes, if it has been computed already.
     closed : bool
         As in `reverse.pullback`.
     masked : bool
-        Whether the tangents that are given may have zeros for what was not chosen.
-    told : set of Node, optional
-        Is given the outputs whose tangents may, as far as a graph can tell.
+        Whether the given tangents may contain zeros for branches that were not taken.
+    masked_outputs : set of Node, optional
+        The outputs whose tangents may contain such zeros are added to it, as far as they can be
+        found in a graph.
     stable : bool
         As in `reverse.pullback`.
 
@@ -74,7 +75,7 @@ def pushforward(
     recorded = tape.foreign if record is None else record
     recorded = recorded or any(isinstance(t, Handle) for t in tangents.values())
     if tape.traced or any(map(is_traced, tangents.values())):
-        return _traced_pass(tape, tangents, outputs, closed, masked, told)
+        return _traced_pass(tape, tangents, outputs, closed, masked, masked_outputs)
     checks = nonfinite_checks.here() if switches.count else None
     if checks is not None:
         with nonfinite_checks.unseen():
@@ -112,9 +113,9 @@ def pushforward(
 
 
 def _by_reverse(outputs: Sequence[Node], tangents: Mapping[Node, Any], recorded: bool) -> list[Any]:
-    """The tangents as the transpose of the reverse derivative, which has limits.
+    """The tangents as the transpose of the backward pass, whose rules can compute limits.
 
-    Its seeds are any numbers but zero: a cotangent that should vanish is then seen not to.
+    The seeds may be any numbers but zero, so that a cotangent that has to vanish is noticed.
     """
     with enable_grad():
         seeds = {n: fresh(_numbers(n.value)) for n in dict.fromkeys(outputs)}
@@ -136,16 +137,16 @@ def _traced_pass(
     outputs: Sequence[Node],
     closed: bool,
     masked: bool,
-    told: set[Node] | None,
+    masked_outputs: set[Node] | None,
 ) -> list[Any]:
-    """The sweep as nodes of a graph; see `reverse.written_out`."""
+    """The forward pass as nodes of a graph."""
     plan = TracedGuards(tape, RuleContext(tape.wanted, True), tangents)
     if masked:
         plan.masked.update(tangents)
     with derivation(level_above(outputs)) as stem, np.errstate(all="ignore"):
         dots = _run_pass(tape, tangents, plan.open, outputs, plan, stem, closed)
-    if told is not None:
-        told.update(plan.masked.intersection(outputs))
+    if masked_outputs is not None:
+        masked_outputs.update(plan.masked.intersection(outputs))
     return [dots.get(n) for n in outputs]
 
 
@@ -156,7 +157,7 @@ def _eager_pass(
     outputs: Sequence[Node],
     closed: bool,
 ) -> dict[Node, Any]:
-    """The sweep where values are known; its nodes note the user's, if somebody wants them."""
+    """The forward pass on values; its nodes have the user's lines if these are noted."""
     stem = innermost_session() if ctx.recorded else None
     if stem is None:
         return _run_pass(tape, tangents, ctx, outputs, closed=closed)
@@ -211,7 +212,7 @@ def _run_pass(
 def settle(dot: Any, node: Node, recorded: bool) -> Any:
     """A tangent with the shape and dtype of the value of `node`."""
     if node.op.vjp_into is not None or node.is_traced:
-        value = node.spec  # the value may be outdated, and is not asked for without need
+        value = node.spec  # the value may be outdated: it is not read unless needed
     else:
         value = node.value
     if type(value) is tuple:
@@ -229,7 +230,7 @@ def settle(dot: Any, node: Node, recorded: bool) -> Any:
 
 
 def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
-    """The forward rule of an operation that states only the reverse one: its transpose."""
+    """The JVP of an operation that has only a VJP rule: its transpose."""
     value = node.spec
     values = value if type(value) is tuple else (value,)
     probes = [probe(s) if s.dtype.kind in "fc" else None for s in values]
@@ -246,7 +247,7 @@ def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Ru
 
 
 def _along_values(outputs: Sequence[Node], tangents: Mapping[Node, Any]) -> list[Any]:
-    """Tangents for a limit, recorded; there are no further limits among them."""
+    """Recorded tangents for a limit, computed without further limits."""
     tape = tape_between(outputs, set(tangents))
     with np.errstate(all="ignore"):
         dots = _eager_pass(tape, tangents, RuleContext(tape.wanted, True, True), outputs, False)

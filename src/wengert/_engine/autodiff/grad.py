@@ -1,8 +1,8 @@
 r"""The transformations of scalar functions: grad, value_and_grad; and stop_gradient.
 
-Each makes fresh nodes of the chosen arguments, runs the function, and sweeps the tape that this
-left behind (reverse.py, forward.py).  A derivative is taken by a *node*, so nesting them in any
-order is safe, and the result is differentiable again.
+Each makes fresh nodes of the chosen arguments, runs the function, and runs the backward pass over
+its tape (reverse.py).  A derivative is taken with respect to a *node*, so transformations can be
+nested in any order, and the result can be differentiated again.
 
 Directional derivatives and pullbacks (jvp, linearize, vjp) are in jvp_vjp.py, matrices of
 derivatives (jacobian, hessian, hvp) in jacobians.py.
@@ -67,18 +67,18 @@ def grad(
     r"""Return a function that computes the gradient of a scalar function.
 
     If ``fun`` maps arrays to one real number J, then ``grad(fun)(x)[i, j, ...]`` is the partial
-    derivative of J by ``x[i, j, ...]``, exact up to rounding.
+    derivative of J with respect to ``x[i, j, ...]``, exact up to rounding.
 
     Parameters
     ----------
     fun : callable
         Returns one real number: a float or an array of shape ``()``. May use any Python control
-        flow; the branch actually taken is the one differentiated.
+        flow; the branch that is taken is differentiated.
     argnums : int or sequence of int, default 0
-        Which positional arguments to differentiate by. The others are constants. An argument may
-        be a nested container of arrays.
+        Positional arguments to differentiate with respect to. The others are constants. An argument
+        may be a nested container of arrays.
     argnames : str or sequence of str, optional
-        Arguments to differentiate by, chosen by name.
+        Arguments to differentiate with respect to, by name.
     has_aux : bool, default False
         ``fun`` returns ``(J, aux)``; then the gradient function returns ``(gradient, aux)``.
     unconnected : {"zero", "warn", "raise"}
@@ -93,7 +93,7 @@ def grad(
     Raises
     ------
     NotScalarError
-        ``fun`` returned something else than one real number. Sum it, or use `jacobian`.
+        ``fun`` did not return one real number. Sum it, or use `jacobian`.
     NotDifferentiableError
         A chosen argument is not of floating dtype (cast it: ``x.astype(float)``), or J depends
         on it through an operation registered without a rule.
@@ -104,7 +104,7 @@ def grad(
     --------
     value_and_grad : J and its gradient for the price of the gradient.
     jvp : one directional derivative, forward.
-    jacobian : for functions of array value.
+    jacobian : for functions that return arrays.
 
     Notes
     -----
@@ -113,8 +113,8 @@ def grad(
     *Cost.* A small constant times one evaluation of ``fun``, whatever the size of x (the cheap
     gradient principle [2]_), and memory for every intermediate value.
 
-    *Where no derivative exists* the value follows docs/conventions.md: 0 for \|x\| at 0, half to
-    each side for a tie in ``maximum``. Steps and conditions pass nothing back.
+    *Where no derivative exists* the value follows docs/conventions.md: 0 for \|x\| at 0, half for
+    each operand at a tie in ``maximum``. Step functions and conditions have derivative zero.
 
     *Complex arguments.* The gradient of a real J is dJ/dRe x + i dJ/dIm x, the direction of
     steepest ascent.
@@ -231,7 +231,7 @@ def _value_and_gradient(
 
 
 class _Stop(Operation):
-    """The identity, with a derivative that is zero by decree."""
+    """The identity, with a derivative that is defined to be zero."""
 
     kind = "view"
     aliasing = Aliasing(view=True)
@@ -258,7 +258,7 @@ def _stop_examples(rng: np.random.Generator) -> Iterator[Example]:
 
 
 def stop_gradient(x: T) -> T:
-    """The same value, as a constant: derivatives do not pass.
+    """The same value, treated as a constant by differentiation.
 
     Parameters
     ----------

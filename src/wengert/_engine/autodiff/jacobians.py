@@ -1,8 +1,8 @@
 """Matrices of derivatives: jacobian, jacfwd, jacrev, hessian, hvp.
 
-A Jacobian is one sweep for each input (forward) or for each output (reverse) over one tape; the
-function itself runs once.  The mode is chosen by which is fewer, unless it is forced.  Many sweeps
-are one along all unit vectors at once (basis_vectors.py).
+A Jacobian takes one forward pass per input element or one backward pass per output element over one
+tape; the function itself runs once.  By default the mode with fewer passes is used.  Many passes
+are done as one batch (basis_vectors.py).
 """
 
 from __future__ import annotations
@@ -78,19 +78,19 @@ def jacobian(
     fun : callable
         Takes and returns arrays or nested containers of them.
     argnums : int or sequence of int, default 0
-        Which positional arguments to differentiate by.
+        Positional arguments to differentiate with respect to.
     argnames : str or sequence of str, optional
-        Arguments to differentiate by, chosen by name.
+        Arguments to differentiate with respect to, by name.
     mode : {"auto", "fwd", "rev"}
-        One forward sweep for each number that goes in, or one reverse sweep for each that comes
-        out; "auto" takes the smaller count.
+        One forward pass per input element, or one backward pass per output element; "auto" uses
+        the smaller number.
 
     Returns
     -------
     callable
         For one array in and one out: an array of shape ``out.shape + in.shape`` whose entry
-        ``[i..., j...]`` is the derivative of output i by input j. Containers on the output side
-        are outermost, those on the input side inside them.
+        ``[i..., j...]`` is the derivative of output i with respect to input j. Containers of
+        outputs are outermost, containers of inputs inside them.
 
     Notes
     -----
@@ -137,7 +137,7 @@ def jacfwd(fun: Callable[P, Any], argnums: Argnums = ...) -> Callable[P, Any]: .
 
 
 def jacfwd(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
-    """`jacobian` by forward sweeps, one for each number that goes in.
+    """`jacobian` in forward mode: one pass per input element.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def jacrev(fun: Callable[P, Any], argnums: Argnums = ...) -> Callable[P, Any]: .
 
 
 def jacrev(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
-    """`jacobian` by reverse sweeps, one for each number that comes out.
+    """`jacobian` in reverse mode: one pass per output element.
 
     Examples
     --------
@@ -201,9 +201,9 @@ def hessian(
     fun : callable
         Returns one real number.
     argnums : int or sequence of int, default 0
-        Which positional arguments to differentiate by.
+        Positional arguments to differentiate with respect to.
     argnames : str or sequence of str, optional
-        Arguments to differentiate by, chosen by name.
+        Arguments to differentiate with respect to, by name.
 
     Returns
     -------
@@ -212,8 +212,8 @@ def hessian(
 
     Notes
     -----
-    Forward over reverse: one tape of the gradient, and one forward sweep along it for each
-    number that goes in.
+    Forward over reverse: the gradient is recorded once, and differentiated by one forward pass per
+    input element.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def _blocks(
 
 
 def _is_no_more(n_in: Size, n_out: Size) -> bool:
-    """Whether there are not more inputs than outputs; where sizes do not say, the known is less."""
+    """Whether there are at most as many inputs as outputs; a known size counts as less."""
     try:
         return bool(n_in <= n_out)
     except TracedBranchError:
@@ -323,13 +323,13 @@ def _spec(out: Array, what: str) -> Spec:
     return spec
 
 
-# ---- all unit vectors at once ------------------------------------------------------------------
+# ---- all unit vectors in one batch -------------------------------------------------------------
 
 
 def _attempt(
     way: Callable[..., list[list[Any]]], result: Result, *specs: list[Spec]
 ) -> list[list[Any]] | None:
-    """The blocks; None if a rule has to see values, or to be told which zeros to guard."""
+    """The blocks; None if a rule needs values, or the zeros to be guarded are not known."""
     try:
         blocks = way(result, *specs)
     except TraceError:
@@ -418,7 +418,7 @@ def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
     rows = []
     for j in range(out.size):
         row = result.pull({node: _unit(out, j)}) if connected else nothing
-        if connected and _is_complex(out):  # of real inputs: real and imaginary part in turn
+        if connected and _is_complex(out):  # of real inputs: real part, then imaginary part
             imaginary = result.pull({node: _unit(out, j) * out.dtype.type(1j)})
             row = [None if a is None else a + 1j * b for a, b in zip(row, imaginary, strict=True)]
         rows.append(row)
@@ -430,7 +430,7 @@ def _rows(result: Result, k: int, out: Spec, in_specs: list[Spec]) -> list[Any]:
 def _join(items: list[Any], each: Spec, other: Spec, columns_first: bool) -> Any:
     """Stack derivatives, each of shape `each.shape`, over the numbers of `other`."""
     shape = (*each.shape, *other.shape) if columns_first else (*other.shape, *each.shape)
-    # What does not depend on it has a derivative of zero, also if it is an integer.
+    # An output that does not depend on it has the derivative zero, even if it is an integer.
     dtype = each.dtype if each.dtype.kind in "fc" else other.dtype
     zero = np.zeros(each.shape, dtype)
     items = [zero if b is None else b for b in items]

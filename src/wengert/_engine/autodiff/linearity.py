@@ -1,9 +1,9 @@
-"""Linearity: whether a rule that a user wrote is linear, before it is transposed.
+"""Linearity: whether a user's rule is linear, checked before it is transposed.
 
-The mode that an operation does not state is the transpose of the one it does.  The rule is recorded
-on variables at zero and swept back; of a linear rule the sweep does not depend on them.  Where it
-does (a cotangent that is clipped, squared, divided by its norm) there is no transpose, and the
-sweep would give its derivative at zero.
+If an operation has a rule for one mode only, the other mode is its transpose: the rule is recorded
+on variables at zero and differentiated.  The derivative of a linear rule does not depend on these
+variables.  If it does (a cotangent that is clipped, squared, divided by its norm), there is no
+transpose, and the result would be the derivative of the rule at zero.
 
     check_linear    refuses a rule whose transpose depends on what it was recorded on
 """
@@ -27,14 +27,14 @@ def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> No
     node : Node
         The node whose rule it is.
     found : iterable
-        What the sweep through the rule gave.
+        The cotangents that were pulled back through the rule.
     probes : sequence of Node
-        What the rule was recorded on.
+        The variables that the rule was recorded on.
 
     Raises
     ------
     RuleError
-        Something of what the sweep gave depends on a probe.
+        A cotangent depends on a probe.
     """
     wanted = set(probes)
     floor = min((p.serial for p in probes), default=0)
@@ -56,7 +56,7 @@ def check_linear(node: Node, found: Iterable[Any], probes: Sequence[Node]) -> No
 
 
 def _used(node: Node) -> list[Node]:
-    """The operands of a node, of a loop only those that its body uses."""
+    """The operands of a node; of a loop only those that its body uses."""
     args = node.args
     body = node.params.get("body")
     if isinstance(body, Body) and len(body.inputs) <= len(args):

@@ -1,15 +1,15 @@
-"""Overflows: derivatives where a value on the way left the range of its dtype.
+"""Overflows: derivatives of functions whose intermediate values overflow.
 
-The derivative of log(1 + exp(x)) at 800 is 1, but the chain rule says inf / (1 + inf).  Where
-values are known, a sweep that meets this (a NaN, or an output that is infinite, and a node that
-left the range from finite operands) is done once more over a list in which such compositions are
-replaced by functions that stay in it, as in a graph (rewrite/rules/stabilize.py).  Where there is
-no rule, a slope of 0 that is 1 / inf is not known, and becomes NaN: never a zero that nobody chose.
+The derivative of log(1 + exp(x)) at 800 is 1, but the chain rule gives inf / (1 + inf).  If values
+are known, a pass that finds an overflow (NaN or an infinite output, and a node that is infinite or
+zero for finite operands) is repeated over a graph in which such compositions are replaced by stable
+functions (rewrite/rules/stabilize.py).  If there is no rewrite rule, a slope of 0 that is 1 / inf
+becomes NaN, because the correct slope is not known.
 
-    is_infinite     whether an output has an infinity, the sign that a sweep has to look closer
+    is_infinite     whether an output contains an infinity
     is_lost         whether a node overflowed
-    stabilised      the outputs of a tape by a list without the overflow
-    unknown_slopes  what an overflown operand is handed back, without the zeros that are 1 / inf
+    stabilised      the outputs of a tape, computed without the overflow
+    unknown_slopes  contributions to overflown operands, with NaN for the zeros that are 1 / inf
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from .tape import Tape
 if TYPE_CHECKING:
     from wengert._engine.core.types import Operand
 
-REWRITING: list[str] = []  # the module that has `stabilised`, entered by wengert/__init__.py
+REWRITING: list[str] = []  # the module that rewrites, registered by wengert/__init__.py
 
 
 def is_infinite(nodes: Iterable[Any]) -> bool:
-    """Whether a value has an infinity; one sum each, unless it has."""
+    """Whether a value contains an infinity; costs one sum each if it does not."""
     for node in nodes:
         value = None if node.version is not None else node.value
         if type(value) is np.ndarray and value.dtype.kind in "fc":
@@ -55,7 +55,7 @@ def is_infinite(nodes: Iterable[Any]) -> bool:
 
 
 def is_lost(tape: Tape) -> bool:
-    """Whether a node without a pole left the range from finite operands: to infinity, or to 0."""
+    """Whether a node without poles overflowed to infinity, or underflowed to 0."""
     return any(_overflows(node) for node in tape.nodes if node.args and node.version is None)
 
 
@@ -85,10 +85,10 @@ def _plain(a: Operand | Node) -> Any:
 def stabilised(
     tape: Tape, outputs: Sequence[Any], targets: Sequence[Node]
 ) -> dict[Node, Node] | None:
-    """For each output the same function of the same nodes, without overflow; None if no rule fits.
+    """For each output an equal function of the same nodes without overflow; None if no rule fits.
 
-    What the list begins with, its targets among it, are the inputs of a graph that is rewritten
-    and run at the same nodes.
+    The inputs of the tape, its targets among them, become the inputs of a graph that is rewritten
+    and evaluated at the same nodes.
     """
     if not REWRITING or any(map(_acts, tape.nodes)):
         return None
@@ -112,20 +112,20 @@ def stabilised(
 
 
 def _acts(node: Node) -> bool:
-    """Whether a node does more than to compute, or is written into."""
+    """Whether a node has side effects or is written to in place."""
     hooked = node.info is not None and node.info.hooks is not None
     return bool(hooked or node.op.effects.side_effect or node.version is not None)
 
 
 def unknown_slopes(node: Node, incoming: Sequence[Any], outgoing: Sequence[Any]) -> list[Any]:
-    """What a rule gave, with NaN for a zero that is 1 / inf: infinite where its operand is.
+    """The result of a rule, with NaN for zeros that are 1 / inf because the operand is infinite.
 
     Parameters
     ----------
     node : Node
-        Of functions of one operand, and of what has poles, which are not choices.
+        The node: a function of one operand, or one with poles.
     incoming, outgoing : sequence
-        What the rule was given and what it gave, for each operand: (co)tangents or None.
+        The (co)tangents that the rule took and returned, one per operand, or None.
     """
     op: Any = node.op
     single = op.differentiation.singular or len(node.args) == 1
@@ -138,7 +138,7 @@ def unknown_slopes(node: Node, incoming: Sequence[Any], outgoing: Sequence[Any])
         lost: Any = False
         if given is None or found is None:
             pass
-        elif op.kind == "reduction":  # infinite by itself: a norm of large numbers
+        elif op.kind == "reduction":  # which overflowed itself: a norm of large numbers
             if np.isfinite(x).all() and np.any(given):
                 lost = np.not_equal(x if np.shape(found) == np.shape(x) else 1, 0)
         elif np.shape(x) == np.shape(value):

@@ -1,9 +1,8 @@
-"""Result: what a call of a function to be differentiated left behind.
+"""Result: the outputs of a function that is being differentiated, and its tape.
 
-Its outputs, the tape that leads from them back to the fresh variables, and how derivatives are
-given to the caller: plain where plain arrays came in and nothing outside records.  The checks of
-outputs, of unconnected variables and of seeds are here too, because every transformation makes
-them.
+It decides how derivatives are returned to the caller: as plain arrays if plain arrays were given
+and nothing outside records.  The checks of outputs, unconnected variables and seeds that all
+transformations share are here too.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ POLICIES = ("zero", "warn", "raise")
 
 
 class Result:
-    """What a call of the function left behind: its outputs, and the tape back to the variables."""
+    """The outputs of a call, and the tape from the variables to them."""
 
     def __init__(self, outs: Sequence[Any], nodes: Sequence[Node], variables: Variables) -> None:
         self.targets = list(nodes)
@@ -74,13 +73,13 @@ class Result:
         return [next(found) if type(n) is Node else None for n in self.out_nodes]
 
     def plain(self, x: Operand) -> Any:
-        """An output as the caller gets it."""
+        """An output as it is returned to the caller."""
         if not isinstance(x, Handle) or self.recorded:
             return x
         return wrap(constant(x.node.value)) if self.tensors else unweakened(x.node.value)
 
     def copied(self, x: Operand) -> Any:
-        """As `plain`, where the caller may write to it while the tape is still needed."""
+        """As `plain`, for an output that the caller may write to while the tape is needed."""
         out = self.plain(x)
         return out.copy() if type(out) is np.ndarray and isinstance(x, Handle) else out
 
@@ -132,7 +131,7 @@ def check_scalar(out: Operand, what: str) -> None:
 def split_aux(
     out: Operand | Sequence[Array | dict[Any, Any]], has_aux: bool, what: str
 ) -> tuple[Any, Any]:
-    """The output and what came along with it."""
+    """The output and the auxiliary data."""
     if not has_aux:
         return out, None
     if not isinstance(out, tuple) or len(out) != 2:
@@ -144,7 +143,7 @@ def split_aux(
 
 
 def fill(bars: list[Any], variables: Variables, unconnected: str, what: str) -> list[Any]:
-    """Zeros for variables that nothing depends on, or the caller's choice of complaint."""
+    """Zeros for variables that the output does not depend on, or a warning or error."""
     rules = chosen()
     if rules is not None and rules.independent is not None and unconnected == "zero":
         unconnected = rules.independent
@@ -172,7 +171,7 @@ def match(
     what: str,
     noun: str,
 ) -> list[Any]:
-    """Seeds or tangents for the leaves: the same structure and shapes, cast to their dtypes."""
+    """Seeds or tangents for the leaves, checked and cast to their dtypes."""
     items, other = pytree.flatten(given)
     if other != structure:
         raise StructureError(

@@ -1,17 +1,17 @@
-"""Reverse: from cotangents of outputs to cotangents of inputs, in one walk back.
+"""The backward pass: from cotangents of outputs to cotangents of inputs.
 
-Nodes are visited in the reverse order of their creation, so the cotangent of each is complete, all
-its consumers having contributed, before its operation is asked once to pass it on.  Accumulation
-is the engine's alone; every style of rule only states contributions.
+Nodes are visited in the reverse order of their creation.  All consumers of a node have contributed
+to its cotangent before its rule is called, once.  Rules only return contributions; accumulation is
+done here.
 
-If nothing outside is recording, the rules run on plain arrays and the sweep leaves no trace;
-otherwise they run on handles and the sweep is itself a piece of tape.
+If nothing outside records, the rules run on plain arrays and the pass is not recorded; otherwise
+they run on handles, and the pass is itself recorded on the tape.
 
-A NaN in the result starts the sweep once more, *guarded*: a cotangent that is exactly zero then
-gives zero whatever it meets (a branch not taken must not poison the one that was).  Then, where an
-operation says that its rule has limits, a third time, recorded
-(ops/linalg/degenerate_eigenvalues.py).  Where a node overflowed, the list is stabilised first
-(overflows.py).  The common case pays one check of the result and of the outputs for this.
+If the result contains NaN, the pass is repeated *guarded*: a cotangent that is exactly zero then
+gives zero whatever it is multiplied with, so that a branch that was not taken does not turn the
+derivative into NaN.  If an operation declares that its rule has limits, a third pass is recorded
+(ops/linalg/degenerate_eigenvalues.py).  If a value overflowed, the graph is rewritten into a stable
+form first (overflows.py).  The common case pays for this with one check of result and outputs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def pullback(
     tape: Tape | None = None,
     masked: bool = False,
     closed: bool = False,
-    told: set[Node] | None = None,
+    masked_targets: set[Node] | None = None,
     stable: bool = False,
 ) -> list[Any]:
     """Cotangents of the targets, given cotangents of some outputs.
@@ -63,22 +63,21 @@ def pullback(
     seeds : mapping from Node
         The cotangent of each output, of its shape and dtype.
     targets : sequence of Node
-        The nodes that the derivative is taken by.
+        The nodes to differentiate with respect to.
     record : bool, optional
         Whether the derivative is to be differentiable itself; by default exactly when something
         recorded that is not a target takes part.
     tape : Tape, optional
-        What `tape_between` says of these nodes, if it is known already.
+        The result of `tape_between` for these nodes, if it has been computed already.
     masked : bool
-        Whether the seeds of such a sweep may have zeros for what was not chosen.
+        Whether the seeds may contain zeros for branches that were not taken.
     closed : bool
-        Whether nobody will differentiate by what the tape begins with: its values are constants,
-        and the sweep is recorded for its seeds alone.
-    told : set of Node, optional
-        Is given the targets whose cotangents may be zero because something was not chosen, as far
-        as a graph can tell.
+        Whether the inputs of the tape are constants: the pass is recorded for its seeds only.
+    masked_targets : set of Node, optional
+        The targets whose cotangents may be zero because of a branch that was not taken are added
+        to it, as far as they can be found in a graph.
     stable : bool
-        Whether the list has been stabilised already.
+        Whether the graph has been rewritten into a stable form already.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def pullback(
     if tape is None:
         tape = tape_between(seeds, chosen)
     if tape.traced or any(map(is_traced, seeds.values())):
-        return _traced_pass(tape, seeds, targets, masked, closed, told)
+        return _traced_pass(tape, seeds, targets, masked, closed, masked_targets)
     recorded = tape.foreign if record is None else record
     checks = nonfinite_checks.here() if switches.count else None
     if checks is not None:
@@ -132,7 +131,7 @@ def pullback(
 
 
 def _with_limits(tape: Tape, seeds: Mapping[Node, Any], chosen: set[Node]) -> Bars:
-    """The sweep once more, recorded, so that operations find limits (degenerate_eigenvalues.py)."""
+    """A recorded pass, in which operations compute limits (degenerate_eigenvalues.py)."""
     with np.errstate(all="ignore"), enable_grad():
         return _run_pass(tape, seeds, chosen, RuleContext(tape.wanted, True, True))
 
@@ -143,9 +142,9 @@ def _traced_pass(
     targets: Sequence[Node],
     masked: bool,
     closed: bool,
-    told: set[Node] | None,
+    masked_targets: set[Node] | None,
 ) -> list[Any]:
-    """The sweep as nodes of a graph."""
+    """The backward pass as nodes of a graph."""
     with derivation(level_above(seeds)) as stem, np.errstate(all="ignore"):
         seeds = {n: _seed_node(t, n) for n, t in seeds.items()}
         state = _PassState(tape, seeds, set(targets), RuleContext(tape.wanted, True))
@@ -154,20 +153,20 @@ def _traced_pass(
         if masked:
             state.plan.masked.update(seeds)
         done = _walk(tape, state)
-    if told is not None:
-        told.update(state.plan.masked.intersection(targets))
+    if masked_targets is not None:
+        masked_targets.update(state.plan.masked.intersection(targets))
     return [done.get(n) for n in targets]
 
 
 def _seed_node(t: Array, node: Node) -> Any:
-    """A cotangent of one number as a node, so that what it is spread to stays one number."""
+    """A scalar cotangent as a node, so that what is broadcast from it stays one number."""
     if isinstance(t, np.generic) and type(node.spec) is Spec:
         return uniform(Spec((), t.dtype), t.item())
     return t
 
 
 class _PassState:
-    """What one sweep has gathered so far."""
+    """The state of one backward pass."""
 
     __slots__ = (
         *("bars", "buffers", "chosen", "closed", "done", "ends", "own", "plan", "seen", "stem"),
@@ -257,13 +256,13 @@ def _walk(tape: Tape, state: _PassState) -> Bars:
                 bar = project(bar, b)
             have = get(b)
             bars[b] = bar if have is None else _plus(have, bar, b, state)
-    for node in bars:  # it was handed something after its turn
+    for node in bars:  # a contribution arrived after the node was visited
         raise cycle(node)
     return state.done
 
 
 def _visit(node: Node, t: Any, state: _PassState) -> None:
-    """Hand an operation its complete cotangent, and add up what it passes on."""
+    """Call the rule of a node with its complete cotangent, and accumulate the contributions."""
     ctx, bars = state.ctx, state.bars
     recorded = ctx.recorded
     if state.stem is not None:
@@ -320,7 +319,7 @@ def _plus(have: Any, bar: Any, a: Node, state: _PassState) -> Any:
 
 
 def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
-    """Seeds by node, summed where several outputs are one node; what has no history is left out."""
+    """Seeds by node, summed where outputs share a node, without those of constants."""
     seeds: Bars = {}
     for node, t in pairs:
         if type(node) is Node and t is not None:
@@ -329,13 +328,13 @@ def gathered(pairs: Iterable[tuple[Any, Any]]) -> Bars:
 
 
 def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
-    """The value and the operands of a node as handles; constant ones if it is `closed`."""
+    """The value and the operands of a node as handles, constant ones if `closed`."""
     if closed and not node.is_traced and node.op.vjp_into is None:
         inputs = [as_handle(a.value) if isinstance(a, Node) else a for a in node.args]
         out = node.value
         return tuple(map(as_handle, out)) if type(out) is tuple else as_handle(out), inputs
     inputs = [wrap(a) if isinstance(a, Node) else a for a in node.args]
-    # What is written into may be outdated: its value is not asked for without need.
+    # The value of an array that was written to may be outdated: it is not read unless needed.
     if node.op.vjp_into is None:
         several = node.spec if node.is_traced else node.value
         if type(several) is tuple:
@@ -344,12 +343,12 @@ def handles_of(node: Node, closed: bool = False) -> tuple[Any, list[Any]]:
 
 
 def as_handle(x: Array | tuple[Operand, ...]) -> Any:
-    """A handle on `x`, a constant one if it is a plain value."""
+    """`x` as a handle; a plain value becomes a constant."""
     return x if isinstance(x, Handle | TupleCotangent | tuple) else wrap(constant(x))
 
 
 def complete(parts: TupleCotangent, node: Node, recorded: bool) -> tuple[Any, ...]:
-    """One cotangent for each output; zeros where none arrived, None where there can be none."""
+    """One cotangent for each output: zeros if none arrived, None if its dtype has none."""
     full: list[Any] = []
     for i, spec in enumerate(node.spec):
         if i in parts:
@@ -363,7 +362,7 @@ def complete(parts: TupleCotangent, node: Node, recorded: bool) -> tuple[Any, ..
 
 
 def through_hooks(node: Node, t: Array) -> Any:
-    """A cotangent as the hooks of its node leave it."""
+    """A cotangent after the hooks of its node have been called."""
     assert node.info is not None and node.info.hooks is not None
     for hook in list(node.info.hooks.values()):
         handle = as_handle(t)
@@ -375,7 +374,7 @@ def through_hooks(node: Node, t: Array) -> Any:
 
 
 def has_nan(bar: Any) -> bool:
-    """Whether a result has a NaN anywhere; one sum, unless it has."""
+    """Whether a result contains NaN; costs one sum if it does not."""
     value = value_of(bar)
     if value is None or isinstance(value, Handle):
         return False
@@ -392,7 +391,7 @@ def probe(spec: Spec) -> Node:
 def vjp_from_jvp(
     node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext
 ) -> list[Any]:
-    """The reverse rule of an operation that states only the forward one: its transpose."""
+    """The VJP of an operation that has only a JVP rule: its transpose."""
     probes = [probe(a.spec) if ctx.wants(a) else None for a in node.args]
     dots = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
@@ -404,7 +403,7 @@ def vjp_from_jvp(
 def transpose(
     node: Node, outs: Sequence[Any], seeds: Sequence[Any], probes: Sequence[Node | None], ctx: Any
 ) -> list[Any]:
-    """Pull `seeds` back through a linear rule that was recorded on `probes`."""
+    """The transpose, applied to `seeds`, of a linear rule that was recorded on `probes`."""
     pairs: list[tuple[Node, Any]] = []
     for out, seed in zip(outs, seeds, strict=True):
         if out is None or seed is None:
@@ -417,7 +416,7 @@ def transpose(
             )
         pairs.append((out.node, project(seed, out.node)))
     live = [p for p in probes if p is not None]
-    # What a user wrote may not be linear: then its transpose at zero would be a wrong derivative.
+    # If a user's rule is not linear, its transpose at zero would be a wrong derivative.
     doubtful = getattr(node.op, "may_be_nonlinear", False)
     recorded = doubtful or ctx.recorded or None
     found = pullback(gathered(pairs), live, record=recorded, masked=ctx.guarded)

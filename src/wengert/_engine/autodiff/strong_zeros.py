@@ -1,13 +1,12 @@
-"""Guards: where a derivative is protected against 0 * inf, and against inf * 0 in the next one.
+"""Strong zeros: where a derivative is guarded against 0 * inf, and the next derivative too.
 
-A branch that is not taken has the cotangent zero, and whatever that zero is multiplied with, zero
-it has to stay (docs/conventions.md, 4), also when the product is differentiated in its turn.  Where
-values are known, a sweep that ends in NaN is run again with all zeros strong.  In a graph nodes
-have no values, so the sweep decides from the nodes.
+A branch that was not taken has the cotangent zero, and whatever it is multiplied with, the product
+must be zero (docs/conventions.md, 4), also when the product is differentiated.  If values are
+known, a pass whose result contains NaN is repeated with all zeros strong.  In a graph there are no
+values, so it is decided from the nodes.
 
-    TracedGuards    which rules of a sweep in a graph are guarded, and which zeros later ones hear
-                    of
-    RecordedGuards  what is noted of a sweep that was recorded with values
+    TracedGuards    which rules of a traced pass are guarded, and which of its nodes may be zero
+    RecordedGuards  what is noted about a pass that was recorded with values
     linear_nodes    the operands of such nodes that are (co)tangents
 """
 
@@ -34,15 +33,16 @@ _PRODUCTS = ("elementwise", "contraction")
 
 
 class TracedGuards:
-    """What a sweep has to decide where values are not known: where to guard against 0 * inf.
+    """Where a traced pass guards against 0 * inf.
 
-    Strong zeros cost time in a graph that runs often, so they are written only where a partial can
-    be singular, or where the (co)tangent can be exactly zero because something was not chosen: by
-    an operation on the way, or by a seed that is known and has zeros (a row of a Jacobian).
+    Strong zeros cost time, so they are used only if a partial derivative can be singular, or if the
+    (co)tangent can be exactly zero because something was not selected: by an operation on the way,
+    or by a seed with known zeros (a row of a Jacobian).
 
-    What is made of a (co)tangent that can be zero because something was not chosen is noted at its
-    nodes (`Derivation.linear`).  The next derivative is then zero there too, in whatever order its
-    factors come: t * p gives p the cotangent s * t, which is zero with t though s be infinite.
+    Nodes computed from a (co)tangent that can be zero in this way are marked
+    (`Derivation.linear`).  The next derivative is then zero there too, in whatever order its
+    factors come: t * p contributes s * t to the cotangent of p, which is zero if t is, even if s is
+    infinite.
     """
 
     __slots__ = ("guarded", "masked", "open")
@@ -53,7 +53,7 @@ class TracedGuards:
         self.guarded = replace(self.open, guarded=True)
 
     def backwards(self, node: Node, t: Any, stem: Any) -> RuleContext:
-        """How to call the reverse rule of a node whose cotangent is `t`."""
+        """The context for the VJP of a node whose cotangent is `t`."""
         op: Any = node.op
         chosen, strong = node in self.masked, linear_in(node)
         if chosen or op.differentiation.masks or (strong and op.name == "strong_zero"):
@@ -64,12 +64,12 @@ class TracedGuards:
         return self._context_at(node, nodes_of(t) if chosen else (), strong, stem)
 
     def forwards(self, node: Node, dots: Sequence[Any], stem: Any) -> RuleContext:
-        """How to call the forward rule of a node whose operands have the tangents `dots`."""
+        """The context for the JVP of a node whose operands have the tangents `dots`."""
         op: Any = node.op
         strong = linear_in(node)
         pairs = zip(node.args, dots, strict=True)
         chosen = [d for a, d in pairs if d is not None and a in self.masked]
-        # Beside the tangents of an operand that is put together with a constant stand zeros.
+        # The tangents of an operand that is joined with a constant are next to zeros.
         joined = op.kind == "indexing" and any(d is None for d in dots)
         if chosen or strong or op.differentiation.masks or joined:
             self.masked.add(node)
@@ -88,11 +88,11 @@ class TracedGuards:
 
 
 class RecordedGuards(NamedTuple):
-    """What is noted at the results of a sweep that was recorded with values.
+    """What is noted at the results of a pass that was recorded with values.
 
-    start, stop : the serial numbers between which its nodes are.
-    ts : the (co)tangents that its rules were given.
-    nodes : what it is a derivative of.
+    start, stop : the range of serial numbers of its nodes.
+    ts : the (co)tangents that its rules took.
+    nodes : the tape that it differentiated.
     """
 
     start: int
@@ -102,7 +102,7 @@ class RecordedGuards(NamedTuple):
 
 
 def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[Any]) -> None:
-    """Note at the results of a recorded sweep which nodes are its own."""
+    """Note at the results of a recorded pass which nodes belong to it."""
     written = None
     for x in results:
         if isinstance(x, Handle) and type(x.node) is Node and x.node.serial > start:
@@ -111,28 +111,28 @@ def note_written(tape: Tape, results: Iterable[Any], start: int, ts: Iterable[An
 
 
 def linear_nodes(tape: Tape) -> dict[Node, tuple[int, ...]]:
-    """For nodes that recorded sweeps have written, the operands that are (co)tangents.
+    """For nodes of recorded passes, the operands that are (co)tangents.
 
-    None where an operation has limits (ops/linalg/degenerate_eigenvalues.py): there 0 * inf has
+    Without operations that have limits (ops/linalg/degenerate_eigenvalues.py), where 0 * inf has
     another meaning.
     """
     notes = [
         n.info.written for n in tape.nodes if n.info is not None and n.info.written is not None
     ]
-    sweeps = list({w.start: w for w in notes}.values())
+    passes = list({w.start: w for w in notes}.values())
     if any(
         n.op.differentiation.limits
-        for nodes in (tape.nodes, *[w.nodes for w in sweeps])
+        for nodes in (tape.nodes, *[w.nodes for w in passes])
         for n in nodes
     ):
         return {}
-    linear = {n for w in sweeps for t in w.ts for n in nodes_of(t)}
+    linear = {n for w in passes for t in w.ts for n in nodes_of(t)}
     found: dict[Node, tuple[int, ...]] = {}
     for node in tape.nodes:
-        inside = [w for w in sweeps if w.start < node.serial < w.stop]
+        inside = [w for w in passes if w.start < node.serial < w.stop]
         if not inside or node.op.discrete:
             continue
-        # A constant that a rule has made is what it made of a constant (co)tangent.
+        # A constant made by a rule was computed from a constant (co)tangent.
         start = min(w.start for w in inside)
         operands = [
             k

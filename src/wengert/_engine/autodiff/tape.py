@@ -1,12 +1,12 @@
-"""The tape between chosen nodes: which nodes a sweep visits, and in what order.
+"""The tape between chosen nodes: which nodes a pass visits, and in what order.
 
-The nodes reachable from an output are its tape.  Serial numbers rise along the list, so sorting by
-them gives a topological order, and nothing older than the oldest target can depend on a target:
-the search stops there.  No recursion: a chain of a million nodes is fine.
+The nodes reachable from an output are its tape.  Nodes are numbered as they are created, so sorting
+by serial number gives a topological order, and nothing older than the oldest target can depend on
+a target: the search stops there.  There is no recursion, so long chains of nodes are no problem.
 
-*Foreign* means that the search met something recorded that is not a target: an outer derivative's
-variable, or a parameter.  Then the derivative itself has to be recorded, because somebody may
-differentiate it; and nodes that depend on foreign things only are left out.
+*Foreign* means that the search found something recorded that is not a target: the variable of an
+outer derivative, or a parameter.  Then the derivative itself has to be recorded, because it may be
+differentiated; nodes that depend on foreign values only are left out.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _serial = attrgetter("serial")
 
 
 class VariableOp(Operation):
-    """The identity that begins a derivative: what it is taken by is a fresh node.
+    """The identity on an argument of a derivative, which makes a fresh node of it.
 
-    Its operand is the node it stands for, so an outer derivative goes through it; when that is a
-    constant, the variable of a finished derivative is itself nothing but a constant.
+    Its operand is the argument's node, so an outer derivative passes through it; if that is a
+    constant, the variable is a constant too once the derivative has been computed.
     """
 
     kind = "view"
@@ -58,7 +58,7 @@ VARIABLE = VariableOp("variable")
 
 
 def fresh(x: Operand | Node) -> Node:
-    """A new node to differentiate by, for a node or a plain value."""
+    """A new node to differentiate with respect to, for a node or a plain value."""
     if isinstance(x, Node):
         if is_traced(x):
             info = NodeInfo(x.spec, where=x.where, level=x.level)
@@ -70,12 +70,12 @@ def fresh(x: Operand | Node) -> Node:
 
 
 class Tape(NamedTuple):
-    """Nodes in order of creation, and what was found beside them.
+    """Nodes in order of creation, and what is known about them.
 
     wanted : the nodes that depend on a target, or None when all do.
     foreign : whether something recorded is not a target.
-    ends : whether targets are ends, so that none is reached through another.
-    traced : whether values are not known, so that the sweep is written into the graph.
+    ends : whether no target is reached through another.
+    traced : whether values are not known, so that the pass is recorded in the graph.
     """
 
     nodes: list[Node]
@@ -86,7 +86,7 @@ class Tape(NamedTuple):
 
 
 def tape_between(outputs: Iterable[Node], targets: Collection[Node], ends: bool = False) -> Tape:
-    """The part of the list that leads from the targets to the outputs."""
+    """The nodes between the targets and the outputs."""
     outputs = list(outputs)
     traced = any(n.is_traced for n in outputs)
     floor = min((n.serial for n in targets), default=0)
@@ -143,12 +143,12 @@ def older_than(mark: int, outputs: Iterable[Node]) -> list[Node]:
 
 
 def tape_to_owners(output: Node) -> tuple[Tape, list[Node]]:
-    """The whole tape of one output, and the nodes on it whose gradient a tensor collects.
+    """The whole tape of one output, and the nodes on it whose gradient a tensor accumulates.
 
     Raises
     ------
     ReleasedError
-        Part of the history was given back.
+        Part of the tape was released.
     """
     seen = {output}
     stack = [output]

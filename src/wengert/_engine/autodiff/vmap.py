@@ -1,12 +1,12 @@
-"""Batch: `vmap`, a function of one row made a function of many.
+"""`vmap`: a function of one batch element made into a function of a batch.
 
-The function runs once, on placeholders with the shape and dtype of one row, and what it does is
-written down (core/tracing.py); then the list is evaluated line by line for all rows at once
-(batch_graph.py).  So it is a transformation of lists like every other: of derivatives, inside
-derivatives, of graphs, inside graphs, nested, of eager tensors and of plain arrays.
+The function is traced once, on placeholders with the shape and dtype of one element
+(core/tracing.py); then each node of the graph is evaluated for the whole batch (batch_graph.py).
+It can be combined with every other transformation: derivatives inside and outside, graphs, nesting,
+eager tensors and plain arrays.
 
     vmap       the transformation
-    _Axes      which axis of each leaf are the rows, read off in_axes or out_axes
+    _Axes      the batch axis of each leaf, from in_axes or out_axes
 """
 
 from __future__ import annotations
@@ -60,51 +60,52 @@ def vmap(
     out_axes: int | dict[Any, Any] | tuple[int | None, ...] | None = 0,
     axis_size: int | None = None,
 ) -> Callable[P, R]:
-    """Return a function that does for many rows at once what `fun` does for one.
+    """Return a function that applies `fun` to each element of a batch.
 
     Parameters
     ----------
     fun : callable
-        Takes and returns arrays or nested containers of them. It is written for one row, and must
-        not decide by values which way to go: choose with ``np.where``.
+        Takes and returns arrays or nested containers of them. It is written for one element, and
+        must not branch on values: use ``np.where``.
     in_axes : int, None, or sequence of these, default 0
-        Which axis of each positional argument the rows are; None for an argument that is the same
-        for all rows. An entry may be a container like its argument. Keyword arguments have the
-        rows in axis 0.
+        The batch axis of each positional argument; None for an argument that is the same for all
+        elements. An entry may be a container like its argument. The batch axis of keyword arguments
+        is 0.
     out_axes : int, None, or container of these, default 0
-        Where the rows are to be in each result; None for a result that is the same for all.
+        The batch axis of each result; None for a result that is the same for all elements.
     axis_size : int, optional
-        The number of rows, if no argument has them.
+        The size of the batch, if no argument has a batch axis.
 
     Returns
     -------
     callable
-        Takes the arguments of `fun` with an axis of rows more, and returns its results with one
-        more. Plain arrays give plain arrays; tensors give tensors, through which derivatives pass.
+        Takes the arguments of `fun` with an additional batch axis, and returns its results with
+        one. Plain arrays give plain arrays; tensors give tensors, which can be differentiated.
 
     Raises
     ------
     StructureError
-        `in_axes` or `out_axes` do not match the arguments or results; no argument has rows and
-        ``axis_size`` is not given.
+        `in_axes` or `out_axes` do not match the arguments or results; no argument has a batch axis
+        and ``axis_size`` is not given.
     ShapeError
-        Two arguments have different numbers of rows; an axis is not there.
+        The batch sizes of two arguments differ; an axis does not exist.
     TracedBranchError
-        `fun` was about to branch on a value that differs from row to row.
+        `fun` branches on a value that differs between batch elements.
 
     See Also
     --------
     jacobian : derivatives of all outputs.
-    trace : write the result down once, if it is called often.
+    trace : trace the result once, if it is called often.
 
     Notes
     -----
-    *Cost.* `fun` runs once, at some microseconds an operation, whatever the number of rows; then
-    each of its operations runs once on all rows. Operations that state no batching rule
-    (``@op.batch``) run row by row.
+    *Cost.* `fun` runs once, at some microseconds per operation, whatever the size of the batch;
+    then each of its operations runs once on the batch. Operations without a batching rule
+    (``@op.batch``) run on one element at a time.
 
-    *Once.* What does not depend on the arguments is computed once: random numbers that `fun` draws
-    are the same for all rows (pass them in, one for each), and what it prints, it prints once.
+    *Side effects.* What does not depend on the arguments is computed once: random numbers that
+    `fun` draws are the same for all elements (pass them as a batched argument), and what it prints
+    is printed once.
 
     Examples
     --------
@@ -115,7 +116,7 @@ def vmap(
     >>> wg.vmap(distance, in_axes=(0, None))(points, np.zeros(2))
     array([0., 5.])
 
-    Derivatives for each row, the gradient of every example:
+    Per-example gradients:
 
     >>> loss = lambda w, x: np.sum(w * x) ** 2
     >>> wg.vmap(wg.grad(loss), in_axes=(None, 0))(np.ones(2), points)
@@ -142,7 +143,7 @@ def _vmap(
 
     def row(*handles: Any) -> list[Any]:
         nonlocal outer
-        # What is the same for all rows is a tensor too, so that it can be read at their indices.
+        # Unbatched arguments are tensors too, so that they can be indexed by batched ones.
         inner = [wrap(constant(x)) if type(x) is np.ndarray else x for x in leaves]
         for i, handle in zip(columns, handles, strict=True):
             inner[i] = handle
@@ -169,7 +170,7 @@ def axes_of_arguments(
     count: int,
     what: str,
 ) -> list[Any]:
-    """For each leaf of the arguments the axis of the rows, or None."""
+    """For each leaf of the arguments the batch axis, or None."""
     if type(in_axes) is int:
         return [in_axes] * count
     if isinstance(in_axes, list | tuple) and not hasattr(in_axes, "_fields"):
@@ -198,7 +199,7 @@ def _axes_of_results(
 
 def _spread(axes: Any, of: Any, what: str, side: str) -> list[Any]:
     """An axis for each leaf of a container, given one for each or for a container of them."""
-    leaves, _ = pytree.flatten(of)  # registers dataclasses at first sight
+    leaves, _ = pytree.flatten(of)  # registers dataclasses at first use
     if axes is None or type(axes) is int:
         return [axes] * len(leaves)
     try:
@@ -225,7 +226,7 @@ def _fronted_rows(
     given: tuple[Any, ...],
     what: str,
 ) -> tuple[dict[int, Any], Any]:
-    """The leaves that have rows, with the rows in the first axis, and how many there are."""
+    """The batched leaves, with the batch axis moved to the front, and the batch size."""
     columns: dict[int, Any] = {}
     size: Any = axis_size
     first: int | None = None
@@ -272,7 +273,7 @@ def _fronted_rows(
 
 
 def _place(given: Any, i: int) -> str:
-    """How a leaf of (args, kwargs) is called in a message."""
+    """The name of a leaf of (args, kwargs) in a message."""
     path = pytree.paths(given)[i]
     outer, _, inner = path[1:].partition("]")
     name, _, rest = inner[1:].partition("]")
@@ -285,7 +286,7 @@ def _shown(shape: tuple[Any, ...]) -> str:
 
 
 def _moved(x: Any, source: int, target: int) -> Any:
-    """`x` with one axis in another place."""
+    """`x` with one axis moved."""
     if source == target:
         return x
     order = [k for k in range(len(shape_of(x))) if k != source]
@@ -299,7 +300,7 @@ def _moved(x: Any, source: int, target: int) -> Any:
 def _result(
     value: Operand | str | None, batched: bool, axis: int | None, size: Size, what: str
 ) -> Any:
-    """One result, with the rows where the caller wants them."""
+    """One result, with the batch axis where the caller wants it."""
     if value is None:
         return None
     spec = describe(value)
@@ -322,13 +323,13 @@ def _result(
         )
     if not batched:
         if isinstance(size, Dim) and not isinstance(value, Handle):
-            value = wrap(constant(value))  # NumPy knows no symbolic sizes
+            value = wrap(constant(value))  # NumPy has no symbolic sizes
         value = lookup("broadcast_to")(value, shape=(size, *spec.shape))
     return _moved(value, 0, axis % ndim)
 
 
 def _as_given(value: Array | None, given: Sequence[Any]) -> Any:
-    """A tensor where tensors came in; an array that is no part of what came in."""
+    """A tensor if tensors were given; otherwise an array that shares no memory with them."""
     if value is None or isinstance(value, Handle):
         return value
     if any(isinstance(x, Handle) for x in given):

@@ -1,10 +1,10 @@
-"""Row by row: an operation without a batching rule, applied to a batch, as one node.
+"""The batching fallback: an operation without a batching rule, applied to a batch, as one node.
 
-What is called back in Python, and says nothing of rows, has to be called for each of them.  As one
-node of a graph it is called back once, and goes through the rows by itself; how many there are need
-not be known before.  Its derivative is that of one row, for all rows.
+A host callback without a batching rule is called once per batch element.  As one node of a graph
+the loop over the elements is inside the callback, so the size of the batch may be symbolic.  Its
+derivative applies the derivative of the operation to each element.
 
-    row_by_row    args: operands -> results     `of` which operation, `flags` which have rows
+    row_by_row    args: operands -> results     `of` the operation, `flags` which are batched
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class RowByRow(Operation):
     trusted = True
 
     def of_one(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Op, Any, Any]:
-        """The operation of one row, with the specs of its operands, and its parameters."""
+        """The operation, the specs of its operands for one element, and its parameters."""
         op = _operation(params["of"])
         rows = [
             Spec(s.shape[1:], s.dtype) if f else s
@@ -50,7 +50,7 @@ class RowByRow(Operation):
         return op, tuple(rows), params["options"]
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """That of one row, with the rows in front."""
+        """The spec for one element, with the batch axis in front."""
         size = next(s.shape[0] for s, f in zip(specs, params["flags"], strict=True) if f)
         found, _ = infer(*self.of_one(specs, params))
         several = type(found) is tuple
@@ -60,7 +60,7 @@ class RowByRow(Operation):
     def run(
         self, *values: Any, of: str | Opaque, flags: tuple[bool, ...], options: dict[str, Any]
     ) -> Any:
-        """The operation on one row after the other."""
+        """Apply the operation to one element after the other."""
         op = _operation(of)
         size = next(len(x) for x, f in zip(values, flags, strict=True) if f)
         rows = []
@@ -87,7 +87,7 @@ class RowByRow(Operation):
     def vjp(
         self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext
     ) -> list[Any]:
-        """The cotangents of each row; of what is the same for all rows their sum."""
+        """The cotangents for each element; for unbatched operands their sum."""
         flags: tuple[bool, ...] = node.params["flags"]
         wanted = [ctx.wants(a) for a in node.args]
 
@@ -108,7 +108,7 @@ class RowByRow(Operation):
     def jvp(
         self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], ctx: RuleContext
     ) -> Any:
-        """The tangents of each row."""
+        """The tangents for each element."""
 
         def rule(
             row_node: Node, ds: list[Array | None], outs: Array, operands: list[Any]
@@ -125,7 +125,7 @@ class RowByRow(Operation):
     def _mapped(
         self, rule: Callable[..., Any], node: Node, ts: Any, out: Any, inputs: Any, flags: Any
     ) -> list[Any]:
-        """What a rule gives for one row, for all of them."""
+        """Apply a rule for one element to the batch."""
         params = node.params
         several = type(node.spec) is tuple
         given = list(ts) if several or flags is not None else [ts]
@@ -142,7 +142,7 @@ class RowByRow(Operation):
             if x is not None and having[g][k]
         ]
         columns = [groups[g][k] for g, k in places]
-        # What is the same for all rows is a variable too, so that it can have a cotangent.
+        # Unbatched operands are variables too, so that they can have cotangents.
         groups[0] = [
             x if f or not is_inexact(dtype_of(x)) else wrap(fresh(getattr(x, "node", x)))
             for x, f in zip(inputs, params["flags"], strict=True)
@@ -189,6 +189,6 @@ row_by_row = register(RowByRow("row_by_row", "An operation, applied to each elem
 
 @register_fallback
 def applied(op: Op, args: Sequence[Any], flags: Sequence[bool], params: dict[str, Any]) -> Any:
-    """An operation on many rows, as one line."""
+    """Apply an operation to a batch as one node."""
     of = op.name if REGISTRY.get(op.name) is op else op
     return row_by_row(*args, of=of, flags=tuple(flags), options=dict(params))

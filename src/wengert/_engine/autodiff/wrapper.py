@@ -1,8 +1,8 @@
 """Derived: the callables that the transformations return.
 
-What `grad(f)` and its sisters return is called like a function, bears the name and signature of f,
-and can be a method.  It can be pickled if f can, as process pools need it, which a function made
-inside a function cannot.  Being a `functools.partial` it costs no more to call than one.
+`grad(f)` and the like have the name and signature of f and can be methods.  They can be pickled if
+f can, as process pools need, unlike a function defined inside a function.  A call costs no more
+than that of a `functools.partial`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wengert._engine.core.validation import function
 
 
 class Derived(functools.partial[Any]):
-    """``run(*first, ...)``, under the name of a function `fun` that it was made of."""
+    """``run(*first, ...)``, with the name of the function `fun` that it transforms."""
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -31,15 +31,15 @@ class Derived(functools.partial[Any]):
 
 
 def derived(fun: Callable[..., Any], run: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """`run` with its first arguments given, as a function made of `fun`."""
+    """`run` with its first arguments bound, as a transformation of `fun`."""
     function(fun, run.__name__.strip("_"))
     return functools.update_wrapper(Derived(run, *first), fun, updated=())
 
 
 def standing(made: Any) -> str | None:
-    """The name under which it stands in its module, as a decorated function does; else None.
+    """The qualified name under which its module has it (a decorated function), or None.
 
-    It is pickled by that name, as functions are: the plain function is not to be found there.
+    It is pickled by that name, like a function, because the name no longer refers to the plain one.
     """
     name: str | None = getattr(made, "__qualname__", None)
     if name is None:

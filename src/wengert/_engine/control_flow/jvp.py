@@ -48,8 +48,8 @@ def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarde
     moving = tuple(sorted(depends.moving(moved, range(fixed, fixed + carried))))
     ys = [k for k in range(carried, len(body.outputs)) if not depends.on(k).isdisjoint(moving)]
     asked = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
-    inputs, dots, outs, found, told = _with_tangents(body, moving, asked, guarded)
-    if not guarded and told.intersection(range(carried)):
+    inputs, dots, outs, found, masked_outputs = _with_tangents(body, moving, asked, guarded)
+    if not guarded and masked_outputs.intersection(range(carried)):
         # What one step did not choose, the next one is given zeros of.
         return pushed(body, carried, stacked, moved, True)
     count = len(asked) - len(ys)
@@ -58,7 +58,7 @@ def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarde
         inputs=_beside(inputs, dots, (0, fixed, fixed + carried, len(inputs))),
         name=f"{body.name}, with tangents",
     )
-    return Pushed(made, moving, tuple(ys), bool(told))
+    return Pushed(made, moving, tuple(ys), bool(masked_outputs))
 
 
 def _with_tangents(
@@ -73,15 +73,19 @@ def _with_tangents(
         nodes = [getattr(outs[k], "node", None) for k in asked]
         live = [n for n in nodes if type(n) is Node]
         known = {inputs[k]: wrap(dot) for k, dot in dots.items()}
-        told: set[Node] = set()
-        dotted = pushforward(live, known, record=True, masked=guarded, told=told) if live else ()
+        masked_outputs: set[Node] = set()
+        dotted = (
+            pushforward(live, known, record=True, masked=guarded, masked_outputs=masked_outputs)
+            if live
+            else ()
+        )
         rest = iter(dotted)
         found = [next(rest) if type(n) is Node else None for n in nodes]
         found = [
             uniform(body.outputs[k].spec, 0) if x is None else x
             for k, x in zip(asked, found, strict=True)
         ]
-    masked = {k for k, n in zip(asked, nodes, strict=True) if n in told}
+    masked = {k for k, n in zip(asked, nodes, strict=True) if n in masked_outputs}
     return inputs, dots, outs, found, masked
 
 

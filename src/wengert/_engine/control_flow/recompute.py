@@ -128,9 +128,13 @@ class CheckpointedReplay(Control):
         outs = _written(node, variables)
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
         tape = tape_between(seeds, set(variables), ends=True)
-        told: set[Node] = set()
-        bars = pullback(*(seeds, variables, ctx.recorded, tape), masked=ctx.guarded, told=told)
-        ctx.mask([a for a, v in zip(node.args, variables, strict=True) if v in told])
+        masked_targets: set[Node] = set()
+        bars = pullback(
+            *(seeds, variables, ctx.recorded, tape),
+            masked=ctx.guarded,
+            masked_targets=masked_targets,
+        )
+        ctx.mask([a for a, v in zip(node.args, variables, strict=True) if v in masked_targets])
         return bars
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
@@ -140,15 +144,15 @@ class CheckpointedReplay(Control):
         known = {v: d for v, d in zip(variables, dots, strict=True) if d is not None}
         live = [n for n in outs if type(n) is Node]
         tape = tape_between(live, set(known), ends=True)
-        told: set[Node] = set()
+        masked_outputs: set[Node] = set()
         found = iter(
             pushforward(
                 *(live, known, ctx.recorded, tape),
                 masked=ctx.guarded,
-                told=told,
+                masked_outputs=masked_outputs,
             )
         )
-        if told:
+        if masked_outputs:
             ctx.mask([node])
         return [next(found) if type(n) is Node else None for n in outs]
 

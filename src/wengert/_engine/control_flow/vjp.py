@@ -103,9 +103,11 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
         nodes = [x.node if isinstance(x, Handle) else constant(x) for x in outs]
         pairs = zip([nodes[k] for k in (*ends, *ys)], map(wrap, seeds), strict=True)
-        told: set[Node] = set()
-        bars = pullback(gathered(pairs), targets, masked=asked.guarded, told=told)
-        masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in told])
+        masked_targets: set[Node] = set()
+        bars = pullback(
+            gathered(pairs), targets, masked=asked.guarded, masked_targets=masked_targets
+        )
+        masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in masked_targets])
         if not asked.guarded and not masked.isdisjoint(live):
             # What one step did not choose, the step before it is asked for with zeros.
             return pulled(body, asked._replace(guarded=True))

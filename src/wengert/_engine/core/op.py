@@ -5,8 +5,8 @@ kind, so that an entry states only what is its own:
 
     run(*values, **params)             the value, from plain values
     infer(specs, params)               the spec of the value, from the specs of the operands
-    vjp(node, t, out, inputs, sweep)   cotangents of the operands, from the cotangent of the value
-    jvp(node, dots, out, inputs, sweep)  the tangent of the value, from the operands' tangents
+    vjp(node, t, out, inputs, ctx)     cotangent of the value
+    jvp(node, dots, out, inputs, ctx)  the tangent of the value, from the operands' tangents
     oracle, domain, examples           what the laws check it against (wengert.testing)
 
 In `vjp` and `jvp`, `out` and `inputs` are plain values when nothing is recording, and handles
