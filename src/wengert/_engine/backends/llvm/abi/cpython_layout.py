@@ -27,6 +27,11 @@ BYTE_ORDER, NUMBER = 26, 28  # of a dtype
 ITEMS = tuple.__basicsize__  # of a tuple: where its items begin
 
 C_CONTIGUOUS, F_CONTIGUOUS, ALIGNED = 0x1, 0x2, 0x100
+# What files of LLVM text take (ir/llvm_files.py).
+OFFSETS = {
+    **{"type": TYPE, "data": DATA, "ndim": NDIM, "descr": DESCR, "flags": FLAGS},
+    **{"number": NUMBER, "items": ITEMS},
+}
 
 # ---- functions --------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ memory_access     loads and stores of elements
 masked_memory     masked vector loads and stores
 affine            index expressions that are affine in loop counters
 index_analysis    from an index to the axes of the result
+llvm_files        LLVM text in files beside modules
 execution_engine  compiles LLVM IR in memory; the only module that imports llvmlite
 half_precision    float16 conversions for processors without instructions for them
 object_symbols    symbols that an object file defines and imports

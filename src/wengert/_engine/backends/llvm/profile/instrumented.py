@@ -24,7 +24,7 @@ from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.subgraph import Body
 
-from .timers import COUNTED, Clock
+from .timers import COUNTED, Clock, counted
 
 
 class TimedStep(NamedTuple):
@@ -171,6 +171,6 @@ class InstrumentedProgram(Program):
         found = super().runtime(name, result, arguments)
         if name not in COUNTED:
             return found
-        counting, text = COUNTED[name]
+        counting, text = counted(name)
         self.module.parts.setdefault(counting, text)
         return f"@{counting}"

@@ -19,49 +19,20 @@ import os
 import platform
 import time
 
+from wengert._engine.backends.llvm.ir import llvm_files
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 
 READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
 LIVE, PEAK, FIRST = 0, 1, 2  # words of the array; cells follow
 _COUNTER = "llvm.readcyclecounter"
 _HEADER = 64  # bytes before each block, with its size
-_ALLOC = f"""define internal ptr @clock_alloc(i64 %n) noinline nounwind {{
-entry:
-  %more = add i64 %n, {_HEADER}
-  %block = call ptr @wengert_alloc(i64 %more)
-  %none = icmp eq ptr %block, null
-  br i1 %none, label %nothing, label %there
-nothing:
-  ret ptr null
-there:
-  store i64 %n, ptr %block
-  %old = load i64, ptr @clock
-  %new = add i64 %old, %n
-  store i64 %new, ptr @clock
-  %place = getelementptr i64, ptr @clock, i64 {PEAK}
-  %most = load i64, ptr %place
-  %is_more = icmp sgt i64 %new, %most
-  %peak = select i1 %is_more, i64 %new, i64 %most
-  store i64 %peak, ptr %place
-  %given = getelementptr i8, ptr %block, i64 {_HEADER}
-  ret ptr %given
-}}"""
-_FREE = f"""define internal void @clock_free(ptr %given) noinline nounwind {{
-entry:
-  %none = icmp eq ptr %given, null
-  br i1 %none, label %done, label %there
-there:
-  %block = getelementptr i8, ptr %given, i64 -{_HEADER}
-  %n = load i64, ptr %block
-  %old = load i64, ptr @clock
-  %new = sub i64 %old, %n
-  store i64 %new, ptr @clock
-  call void @wengert_free(ptr %block)
-  br label %done
-done:
-  ret void
-}}"""
-COUNTED = {"wengert_alloc": ("clock_alloc", _ALLOC), "wengert_free": ("clock_free", _FREE)}
+COUNTED = {"wengert_alloc": "clock_alloc", "wengert_free": "clock_free"}  # of timers.ll
+
+
+def counted(name: str) -> tuple[str, str]:
+    """The function that counts what one of the allocator takes or gives back: its name and text."""
+    counting = COUNTED[name]
+    return counting, llvm_files.functions(__file__, header=_HEADER, peak=PEAK)[counting]
 
 
 def is_available() -> bool:

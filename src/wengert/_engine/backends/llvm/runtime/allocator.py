@@ -27,6 +27,7 @@ that a loop reads and writes side by side would fall into the same few lines of 
 
 from __future__ import annotations
 
+from wengert._engine.backends.llvm.ir import llvm_files
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
@@ -52,9 +53,10 @@ def emit_allocator(module: ModuleBuilder, maps: bool | None = None) -> None:
     emit_locks(module)
     emit_page_functions(module) if maps is None else emit_page_functions(module, maps)
     module.parts["memory"] = f"@memory = internal global [{_WORDS} x i64] zeroinitializer, align 64"
+    module.include(llvm_files.functions(__file__))
     for write in (_start, _link, _unlink, _size_of, _fresh, _alloc, _small, _free, _shrink):
         write(module)
-    for write in (_realloc, _limit, _trim, _read, _in_child):
+    for write in (_realloc, _limit, _read, _in_child):
         write(module)
 
 
@@ -289,22 +291,6 @@ def _shrink(module: ModuleBuilder) -> None:
         one.write(f"call void @give_pages(ptr {base}, i64 {length})")
     s.write(f"ret i64 {s.value(f'load i64, ptr {went}')}")
     module.add(f)
-
-
-def _trim(module: ModuleBuilder) -> None:
-    module.parts["wengert_memory_trim"] = """\
-define i64 @wengert_memory_trim(i64 %bound) {
-entry:
-  br label %more
-more:
-  %sum = phi i64 [0, %entry], [%next, %more]
-  %went = call i64 @shrink(i64 %bound)
-  %next = add i64 %sum, %went
-  %done = icmp eq i64 %went, 0
-  br i1 %done, label %end, label %more
-end:
-  ret i64 %sum
-}"""
 
 
 def _realloc(module: ModuleBuilder) -> None:

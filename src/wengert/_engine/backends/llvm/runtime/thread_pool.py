@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import signal
 
+from wengert._engine.backends.llvm.ir import llvm_files
 from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
@@ -164,31 +165,8 @@ def _run_all(module: ModuleBuilder) -> None:
 
 def _take(module: ModuleBuilder) -> None:
     """Take the next part of the offer: its number, with how many there are; -1 if all are taken."""
-    module.parts["take"] = f"""\
-define internal {{i64, i64}} @take() {{
-entry:
-  %first = load atomic i64, ptr {_word(_TICKET)} seq_cst, align 8
-  br label %try
-try:
-  %ticket = phi i64 [%first, %entry], [%seen, %change]
-  %next = and i64 %ticket, {_NEXT}
-  %shifted = lshr i64 %ticket, {_PARTS}
-  %parts = and i64 %shifted, {_NEXT}
-  %none = icmp uge i64 %next, %parts
-  br i1 %none, label %empty, label %change
-change:
-  %after = add i64 %ticket, 1
-  %pair = cmpxchg ptr {_word(_TICKET)}, i64 %ticket, i64 %after seq_cst seq_cst, align 8
-  %seen = extractvalue {{i64, i1}} %pair, 0
-  %mine = extractvalue {{i64, i1}} %pair, 1
-  br i1 %mine, label %got, label %try
-got:
-  %one = insertvalue {{i64, i64}} poison, i64 %next, 0
-  %both = insertvalue {{i64, i64}} %one, i64 %parts, 1
-  ret {{i64, i64}} %both
-empty:
-  ret {{i64, i64}} {{i64 -1, i64 0}}
-}}"""
+    values = {"ticket": _word(_TICKET), "next": _NEXT, "parts": _PARTS}
+    module.include(llvm_files.functions(__file__, **values))
 
 
 def _finish(module: ModuleBuilder) -> None:

@@ -1,0 +1,63 @@
+"""Files of LLVM text (`.ll`): LLVM verifies each of them, with the values of this system."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import wengert
+from wengert._engine.backends.llvm.abi import capture_guard_codegen, cpython_layout, dispatch
+from wengert._engine.backends.llvm.ir import execution_engine, half_precision, llvm_files
+from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
+from wengert._engine.backends.llvm.profile import timers
+from wengert._engine.backends.llvm.runtime import runtime_library
+
+FOLDER = Path(wengert.__file__).parent / "_engine" / "backends" / "llvm"
+
+
+def of_timers():
+    module = ModuleBuilder()
+    clock = timers.Clock(module)
+    for name, kinds in (("wengert_alloc", ("ptr", ["i64"])), ("wengert_free", ("void", ["ptr"]))):
+        module.declare(name, *kinds)
+        counting, text = timers.counted(name)
+        module.parts[counting] = text
+    clock.finish()
+    return module.text(execution_engine.heading())
+
+
+def with_heading(text):
+    return f"{execution_engine.heading()}\n{text}"
+
+
+TEXTS = {
+    "abi/capture_guard_codegen.ll": lambda: with_heading(capture_guard_codegen.text()),
+    "abi/dispatch.ll": lambda: with_heading(
+        llvm_files.read(dispatch.__file__, head=4, layout=dispatch.LAYOUT, **cpython_layout.OFFSETS)
+    ),
+    "ir/half_precision.ll": lambda: half_precision.text(execution_engine.heading()),
+    "profile/timers.ll": of_timers,
+    "runtime/allocator.ll": runtime_library.text,
+    "runtime/os_calls.ll": runtime_library.text,
+    "runtime/thread_pool.ll": runtime_library.text,
+}
+
+
+def test_every_file_is_tested():
+    assert {p.relative_to(FOLDER).as_posix() for p in FOLDER.rglob("*.ll")} == set(TEXTS)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_llvm_verifies(name):
+    text = TEXTS[name]()
+    for function in re.findall(r"^define .*(@[\w.]+)\(", (FOLDER / name).read_text("utf-8"), re.M):
+        assert re.search(rf"^define .*{re.escape(function)}\(", text, re.M)
+    assert "$" not in text
+    assert execution_engine.object_of(text, quick=True)
+
+
+def test_a_missing_value_is_an_error():
+    with pytest.raises(KeyError, match="head"):
+        llvm_files.read(dispatch.__file__, layout=1, **cpython_layout.OFFSETS)
