@@ -1,15 +1,15 @@
-"""Batched: many small matrices at a time, a lane for each.
+"""Batches of small matrices, one matrix per SIMD lane.
 
-    Block      so many matrices of each operand and result: elements as lanes
-    blocks     loops over the leading axes of a result, and the blocks in them
+    Block      the matrices of each operand and result that are computed together: elements as lanes
+    blocks     loops over the leading axes of a result, in blocks
 
-A lane holds the same element of another matrix, so formulas without branches serve many matrices
-at once.  The elements of a matrix lie together in memory, those of a register far apart: they are
-loaded one by one and put into it, which takes less time than LLVM's gathers.
+A lane holds the same element of another matrix, so formulas without branches compute many matrices
+at once.  The elements of one matrix are neighbors in memory, those of a register are not: they are
+loaded one by one and inserted, which takes less time than LLVM's gathers.
 
-The last block begins so early that it is whole; some of its matrices are computed twice.  Fewer
-matrices than a block has are taken one by one.  What an operand has once for all is read before the
-loop.
+The last block overlaps the one before if the batch is not a multiple of the width, so some matrices
+are computed twice.  A batch smaller than a block is computed one matrix at a time.  What an operand
+has only one of is read before the loop.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNKNOWN_LENGTH = 1 << 40  # what a length is taken for that is not known
 
 
 class Block:
-    """Matrices side by side.
+    """The matrices of a block, one per lane.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ _Axis = tuple[Length, tuple[Length, ...]]  # a length, and the stride of each ar
 
 
 def _axes(lead: Sequence[Length], given: Sequence[tuple[ArrayPointer, int]]) -> list[_Axis]:
-    """The leading axes; what lies in all arrays as one axis would is one."""
+    """The leading axes; those that can be merged in all arrays are merged."""
     found: list[_Axis] = []
     for k, n in enumerate(lead):
         if type(n) is int and n == 1:
@@ -212,7 +212,7 @@ def _axes(lead: Sequence[Length], given: Sequence[tuple[ArrayPointer, int]]) -> 
 
 
 def _grain(arrays: Sequence[ArrayPointer]) -> int:
-    """How many matrices are worth a thread: as many as take some tens of microseconds."""
+    """How many matrices a thread computes at least: some tens of microseconds of work."""
     elements = sum(prod(n for n in a.shape if type(n) is int) for a in arrays)
     return thresholds.parallel_batch_elements // elements
 
@@ -229,7 +229,7 @@ def _moved(
     strides: Sequence[Length],
     i: Name,
 ) -> list[tuple[Section, Name]]:
-    """Where the arrays are, so many steps on."""
+    """The arrays at an offset."""
     found = []
     for (section, base), array, stride in zip(bases, arrays, strides, strict=True):
         if type(stride) is int and stride == 0:
@@ -250,7 +250,7 @@ def _along(
     write: Callable[[Block], None],
     span: tuple[Name, Name] | None = None,
 ) -> None:
-    """Blocks along one axis, or from one of its places to another."""
+    """Blocks along one axis, or a part of it."""
     length, strides = axis
     least = bounds(length)[0] if span is None else None
     if type(length) is int and span is None:

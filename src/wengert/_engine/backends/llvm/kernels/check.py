@@ -1,8 +1,8 @@
-"""Accepting: a value is copied, and the step fails where a condition does not hold.
+"""Checks: a value is copied, and the kernel fails if a condition does not hold everywhere.
 
     accepted    one pass over the condition, one over the value
 
-The interpreter then runs the graph, and the operation that was refused says why.
+The interpreter then runs the graph, and the operation that refuses raises its error.
 """
 
 from __future__ import annotations

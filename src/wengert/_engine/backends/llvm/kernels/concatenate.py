@@ -1,10 +1,10 @@
-"""Joining: many arrays copied into one; elements moved around the end of an axis.
+"""Concatenation: many arrays copied into one; elements shifted cyclically along an axis.
 
-Few arrays are joined where they are used (lowering/); of many each is copied once, so the
-work is as long as the result.
+Few arrays are concatenated where they are used (lowering/); of many, each is copied once, so the
+work is proportional to the result.
 
-    stack, concatenate    each operand to its place
-    roll                  for lengths that are known only when it runs
+    stack, concatenate    copy each operand to its position
+    roll                  for shifts that are known only at run time
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def stack(call: KernelCall) -> None:
 
 @kernel("concatenate", strided=True)
 def concatenate(call: KernelCall) -> None:
-    """Each operand behind the one before."""
+    """The operands one after the other."""
     (z,) = call.results
     axis = call.params["axis"] % len(z.shape)
     _copy_all(call, z, z.strides, z.strides[axis], [x.shape[axis] for x in call.operands])
@@ -45,7 +45,7 @@ def _copy_all(
     stride: Length,
     lengths: Sequence[Length],
 ) -> None:
-    """Each operand behind the one before; those that are alike in a loop over their addresses."""
+    """The operands one after the other; identical ones in a loop over their addresses."""
     start: Length = 0
     pairs = zip(call.operands, lengths, strict=True)
     for (shape, steps, dtype, length), group in itertools.groupby(
@@ -71,14 +71,14 @@ def _copy_all(
 
 
 def _is_of_numbers(node: Node) -> bool:
-    """Whether it is known how far it moves, and along which axes of the array as it is."""
+    """Whether the shifts and axes are static."""
     shift, axis = node.params["shift"], node.params.get("axis")
     return moves_of(shift, axis) is not None and (axis is not None or node.spec.ndim == 1)
 
 
 @kernel("roll", strided=True, serves=_is_of_numbers)
 def roll(call: KernelCall) -> None:
-    """Each element from where it was."""
+    """A cyclic shift along axes."""
     (x,), (z,) = call.operands, call.results
     moves = moves_of(call.params["shift"], call.params.get("axis"))
     assert moves is not None
@@ -98,7 +98,7 @@ def roll(call: KernelCall) -> None:
 
 
 def _start(s: Section, n: Name, by: int) -> Name:
-    """Where what comes first was before: -by, counted around an axis of length n."""
+    """The old position of the first element: -by, modulo the length n."""
     some = larger(s, n, "1")
     rest = s.value(f"srem i64 {-by}, {some}")
     negative = s.value(f"icmp slt i64 {rest}, 0")

@@ -1,12 +1,12 @@
-"""Sequences: steps along one axis, in which an element needs the one before.
+"""Cumulative operations: loops along one axis, in which each element depends on the one before.
 
     scan             the loops: y_i = combine(y_{i-1}, x_i), from y_0 = begin(x_0)
-    cumsum, cumprod  running sums and products
-    running          running maximum and minimum
+    cumsum, cumprod  cumulative sums and products
+    running          cumulative minimum and maximum
     recurrence       y_i = b_i + a_i y_{i-1}
 
-Along the last axis what comes before stays in a register.  Along another one, neighbors of other
-sequences lie side by side: one step of all of them is taken at a time, several in one vector.
+Along the last axis, the previous element is in a register.  Along another axis, elements of other
+sequences are neighbors in memory: one step of all sequences is computed at a time, in vectors.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Sequences:
         self.in_order = all(is_in_order(self.rest(x)) for x in self.arrays)
 
     def starts(self, s: Section, indices: Sequence[Name]) -> list[Name]:
-        """Where a block of sequences begins in each array."""
+        """The addresses of a block of sequences in each array."""
         found = []
         for x in self.arrays:
             lead = x._replace(shape=self.before, strides=x.strides[: self.axis])
@@ -57,7 +57,7 @@ class _Sequences:
         return found
 
     def at(self, s: Section, starts: Sequence[Name], i: Name) -> list[Name]:
-        """Where the elements of step i are."""
+        """The addresses of the elements of step i."""
         if self.reverse:
             i = minus(s, minus(s, self.count, "1"), i)
         found = []
@@ -67,7 +67,7 @@ class _Sequences:
         return found
 
     def rest(self, x: ArrayPointer) -> ArrayPointer:
-        """The axes behind."""
+        """The axes after it."""
         return ArrayPointer("", self.after, x.strides[self.axis + 1 :], x.dtype)
 
 
@@ -117,7 +117,7 @@ def _one_by_one(
 def _side_by_side(
     them: _Sequences, s: Section, starts: Sequence[Name], begin: Begin, combine: Combine
 ) -> None:
-    """Step by step, each step of all sequences that lie side by side."""
+    """Step by step, each step for all neighboring sequences."""
     call = them.call
     length: Length = 1
     for n in them.after:
@@ -150,7 +150,7 @@ def _elements(
     combine: Combine,
     width: int,
 ) -> None:
-    """One step of as many sequences as a vector holds."""
+    """One step of a vector of sequences."""
     call, dtype = them.call, them.result.dtype
     language = call.language
 
@@ -187,13 +187,13 @@ def _accumulated(call: KernelCall, ufunc: str, reverse: bool = False) -> None:
 
 @kernel("cumsum", strided=True)
 def cumsum(call: KernelCall) -> None:
-    """The running sum."""
+    """The cumulative sum."""
     _accumulated(call, "add", bool(call.params.get("reverse", False)))
 
 
 @kernel("cumprod", strided=True)
 def cumprod(call: KernelCall) -> None:
-    """The running product."""
+    """The cumulative product."""
     _accumulated(call, "multiply")
 
 
@@ -203,7 +203,7 @@ def _is_real(node: Any) -> bool:
 
 @kernel("running", strided=True, serves=_is_real)
 def running(call: KernelCall) -> None:
-    """The largest or smallest element so far; NaN once there was one."""
+    """The largest or smallest element so far; NaN after the first NaN."""
     _accumulated(call, "maximum" if call.params["largest"] else "minimum")
 
 

@@ -1,17 +1,16 @@
-"""Fourier transforms: NumPy's own, called natively.
+"""Fourier transforms: NumPy's C++ implementation (pocketfft), called without Python.
 
-    fft, rfft, irfft    the loops of the ufuncs behind numpy.fft, which are pocketfft in C++
+    fft, rfft, irfft    the loops of the ufuncs behind numpy.fft
 
-NumPy's transforms are generalised ufuncs.  The loop of one is a C function of arrays,
-``void loop(char **args, intp *dims, intp *steps, void *data)``, that needs neither Python nor its
-lock; it crops its operand, or fills it up with zeros, and multiplies with a factor.  What it does
-not do is done here: operands of another dtype and lines with a weight are copied first, and a
-result of another length afterwards.  Where nothing is copied, the lines of one axis are one call:
-the loop takes several at a time in vectors (so that the last bits may differ from NumPy's, which
-may take others together).
+NumPy's transforms are generalized ufuncs.  The loop of one is a C function of arrays,
+``void loop(char **args, intp *dims, intp *steps, void *data)``, that needs neither Python nor the
+GIL; it crops its operand or pads it with zeros, and multiplies by a factor.  The rest is done here:
+operands of another dtype and weighted lines are copied first, and a result of another length
+afterwards.  If nothing is copied, all lines of an axis are one call: the loop computes several at a
+time in vectors (so the last bits may differ from NumPy's, which may group lines differently).
 
-The ufuncs are not public, so what is not as expected in a NumPy to come is left to Python, as an
-host callback: `serves` looks at each of them.
+The ufuncs are not public, so if a future NumPy changes them, the operation becomes a host callback:
+`serves` inspects each of them.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def _loop(name: str, signature: str) -> tuple[int, int] | None:
 
 
 def _loops(op: str, inverse: bool, real: Dtype) -> dict[str, tuple[int, int] | None]:
-    """By symbol the loops that an operation may need, in a precision."""
+    """The loops that an operation may need, by symbol, in a precision."""
     r, c = real.char, np.result_type(real, np.complex64).char
     names = {"fft": ["ifft" if inverse else "fft"], "irfft": ["irfft"]}
     names["rfft"] = ["rfft_n_odd", "rfft_n_even"]
@@ -137,7 +136,7 @@ class _Transform:
         self._frame(call.section)
 
     def _frame(self, s: Section) -> None:
-        """What does not change from line to line: lengths, factor, the loop."""
+        """The loop-invariant values: lengths, factor, the loop."""
         call, slot = self.call, self.call.function.slot
         self.places, self.lengths = slot("[3 x ptr]", 8), slot("[3 x i64]", 8)
         self.steps = slot("[5 x i64]", 8)
@@ -160,14 +159,14 @@ class _Transform:
         self.loop, self.data = self._which(s)
 
     def _bytes(self, s: Section, x: ArrayPointer, axis: int) -> Name:
-        """How far apart neighbors along an axis are."""
+        """The stride of an axis in bytes."""
         return times(s, self.call.number(x.strides[axis]), str(x.dtype.itemsize))
 
     def _put(self, s: Section, frame: Name, k: int, kind: str, value: Name) -> None:
         s.write(f"store {kind} {value}, ptr {s.value(f'getelementptr i64, ptr {frame}, i64 {k}')}")
 
     def _scale(self, s: Section) -> Name:
-        """The factor that the norm asks for, as NumPy computes it."""
+        """The factor of a norm, as NumPy computes it."""
         kind = in_memory(self.real)
         inverse = self.op == "irfft" or self.call.params.get("inverse", False)
         norm = self.call.params["norm"]
@@ -180,7 +179,7 @@ class _Transform:
         return s.value(f"fdiv {kind} 1.0, {n}")
 
     def _which(self, s: Section) -> tuple[Name, Name]:
-        """The loop and its data; of real numbers it depends on whether n is even."""
+        """The loop and its data; for real numbers it depends on whether n is even."""
         found = []
         inverse = self.call.params.get("inverse", False)
         for symbol, loop in _loops(self.op, inverse, self.real).items():
@@ -247,7 +246,7 @@ class _Transform:
             write(t, at, ComplexLane(language, parts[0], parts[1], dtype))
 
     def _resized(self, s: Section, target: Name) -> None:
-        """The result of the loop cropped, or with zeros behind it."""
+        """The result of the loop, cropped or padded with zeros."""
         call, language, y = self.call, self.call.language, self.y
         step = call.number(y.strides[self.axis])
         keep, given = call.number(y.shape[self.axis]), call.number(self.given)

@@ -1,11 +1,11 @@
-"""Fortran: calls of BLAS and LAPACK, which take every argument by its address.
+"""Calls of BLAS and LAPACK routines, whose arguments are passed by reference.
 
-    run              writes the call of a routine
+    run              emits the call of a routine
     number, whole    the address of a number
-    check_lengths    the step fails where one does not fit
+    check_lengths    the kernel fails if a length does not fit
 
-A number is put into a place on the stack; a constant is one of the module's.  Integers have 32
-bits: a length that has more makes the step fail, and the interpreter says what it can do with it.
+Numbers are stored in stack slots; constants are globals of the module.  Integers have 32 bits: if a
+length needs more, the kernel fails, and the interpreter takes over.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COMPLEX = {"syevd": "heevd", "orgqr": "ungqr"}  # what is called otherwise
 
 
 def letter(dtype: Dtype) -> str:
-    """The letter that names of routines begin with."""
+    """The first letter of the names of routines."""
     return _LETTERS[dtype]
 
 
@@ -105,5 +105,5 @@ def _argument(call: KernelCall, s: Section, argument: int | str | tuple[str, ...
 
 
 def whole_cell(call: KernelCall) -> Name:
-    """A place for an integer that a routine writes: `info`."""
+    """A slot for an integer that a routine writes: `info`."""
     return call.function.slot("i32")

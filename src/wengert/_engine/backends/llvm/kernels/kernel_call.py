@@ -1,15 +1,15 @@
-"""Call: a step of the graph that a kernel writes, and the registry of kernels.
+"""KernelCall: the call of a kernel, as its code is emitted; and the registry of kernels.
 
-    ArrayPointer  where an operand or a result lies
-    KernelCalls   the steps of one program: `steps.write(...)` calls a kernel's function
-    KernelCall    what a kernel is given: arrays, lengths, scratch memory, functions from outside
-    kernel        the decorator that enters one
-    is_served     whether a line of a graph has a kernel that can take it
+    ArrayPointer  the address, shape, strides and dtype of an operand or a result
+    KernelCalls   the kernel calls of one program: `calls.write(...)` emits one
+    KernelCall    what a kernel is passed: arrays, lengths, scratch memory, external functions
+    kernel        the decorator that registers one
+    is_served     whether a node has a kernel
 
-Each step is a function of its own, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Steps
-that are alike (the same operation, parameters, shapes and dtypes) share it, so a program that
-unrolls a loop a thousand times compiles it once.  Wherever a kernel fails, the function goes to its
-one way out, where scratch memory is given back.
+Each call is a function of its own, `i64 @step3(ptr ..., i64 ...)`, which returns a status.  Calls
+that are identical (operation, parameters, shapes and dtypes) share it, so a program that unrolls a
+loop a thousand times compiles it once.  If a kernel fails, the function branches to its one exit,
+where scratch memory is freed.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class KernelCalls:
 
 
 class KernelCall:
-    """What a kernel is given; made by `KernelCalls`.
+    """What a kernel is passed; made by `KernelCalls`.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class KernelCall:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
 
     def cold(self, s: Section, write: Callable[[KernelCall], None]) -> None:
-        """What is hardly ever done, as a function without LLVM's pains; `write` as `in_parts`'s."""
+        """Code that rarely runs, as a function without optimization; `write` as in `in_parts`."""
         title = f"{self.function.name}.cold"
         part = self._part(title, (), "noinline optnone nounwind")
         write(part)
@@ -318,7 +318,7 @@ class KernelCall:
             self.fail_if(s.value(f"icmp ne i64 {status}, 0"), 1, s)
 
     def _given(self) -> list[tuple[str, Name]]:
-        """What the step's function is given: addresses and sizes."""
+        """The arguments of the function: addresses and sizes."""
         arrays = (*self.operands, *self.results)
         sizes = [("i64", name) for name in self._named.values()]
         return [*(("ptr", a.pointer) for a in arrays), *sizes]
@@ -326,7 +326,7 @@ class KernelCall:
     def _part(
         self, title: str, more: Sequence[tuple[str, str]], attributes: str = "nounwind"
     ) -> KernelCall:
-        """A function that is given the same, and more."""
+        """A function with the same arguments, and more."""
         listed = [(kind, name[1:]) for kind, name in self._given()]
         function = Function(self.module, title, [*listed, *more], "i64", attributes)
         return KernelCall(
@@ -346,7 +346,7 @@ class KernelCall:
         return s.value(f"call i64 {self._of_runtime('wengert_get_threads', 'i64', [])}()")
 
     def works(self, flops: Length) -> None:
-        """Say that a call of BLAS or LAPACK does about so many operations.
+        """Record the approximate operations of a call of BLAS or LAPACK.
 
         By the most of them the step has more than one thread, or one only.
         """
@@ -365,7 +365,7 @@ class KernelCall:
         return True
 
     def finish(self) -> None:
-        """Write the way out; the kernel has written all."""
+        """Write the exit."""
         body = self.function.body
         body.write("br label %leave")
         body.label("leave")
@@ -389,8 +389,8 @@ class Kernel(NamedTuple):
 
     write : ``write(call)`` writes the step.
     strided : whether operands may come with any strides; if not, they have to be C-contiguous.
-    serves : ``serves(node)``: whether it can take this line of a graph.
-    spares : whether it is told which results nobody reads, and so need not be: option "unused".
+    serves : ``serves(node)``: whether it can take this node.
+    spares : whether it is passed the option "unused": the results that need not be computed.
     """
 
     write: Callable[[KernelCall], None]

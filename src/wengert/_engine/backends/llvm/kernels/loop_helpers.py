@@ -1,12 +1,13 @@
-"""Loops: the small change of kernels: sums of indices, elements read and written, copies.
+"""Helpers of kernels: index arithmetic, loads and stores of elements, loops and copies.
 
     plus, minus, times, smaller    of i64, with constants folded
     place, read, write             an element of an array
-    moved                          a lane, for what is computed from it in a section inside
+    moved                          a lane, for what is computed from it in a nested section
     nest                           loops over all indices of a shape
     copy, clear                    whole arrays, with another layout and dtype
 
-Loops here are scalar.  What takes long in a kernel is in BLAS and LAPACK, or in vectors of its own.
+These loops are scalar.  The expensive parts of a kernel are in BLAS and LAPACK, or are vectorized
+in the kernel.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from wengert._engine.core.symbolic.dim import Length
 from .kernel_call import ArrayPointer, KernelCall
 from .transpose import transposer
 
-_TILE = 8  # elements each way: what is read across lies in eight lines of the cache
+_TILE = 8  # elements each way: a column of a square is in eight cache lines
 
 
 def _number(x: Name) -> int | None:
@@ -84,7 +85,7 @@ def kind_of(dtype: Dtype) -> str:
 
 
 def offset(s: Section, pointer: Name, count: Name, dtype: Dtype) -> Name:
-    """The address so many elements on."""
+    """The address of an element at a distance."""
     if count == "0":
         return pointer
     return s.value(f"getelementptr {kind_of(dtype)}, ptr {pointer}, i64 {count}")
@@ -126,7 +127,7 @@ def write(s: Section, pointer: Name, value: Any) -> None:
 
 
 def moved(s: Section, value: Any) -> Any:
-    """A lane as one of a section inside: what is computed from it is written there."""
+    """A lane as one of a nested section: what is computed from it is emitted there."""
     if type(value) is ComplexLane:
         real, imag = moved(s, value.real), moved(s, value.imag)
         return ComplexLane(value.language, real, imag, value.dtype)
@@ -135,7 +136,7 @@ def moved(s: Section, value: Any) -> Any:
 
 
 def held(call: KernelCall, dtype: Dtype) -> Name:
-    """A place on the stack for one value of a dtype."""
+    """A stack slot for one value of a dtype."""
     return call.function.slot(kind_of(dtype))
 
 
@@ -255,7 +256,7 @@ def _copier(language: Language, to: Dtype, of: Dtype, conjugate: bool, rows: boo
 def _in_squares(
     language: Language, function: Function, to: Dtype, of: Dtype, conjugate: bool
 ) -> None:
-    """So that a transposition uses all of a line of the cache while it is there."""
+    """In squares: a transposition uses whole cache lines."""
     step = str(_TILE)
     with function.body.loop("0", "%high", step) as (a, i0), a.loop("0", "%wide", step) as (b, j0):
         i1 = smaller(b, "%high", plus(b, i0, step))

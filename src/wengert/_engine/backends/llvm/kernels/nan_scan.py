@@ -1,8 +1,8 @@
-"""Undefined: whether there is a NaN in an array, in vectors.
+"""NaN scan: whether an array has a NaN, in vectors.
 
-A product in which zeros are stronger than NaN is computed as any other, and looked through once:
-where there is no NaN, it is right.  That is some hundredths of the time of the product; looked
-through element by element it took nearly as long as the product itself.
+A product with strong zeros is computed as any other, and scanned once: if there is no NaN, it is
+right.  The scan takes some hundredths of the time of the product; element by element it took nearly
+as long as the product itself.
 """
 
 from __future__ import annotations

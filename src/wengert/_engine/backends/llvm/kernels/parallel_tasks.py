@@ -1,10 +1,10 @@
-"""Sharing: a part of a step, as the team of threads calls it.
+"""Parallel tasks: a part of a kernel, as the thread pool calls it.
 
-Who shares a range (`Call.in_parts`) writes what its parts are given, addresses and sizes, one
-behind the other into a frame, and the team gives each part the address of that frame.
+`KernelCall.in_parts` stores what its parts are passed, addresses and sizes, in a frame, and the
+thread pool passes the address of that frame to each part.
 
-    called_by_team    the function that takes a part's arguments out of a frame, and calls it
-    word              a place in a frame
+    called_by_team    the function that loads the arguments of a part from a frame, and calls it
+    word              the address of a word of a frame
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def word(s: Section, frame: Name, k: int) -> Name:
 
 
 def called_by_team(module: ModuleBuilder, title: str, kinds: Sequence[str]) -> None:
-    """A part as the team of threads calls it: what it is given stands behind its status."""
+    """A part as the thread pool calls it: its arguments follow its status in the frame."""
     arguments = [("ptr", "frame"), ("i64", "start"), ("i64", "stop"), ("i64", "part")]
     function = Function(module, f"{title}.team", arguments, "void", "nounwind")
     s = function.body

@@ -1,13 +1,13 @@
-"""Indexing: writing through index arrays, and in steps; sums of what meets there.
+"""Indexed writes: setting and adding elements at indices and slices.
 
-    getitem          of no elements; everything else is gathered (gathers.py)
+    getitem          without elements; other reads are gathers (lowering/gathers.py)
     scatter          zeros, with t added at an index
-    setitem          an array with elements replaced; of several writes the last one stays
+    setitem          an array with elements replaced; of several writes to one element the last wins
     scatter_along    zeros, with t added at positions along one axis
 
-All are loops over what is written, in C order, which is NumPy's order.  A position is looked at
-before it is written to; one that is out of range ends the step.  What lies side by side behind the
-index arrays - rows of a table - is written several elements at a time.
+All are loops over what is written, in C order, as in NumPy.  A position is checked before it is
+written to; one that is out of range ends the kernel.  Contiguous elements behind the index arrays,
+such as rows of a table, are written in vectors.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Along(NamedTuple):
 
 
 def _is_whole(node: Node) -> bool:
-    """Whether the index arrays are positions, and all sizes can be told from the arrays."""
+    """Whether the index arrays are positions, and all sizes follow from the arrays."""
     specs = [node.spec, *[a.spec for a in node.inputs]]
     first = 2 if node.op.name == "setitem" else 1
     known = set(names_in(n for s in specs for n in s.shape))
@@ -81,7 +81,7 @@ def scatter(call: KernelCall) -> None:
 
 @kernel("setitem", strided=True, serves=_is_whole)
 def setitem(call: KernelCall) -> None:
-    """A copy of x, with v written into it; x itself where it lies where the result is to be."""
+    """A copy of x, with v written into it; in place if x is in the memory of the result."""
     x, v, *arrays = call.operands
     (z,) = call.results
     apart = call.section.value(f"icmp ne ptr {x.pointer}, {z.pointer}")
@@ -91,7 +91,7 @@ def setitem(call: KernelCall) -> None:
 
 
 def _is_nothing(node: Node) -> bool:
-    """Whether nothing is chosen, by index arrays that may be out of range even so."""
+    """Whether the result is empty; index arrays may be out of range even so."""
     empty = any(type(n) is int and n == 0 for n in node.spec.shape)
     return (
         empty and len(node.inputs) > 1 and all(a.spec.dtype.kind in "iu" for a in node.inputs[1:])
@@ -100,7 +100,7 @@ def _is_nothing(node: Node) -> bool:
 
 @kernel("getitem", strided=True, serves=_is_nothing)
 def getitem(call: KernelCall) -> None:
-    """No element; the positions are looked at, as NumPy does."""
+    """No element; the positions are checked, as NumPy does."""
     x, *arrays = call.operands
     found = chosen(call.params["index"], x.shape, [a.shape for a in arrays])
     assert found is not None
@@ -170,7 +170,7 @@ def _broadcast(array: ArrayPointer, rank: int) -> tuple[Length, ...]:
 
 
 def _joined(axes: Sequence[ScatterLoop]) -> list[ScatterLoop]:
-    """Axes, those together that lie as one in both arrays."""
+    """The axes; those that can be merged in both arrays are merged."""
     found: list[ScatterLoop] = []
     for axis in axes:
         if type(axis.length) is int and axis.length == 1:
@@ -196,7 +196,7 @@ def _write(
     start: Length,
     adds: bool,
 ) -> None:
-    """Loops: those in which positions are looked up, and those inside them."""
+    """Loops over the index arrays, and loops inside them."""
     outer, inner = axes
     with nest(call.section, [call.number(a.length) for a in outer]) as (s, indices):
         to = _moved(call, s, call.number(start), indices, [a.step for a in outer])
@@ -222,7 +222,7 @@ def _moved(
 
 
 def _position(call: KernelCall, s: Section, along: Along, indices: Sequence[Name]) -> Name:
-    """How far in the array a position is; it has been found to be inside."""
+    """The offset of a position; it has been checked."""
     distance = _moved(call, s, "0", indices, along.steps)
     array = along.array
     found = read(call.language, s, offset(s, array.pointer, distance, array.dtype), array.dtype)
@@ -246,7 +246,7 @@ def _row(
     row: ScatterLoop,
     adds: bool,
 ) -> None:
-    """Write elements side by side, or in steps."""
+    """Write contiguous or strided elements."""
     count = call.number(row.length)
     if row.step == 1 and row.value_step in (0, 1) and count != "1" and to[1] == of[1]:
         function = _rows(call.language, to[1], row.value_step == 0, adds)

@@ -1,7 +1,7 @@
-"""Writes: many writes into one array, which is copied once.
+"""Store chains: many writes into one array, which is copied once.
 
 Single elements, of which unrolled loops write many, are written in a loop over a table of addresses
-and places; slices one after the other, as in scatter.py.
+and positions; slices one after the other, as in scatter.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def writes(call: KernelCall) -> None:
 
 
 def _place(index: Any, z: ArrayPointer) -> int | None:
-    """How far from the first element the one is that an index chooses; None if it is not one."""
+    """The offset of the element that an index selects; None if it is not one element."""
     entries = index if isinstance(index, tuple) else (index,)
     if len(entries) != len(z.shape) or not all(type(i) is int for i in entries):
         return None
@@ -53,7 +53,7 @@ def _place(index: Any, z: ArrayPointer) -> int | None:
 
 
 def _kind(line: tuple[Any, ...]) -> Any:
-    """What writes have in common that are made in one loop; None for slices."""
+    """The key of writes that share a loop; None for slices."""
     value, _, _, place = line
     return None if place is None or value.shape else value.dtype.str  # dtypes equal None
 
@@ -65,7 +65,7 @@ def _singles(
     places: Sequence[int],
     adds: Sequence[bool],
 ) -> None:
-    """Single elements, in a loop; each replaces what was there, or is added to it."""
+    """Single elements, in a loop; each replaces an element, or is added to it."""
     s, n = call.section, len(values)
     pointers = call.function.slot(f"[{n} x ptr]", 8)
     for m, value in enumerate(values):

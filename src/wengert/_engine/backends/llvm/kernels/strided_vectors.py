@@ -1,9 +1,9 @@
-"""Spaced: neighboring elements, or elements that are some steps apart, in vectors.
+"""Strided vectors: neighboring elements, or elements at a distance, as SIMD vectors.
 
     Vectors    loads and stores of a whole vector or a part of it; sums; loops along a row
 
-Elements that are s apart are picked out of s whole vectors.  What lies beyond the last of them is
-never touched, so a row may end where memory does.
+Elements at a distance of s are shuffled out of s whole vectors.  Memory beyond the last element is
+never accessed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STRIDES = 4  # up to which elements are picked out of whole vectors
 
 
 class Vectors:
-    """Neighboring elements of a dtype, in registers.
+    """Contiguous elements of a dtype, in registers.
 
     Parameters
     ----------
@@ -63,11 +63,11 @@ class Vectors:
         masked_memory.store(self.module, s, self.scalar, len(lanes), value, pointer, align, mask)
 
     def load(self, s: Section, pointer: Name, count: int) -> Name:
-        """So many elements; 0 in the rest of the vector."""
+        """A number of elements; 0 in the rest of the vector."""
         return self._read(s, pointer, [k < count for k in range(self.width)])
 
     def store(self, s: Section, pointer: Name, value: Name, count: int) -> None:
-        """So many elements."""
+        """A number of elements."""
         self._write(s, pointer, value, [k < count for k in range(self.width)])
 
     def _spaced(self, step: int, count: int) -> list[bool]:

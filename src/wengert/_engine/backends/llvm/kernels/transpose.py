@@ -1,9 +1,9 @@
-"""Transposing: matrices copied with rows and columns exchanged, in vectors.
+"""Transposed copies of matrices, in vectors.
 
     transposer    the function that does it for elements of four or eight bytes
 
-A square of as many rows as a vector has elements is read row by row, exchanged in registers and
-written row by row: in stages of growing distance each row swaps half of its elements with another.
+A square block of the width of a vector is read row by row, transposed in registers and written row
+by row: in stages of increasing distance each row swaps half of its elements with another.
 """
 
 from __future__ import annotations

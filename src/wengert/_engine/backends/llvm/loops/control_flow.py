@@ -185,7 +185,7 @@ class ScanCodegen(LoopCodegen):
             given = section.value(f"load i64, ptr {operands.pop(0).pointer}")
             larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
             count = section.value(f"call i64 {larger}(i64 {given}, i64 0)")
-            self._make_room(routine, section, self.outputs(parts), count)
+            self._allocate_results(routine, section, self.outputs(parts), count)
         else:
             count = routine.number(params["length"])
         leaving = self.leaving(routine, section, parts, count)
@@ -223,7 +223,7 @@ class ScanCodegen(LoopCodegen):
         else:
             routine.long = routine.long + (1 << 30)
 
-    def _make_room(
+    def _allocate_results(
         self, routine: FunctionCodegen, section: Section, parts: Sequence[Expr], count: str
     ) -> None:
         """Memory for stacked results, once their size is known."""
@@ -313,8 +313,8 @@ class _GrowingStacks:
         self.routine, self.parts = routine, parts
         self.sizes = [row(routine, p.shape, p.dtype) for p in parts]
         self.slots = [routine.late_slot() for _ in parts]
-        self.room = routine.function.slot("i64")
-        section.write(f"store i64 0, ptr {self.room}")
+        self.capacity = routine.function.slot("i64")
+        section.write(f"store i64 0, ptr {self.capacity}")
         largest = "1"
         larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
         for size in self.sizes:
@@ -330,10 +330,10 @@ class _GrowingStacks:
         alloc = routine.runtime("wengert_alloc", "ptr", ["i64"])
         free = routine.runtime("wengert_free", "void", ["ptr"])
         copy = routine.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-        room = section.value(f"load i64, ptr {self.room}")
-        full = section.value(f"icmp sge i64 {count}, {room}")
+        capacity = section.value(f"load i64, ptr {self.capacity}")
+        full = section.value(f"icmp sge i64 {count}, {capacity}")
         with section.when(full) as more:
-            twice = more.value(f"mul i64 {room}, 2")
+            twice = more.value(f"mul i64 {capacity}, 2")
             larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
             wanted = more.value(f"call i64 {larger}(i64 {twice}, i64 {self.first})")
             for slot, size in zip(self.slots, self.sizes, strict=True):
@@ -345,7 +345,7 @@ class _GrowingStacks:
                 more.write(f"call void {copy}(ptr {pointer}, ptr {old}, i64 {used}, i1 false)")
                 more.write(f"call void {free}(ptr {old})")
                 more.write(f"store ptr {pointer}, ptr {slot}")
-            more.write(f"store i64 {wanted}, ptr {self.room}")
+            more.write(f"store i64 {wanted}, ptr {self.capacity}")
         found = []
         for slot, size in zip(self.slots, self.sizes, strict=True):
             found.append(moved(section, section.value(f"load ptr, ptr {slot}"), count, size))

@@ -1,9 +1,9 @@
-"""Functions of a family of special functions as native code.
+"""Families of special functions as native code.
 
-    is_served   whether a node can be native, and how much work it is
-    called      the value of the function for SIMD values
+    is_served   the work of a function, if it can be compiled
+    called      its value for SIMD values
 
-The text of a function is kept for the process, and included in programs that need it.
+The text of a function is cached in the process, and included in the programs that call it.
 """
 
 from __future__ import annotations

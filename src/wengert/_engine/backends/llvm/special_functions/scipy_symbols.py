@@ -1,20 +1,19 @@
-"""Specials: SciPy's special functions, natively: ``s.special("jv", order, x)`` in a body.
+"""SciPy's special functions in native code: ``s.special("jv", order, x)`` in a body.
 
-    leaves          a function that we write ourselves is called as a leaf
-    cython_special  its C functions, for one lane after the other
-    ufuncs          where that has none for some dtypes, or there are several results: the loop of
-                    the ufunc, a C function of arrays, which here are lanes in memory
+    leaves          functions that this package implements are called as vector functions
+    cython_special  C functions, called for one lane after the other
+    ufuncs          for dtypes that cython_special lacks, or several results: the loop of the ufunc,
+                    a C function of arrays, which are here lanes in memory
 
-None of them needs Python or its lock.  Where somebody asked SciPy for warnings or exceptions
-(`scipy.special.seterr`), the loop of a ufunc takes the lock for that, and whoever called the native
-function looks whether an exception is set.  So only lanes that exist are computed: another one must
-not raise.
+None of them needs Python or the GIL.  If SciPy was asked for warnings or exceptions
+(`scipy.special.seterr`), the loop of a ufunc takes the GIL for that, and the caller of the native
+function checks for an exception.  So only lanes that exist are computed: others must not raise.
 
-Which loop is taken, and so the dtype of the result, is asked of the ufunc itself.
+The ufunc itself determines which loop is used, and so the dtype of the result.
 
     call       what `s.special` is
     of_target  the results of a native function for lanes
-    work_of    the work of the special functions in a body, or None where one cannot be served
+    work_of    the work of the special functions in a body, or None if one is not available
 """
 
 from __future__ import annotations

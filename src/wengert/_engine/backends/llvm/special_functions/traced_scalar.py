@@ -1,17 +1,17 @@
-"""Traced scalars: one number of native code, which NumPy's functions take for an array.
+"""Traced scalars: numbers of native code that NumPy's functions accept as arrays.
 
 The functions of a family (scipy/special/derivative_families.py) are written with NumPy, for arrays.
-They are traced once with these scalars in place of arrays: NumPy's protocols lead their calls here,
-where they are emitted as instructions.  So there is one formula for both.
+They are traced once with these scalars in place of arrays: NumPy's protocols dispatch their calls
+here, where they are emitted as instructions.  So there is one formula for both.
 
-    x[mask]         the number, under the condition that the mask holds: a branch
+    x[mask]         the number, if the mask holds: a branch
     x[mask] = y     stored in that branch; x is in memory from then on
-    x[i, None]      the number beside many points of an integral: it is broadcast to them
-    mask.any()      True: code that may be needed is emitted, and skipped when it runs
+    x[i, None]      the number at many points of an integral: broadcast
+    mask.any()      True: code that may be needed is emitted, and skipped at run time
     x += y          a new number under the old name
 
-A traced scalar has length 1.  Arrays of objects, such as the coefficients of power series, may hold
-traced scalars; operations of NumPy apply to each of them.
+A traced scalar has length 1.  Arrays of objects, such as the coefficients of power series, may
+contain traced scalars; NumPy's operations apply to each of them.
 """
 
 from __future__ import annotations

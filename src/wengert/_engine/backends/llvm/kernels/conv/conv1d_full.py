@@ -1,11 +1,10 @@
-"""Convolutions: sums of products of two sequences.
+"""Convolution and correlation of two sequences.
 
     slide       s_i = sum_k x_{i+k} v_k
     convolve    c_i = sum_k x_{i-k} v_k
 
-Where the whole of v meets x, neighboring sums are computed side by side in vectors; the ends of a
-convolution, where only a part does, one by one.  Nothing is put in the place of what is outside:
-0 * inf would not be 0.
+Where all of v overlaps x, neighboring sums are computed in SIMD vectors; at the ends of a
+convolution, where only a part does, one by one.  There is no padding with zeros: 0 * inf is NaN.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def slide(call: KernelCall) -> None:
 
 @kernel("convolve", strided=True, serves=_is_of_numbers)
 def convolve(call: KernelCall) -> None:
-    """c_i = sum_k x_{i-k} v_k, for all i where they meet."""
+    """c_i = sum_k x_{i-k} v_k, for all i where they overlap."""
     work, s = _Sums(call, backwards=True), call.section
     x, v = call.operands
     n, k = call.number(x.shape[0]), call.number(v.shape[0])
@@ -71,7 +70,7 @@ class _Sums:
         return minus(s, i, k) if self.backwards else plus(s, i, k)
 
     def some(self, s: Section, start: Name, stop: Name) -> None:
-        """Sums of what is there, one by one; of a convolution."""
+        """The partial sums at the ends of a convolution, one by one."""
         call, language, inner = self.call, self.call.language, self.inner
         with s.loop(start, stop) as (t, i):
             write(t, self.cell, language.constant(0, inner))
@@ -89,7 +88,7 @@ class _Sums:
             write(t, place(call, t, self.y, [i]), total)
 
     def all(self, s: Section, start: Name, stop: Name) -> None:
-        """Sums over the whole of v, side by side where x lies in order."""
+        """Sums over the whole of v, in vectors if x is contiguous."""
         if self.x.strides != (1,) or self.y.strides != (1,):
             self.some(s, start, stop)
             return

@@ -1,13 +1,13 @@
-"""Convolving: the operations of ops/neural/convolution.py as products of matrices.
+"""Convolution as matrix products: the operations of ops/neural/convolution.py.
 
-    convolution          y = w @ columns, where columns are the windows written out
-    convolution_input    columns = w.T @ y, added up where the windows were
+    convolution          y = w @ columns, where columns are the windows (im2col)
+    convolution_input    columns = w.T @ y, added to the windows (col2im)
     convolution_weight   w.T = columns @ y.T, summed over all samples
 
-A sample at a time, and of its places as many as stay in a near cache; so writing windows out costs
-a twentieth of the products.  Samples are shared among threads; of the weights' gradient, blocks of
-channels are, so that nothing has to be combined.  What convolves each channel by itself has loops
-of its own (conv/depthwise_conv.py).
+One sample is computed at a time, in blocks of positions that fit into a cache; so writing the
+columns takes a twentieth of the time of the products.  Samples are divided among threads; for the
+gradient of the weights, blocks of channels are, so no partial results have to be combined.
+Depthwise convolutions have loops of their own (conv/depthwise_conv.py).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Form(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many products make one element of y."""
+        """The number of products in one element of y."""
         return self.inputs * prod(self.geometry.window)
 
     @property
@@ -64,7 +64,7 @@ class Form(NamedTuple):
         return 2 * self.outputs * self.depth * self.places
 
     def passes(self) -> list[PlaceGroup]:
-        """Places that are treated at a time."""
+        """The positions of each pass."""
         size = self.dtype.itemsize
         if self.geometry.is_plain:
             return [
@@ -253,14 +253,14 @@ def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int
 
 
 def _columns(call: KernelCall, form: Form, passes: list[PlaceGroup]) -> Name:
-    """Memory for windows written out; none where places are the elements themselves."""
+    """Memory for columns; none if the positions are the elements themselves."""
     if form.geometry.is_plain:
         return ""
     return call.scratch(form.depth * max(p.width for p in passes) * form.dtype.itemsize)
 
 
 def _first(call: KernelCall, s: Section, part: PlaceGroup, k: Name) -> tuple[Name, Name]:
-    """The first piece that is taken, and where it is among the places."""
+    """The first piece of a pass, and its position."""
     first = times(s, k, str(part.rows))
     return first, entry(s, table(call, part.targets), first)
 
@@ -275,7 +275,7 @@ def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
 
 
 def _turned(call: KernelCall, form: Form, pointer: Name) -> Name:
-    """The weights of each group with rows and columns exchanged: read in the order they lie in."""
+    """The transposed weights of each group, in the order in which they are in memory."""
     rows, columns, dtype = form.outputs, form.depth, form.dtype
     memory = call.scratch(form.groups * rows * columns * dtype.itemsize)
     shape, size = (form.groups, columns, rows), rows * columns

@@ -1,11 +1,10 @@
-"""Convolutions in any number of axes: signal.convolve and signal.slide.
+"""Convolutions along any number of axes: signal.convolve and signal.slide.
 
-    signal.convolve    y_i = sum_k x_{i-k} v_k, for all i where they meet
+    signal.convolve    y_i = sum_k x_{i-k} v_k, for all i where they overlap
     signal.slide       y_i = sum_k x_{i+k} v_k, where v fits
 
-For one number of v after the other all of x times it is added where it belongs, line by line: the
-innermost loop has no condition.  Nothing is put in the place of what is outside: 0 * inf would not
-be 0.
+For each element of v, all of x times that element is added to the result, row by row: the innermost
+loop has no condition.  There is no padding with zeros: 0 * inf is NaN.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ def _serves(node: Node) -> bool:
 
 @kernel("signal.convolve", strided=True, serves=_serves)
 def convolve(call: KernelCall) -> None:
-    """Every number of x, times that of v, goes to the sum of their places."""
+    """Each product of elements is added at the sum of their positions."""
     _added(call, [call.number(n) for n in call.operands[0].shape], to_result=True)
 
 
 @kernel("signal.slide", strided=True, serves=_serves)
 def slide(call: KernelCall) -> None:
-    """Every sum takes the number of x that is as far on as that of v."""
+    """Each sum has the products of v with the elements of x at its position."""
     _added(call, [call.number(n) for n in call.results[0].shape], to_result=False)
 
 
 def _added(call: KernelCall, lengths: list[Name], to_result: bool) -> None:
-    """Add products: the places of v are added to those of the result, or to those of x."""
+    """Add products, at positions of v added to those of the result or of x."""
     (x, v), (y,) = call.operands, call.results
     language, dtype = call.language, y.dtype
     clear(call, call.section, y.pointer, size_of(y), dtype)

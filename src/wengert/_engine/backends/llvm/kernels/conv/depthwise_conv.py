@@ -81,7 +81,7 @@ def _kernels(
 def _all_outputs(
     s: Section, form: Any, vectors: Vectors, y: Name, place: Name, count: int
 ) -> list[Name]:
-    """What all output channels of an input channel have at some places."""
+    """All output channels of an input channel, at some positions."""
     distances = [str(o * form.places) for o in range(form.outputs)]
     return [vectors.load(s, offset(s, y, plus(s, place, d), form.dtype), count) for d in distances]
 
@@ -118,7 +118,7 @@ def value(call: KernelCall, form: Any) -> None:
 
 
 def of_input(call: KernelCall, form: Any) -> None:
-    """Products added up where windows were, for each sample and channel."""
+    """Products added to the windows, for each sample and channel."""
     write = _turned if set(form.geometry.stride) == {1} else _added_up
 
     def part(inner: KernelCall, start: Name, stop: Name) -> None:
@@ -158,7 +158,7 @@ def _turned(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
 
 
 def _added_up(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
-    """Each window of y times the kernel, added where it was."""
+    """Each window of y times the kernel, added to the window."""
     (y, w), (x,) = inner.operands, inner.results
     s, dtype, vectors = inner.section, form.dtype, _vectors(inner, form)
     image = Image(inner, form.geometry, 1, dtype)

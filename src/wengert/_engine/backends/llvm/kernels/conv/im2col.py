@@ -1,12 +1,12 @@
-"""Patches: the windows of an image written out as the columns of a matrix, and added up again.
+"""im2col and col2im: the windows of an image as the columns of a matrix, and their transpose.
 
-What ops/neural/sliding_windows.py says of places and taps, for lengths that are known, in the
-layout that a product of matrices needs: a row for each channel and tap, a column for each place.
-Only as many places at a time as stay in a near cache (`Geometry.passes`).  An image that needs
-padding is first copied with zeros around it, so that no loop has a condition.
+The positions and taps of ops/neural/sliding_windows.py, for static lengths, in the layout of a
+matrix product: a row for each channel and tap, a column for each position.  Only as many positions
+at a time as fit into a cache (`Geometry.passes`).  An image that needs padding is first copied into
+a padded buffer, so no loop has a condition.
 
-    Geometry    lengths, windows and what follows from them
-    Image       some channels of a sample: brought in, written out as columns, added up, taken out
+    Geometry    lengths and windows, and what follows from them
+    Image       some channels of a sample: loaded, written as columns, accumulated, stored
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..strided_vectors import STRIDES, Vectors
 
 
 class PlaceGroup(NamedTuple):
-    """Places that are treated in the same way.
+    """Positions with the same treatment.
 
     length : places that lie behind each other along the last axis.
     rows : how many of such pieces are taken at a time.
@@ -58,7 +58,7 @@ class Geometry(NamedTuple):
     dilation: tuple[int, ...]
 
     @property
-    def room(self) -> tuple[int, ...]:
+    def padded(self) -> tuple[int, ...]:
         """Lengths with padding."""
         return tuple([n + a + b for n, (a, b) in zip(self.lengths, self.padding, strict=True)])
 
@@ -69,14 +69,14 @@ class Geometry(NamedTuple):
             [
                 (n - d * (k - 1) - 1) // s + 1
                 for n, k, s, d in zip(
-                    self.room, self.window, self.stride, self.dilation, strict=True
+                    self.padded, self.window, self.stride, self.dilation, strict=True
                 )
             ]
         )
 
     @property
     def turned(self) -> Geometry:
-        """Of the adjoint, whose windows are on the places, if those are neighbors."""
+        """The geometry of the adjoint, whose windows are on the positions, for stride 1."""
         reach = [d * (k - 1) for k, d in zip(self.window, self.dilation, strict=True)]
         padding = tuple([(r - a, r - b) for r, (a, b) in zip(reach, self.padding, strict=True)])
         return self._replace(lengths=self.counts, padding=padding)
@@ -88,24 +88,24 @@ class Geometry(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether places are the elements themselves."""
+        """Whether positions are the elements themselves."""
         return not self.is_copied and prod(self.window) == prod(self.stride) == 1
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """How far apart neighbors are along each axis, with padding."""
-        room = self.room
-        return tuple([prod(room[k + 1 :]) for k in range(len(room))])
+        """The stride of each axis, with padding."""
+        padded = self.padded
+        return tuple([prod(padded[k + 1 :]) for k in range(len(padded))])
 
     def taps(self) -> list[int]:
-        """Where the elements of a window are, from its first on."""
+        """The offsets of the elements of a window from its first."""
         return [
             sum(j * d * step for j, d, step in zip(tap, self.dilation, self.steps, strict=True))
             for tap in product(*map(range, self.window))
         ]
 
     def pieces(self, first: int, length: int) -> PlaceGroup:
-        """All pieces of rows from a place of the last axis on, taken one at a time."""
+        """All pieces of rows from a position of the last axis on, one at a time."""
         counts, steps = self.counts, self.steps
         sources, targets = [], []
         for number, row in enumerate(product(*map(range, counts[:-1]))):
@@ -115,7 +115,7 @@ class Geometry(NamedTuple):
         return PlaceGroup(length, 1, len(sources), tuple(sources), tuple(targets))
 
     def passes(self, bytes_of_place: int, least: int = 0) -> list[PlaceGroup]:
-        """All places, so many at a time that their columns stay in a near cache.
+        """All positions, in blocks whose columns fit into a cache.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Geometry(NamedTuple):
 
 
 def _joined(passes: Sequence[PlaceGroup]) -> PlaceGroup:
-    """Pieces of one length as one pass."""
+    """Pieces of the same length as one pass."""
     sources = [n for p in passes for n in p.sources]
     targets = [n for p in passes for n in p.targets]
     return PlaceGroup(passes[0].length, 1, len(sources), tuple(sources), tuple(targets))
@@ -164,7 +164,7 @@ def entry(s: Section, numbers: Name, index: Name) -> Name:
 
 
 class Image:
-    """Some channels of a sample, and where they are put to be read or added to.
+    """Some channels of a sample, and their padded copy.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class Image:
 
     def __init__(self, call: KernelCall, geometry: Geometry, channels: int, dtype: Dtype) -> None:
         self.call, self.geometry, self.channels, self.dtype = call, geometry, channels, dtype
-        self.plane = prod(geometry.room)
+        self.plane = prod(geometry.padded)
         self.own = prod(geometry.lengths)
         self.taps = geometry.taps()
         self.size = channels * self.plane
@@ -186,7 +186,7 @@ class Image:
             self.memory = call.scratch(self.size * dtype.itemsize)
 
     def prepare(self, s: Section, value: float = 0.0) -> None:
-        """A number all over the copy; what stands around the image stays so."""
+        """Fill the padded copy with a number; the padding keeps it."""
         if not self.memory:
             return
         if value == 0.0:
@@ -198,7 +198,7 @@ class Image:
             t.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
 
     def fill(self, s: Section, value: float) -> None:
-        """A number where the image is, and not around it."""
+        """Fill the image with a number, without the padding."""
         _, there, length = self._rows()
         if not there or length <= 0:
             return
@@ -208,7 +208,7 @@ class Image:
             u.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
 
     def _rows(self) -> tuple[list[int], list[int], int]:
-        """Where rows begin, without and with padding, and their length; what is cut off is not."""
+        """The offsets of rows, without and with padding, and their length, without cropped rows."""
         g = self.geometry
         kept = [
             range(max(-a, 0), n - max(-b, 0))
@@ -222,14 +222,14 @@ class Image:
         return own, there, len(kept[-1])
 
     def bring(self, s: Section, source: Name) -> Name:
-        """Copy the channels from an address on, if that is needed; where they are to be read."""
+        """Copy the channels at an address, if they need padding; the address to read from."""
         if not self.memory:
             return source
         self._move(s, source, inwards=True)
         return self.memory
 
     def take(self, s: Section, target: Name) -> None:
-        """Copy what was added up to an address, without padding."""
+        """Copy the accumulated channels to an address, without padding."""
         if not self.memory:
             return
         if any(n < 0 for pair in self.geometry.padding for n in pair):  # what was cut off
@@ -260,7 +260,7 @@ class Image:
     def _each(
         self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name
     ) -> Iterator[tuple[Section, Name, Name]]:
-        """Loops over channels, taps and pieces: where each is in the image and the columns."""
+        """Loops over channels, taps and pieces: their addresses in the image and the columns."""
         taps, sources = table(self.call, self.taps), table(self.call, part.sources)
         dtype, count = self.dtype, len(self.taps)
         with s.loop("0", str(self.channels)) as (t, c), t.loop("0", str(count)) as (u, j):
@@ -275,7 +275,7 @@ class Image:
     def write_out(
         self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name
     ) -> None:
-        """Write the windows at the pieces from the first on as columns."""
+        """Write windows as columns (im2col)."""
         v = Vectors(self.call, self.dtype, part.length)
         step, dtype = self.geometry.stride[-1], self.dtype
         with self._each(s, image, part, first, columns) as (t, source, target):
@@ -293,7 +293,7 @@ class Image:
             v.along(t, part.length, write)
 
     def add_up(self, s: Section, image: Name, part: PlaceGroup, first: Name, columns: Name) -> None:
-        """Add columns where `write_out` would have found them."""
+        """Add columns to the windows (col2im)."""
         v = Vectors(self.call, self.dtype, part.length)
         step, dtype = self.geometry.stride[-1], self.dtype
         with self._each(s, image, part, first, columns) as (t, source, target):

@@ -1,14 +1,13 @@
-"""Pooling: the operations of ops/neural/pooling.py as loops, neighboring windows side by side.
+"""Pooling: the operations of ops/neural/pooling.py as loops over vectors of neighboring windows.
 
-    sum_pool, sum_pool_adjoint      sums over windows, and each number given to all of its window
+    sum_pool, sum_pool_adjoint      sums over windows, and each number added to all of its window
     max_pool                        the largest elements
-    max_pool_tangent                what stands elsewhere where these stand
-    max_pool_adjoint                numbers added where these stand
+    max_pool_tangent                the elements of another array at the positions of the largest
+    max_pool_adjoint                numbers added at the positions of the largest elements
 
-What stands before the spatial axes are lines, shared among threads.  The last two look for the
-largest elements again: that costs less than memory for where they are.  Where there is padding, a
-second image says of each element whether it is any: padding is never the largest, not even of
-elements that are all -inf.
+The leading axes are a batch of images, which is divided among threads.  The last two search for the
+largest elements again: that costs less than storing their positions.  With padding, a second image
+marks the elements that exist: padding is never the largest, even if all elements are -inf.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def _serves(node: Node) -> bool:
 
 
 class _Pooling:
-    """The windows of a line, and loops over them.
+    """The windows of an image, and loops over them.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class _Pooling:
         self.bits = of_width("i1", self.vectors.width)
 
     def image(self) -> Image:
-        """Room for the elements of a line."""
+        """Memory for the elements of an image."""
         return Image(self.call, self.geometry, 1, self.dtype)
 
     def each(self, s: Section, write: Callable[[Section, Name, Name, int], None]) -> None:
@@ -108,7 +107,7 @@ class _Pooling:
     def at(
         self, s: Section, image: Name, source: Name, number: Name, tap: Name, count: int
     ) -> Name:
-        """An element of some windows side by side."""
+        """An element of neighboring windows."""
         if not self.by_rows:
             place = offset(s, image, plus(s, source, tap), self.dtype)
             return self.vectors.every(s, place, self.step, count)
@@ -128,7 +127,7 @@ class _Pooling:
         count: int,
         value: Callable[[Section, Name], Name],
     ) -> None:
-        """Add ``value(section, number)`` to each element of some windows side by side."""
+        """Add ``value(section, number)`` to each element of neighboring windows."""
         waiting: list[Name] = []
 
         def one(t: Section, number: Name, tap: Name) -> None:
@@ -147,7 +146,7 @@ class _Pooling:
         self.over_taps(s, one)
 
     def load(self, s: Section, cell: Name, kind: str = "") -> Name:
-        """What a cell has."""
+        """Load a cell."""
         return s.value(f"load {kind or self.vectors.kind}, ptr {cell}")
 
     def spread(self, s: Section, number: Name) -> Name:
@@ -165,7 +164,7 @@ class _Pooling:
 
 
 class _Largest:
-    """Which element of some windows is the largest: the first of equal ones, a NaN before all.
+    """The position of the largest element of windows: the first of equal ones, or the first NaN.
 
     Parameters
     ----------
@@ -346,7 +345,7 @@ def max_pool(call: KernelCall) -> None:
 
 @kernel("max_pool_tangent", serves=_serves)
 def max_pool_tangent(call: KernelCall) -> None:
-    """The elements of one array that stand where those of the other are largest."""
+    """The elements of one array at the positions of the largest of the other."""
 
     def begin(work: _Pooling) -> Callable[[Section, Name], None]:
         (given, x), (y,), v = work.call.operands, work.call.results, work.vectors
@@ -382,7 +381,7 @@ def max_pool_tangent(call: KernelCall) -> None:
 
 @kernel("max_pool_adjoint", serves=_serves)
 def max_pool_adjoint(call: KernelCall) -> None:
-    """Numbers added where the largest elements stand."""
+    """Numbers added at the positions of the largest elements."""
 
     def begin(work: _Pooling) -> Callable[[Section, Name], None]:
         (given, x), (out,), v = work.call.operands, work.call.results, work.vectors

@@ -1,10 +1,10 @@
-"""Recursive filters: signal.lfilter, as loops.
+"""Recursive (IIR) filters: signal.lfilter as loops.
 
     y_n = (sum_k b_k x_{n-k} - sum_{k>0} a_k y_{n-k}) / a_0
 
-In the transposed direct form II, as SciPy's: the state holds what earlier samples will still add,
-so each sample of a line reads one number and writes one, and the state is moved on in between.
-Coefficients are divided by a_0 first, and filled up with zeros to one length.
+In transposed direct form II, as in SciPy: the state holds what earlier samples still contribute, so
+each sample reads one number and writes one, and the state is updated in between.  Coefficients are
+divided by a_0 first, and padded with zeros to one length.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ def _serves(node: Any) -> bool:
 
 @kernel("signal.lfilter", strided=True, serves=_serves)
 def lfilter(call: KernelCall) -> None:
-    """Lines along the last axis through a filter that begins at rest."""
+    """Filter along the last axis, from a state of zeros."""
     (b, a, x), (y,) = call.operands, call.results
     language, s, dtype = call.language, call.section, y.dtype
     count = larger(s, call.number(b.shape[0]), call.number(a.shape[0]))
-    room = (b.shape[0] + a.shape[0]) * dtype.itemsize  # count, and one more, fit into it
+    size = (b.shape[0] + a.shape[0]) * dtype.itemsize  # count, and one more, fit into it
     first = language.cast(read(language, s, a.pointer, a.dtype), dtype)
-    above, below = (_divided(call, s, c, call.scratch(room), count, first) for c in (b, a))
-    state = call.scratch(room)
+    above, below = (_divided(call, s, c, call.scratch(size), count, first) for c in (b, a))
+    state = call.scratch(size)
     last = minus(s, count, "1")
     lengths = [call.number(n) for n in y.shape[:-1]]
     with nest(s, lengths) as (t, indices):
@@ -68,7 +68,7 @@ def _next(call: KernelCall, s: Section, c: Name, k: Name, dtype: Any, x: Any) ->
 def _divided(
     call: KernelCall, s: Section, c: ArrayPointer, into: Name, count: Name, first: Any
 ) -> Name:
-    """Coefficients in the dtype of the result, divided, with zeros behind them."""
+    """Coefficients in the dtype of the result, divided, and padded with zeros."""
     language, dtype = call.language, first.dtype
     own = call.number(c.shape[0])
     with s.loop("0", own) as (t, k):

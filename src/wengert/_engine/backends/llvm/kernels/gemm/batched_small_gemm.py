@@ -30,8 +30,8 @@ def run(
     """Write the products; the addend does not overlap the result."""
     batch = batch_subscripts(operands, result)
     dtype = F32 if result.array.dtype == F16 else result.array.dtype
-    own = [[c for c in w.letters if c not in batch] for w in (*operands, result)]
-    gone = list(dict.fromkeys(c for letters in own[:2] for c in letters if c not in own[2]))
+    own = [[c for c in w.labels if c not in batch] for w in (*operands, result)]
+    gone = list(dict.fromkeys(c for labels in own[:2] for c in labels if c not in own[2]))
     lengths: dict[str, Any] = {c: length_of(operands, c) for c in [*own[2], *gone]}
     words, cores = [*operands, result], own
     if addend is not None:

@@ -77,13 +77,13 @@ def is_small_batch(operands: Sequence[Subscripts], result: Subscripts) -> bool:
         return False
     a, b = operands
     batch = batch_subscripts(operands, result)
-    others = dict.fromkeys(c for c in result.letters + a.letters + b.letters if c not in batch)
-    if not set(batch) <= set(a.letters) and not set(batch) <= set(b.letters):
+    others = dict.fromkeys(c for c in result.labels + a.labels + b.labels if c not in batch)
+    if not set(batch) <= set(a.labels) and not set(batch) <= set(b.labels):
         return False  # long rows and long columns: the matrices are not small
     lengths = [length_of(operands, c) for c in batch]
     return (
-        any(c in b.letters for c in batch)
-        and result.letters.startswith(batch)
+        any(c in b.labels for c in batch)
+        and result.labels.startswith(batch)
         and 1
         <= _known([length_of(operands, c) for c in others])
         <= thresholds.small_matrix_multiplications
@@ -99,8 +99,8 @@ def batch_subscripts(operands: Sequence[Subscripts], result: Subscripts) -> str:
     a, b = operands
     return "".join(
         c
-        for c in result.letters
-        if (c in a.letters and c in b.letters) or not _is_short(length_of(operands, c))
+        for c in result.labels
+        if (c in a.labels and c in b.labels) or not _is_short(length_of(operands, c))
     )
 
 
@@ -108,9 +108,9 @@ def _is_short(n: Length) -> bool:
     return type(n) is int and n <= thresholds.small_matrix_side
 
 
-def length_of(operands: Sequence[Subscripts], letter: str) -> Length:
+def length_of(operands: Sequence[Subscripts], label: str) -> Length:
     """The length of a subscript that an operand has."""
-    return next(w.axis(letter).length for w in operands if letter in w.letters)
+    return next(w.axis(label).length for w in operands if label in w.labels)
 
 
 def _known(lengths: Sequence[Length]) -> int:

@@ -36,15 +36,15 @@ def new(call: KernelCall, lengths: Sequence[Length], dtype: Dtype) -> ArrayPoint
 
 
 def sum_over(call: KernelCall, s: Section, of: Subscripts, to: Subscripts) -> None:
-    """Sums over the letters that the target does not have."""
-    gone = [c for c in of.letters if c not in to.letters]
+    """Sums over the labels that the target does not have."""
+    gone = [c for c in of.labels if c not in to.labels]
     if not gone:
-        copy(call, s, to.array, arranged(of, to.letters))
+        copy(call, s, to.array, arranged(of, to.labels))
         return
     dtype = of.array.dtype
     inner = F32 if dtype == F16 else dtype
     cell = held(call, inner)
-    source = arranged(of, [*to.letters, *gone])
+    source = arranged(of, [*to.labels, *gone])
     language = call.language
     with nest(s, [call.number(n) for n in to.array.shape]) as (t, outer):
         write(t, cell, language.constant(0, inner))
@@ -58,9 +58,9 @@ def sum_over(call: KernelCall, s: Section, of: Subscripts, to: Subscripts) -> No
 
 
 def _without(call: KernelCall, s: Section, w: Subscripts, others: str) -> Subscripts:
-    """A word without the letters that nobody else has."""
-    kept = [c for c in w.letters if c in others]
-    if len(kept) == len(w.letters):
+    """An operand without the labels that occur in no other."""
+    kept = [c for c in w.labels if c in others]
+    if len(kept) == len(w.labels):
         return w
     lengths = [w.axis(c).length for c in kept]
     target = Subscripts(new(call, lengths, w.array.dtype), "".join(kept))
@@ -81,30 +81,30 @@ class Roles(NamedTuple):
 
 
 def _roles(a: Subscripts, b: Subscripts, c: Subscripts) -> Roles:
-    """Which letters are where; those that are summed in an order that suits an operand."""
+    """The roles of labels; contracted labels in the order of an operand."""
     roles = Roles(
-        "".join(x for x in c.letters if x in a.letters and x in b.letters),
-        "".join(x for x in c.letters if x in a.letters and x not in b.letters),
-        "".join(x for x in c.letters if x in b.letters and x not in a.letters),
-        "".join(x for x in a.letters if x in b.letters and x not in c.letters),
+        "".join(x for x in c.labels if x in a.labels and x in b.labels),
+        "".join(x for x in c.labels if x in a.labels and x not in b.labels),
+        "".join(x for x in c.labels if x in b.labels and x not in a.labels),
+        "".join(x for x in a.labels if x in b.labels and x not in c.labels),
     )
     shared = roles.shared
     if a.merged(shared) is None or b.merged(shared) is None:
-        other = "".join(x for x in b.letters if x in shared)
+        other = "".join(x for x in b.labels if x in shared)
         if b.merged(other) is not None:
             return roles._replace(shared=other)
     return roles
 
 
 def _announce(call: KernelCall, words: Sequence[Subscripts], roles: Roles, dtype: Dtype) -> None:
-    """Say how much work BLAS is given, and refuse lengths that it cannot take."""
+    """Record how much work BLAS does, and check that its integers hold the lengths."""
     rows, columns, shared = _lengths(words, roles)
     fortran_calls.check_lengths(call, *[call.number(n) for n in (rows, columns, shared)])
     call.works((2 if dtype.kind == "f" else 8) * rows * columns * shared)
 
 
 def _lengths(words: Sequence[Subscripts], roles: Roles) -> list[Length]:
-    """How many rows and columns one product has, and how many numbers each of its sums."""
+    """The rows, columns and terms of one product."""
     left, right, _ = words
     axes = [w.merged(g) for w, g in zip((left, right, left), roles[1:], strict=True)]
     return [1 if x is None else x.length for x in axes]
@@ -125,8 +125,8 @@ def contract_pair(
     Given an addend it takes the place of c on the right side.
     """
     dtype = c.array.dtype
-    a = _without(call, s, a, b.letters + c.letters)
-    b = _without(call, s, b, a.letters + c.letters)
+    a = _without(call, s, a, b.labels + c.labels)
+    b = _without(call, s, b, a.labels + c.labels)
     roles = _roles(a, b, c)
     left = _ready(call, s, a, roles.batch, roles.rows, roles.shared, dtype)
     right = _ready(call, s, b, roles.batch, roles.shared, roles.columns, dtype)
@@ -140,7 +140,7 @@ def contract_pair(
     words = (left, right, result)
     by_blas = choose(Product(*_matrices(call, s, words, roles), dtype)).calls_blas
     if addend is not None and (by_blas or not _lies_as(addend, c)):
-        copy(call, s, c.array, arranged(addend, c.letters))
+        copy(call, s, c.array, arranged(addend, c.labels))
         addend = None
     if by_blas:
         _announce(call, words, roles, dtype)
@@ -159,7 +159,7 @@ def contract_pair(
     rows, columns, shared = _lengths(words, roles)
     _for_all(call, s, batch, 2 * rows * columns * shared, is_ours, one)
     if result is not c:
-        copy(call, s, arranged(c, result.letters), result.array)
+        copy(call, s, arranged(c, result.labels), result.array)
 
 
 def _for_all(
@@ -200,8 +200,8 @@ def _for_all(
 
 
 def _lies_as(x: Subscripts, y: Subscripts) -> bool:
-    """Whether the elements of two words lie alike."""
-    return x.letters == y.letters and x.array.strides == y.array.strides
+    """Whether the elements of two operands have the same layout."""
+    return x.labels == y.labels and x.array.strides == y.array.strides
 
 
 def _matrices(
@@ -212,7 +212,7 @@ def _matrices(
     batch: str = "",
     indices: Sequence[Name] = (),
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Of two operands and their product the matrices with some indices."""
+    """The matrices of two operands and their product, at indices of the batch."""
     sides = ((roles.rows, roles.shared), (roles.shared, roles.columns), (roles.rows, roles.columns))
     found = []
     for w, (rows, columns) in zip(words, sides, strict=True):
@@ -224,7 +224,7 @@ def _matrices(
 
 
 def _fits(w: Subscripts, rows: str, columns: str, dtype: Dtype) -> bool:
-    """Whether a word's letters are a matrix as BLAS takes it, in this dtype."""
+    """Whether an operand is a matrix that BLAS reads, in this dtype."""
     across, down = w.merged(rows), w.merged(columns)
     if w.array.dtype != dtype or across is None or down is None:
         return False
@@ -234,7 +234,7 @@ def _fits(w: Subscripts, rows: str, columns: str, dtype: Dtype) -> bool:
 def _ready(
     call: KernelCall, s: Section, w: Subscripts, batch: str, rows: str, columns: str, dtype: Dtype
 ) -> Subscripts:
-    """A word whose matrices can be multiplied, copied if need be."""
+    """An operand whose matrices can be multiplied, copied if necessary."""
     if _fits(w, rows, columns, dtype):
         return w
     moving = [x for x in batch if w.axis(x).stride != 0]

@@ -5,7 +5,7 @@
 
 A tile of the result, some rows by two vectors, is accumulated in registers: in each step of the sum
 two vectors of b are loaded, and each row's element of a is broadcast.  The rows of b have to be
-contiguous (else b is copied); a may have any strides.  For many rows, panels of b's columns are
+contiguous (else b is copied); a may have any strides.  If a is long, panels of b's columns are
 packed first: rows whose length is a power of two would evict each other from the cache.
 
 OpenBLAS packs both operands first, and computes tiles of a fixed size; products of 1,000 by 10 and
@@ -33,14 +33,14 @@ from ..loop_helpers import copy, kind_of, minus, offset, plus, smaller, times
 from .operands import Matrix, Product
 
 _VECTORS = 2  # side by side in a tile
-_PANEL = 256  # steps of a sum of which b is brought together: 32 KiB
+_PANEL = 256  # steps of a sum of which b is packed: 32 KiB
 _LINE = 64  # bytes of a line of the cache
 _REACH = 3  # rows that processors address from one register and a distance: 0, 1, 2 times it
 _ROWS = {64: {1: 16, 2: 12}, 32: {1: 10, 2: 6}}  # of a tile, by bytes and number of vectors
 
 
 class _Tile(NamedTuple):
-    """What a tile is; strides count elements.
+    """The parameters of a tile; strides count elements.
 
     Products of other sizes have the same tiles, so a function is given its strides: dozens of them
     for the products of one network would take LLVM longer than all else.  In short sums they are
@@ -61,7 +61,7 @@ class _Tile(NamedTuple):
 
     @property
     def strides(self) -> tuple[int, int, int]:
-        """What a function is given: the stride of a that is not 1, and those of b and c."""
+        """The arguments of a function: the stride of a that is not 1, and those of b and c."""
         of_a = self.row_of_a if self.step_of_a == 1 else self.step_of_a
         return of_a, self.step_of_b, self.row_of_c
 
@@ -109,7 +109,7 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
 
 
 def _is_packed(a: Matrix, c: Matrix, dtype: Dtype) -> bool:
-    """Whether b is brought together before it is used: often enough, and more than lies near."""
+    """Whether b is packed first: it is used often enough, and exceeds the nearest cache."""
     m, n, k = c.rows.length, c.columns.length, a.columns.length
     if type(m) is int and m < thresholds.gemm_packed_rows:
         return False
@@ -124,7 +124,7 @@ def _by_panels(
     before: Name,
     k: Name,
 ) -> None:
-    """All rows, for a part of the sum; panels of b's columns are brought together first."""
+    """All rows, for a part of the sum; panels of b's columns are packed first."""
     a, b, c = matrices
     n, wide = c.columns.length, tile.width * _VECTORS
     memory = call.scratch(_PANEL * wide * tile.dtype.itemsize)
@@ -192,7 +192,7 @@ def _down(
 def _across(
     call: KernelCall, s: Section, tile: _Tile, pointers: tuple[Name, ...], k: Name, n: int
 ) -> None:
-    """The tiles of some rows, one behind the other."""
+    """The tiles of some rows, one after the other."""
     a, *others = pointers
     wide = tile.width * _VECTORS
     whole = n - n % wide
@@ -208,7 +208,7 @@ def _across(
 
 
 def _heights(m: Length, vectors: int) -> list[int]:
-    """How many rows tiles have: as many as there are registers for, and nearly alike."""
+    """How many rows tiles have: as many as there are registers for, of nearly equal height."""
     most = _ROWS[execution_engine.vector_bytes()][max(vectors, 1)]
     if type(m) is not int:
         return [most, 4, 1]
@@ -307,7 +307,7 @@ def _strides(tile: _Tile) -> tuple[Name, Name, Name, Name]:
 
 
 def _apart(s: Section, row: Name, pointer: Name) -> Name:
-    """The address of a row, from which the rows that follow are addressed.
+    """The address of a row, relative to which the next rows are addressed.
 
     If LLVM saw where it comes from it would take each row's address from that of the row before: a
     chain of sums as long as the products take.
@@ -317,7 +317,7 @@ def _apart(s: Section, row: Name, pointer: Name) -> Name:
 
 
 def _fetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) -> None:
-    """Ask for what is read some steps later: rows that lie apart are not foreseen by processors."""
+    """Prefetch what is read some steps later: processors do not predict distant rows."""
     fetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
     line = _LINE // tile.dtype.itemsize
     for (pointer, step), count in ((a, tile.rows), (b, tile.columns)):
@@ -354,7 +354,7 @@ class _Vectors:
         return masked_memory.load(self.module, s, element, width, place, align, mask)
 
     def spread(self, s: Section, pointer: Name) -> Name:
-        """One element in all places of a vector."""
+        """One element broadcast to a vector."""
         one = s.value(f"load {kind_of(self.tile.dtype)}, ptr {pointer}")
         return self._everywhere(s, one)
 

@@ -1,12 +1,12 @@
-"""Products: matmul, dot and einsum, by BLAS where it is worth it.
+"""Matrix products: matmul, dot and einsum.
 
-    strong    a product in which a zero of the first operand is stronger than infinity and NaN
+    strong    a product in which zeros of the first operand are strong: 0 * inf and 0 * NaN are 0
 
-More than two operands are taken in pairs, in the order of the least work that NumPy's greedy search
-finds (for sizes that are not known with a number in their place).
+More than two operands are multiplied in pairs, in the order that NumPy's greedy search finds
+(unknown sizes are replaced by a number for it).
 
 Options of a call: ``alpha`` and ``beta``, for result = alpha * product + beta * addend.  The addend
-is one operand more; without it, it is what the result was before.
+is an additional operand; without it, it is the previous content of the result.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .choose import is_small_batch
 from .einsum_lowering import contract_pair, new, sum_over
 from .operands import Subscripts, arranged, subscripts
 
-_UNKNOWN = 256  # what a size is taken for that is not known
+_UNKNOWN = 256  # stands for an unknown size
 
 
 def _size(length: Length) -> int:
-    """A length as a number; what is not known is taken for something middling."""
+    """A length as a number; an unknown size as `_UNKNOWN`."""
     return int(valued(length, dict.fromkeys(names_in([length]), _UNKNOWN)))
 
 
@@ -61,9 +61,9 @@ def product(
         if not left:
             contract_pair(call, s, taken[0], taken[1], result, alpha, beta, addend)
             return
-        needed = set(result.letters).union(*(w.letters for w in left))
-        kept = list(dict.fromkeys(c for w in taken for c in w.letters if c in needed))
-        lengths = [next(w.axis(c).length for w in taken if c in w.letters) for c in kept]
+        needed = set(result.labels).union(*(w.labels for w in left))
+        kept = list(dict.fromkeys(c for w in taken for c in w.labels if c in needed))
+        lengths = [next(w.axis(c).length for w in taken if c in w.labels) for c in kept]
         dtype = np.result_type(*(w.array.dtype for w in taken))
         between = Subscripts(new(call, lengths, dtype), "".join(kept))
         contract_pair(call, s, taken[0], taken[1], between)
@@ -71,11 +71,11 @@ def product(
 
 
 def _path(operands: Sequence[Subscripts], result: Subscripts) -> list[tuple[int, int]]:
-    """Which two operands to multiply next; each product is put behind the others."""
+    """The pairs of operands to multiply, in order; each product is appended."""
     if len(operands) == 2:
         return [(0, 1)]
     stand_ins = [np.broadcast_to(0.0, [_size(n) for n in w.array.shape]) for w in operands]
-    text = f"{','.join(w.letters for w in operands)}->{result.letters}"
+    text = f"{','.join(w.labels for w in operands)}->{result.labels}"
     found: list[tuple[int, int]] = []
     count = len(operands)
     for group in np.einsum_path(text, *stand_ins, optimize="greedy")[0][1:]:
@@ -104,7 +104,7 @@ def _contract(call: KernelCall, words: Sequence[str]) -> None:
 
 
 def _addend(call: KernelCall, words: Sequence[str]) -> Subscripts | None:
-    """What the product is added to, if that is an operand."""
+    """The addend, if it is an operand."""
     return subscripts(call.operands[-1], words[-1]) if _has_addend(call) else None
 
 
@@ -142,7 +142,7 @@ def einsum(call: KernelCall) -> None:
 
 @kernel("strong_einsum", strided=True)
 def strong(call: KernelCall) -> None:
-    """The product; where it is NaN once more, without what a zero of the first operand hides."""
+    """The product with strong zeros: elements that are NaN are recomputed."""
     words = _letters(call, "strong_einsum")
     _contract(call, words)
     if call.results[0].dtype.kind not in "fc":
@@ -150,7 +150,7 @@ def strong(call: KernelCall) -> None:
     *ins, out = words
     result = subscripts(call.results[0], out)
     operands = [subscripts(x, w) for x, w in zip(call.operands, ins, strict=False)]
-    gone = "".join(dict.fromkeys(c for w in operands for c in w.letters if c not in result.letters))
+    gone = "".join(dict.fromkeys(c for w in operands for c in w.labels if c not in result.labels))
 
     def repair(call: KernelCall) -> None:
         lengths = [call.number(n) for n in result.array.shape]
@@ -174,15 +174,15 @@ def _again(
     target: Name,
     addend: Subscripts | None,
 ) -> None:
-    """One element, if all that a zero does not hide is finite."""
+    """One element, without the terms with a strong zero, if the other terms are finite."""
     language, dtype = call.language, result.array.dtype
     total, sound = call.function.slot(kind_of(dtype)), call.function.slot("i8")
     write(s, total, language.constant(0, dtype))
     write(s, sound, language.constant(True, BOOL))
-    lengths = [next(w.axis(c).length for w in operands if c in w.letters) for c in gone]
+    lengths = [next(w.axis(c).length for w in operands if c in w.labels) for c in gone]
     with nest(s, [call.number(n) for n in lengths]) as (t, inner):
         where = [*outer, *inner]
-        first, *others = (_element(call, t, w, result.letters + gone, where) for w in operands)
+        first, *others = (_element(call, t, w, result.labels + gone, where) for w in operands)
         live = _is_live(first)
         with t.when(live.name) as u:
             term, still = language.cast(moved(u, first), dtype), read(language, u, sound, BOOL)
@@ -197,16 +197,16 @@ def _again(
         value = read(language, v, total, dtype)
         if addend is not None:
             alpha, beta = (language.constant(call.options[x], dtype) for x in ("alpha", "beta"))
-            before = _element(call, v, addend, result.letters, outer)
+            before = _element(call, v, addend, result.labels, outer)
             value = language.binary("multiply", alpha, value)
             value = language.binary("add", value, language.binary("multiply", beta, before))
         write(v, target, value)
 
 
 def _element(
-    call: KernelCall, s: Section, w: Subscripts, letters: str, where: Sequence[Name]
+    call: KernelCall, s: Section, w: Subscripts, labels: str, where: Sequence[Name]
 ) -> Any:
-    array: ArrayPointer = arranged(w, letters)
+    array: ArrayPointer = arranged(w, labels)
     return read(call.language, s, place(call, s, array, where), array.dtype)
 
 

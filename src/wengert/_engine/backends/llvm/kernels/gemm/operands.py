@@ -124,21 +124,21 @@ class Subscripts(NamedTuple):
     """An array and the einsum subscripts of its axes; axes of length one are left out."""
 
     array: ArrayPointer
-    letters: str
+    labels: str
 
-    def axis(self, letter: str) -> MatrixAxis:
+    def axis(self, label: str) -> MatrixAxis:
         """The axis of a subscript; an axis of length one if the array does not have it."""
-        k = self.letters.find(letter)
+        k = self.labels.find(label)
         return (
             MatrixAxis(self.array.shape[k], self.array.strides[k]) if k >= 0 else MatrixAxis(1, 0)
         )
 
-    def merged(self, letters: Sequence[str]) -> MatrixAxis | None:
+    def merged(self, labels: Sequence[str]) -> MatrixAxis | None:
         """Several axes as one, the last varying fastest; None if their strides do not allow it."""
         length: Length = 1
         stride: Length = 0
-        for letter in reversed(letters):
-            axis = self.axis(letter)
+        for label in reversed(labels):
+            axis = self.axis(label)
             if length == 1:
                 stride = axis.stride
             elif axis.stride != stride * length:
@@ -147,18 +147,18 @@ class Subscripts(NamedTuple):
         return MatrixAxis(length, stride)
 
 
-def subscripts(array: ArrayPointer, letters: str) -> Subscripts:
+def subscripts(array: ArrayPointer, labels: str) -> Subscripts:
     """An array and its subscripts without those of axes of length one."""
     kept = [k for k, n in enumerate(array.shape) if n != 1]
     shape, strides = (tuple(x[k] for k in kept) for x in (array.shape, array.strides))
     return Subscripts(
-        array._replace(shape=shape, strides=strides), "".join(letters[k] for k in kept)
+        array._replace(shape=shape, strides=strides), "".join(labels[k] for k in kept)
     )
 
 
-def arranged(w: Subscripts, letters: Sequence[str]) -> ArrayPointer:
+def arranged(w: Subscripts, labels: Sequence[str]) -> ArrayPointer:
     """The array with its axes in the order of some subscripts, of length one for others."""
-    axes = [w.axis(c) for c in letters]
+    axes = [w.axis(c) for c in labels]
     return w.array._replace(
         shape=tuple(x.length for x in axes), strides=tuple(x.stride for x in axes)
     )

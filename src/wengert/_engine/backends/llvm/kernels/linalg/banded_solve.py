@@ -1,8 +1,8 @@
 """Systems with a banded matrix: interpolate.banded, by LAPACK's gbsv.
 
-The diagonals come in rows, ab[upper + i - j, j] = A[i, j]; LAPACK has those of a column side by
-side, with room above for what pivoting moves there.  Of a conjugate transpose the diagonals change
-places while they are copied.
+The diagonals are rows, ab[upper + i - j, j] = A[i, j]; LAPACK stores those of a column together,
+with rows above for the fill-in of pivoting.  For a conjugate transpose the diagonals are exchanged
+while they are copied.
 """
 
 from __future__ import annotations

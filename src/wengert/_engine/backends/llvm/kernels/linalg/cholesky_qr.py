@@ -1,9 +1,9 @@
-"""Factoring: Cholesky and QR, by LAPACK.
+"""Cholesky, QR and LU factorizations, by LAPACK.
 
-cholesky                 potrf in place: what LAPACK sees is the transpose, so its upper
-                         triangle is our lower one, and no matrix is turned
+cholesky                 potrf in place: LAPACK sees the transpose, so its upper triangle is our
+                         lower one, and no matrix is transposed
 qr, completing_columns   geqrf and orgqr
-lu_factors               getrf; the exchanges of rows one after the other
+lu_factors               getrf; row exchanges are applied one after the other
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Cotangents: the derivative of Cholesky's factorization backwards.
+"""The cotangent of a Cholesky factorization.
 
-    cholesky_cotangent    of few rows in lanes, a matrix for each; of more by blocks, with BLAS
+    cholesky_cotangent    for few rows, one matrix per SIMD lane; for more, in blocks, with BLAS
 
-From the last columns to the first, out being the result, which is Hermitian, and C the columns of
-the factor below its diagonal block D:
+From the last columns to the first, where out is the result, which is Hermitian, and C the columns
+of the factor below its diagonal block D:
 
     rest = (t - 2 out C) inv(D)       the rows below; half of it is the result's
     out of the block = adjoint(inv(D)) S inv(D), S of adjoint(D) @ (t - adjoint(rest) @ C)
 
-with S as ops/linalg/factorizations.py says.  A row is a block of its own in lanes.
+with S as in ops/linalg/factorizations.py.  In lanes, each row is a block.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Determinants: of many small matrices at a time, their logarithms and cofactors.
+"""Determinants of batches of small matrices, their logarithms and cofactors.
 
-    det               of two and three rows by their formula, whose products of two lose nothing
-                      (W. Kahan: the rounding error of one is added to the other); of more by pivots
+    det               for two and three rows the formula, with products of two rounded once
+                      (W. Kahan: the rounding error of one is added to the other); for more rows
+                      the product of pivots
     slogdet           by pivots, whose zeros are LAPACK's
-    det_derivative    the cofactors: of two and three rows themselves, right for singular matrices
-                      too; of more det(a) inv(a).T, and a matrix not far from singular is left to
+    det_derivative    the cofactors: for two and three rows by the formula, also of singular
+                      matrices; for more det(a) inv(a).T, and nearly singular matrices are left to
                       the interpreter
 
-A product that goes beyond the numbers on the way is computed again by logarithms of pivots.
+A product that overflows or underflows is recomputed from the logarithms of the pivots.
 """
 
 from __future__ import annotations

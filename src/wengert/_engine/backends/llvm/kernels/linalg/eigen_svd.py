@@ -1,10 +1,10 @@
-"""Spectra: eigenvalues, singular values, and what is made of them, by LAPACK.
+"""Eigenvalues, singular values, and what is computed from them, by LAPACK.
 
-eigh            syevd, heevd; of few rows in linalg/symmetric_eigenvalues.py
-eig             geev; NaN and infinity make the step fail, as numpy.linalg refuses them
+eigh            syevd, heevd; for few rows see linalg/symmetric_eigenvalues.py
+eig             geev; the kernel fails for NaN and infinity, which numpy.linalg refuses
 svd             gesdd
-pinv            the singular values above a cutoff, inverted
-matrix_rank     how many are above a tolerance
+pinv            the inverses of the singular values above a cutoff
+matrix_rank     the number of singular values above a tolerance
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Exponentials: expm by scaling, a rational approximation, and squaring.
+"""The matrix exponential by scaling and squaring.
 
     expm    N. J. Higham, "The scaling and squaring method for the matrix exponential revisited",
             SIAM J. Matrix Anal. Appl. 26 (2005), 1179-1193: the diagonal Pade approximant of
             degree 13, after halving the matrix until its norm is below 5.37
 
-Everything here is a polynomial of one matrix or a quotient of two; these commute, and what holds of
-a matrix holds of its transpose, so nothing is turned for LAPACK.  NaN or infinity make the step
-fail.
+All matrices here are polynomials of one matrix, or quotients of two; these commute, and what holds
+for a matrix holds for its transpose, so nothing is transposed for LAPACK.  The kernel fails for NaN
+and infinity.
 """
 
 from __future__ import annotations

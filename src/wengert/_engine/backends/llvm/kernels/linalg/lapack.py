@@ -1,15 +1,15 @@
-"""LAPACK: what the kernels that use it share.
+"""Helpers of the kernels that call LAPACK.
 
     batches      loops over the leading axes
-    one          the matrix of an operand or a result that belongs to an index of these
-    by_columns   a matrix in the order of Fortran, where a column lies together
+    one          the matrix of an operand or a result at an index of these
+    by_columns   a matrix in Fortran order
     working      the dtype that numpy.linalg computes in
-    fail_if_refused, workspace
-                 what a routine says of its success, and the memory it asks for
-    into_range   a matrix times a power of two, so that products of its elements are numbers
+    fail_if_refused, Workspace
+                 the error status of a routine, and the workspace it queries
+    into_range   a matrix scaled by a power of two, so that products of its elements are finite
 
-Matrices are copied as numpy.linalg does, and given to the same routines, so signs and order of what
-is not unique are those of the eager run.
+Matrices are copied as numpy.linalg does, and passed to the same routines, so the sign and order of
+what is not unique are those of eager execution.
 """
 
 from __future__ import annotations

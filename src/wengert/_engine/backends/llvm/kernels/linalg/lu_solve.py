@@ -1,13 +1,13 @@
-"""Solving: linear systems, inverses and determinants, by LAPACK's LU factorization.
+"""Linear systems, inverses and determinants, by LAPACK's LU factorization.
 
     solve                      gesv
     inv                        getrf, trtri
     det, slogdet               getrf, and the product of the diagonal
-    det_derivative             of first order: det times inverse; a matrix that is singular or close
-                               to it is left to the interpreter, which looks at singular values
+    det_derivative             of first order: det times inverse; singular and nearly singular
+                               matrices are left to the interpreter, which uses singular values
     solve_triangular           trsm, on the right-hand side in its own order
 
-A singular matrix makes the step fail; the interpreter says so.
+The kernel fails for a singular matrix; the interpreter raises the error.
 """
 
 from __future__ import annotations

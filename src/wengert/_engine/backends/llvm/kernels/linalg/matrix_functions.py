@@ -1,17 +1,17 @@
-"""Roots: square roots, logarithms and signs of matrices.
+"""Square roots, logarithms and signs of matrices.
 
     linalg.square_root    of the triangle of a complex Schur form (A. Bjorck and S. Hammarling,
                           "A Schur method for the square root of a matrix", Linear Algebra Appl.
                           52/53 (1983), 127-140)
-    linalg.logarithm      roots of it until it is near one, and Gauss' rule for the integral of
+    linalg.logarithm      inverse scaling and squaring, with Gauss' rule for the integral of
                           (1 + t x)**-1 x (A. H. Al-Mohy and N. J. Higham, "Improved inverse scaling
                           and squaring algorithms for the matrix logarithm", SIAM J. Sci. Comput. 34
                           (2012), C153-C169)
     linalg.matrix_sign    Newton's iteration, scaled (N. J. Higham, Functions of Matrices, 2008,
                           section 5.5)
 
-An eigenvalue that is zero, or on the negative real axis but for rounding, makes the step fail, and
-so does a matrix without a sign: the interpreter looks at it as SciPy does.
+The kernel fails if an eigenvalue is zero, or on the negative real axis up to rounding, or if the
+sign does not exist: the interpreter then does what SciPy does.
 """
 
 from __future__ import annotations

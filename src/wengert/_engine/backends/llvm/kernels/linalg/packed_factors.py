@@ -1,8 +1,8 @@
-"""Packed factors: what `solve` does, in two steps.
+"""`solve` in two steps: factorization, and solving with packed factors.
 
-lu_packed        getrf, as it lies in memory
-solve_packed     getrs; of several columns what it does is done here
-order_of, rows_exchanged, exchanges    which row is where
+lu_packed        getrf, as it is in memory
+solve_packed     getrs; several columns are solved here
+order_of, rows_exchanged, exchanges    permutations of rows, and the exchanges that give them
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Schur: triangular forms by LAPACK's gees, and how their unitary factors turn.
+"""Schur forms by LAPACK's gees, and the derivative of their unitary factors.
 
     linalg.schur_form        gees
     linalg.schur_rotation    an equation with the form, a column of blocks at a time: gemm, trsyl
-    Schur, product, divide   what other kernels do with forms
+    Schur, product, divide   for other kernels
 
-A block of the form has two rows where the element below its diagonal is not zero.  NaN and infinity
-in a matrix, and forms that have no derivative, make the step fail; the interpreter says so.
+A block of the form has two rows if the element below its diagonal is not zero.  The kernel fails
+for NaN and infinity, and for forms that have no derivative; the interpreter raises the error.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Structured: linear systems whose matrix has a known form, by the routines of LAPACK for it.
+"""Linear systems whose matrix has a known structure, by LAPACK's routines for it.
 
     linalg.banded_solve             gbsv
     linalg.definite_banded_solve    pbsv
-    linalg.structured_solve         positive definite: potrf, potrs; pocon says how near to singular
+    linalg.structured_solve         positive definite: potrf, potrs; pocon estimates the condition
 
 The kernel fails for NaN, infinity and matrices that are singular or nearly so; the interpreter then
-raises or warns as SciPy does.  Other forms are host callbacks.
+raises or warns as SciPy does.  Other structures are host callbacks.
 """
 
 from __future__ import annotations

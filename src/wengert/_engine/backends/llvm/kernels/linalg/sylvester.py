@@ -1,9 +1,9 @@
-"""Sylvester: the equation a @ x + x @ b = q, by LAPACK's Schur forms.
+"""Sylvester's equation a @ x + x @ b = q, by LAPACK's Schur forms.
 
     sylvester    gees of a and of the adjoint of b, trsyl between them (Bartels and Stewart, 1972)
 
-NaN and infinity, and eigenvalues of a and -b that are equal or nearly so, make the step fail; the
-interpreter says so.
+The kernel fails for NaN and infinity, and if eigenvalues of a and -b are equal or nearly so; the
+interpreter raises the error.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Eigenvalues: symmetric matrices of a few rows, many side by side, a lane for each.
+"""Eigenvalues of batches of small symmetric matrices, one matrix per SIMD lane.
 
-    eigh         eigenvalues in rising order, and eigenvectors
+    eigh         eigenvalues in ascending order, and eigenvectors
 
-The implicit QL algorithm, step by step as LAPACK's steqr does it (which its own driver for
-eigenvectors, syevd, uses below 26 rows): so order and signs of the vectors are LAPACK's too, as far
-as rounding does not decide.  Lanes stand at different places of their matrices; what one lane is
-not to do is a choice.  QR, for blocks that are larger at their end, is QL on the block turned
-around.  Matrices that are not finite make the step fail, and LAPACK is asked.
+The implicit QL algorithm, step by step as in LAPACK's steqr (which syevd uses below 26 rows): so
+the order and signs of the vectors are LAPACK's, unless rounding decides.  Lanes are at different
+positions of their matrices; selects take the place of branches.  QR, for blocks that are larger at
+their end, is QL on the reversed block.  The kernel fails for matrices that are not finite, and
+LAPACK is called.
 
 J. Dongarra, J. Du Croz, S. Hammarling, J. Wilkinson and others: LAPACK Users' Guide, 1999;
 B. N. Parlett, "The Symmetric Eigenvalue Problem", 1998, chapter 8.

@@ -1,11 +1,11 @@
-"""Tridiagonal: small symmetric matrices brought to that form, many side by side.
+"""Tridiagonalization of batches of small symmetric matrices.
 
-    scaled     by powers of two, so that nothing overflows later, and what takes that back
-    reduced    diagonal, elements beside it, and the orthogonal matrix Q with a = Q t Q.T
-    lifted     a power of two for numbers so small that their squares have no digits
+    scaled     scaling by powers of two, so that nothing overflows later, and its inverse
+    reduced    diagonal, off-diagonal, and the orthogonal matrix Q with a = Q t Q.T
+    lifted     a power of two for numbers so small that their squares underflow
 
-Householder's reflections as LAPACK's sytd2 and larfg choose them, so that signs are LAPACK's; what
-is beside the diagonal may be negative.
+Householder's reflections as LAPACK's sytd2 and larfg choose them, so that signs are LAPACK's;
+off-diagonal elements may be negative.
 """
 
 from __future__ import annotations

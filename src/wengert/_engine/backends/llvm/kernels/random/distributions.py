@@ -1,14 +1,14 @@
-"""Draws: the random numbers of wengert's streams, the very ones that NumPy gives.
+"""Random numbers of wengert's streams, bit for bit those that NumPy generates.
 
-    random_uniform     bits of our own (random/philox.py), scaled; as many blocks at a time as
-                       vectors hold
-    random_bits, random_tail    the bits as they are, and scaled with a sign
-    random_normal      NumPy's own functions, which are C and ask our bits one after the other:
-    random_integers    how it makes numbers of bits may change from version to version, so a
-                       second copy of it here would one day differ
+    random_uniform     bits of our own generator (random/philox.py), scaled; as many blocks at a
+                       time as vectors hold
+    random_bits, random_tail    the bits themselves, and scaled with a sign
+    random_normal, random_integers    NumPy's own C functions, which request our bits one after the
+                       other: their algorithm may change from version to version, and a second
+                       implementation here would then differ
 
-NumPy exports these functions for others to call (its headers numpy/random/distributions.h); where a
-build of it does not, the operation is a host callback.
+NumPy exports these functions (numpy/random/distributions.h); if a build of it does not, the
+operation is a host callback.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Keys: keys of random numbers from others, natively.
+"""Random keys derived from other keys.
 
     random_split    the first two words of blocks 1, 2, ... of the counters for children
-    random_fold     of the block that belongs to a number, of counters of its own
+    random_fold     those of the block of a number, with counters of its own
 
-What they mean, and how counters are divided so that nothing is used twice, is said in
-ops/random/keys.py and ops/random/philox.py.
+ops/random/keys.py and ops/random/philox.py define them, and say how counters are divided so that
+none is used twice.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Philox: random bits as a function of a key and a counter, natively.
+"""Philox: random bits as a function of a key and a counter.
 
 The rounds are those of ops/random/philox.py, called with LLVM values in place of arrays.  The state
 of a stream (ops/random/bits.py) is the key and the second word of the counter; the first counts
-blocks, and the block before the first is never used, as in NumPy.
+blocks, and block 0 is never used, as in NumPy.
 
     Words       LLVM values with the operators of NumPy's uint64
     block       four words of one block, or of a vector of blocks

@@ -1,9 +1,9 @@
-"""Sorting: the positions that sort, by NumPy's own functions.
+"""Sorting: indices that sort an array, by NumPy's own functions.
 
-    argsort    one key; which of equal elements comes first is as NumPy chooses it, for every kind
+    argsort    one key; the order of equal elements is NumPy's, for every kind of sort
     lexsort    several keys
 
-A line that does not lie in order is copied first.
+A line that is not contiguous is copied first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _kind(given: str | None) -> str:
 
 
 def _is_known(node: DiscreteLeaf) -> bool:
-    """Whether it is the same algorithm in all versions of NumPy; heapsort is not."""
+    """Whether all versions of NumPy use the same algorithm; for heapsort they do not."""
     return _has_axis(node) and _kind(node.params.get("kind")) != "heapsort"
 
 

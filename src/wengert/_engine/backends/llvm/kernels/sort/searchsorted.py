@@ -1,10 +1,10 @@
-"""Searching: where numbers belong among sorted ones, and counts of them.
+"""Searching sorted arrays, and histogram counts.
 
-    searchsorted       by bisection; NaN comes after everything
-    digitize           the same for bins that rise or fall
-    histogram_counts   how many lie in each bin; the last bin has its upper edge
+    searchsorted       binary search; NaN comes after everything
+    digitize           the same for increasing or decreasing bins
+    histogram_counts   how many elements are in each bin; the last bin includes its upper edge
 
-Bins that are not in order make the step fail.
+The kernel fails if bins are not monotonic.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _is_before(x: Any, y: Any) -> Any:
 
 
 class _Sorted:
-    """Numbers in order, to be searched.
+    """A sorted array.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class _Sorted:
         return call.language.cast(x, self.dtype)
 
     def place(self, s: Section, key: Scalar, right: bool, falling: Name | None = None) -> Name:
-        """Where a number has to be put in: before its equals, or behind them if `right`.
+        """The insertion position of a number: before equal ones, or after them if `right`.
 
         If the i1 `falling` holds, the numbers are read from their end.
         """
@@ -136,7 +136,7 @@ def _each(call: KernelCall, x: ArrayPointer) -> Any:
 
 @kernel("searchsorted", strided=True, serves=_is_ordered)
 def searchsorted(call: KernelCall) -> None:
-    """Where in the sorted x elements have to be put in."""
+    """The insertion positions of elements in the sorted x."""
     x, v, *more = call.operands
     (y,) = call.results
     dtype = _common(x, v)
@@ -150,7 +150,7 @@ def searchsorted(call: KernelCall) -> None:
 
 @kernel("digitize", strided=True, serves=_is_ordered)
 def digitize(call: KernelCall) -> None:
-    """The number of the bin that each element lies in."""
+    """The index of the bin of each element."""
     x, bins = call.operands
     (y,) = call.results
     dtype = _common(x, bins)
@@ -169,7 +169,7 @@ def digitize(call: KernelCall) -> None:
 
 
 def _direction(call: KernelCall, them: _Sorted) -> tuple[Name, Name]:
-    """Whether numbers never fall, and whether they never rise; neither if one is NaN."""
+    """Whether numbers are nondecreasing, and whether they are nonincreasing; neither with NaN."""
     s, language = call.section, call.language
     cells = [call.function.slot("i8") for _ in range(2)]
     for cell in cells:
@@ -186,7 +186,7 @@ def _direction(call: KernelCall, them: _Sorted) -> tuple[Name, Name]:
 
 @kernel("histogram_counts", strided=True, serves=_is_ordered)
 def histogram_counts(call: KernelCall) -> None:
-    """How many elements lie in each bin."""
+    """The number of elements in each bin."""
     x, edges = call.operands
     (y,) = call.results
     language, dtype = call.language, _common(x, edges)
