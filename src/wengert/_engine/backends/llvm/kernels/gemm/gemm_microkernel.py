@@ -208,7 +208,7 @@ def _across(
 
 
 def _heights(m: Length, vectors: int) -> list[int]:
-    """How many rows tiles have: as many as there are registers for, of nearly equal height."""
+    """The heights of tiles: as many as there are registers for, of nearly equal height."""
     most = _ROWS[execution_engine.vector_bytes()][max(vectors, 1)]
     if type(m) is not int:
         return [most, 4, 1]
