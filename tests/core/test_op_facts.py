@@ -5,10 +5,20 @@ import pytest
 
 import wengert as wg
 from wengert._engine.core.op import lookup
-from wengert._engine.core.op_facts import ARITHMETIC, AT_ORIGIN, Cost, call, facts
+from wengert._engine.core.op_facts import (
+    ARITHMETIC,
+    AT_ORIGIN,
+    BRANCH,
+    LOOPS,
+    REPLAY,
+    Cost,
+    call,
+    facts,
+)
 from wengert._engine.kinds.elementwise import Elementwise
 from wengert._engine.serialization.verify_specs import is_library
 from wengert.onnx.exporter import elementwise as exporter
+from wengert.testing.laws.common import arguments_of
 
 
 @pytest.fixture
@@ -80,3 +90,31 @@ def test_facts_are_stated_at_the_operation():
 
     op = facts(cost=call(2.0), zero_slope=AT_ORIGIN)(Anything())
     assert vars(op) == {"cost": call(2.0), "zero_slope": AT_ORIGIN}
+
+
+def test_operations_with_bodies_state_what_these_are(ops):
+    found = {n: op.control_flow for n, op in ops.items() if op.kind == "control"}
+    assert {"scan", "while", "cond", "switch", "checkpointed", "replay"} <= set(found)
+    assert set(found.values()) == {*LOOPS, BRANCH, REPLAY}
+
+
+def test_operands_that_select_are_stated(ops, rng):
+    for name, op in ops.items():
+        if op.kind not in ("view", "indexing", "elementwise") or op.discrete:
+            continue
+        for args, _ in arguments_of(op, rng):
+            selectors = range(len(args))[op.selectors]
+            for k, x in enumerate(args):
+                is_selector = np.asarray(x).dtype.kind in (
+                    "b" if op.kind == "elementwise" else "bi"
+                )
+                is_array = any(np.asarray(a).dtype.kind in "fc" for a in args)
+                assert not is_array or not is_selector or k in selectors, (name, k)
+
+
+def test_arrays_of_equal_elements_are_stated(ops, rng):
+    for name, op in ops.items():
+        if op.kind == "creation":
+            values = [np.asarray(op.run(**params)) for _, params in op.make_examples(rng)]
+            equal = all((x == x.flat[0]).all() for x in values if x.size)
+            assert equal == op.aliasing.uniform, name

@@ -63,13 +63,9 @@ def numbers_of(line: NodeContext) -> Numbers | None:
 
 
 def _data(line: NodeContext) -> Sequence[int]:
-    """The operands whose elements are moved; others say where to."""
-    return {
-        "concatenate": range(len(line.specs)),
-        "stack": range(len(line.specs)),
-        "setitem": (0, 1),
-        "where": (1, 2),
-    }.get(line.op.name, (0,))
+    """The operands whose elements are moved; the others select."""
+    selectors = range(len(line.specs))[line.op.selectors]
+    return [k for k in range(len(line.specs)) if k not in selectors]
 
 
 def adding(line: NodeContext) -> Sets:

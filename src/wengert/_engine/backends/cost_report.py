@@ -16,6 +16,7 @@ import numpy as np
 from wengert._engine.core.format_units import count, memory
 from wengert._engine.core.graph import BaseGraph, check_graph
 from wengert._engine.core.node import LeafOp, is_variable
+from wengert._engine.core.op_facts import LOOPS
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import lengths_of, shown
 from wengert._engine.core.subgraph import Body, bodies_of
@@ -377,7 +378,7 @@ def _node_costs(
 
 def _loop_cost(node: Node, sizes: Mapping[str, int]) -> LoopCost | None:
     """What the steps of a loop cost; None for other nodes."""
-    if node.op.name not in ("scan", "while", "checkpointed"):
+    if node.op.control_flow not in LOOPS:
         return None
     params = node.params
     body: Body = params["body"].at_sizes(sizes)

@@ -101,7 +101,7 @@ def live_bytes(graph: BaseGraph, specs: Sequence[Any], planned: Mapping[int, int
     change = [0] * (len(graph.nodes) + 1)
     for k, node in enumerate(graph.nodes):
         if owner[k] == k and not isinstance(node.op, LeafOp):
-            size = 0 if node.op.name == "full" else known_bytes(specs[k])
+            size = 0 if node.op.aliasing.uniform else known_bytes(specs[k])
             change[k] += size
             change[end[k] + 1] -= size
     held, now = [], 0

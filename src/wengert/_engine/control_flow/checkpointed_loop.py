@@ -17,6 +17,7 @@ import numpy as np
 
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op_facts import CHECKPOINTED
 from wengert._engine.core.spec import Spec, spec_of
 
 from . import batching
@@ -39,6 +40,8 @@ def plain(params: Mapping[str, Any]) -> dict[str, Any]:
 
 class Checkpointed(Control):
     """A loop that leaves snapshots."""
+
+    control_flow = CHECKPOINTED
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """What the loop gives, and the bytes of the states."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.node import Node
+from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.subgraph import Body
 
 
@@ -87,9 +88,9 @@ def _reached(node: Node, mask: Mapping[Node, int]) -> int:
 def _used(node: Node, output: int) -> frozenset[int] | None:
     """The operands that a result of a choice or loop depends on; None if that is not known."""
     params = node.params
-    if node.op.name in ("cond", "switch"):
+    if node.op.control_flow == BRANCH:
         return frozenset([k + 1 for k in _of_choice(params["branches"])[output]])
-    if node.op.name not in ("scan", "while"):
+    if node.op.control_flow != LOOP:
         return None
     carried = params["carried"]
     if node.op.name == "while" and output >= carried:

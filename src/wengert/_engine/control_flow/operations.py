@@ -19,6 +19,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import register
+from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.op_traits import Differentiation
 from wengert._engine.core.spec import Spec, bare, shown
 from wengert._engine.core.subgraph import Body, evaluated
@@ -65,6 +66,8 @@ class Control(Operation):
 
 class Scan(Control):
     """A loop whose length is known before it begins."""
+
+    control_flow = LOOP
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The carry's specs, and for each y its spec with the steps in front."""
@@ -147,6 +150,8 @@ def _counted(values: Sequence[Any], params: dict[str, Any]) -> tuple[int, Sequen
 class While(Control):
     """A loop that ends when its condition does not hold."""
 
+    control_flow = LOOP
+
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The carry's specs, the number of steps, and the ys."""
         check_while(specs, params)
@@ -223,6 +228,7 @@ class While(Control):
 class Choice(Control):
     """One of several bodies."""
 
+    control_flow = BRANCH
     differentiation = Differentiation(masks=True, takes_parts=True)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:

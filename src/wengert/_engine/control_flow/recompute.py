@@ -23,6 +23,7 @@ from wengert._engine.autodiff.tape import fresh, tape_between
 from wengert._engine.core.handle import Handle, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup, register
+from wengert._engine.core.op_facts import REPLAY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import open_length
@@ -78,6 +79,8 @@ class OperandGroups:
 
 class CheckpointedReplay(Control):
     """A loop backwards, with room for a few states."""
+
+    control_flow = REPLAY
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """What the backward pass carries, and for each stacked cotangent its spec."""

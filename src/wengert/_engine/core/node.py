@@ -27,7 +27,7 @@ from wengert.errors import MutatedError
 
 from .array_states import ArrayState
 from .node_info import NodeInfo
-from .op_facts import NOTHING_KNOWN, Remedy
+from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .spec import spec_of
 
@@ -48,6 +48,7 @@ class LeafOp:
     effects, aliasing, differentiation = Effects(), Aliasing(), Differentiation()
     cost = onnx = None
     remedy, zero_slope, range = Remedy(), "", NOTHING_KNOWN
+    control_flow, selectors, commutative = "", NO_OPERANDS, False
 
     def __init__(self, name: str) -> None:
         self.name = name

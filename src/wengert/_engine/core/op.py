@@ -26,7 +26,7 @@ from wengert.errors import NotDifferentiableError, RegistryError, at, user_line
 
 from .lazy_import import load_families
 from .node import Node
-from .op_facts import NOTHING_KNOWN, Cost, Remedy
+from .op_facts import NO_OPERANDS, NOTHING_KNOWN, Cost, Remedy
 from .op_traits import Aliasing, Differentiation, Effects
 from .shape_inference_by_example import has_sizes, probed
 from .spec import example_of, spec_of
@@ -110,13 +110,15 @@ class Op:
         Its two operands may change places.
     effects, aliasing, differentiation : Effects, Aliasing, Differentiation
         Further traits (core/op_traits.py).
-    cost, onnx, remedy, zero_slope, range, host_callback
+    cost, onnx, remedy, zero_slope, range, host_callback, control_flow, selectors
         Facts that other parts of the engine look up (core/op_facts.py).
     implementations : dict
         For the name of a backend what it runs in place of `run`; see `implement`.
     composition : callable or None
         The same value made of other operations, ``composition(*operands, **params)``, for a
         backend that has those and not this one; it may return NotImplemented. See `compose`.
+    promotes : bool
+        Its operands are cast to a common dtype.
     """
 
     kind = "opaque"
@@ -132,6 +134,9 @@ class Op:
     zero_slope = ""
     range = NOTHING_KNOWN
     host_callback = ""
+    control_flow = ""  # of a node with bodies: LOOP, BRANCH ... (core/op_facts.py)
+    selectors = NO_OPERANDS
+    promotes = False
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False

@@ -8,6 +8,7 @@
     Cost        what it costs to run, for scheduling, profiles, checkpoints and reports
     Remedy      what to write instead where it gives NaN, infinity or no derivative
     ValueRange  what is known of its values (rewrite/value_properties.py)
+    LOOP ...    what the bodies of a node are
 
 No other file compares names of operations to find these.
 """
@@ -26,6 +27,15 @@ SATURATES = "saturates"  # far from 0, where the slope rounds to zero
 UNDERFLOW = "underflow"  # where the value underflows, and the slope with it
 AT_ORIGIN = "at_origin"  # at 0, by convention
 SELECTS = "selects"  # with respect to the elements that are not selected
+
+# What the body of an operation with bodies is (`Op.control_flow`).
+LOOP = "loop"  # one step: scan, while
+CHECKPOINTED = "checkpointed loop"  # one step of a loop that also stores some of its states
+REPLAY = "replayed loop"  # one step of the backward pass of a checkpointed loop
+BRANCH = "branch"  # one of several alternatives: cond, switch
+LOOPS = (LOOP, CHECKPOINTED)
+
+NO_OPERANDS = slice(0, 0)
 
 # Why native code calls an operation back in Python (`Op.host_callback`).
 BY_SCIPY = "SciPy computes it"
@@ -142,6 +152,7 @@ def facts(
     zero_slope: str | None = None,
     range: ValueRange | None = None,
     host_callback: str | None = None,
+    selectors: slice | None = None,
 ) -> Callable[[OpT], OpT]:
     """State facts about the operation below (a decorator).
 
@@ -158,6 +169,8 @@ def facts(
     range : ValueRange, optional
     host_callback : str, optional
         Why native code calls the operation back in Python, always or for some operands.
+    selectors : slice, optional
+        The operands that select elements of the others (conditions, indices).
     """
     if flops is not None:
         cost = replace(cost or ARITHMETIC, flops=flops)
@@ -168,6 +181,7 @@ def facts(
         "zero_slope": zero_slope,
         "range": range,
         "host_callback": host_callback,
+        "selectors": selectors,
     }
 
     def state(op: OpT) -> OpT:

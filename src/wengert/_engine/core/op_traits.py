@@ -48,11 +48,14 @@ class Aliasing:
         A view that is a copy where the memory of the operand is not contiguous.
     transparent : bool
         It stands for its operand during a transformation, and is in no finished graph.
+    uniform : bool
+        All elements are equal, so that native code reads one number and stores no array.
     """
 
     view: bool = False
     may_copy: bool = False
     transparent: bool = False
+    uniform: bool = False
 
 
 @dataclass(frozen=True, slots=True)

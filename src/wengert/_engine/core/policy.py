@@ -24,7 +24,6 @@ from .recording import paused
 from .spec import Spec
 
 CHOICES = ("quiet", "warn", "raise")
-JOINING = ("concatenate", "stack")  # which cast their operands to a common dtype
 
 
 class PolicyWarning(UserWarning):
@@ -151,8 +150,7 @@ def _cap(dtype: str | None, kinds: str, name: str) -> np.dtype[Any] | None:
 
 def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Spec) -> None:
     """Report or refuse what is implicit in one operation."""
-    arithmetic = op.kind in ("elementwise", "contraction")
-    if not isinstance(out, Spec) or not (arithmetic or op.name in JOINING):
+    if not isinstance(out, Spec) or not op.promotes:
         return
     given = [s for s in specs if isinstance(s, Spec)]
     if rules.broadcast != "quiet" and op.kind == "elementwise":
@@ -160,8 +158,8 @@ def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Spec) -> None:
         if len(shapes) > 1:
             _complain(rules.broadcast, op, given, "are broadcast", "np.broadcast_to")
     if rules.cast != "quiet":
-        # The condition of a choice is of another dtype by right.
-        dtypes = {s.dtype for s in given[op.name == "where" :] if not s.weak}
+        selectors = range(len(given))[op.selectors]
+        dtypes = {s.dtype for k, s in enumerate(given) if k not in selectors and not s.weak}
         if len(dtypes) > 1:
             _complain(rules.cast, op, given, "are cast", "astype")
 

@@ -133,7 +133,9 @@ def reason_of_stop(node: Node) -> tuple[str, str]:
 
 def _unpassed(node: Node, smooth: set[Node]) -> Finding:
     positions = [i for i, a in enumerate(node.args) if isinstance(a, Node) and a in smooth]
-    what = "the condition" if node.op.name == "where" and positions == [0] else "an operand"
+    selectors = range(len(node.args))[node.op.selectors]
+    is_condition = node.op.kind == "elementwise" and all(i in selectors for i in positions)
+    what = "the condition" if is_condition else "an operand"
     return Finding(
         "condition",
         f"it comes into {named(node)} only as {what} that has no derivative",

@@ -22,6 +22,7 @@ from typing import Any
 from wengert._engine.control_flow.checkpoint_schedule import recomputed, stored_by_count
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import ConstantLeaf, Node
+from wengert._engine.core.op_facts import LOOPS, REPLAY
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import bytes_of, flops_of_body, steps_of
 
@@ -61,7 +62,7 @@ def _opaque(node: Node, graph: BaseGraph) -> Iterator[Finding]:
 
 def _loop(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     params = node.params
-    if node.op.name not in ("scan", "while", "checkpointed"):
+    if node.op.control_flow not in LOOPS:
         return
     body = params["body"]
     steps, carried = steps_of(node), params["carried"]
@@ -81,7 +82,7 @@ def _loop(node: Node, graph: BaseGraph) -> Iterator[Finding]:
 
 
 def _replay(node: Node, graph: BaseGraph) -> Iterator[Finding]:
-    if node.op.name != "replay":
+    if node.op.control_flow != REPLAY:
         return
     params = node.params
     slots, block = params["slots"], params["block"]
@@ -99,7 +100,7 @@ def _replay(node: Node, graph: BaseGraph) -> Iterator[Finding]:
 
 def _operands(node: Node) -> list[tuple[Node, Spec]]:
     """The operands that are computed with: not the condition of a choice."""
-    inputs = node.inputs[1:] if node.op.name == "where" else node.inputs
+    inputs = [a for a in node.inputs if a not in node.inputs[node.op.selectors]]
     return [(a, a.spec) for a in inputs if isinstance(a.spec, Spec)]
 
 
@@ -152,13 +153,11 @@ def _stopped(node: Node, graph: BaseGraph) -> Iterator[Finding]:
 def _only_chooses(node: Node, graph: BaseGraph) -> bool:
     """Whether a node is used as a condition or an index only, where no derivative is expected."""
     users = [graph[k] for k in graph.consumers(graph.index(node))]
-    choosing = {"where": 0, "getitem": 1, "setitem": 2, "scatter": 1}
     for user in users:
-        first = choosing.get(user.op.name)
-        if first is None:
-            if not _is_logic(user) or not _only_chooses(user, graph):
-                return False
-        elif any(a is node and (k < first if first else k > 0) for k, a in enumerate(user.inputs)):
+        selectors = user.inputs[user.op.selectors]
+        if selectors and user.inputs.count(node) > selectors.count(node):
+            return False
+        if not selectors and not (_is_logic(user) and _only_chooses(user, graph)):
             return False
     return bool(users)
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Index = tuple[int, ...]
 
+_ARITHMETIC = ("elementwise", "reduction", "contraction", "view")
+
 
 class Bad(NamedTuple):
     """A bad element: of the value of a node, or of a plain operand of it.
@@ -190,15 +192,13 @@ def operands_at(node: Node, index: Index | None) -> str:
 
 
 def overflows(node: Node, element: Operand) -> bool:
-    """Whether an infinite value is a finite one that has no room."""
+    """Whether an infinite value is the overflow of a finite one, and not a pole."""
     if element is None or not np.isinf(element):
         return False
-    if node.op.name in ("exp", "exp2", "expm1", "cosh", "sinh", "square", "sum", "prod"):
-        return True
-    if node.op.name in ("multiply", "cumprod", "add", "subtract", "cumsum", "matmul", "einsum"):
-        return True
-    if node.op.name in ("power", "divide", "hypot", "dot"):
-        last = node.args[-1 if node.op.name == "divide" else 0]
-        value = plain(last)
+    op = node.op
+    if op.kind not in _ARITHMETIC and op.remedy.overflow is None:
+        return False
+    if callable(op.differentiation.singular):  # a quotient or a power: a pole where that is zero
+        value = plain(node.args[-1 if op.name == "divide" else 0])
         return bool(np.all(np.asarray(value) != 0))
-    return False
+    return not op.differentiation.singular

@@ -38,6 +38,7 @@ class Contraction(Operation):
     """A multilinear operation given by subscripts; made by the decorator `contraction`."""
 
     kind = "contraction"
+    promotes = True
 
     def __init__(
         self,

@@ -47,6 +47,7 @@ class Elementwise(Operation):
     """An elementwise operation; made by the decorator `elementwise`."""
 
     kind = "elementwise"
+    promotes = True
 
     def __init__(
         self,

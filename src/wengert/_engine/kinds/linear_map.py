@@ -30,6 +30,7 @@ class LinearMap(Operation):
     """A linear map of the first operand; made by the decorator `linear`."""
 
     kind = "view"
+    selectors = slice(1, None)
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from math import prod
 from typing import Any
 
 from wengert._engine.core.node import LeafOp, Node
+from wengert._engine.core.op_facts import REPLAY
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import is_open
 
@@ -84,7 +85,11 @@ def _of_all_steps(node: Node) -> Any:
         known = all(isinstance(c, int) for c in costs)
         return max(costs) if known else sum(costs)
     steps = steps_of(node)
-    return None if steps is None or node.op.name == "replay" else steps * flops_of_body(bodies[0])
+    return (
+        None
+        if steps is None or node.op.control_flow == REPLAY
+        else steps * flops_of_body(bodies[0])
+    )
 
 
 def _contraction(node: Node, operands: Sequence[Any]) -> Any:
@@ -111,5 +116,5 @@ def shares_memory(node: Node) -> bool:
 
     An estimate: a reshape copies where the memory does not lie in order.
     """
-    is_one_number = bool(node.op.name == "full")  # which is read as often as there are elements
-    return node.op.aliasing.view or is_one_number
+    aliasing = node.op.aliasing
+    return bool(aliasing.view or aliasing.uniform)

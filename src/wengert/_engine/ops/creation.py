@@ -14,6 +14,7 @@ import numpy as np
 from wengert._engine.core.dispatch import Operation
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import register
+from wengert._engine.core.op_traits import Aliasing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.constraints import require_at_least
 from wengert._engine.core.symbolic.dim import Dim, is_symbolic
@@ -86,6 +87,9 @@ def full(*, shape: tuple[int, ...], value: float | complex, dtype: np.dtype[Any]
     return (
         np.broadcast_to(np.asarray(value, dtype), shape) if shape else np.dtype(dtype).type(value)
     )
+
+
+full.aliasing = Aliasing(uniform=True)
 
 
 @full.spec

@@ -34,6 +34,7 @@ class Join(Operation):
     """An operation that puts its operands side by side."""
 
     kind = "indexing"
+    promotes = True
     zero_slope = SELECTS
     oracle = "numpy"
     places: Callable[..., list[Any]]  # for each operand the index of its piece in the result

@@ -17,6 +17,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import Op
+from wengert._engine.core.op_facts import BRANCH, LOOPS, REPLAY
 from wengert._engine.core.subgraph import Body, bodies_of
 
 LIMIT = 50_000  # nodes; what is longer stays closed
@@ -38,7 +39,7 @@ ROW = _Mark("row", "The row of this step.")
 
 def marks(node: Node, count: int) -> list[Op | None]:
     """For each input of a loop's body what it is; None for what is taken from outside."""
-    is_loop = node.op.name in ("scan", "while", "checkpointed")
+    is_loop = node.op.control_flow in LOOPS
     carried = node.params["carried"] if is_loop else 0
     stacked = node.params.get("stacked", 0) if is_loop else 0
     return [*[None] * (count - carried - stacked), *[CARRY] * carried, *[ROW] * stacked]
@@ -101,7 +102,7 @@ def _title(node: Node, numbers: dict[str, int]) -> str:
     for body in bodies_of(node):
         name = _word(body.name)
         break
-    if node.op.name in ("cond", "switch"):
+    if node.op.control_flow == BRANCH:
         name = node.op.name
     count = numbers[name] = numbers.get(name, 0) + 1
     return name if count == 1 else f"{name} {count}"
@@ -115,10 +116,10 @@ def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Itera
     """What stands for each input of a body."""
     params = node.params
     given = args[len(args) - count :]
-    is_loop = node.op.name in ("scan", "while", "checkpointed")
+    is_loop = node.op.control_flow in LOOPS
     carried = params["carried"] if is_loop else 0
     stacked = params.get("stacked", 0) if is_loop else 0
-    if node.op.name == "replay":
+    if node.op.control_flow == REPLAY:
         given = args[params["counted"] :]
     fixed = count - carried - stacked
     body = bodies_of(node)[0]

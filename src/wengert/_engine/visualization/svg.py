@@ -30,7 +30,6 @@ HEIGHT = 38.0
 LETTER = 7.4  # width of a letter of the title, at its font size
 SMALL = 6.1  # of the line below it
 LIMIT = 400
-COMMUTATIVE = {"add", "multiply", "maximum", "minimum", "hypot", "logaddexp"}
 FONT = "Helvetica, Arial, sans-serif"
 
 
@@ -205,7 +204,7 @@ def _edges(
         operands = list(dict.fromkeys(label.inputs))
         came_from = {k: layout.routes[k, label.number][-2][0] for k in operands}
         arriving = sorted(operands, key=came_from.__getitem__)
-        numbered = arriving != operands and label.node.op.name not in COMMUTATIVE
+        numbered = arriving != operands and not label.node.op.commutative
         width, height = sizes[label.number]
         x, y = layout.centres[label.number]
         for slot, k in enumerate(arriving):

@@ -161,7 +161,7 @@ class InterpretedProgram:
         """Whether the value is the same at each run, and takes little memory."""
         if node.inputs or node.op.kind != "creation":
             return False
-        return bool(node.op.name == "full" or bytes_of(self._specs[i]) < LIMIT)
+        return bool(node.op.aliasing.uniform or bytes_of(self._specs[i]) < LIMIT)
 
     def _large_results(self) -> list[Any]:
         """Shape and dtype of each node whose large result can be written to a given array."""

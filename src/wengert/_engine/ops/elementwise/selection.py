@@ -121,7 +121,7 @@ fmin.partials(
 )
 
 
-@facts(cost=ARITHMETIC)
+@facts(cost=ARITHMETIC, selectors=slice(0, 1))
 @elementwise(
     oracle="x if condition else y",
     domain=[CONDITION, REAL, REAL],

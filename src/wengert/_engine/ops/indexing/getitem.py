@@ -189,6 +189,7 @@ class SetItem(Operation):
     """`x` with the elements at an index replaced by `v`; linear in both."""
 
     kind = "indexing"
+    selectors = slice(2, None)
     differentiation = Differentiation(masks=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:

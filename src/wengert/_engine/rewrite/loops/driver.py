@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from wengert._engine.control_flow.closure_conversion import hoisted
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
+from wengert._engine.core.op_facts import BRANCH, LOOP, LOOPS
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
@@ -32,7 +33,7 @@ from .hoist_factorizations import factored
 from .hoist_transposes import laid_out
 from .loop_dce import Need, narrowed, trimmed, used
 from .loop_fusion import joined
-from .loop_view import CHOICES, LOOPS, LoopView, Rewiring, inlined, like, parts_of
+from .loop_view import LoopView, Rewiring, inlined, like, parts_of
 from .merge_checkpointed_loops import taken_over
 from .sink_accumulations import summed_afterwards
 from .unroll import written_out
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
 
 def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
     """A graph whose loops do no more than they have to, and what was done."""
-    names = ("checkpointed", *LOOPS, *CHOICES)
-    if not any(n.op.name in names for n in graph.nodes):
+    if not any(n.op.control_flow in (*LOOPS, BRANCH) for n in graph.nodes):
         return graph, ()
     graph, first = taken_over(graph)
     graph, applied = _each(graph)
@@ -78,7 +78,7 @@ def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str],
     parts = written_out(node, operands, need)
     if parts is not None:
         return ["written out"], parts
-    is_loop = node.op.name in LOOPS
+    is_loop = node.op.control_flow == LOOP
     found = (trimmed if is_loop else narrowed)(node, operands, need)
     done: list[str] = []
     if found is not None:

@@ -14,13 +14,14 @@ from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import LOOP
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import part_of, placeholder
 
 from ..driver import Applied
 from .loop_dce import used
-from .loop_view import LOOPS, LoopView, Rewiring
+from .loop_view import LoopView, Rewiring
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
 _FEW = 4  # rows of the other factor; for fewer a product reads the matrix once, in any order
@@ -30,14 +31,14 @@ NAME = "laid out before the loop"
 
 def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """A graph whose loops are given matrices as products read them, and what was done."""
-    if not any(n.op.name in LOOPS for n in graph.nodes):
+    if not any(n.op.control_flow == LOOP for n in graph.nodes):
         return graph, []
     needs = used(graph)  # without those that somebody takes whole
     new, applied = Rewiring(), []
     for node in graph.nodes:
         new.follow(node)
         now = new.place.get(node, node)
-        if node not in needs or node.op.name not in LOOPS or (made := _turned(now)) is None:
+        if node not in needs or node.op.control_flow != LOOP or (made := _turned(now)) is None:
             continue
         new.replace(node, {k: part_of(made, k) for k in range(len(now.spec))})
         applied.append(Applied(NAME, node, made))

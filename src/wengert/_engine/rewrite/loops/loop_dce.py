@@ -25,6 +25,7 @@ from wengert._engine.core.graph_fingerprint import key_of_value
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, DiscreteLeaf, Node, constant
 from wengert._engine.core.node_info import NodeInfo
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.static_params import frozen, sizes_of
 from wengert._engine.core.subgraph import Body
@@ -32,7 +33,7 @@ from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import part_of
 
 from ..driver import same_everywhere
-from .loop_view import CHOICES, LOOPS, LoopView, held, like
+from .loop_view import LoopView, held, like
 
 _INSIDE = 64  # elements of a constant that may be a part of a body
 
@@ -54,12 +55,12 @@ def used(graph: BaseGraph) -> dict[Node, Need]:
         if node.op is PART and node in needed:
             parts.setdefault(node.args[0], set()).add(node.params["index"])
             continue
-        name = node.op.name
-        if name in LOOPS or name in CHOICES:
+        form = node.op.control_flow
+        if form in (LOOP, BRANCH):
             if node in needed:  # somebody takes all of it at once
                 needed.update(node.inputs)
             elif node in parts:
-                need = (_need_of_loop if name in LOOPS else _need_of_choice)(node, parts[node])
+                need = (_need_of_loop if form == LOOP else _need_of_choice)(node, parts[node])
                 found[node] = need
                 first = len(node.inputs) - _inputs(node)
                 needed.update(node.inputs[:first])
@@ -314,7 +315,7 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     The same for nodes that give other results beside it.
     """
     params = node.params
-    if node.op.name not in LOOPS:
+    if node.op.control_flow != LOOP:
         need = _need_of_choice(node, [index])
         inputs = sorted(need.inputs)
         made = tuple([_cut(b, inputs, [index], {}) for b in params["branches"]])

@@ -20,6 +20,7 @@ from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph, BaseGraph
 from wengert._engine.core.graph_fingerprint import canonical, leaf_key
 from wengert._engine.core.node import LeafOp, Node
+from wengert._engine.core.op_facts import BRANCH, LOOP
 from wengert._engine.core.static_params import frozen, substituted
 from wengert._engine.core.subgraph import Body, bodies_of
 from wengert._engine.core.symbolic.dim import names_in
@@ -27,7 +28,7 @@ from wengert._engine.core.tracing import part_of, placeholder
 
 from ..driver import Applied
 from .loop_dce import by_itself
-from .loop_view import CHOICES, LOOPS, LoopView, Rewiring
+from .loop_view import LoopView, Rewiring
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -38,7 +39,7 @@ Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """The graph with one loop in the place of those that run in step."""
-    loops = [_Member(n) for n in graph.nodes if n.op.name in LOOPS]
+    loops = [_Member(n) for n in graph.nodes if n.op.control_flow == LOOP]
     if not loops:
         return graph, []
     groups: dict[Hashable, list[_Member]] = {}
@@ -135,7 +136,7 @@ def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
 
 def _row(node: Node) -> tuple[Any, Sequence[Node]]:
     """What a node computes, and from which others."""
-    if node.op is PART and node.inputs[0].op.name in (*LOOPS, *CHOICES):
+    if node.op is PART and node.inputs[0].op.control_flow in (LOOP, BRANCH):
         # What else a loop inside gives does not matter for this.
         key, reads = by_itself(node.inputs[0], node.params["index"])
         return (node.op, type(node), key), reads

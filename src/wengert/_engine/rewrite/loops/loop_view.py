@@ -23,9 +23,6 @@ from wengert._engine.core.tracing import infer, part_of
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-LOOPS = ("scan", "while")
-CHOICES = ("cond", "switch")
-
 
 class LoopView:
     """A loop's node, in parts.

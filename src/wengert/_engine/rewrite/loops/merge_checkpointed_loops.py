@@ -14,12 +14,13 @@ from wengert._engine.control_flow.checkpointed_loop import plain
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import AnyGraph
 from wengert._engine.core.node import Node
+from wengert._engine.core.op_facts import CHECKPOINTED, LOOP, LOOPS
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import part_of
 
 from ..driver import Applied
-from .loop_view import LOOPS, Rewiring, like
+from .loop_view import Rewiring, like
 
 _ROOM = ("slots", "bytes")
 
@@ -27,10 +28,10 @@ _ROOM = ("slots", "bytes")
 def taken_over(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """The graph without loops that another repeats, and what was done."""
     used = _used(graph)
-    leaving = {_key(n): n for n in used if n.op.name == "checkpointed"}
+    leaving = {_key(n): n for n in used if n.op.control_flow == CHECKPOINTED}
     if not leaving:
         return graph, []
-    same = {n: leaving[_key(n)] for n in used if n.op.name in LOOPS and _key(n) in leaving}
+    same = {n: leaving[_key(n)] for n in used if n.op.control_flow == LOOP and _key(n) in leaving}
     new, applied = Rewiring(), []
     nodes: dict[Node, Node] = {}
     for node in graph.nodes:
@@ -53,8 +54,7 @@ def taken_over(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 def _used(graph: AnyGraph) -> dict[Node, set[int]]:
     """For each loop the results that are used, if nobody takes them all at once."""
-    names = ("checkpointed", *LOOPS)
-    found: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.name in names}
+    found: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.control_flow in LOOPS}
     whole = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     for node in graph.nodes:
         if node.op is PART and node.args[0] in found:
@@ -66,7 +66,7 @@ def _used(graph: AnyGraph) -> dict[Node, set[int]]:
 
 def _key(node: Node) -> Hashable:
     """What says which loop it is."""
-    is_leaving = node.op.name == "checkpointed"
+    is_leaving = node.op.control_flow == CHECKPOINTED
     params = plain(node.params) if is_leaving else node.params
     params = {k: x for k, x in params.items() if is_leaving or k not in _ROOM}
     name = node.params["loop"] if is_leaving else node.op.name

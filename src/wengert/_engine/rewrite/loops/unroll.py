@@ -12,15 +12,16 @@ import numpy as np
 
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import LOOP
 from wengert._engine.core.spec import Spec
 
 from .loop_dce import Need
-from .loop_view import LOOPS, LoopView, inlined
+from .loop_view import LoopView, inlined
 
 
 def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
     """The needed results as nodes without a loop or branch; None if it has to stay one."""
-    if node.op.name in LOOPS:
+    if node.op.control_flow == LOOP:
         return _few_steps(node, operands, need) if node.op.name == "scan" else None
     which = operands[0]
     if which.op is not CONSTANT or not isinstance(which, ConstantLeaf):
