@@ -165,10 +165,9 @@ class LoopNest(Elements):
             self._combine(section, axes, outermost)
             return
         if outermost and self.space.strips:
-            smin = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
             with section.loop("%lo", "%hi", str(thresholds.strip_elements)) as (inner, b):
                 far = inner.value(f"add nsw i64 {b}, {thresholds.strip_elements}")
-                self._strip = b, inner.value(f"call i64 {smin}(i64 {far}, i64 %hi)")
+                self._strip = b, inner.smaller(far, "%hi")
                 self._open(inner.inside(), axes, kept, False)
             self._leave(inner)
             self._strip = None
@@ -225,8 +224,7 @@ class LoopNest(Elements):
                 self._mask = self._first(int(stop) - int(i), width)
         elif masked:
             left = start.value(f"sub i64 {stop}, {i}")
-            callee = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-            few = start.value(f"call i64 {callee}(i64 {left}, i64 {width})")
+            few = start.smaller(left, str(width))
             dtype = _counting(width)
             kind = in_register(dtype)
             cut = few if kind == "i64" else start.value(f"trunc i64 {few} to {kind}")
@@ -323,11 +321,10 @@ class LoopNest(Elements):
                 self._terms(section, axis, (begin, end, stop), mask, width, kept, outer_mask)
             self._flush(section, kept)
             return
-        smin = self.language.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
         for begin, end, mask in pieces:
             with section.loop(begin, end, str(BLOCK * width)) as (block, b):
                 far = block.value(f"add nsw i64 {b}, {BLOCK * width}")
-                near = block.value(f"call i64 {smin}(i64 {far}, i64 {end})")
+                near = block.smaller(far, end)
                 inner = block.inside()
                 self._terms(inner, axis, (b, near, stop), mask, width, kept, outer_mask)
                 self._flush(block, kept)

@@ -67,9 +67,8 @@ class LoopCalls:
         parallel = program.runtime(
             "wengert_parallel", "void", ["ptr", "ptr", "i64", "i64", "i64", "i64"]
         )
-        larger = program.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
         quotient = section.value(f"sdiv i64 {thresholds.parallel_loop_work}, {each}")
-        grain = section.value(f"call i64 {larger}(i64 {quotient}, i64 1)")
+        grain = section.larger(quotient, "1")
         threads = str(program.threads or "")
         if not threads:
             ask = program.runtime("wengert_get_threads", "i64", [])

@@ -15,7 +15,7 @@ Text, because building LLVM's objects in Python is ten times slower.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from wengert._engine.backends.llvm.tuning import thresholds
@@ -75,6 +75,52 @@ class Section:
             else:
                 piece._gather(found)  # type: ignore[union-attr]
 
+    # ---- arithmetic of i64, with constants folded ----------------------------------------------
+
+    def plus(self, x: Name, y: Name) -> Name:
+        """x + y."""
+        a, b = _number(x), _number(y)
+        if a is not None and b is not None:
+            return str(a + b)
+        return y if a == 0 else x if b == 0 else self.value(f"add nsw i64 {x}, {y}")
+
+    def minus(self, x: Name, y: Name) -> Name:
+        """x - y."""
+        a, b = _number(x), _number(y)
+        if a is not None and b is not None:
+            return str(a - b)
+        return x if b == 0 else self.value(f"sub nsw i64 {x}, {y}")
+
+    def times(self, x: Name, y: Name) -> Name:
+        """x * y."""
+        a, b = _number(x), _number(y)
+        if a is not None and b is not None:
+            return str(a * b)
+        if a == 0 or b == 0:
+            return "0"
+        return y if a == 1 else x if b == 1 else self.value(f"mul nsw i64 {x}, {y}")
+
+    def smaller(self, x: Name, y: Name) -> Name:
+        """The smaller one, of signed integers."""
+        return self._extreme("smin", min, x, y)
+
+    def larger(self, x: Name, y: Name) -> Name:
+        """The larger one, of signed integers."""
+        return self._extreme("smax", max, x, y)
+
+    def _extreme(self, word: str, pick: Callable[[int, int], int], x: Name, y: Name) -> Name:
+        a, b = _number(x), _number(y)
+        if a is not None and b is not None:
+            return str(pick(a, b))
+        callee = self.function.module.declare(f"llvm.{word}.i64", "i64", ["i64", "i64"])
+        return self.value(f"call i64 {callee}(i64 {x}, i64 {y})")
+
+    def copy_bytes(self, to: Name, of: Name, size: Name) -> None:
+        """Copy memory."""
+        kinds = ["ptr", "ptr", "i64", "i1"]
+        callee = self.function.module.declare("llvm.memcpy.p0.p0.i64", "void", kinds)
+        self.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")
+
     # ---- control -------------------------------------------------------------------------------
 
     @contextmanager
@@ -106,6 +152,10 @@ class Section:
         yield body
         body.write(f"br label %done{n}")
         self.label(f"done{n}")
+
+
+def _number(x: Name) -> int | None:
+    return int(x) if x.lstrip("-").isdigit() else None
 
 
 class Function:

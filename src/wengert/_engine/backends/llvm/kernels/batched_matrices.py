@@ -28,7 +28,7 @@ from wengert._engine.core.symbolic.dim import Length, bounds
 from wengert._engine.core.types import Scalar
 
 from .kernel_call import ArrayPointer, KernelCall
-from .loop_helpers import minus, offset, plus, smaller, times
+from .loop_helpers import offset
 
 _UNKNOWN_LENGTH = 1 << 40  # what a length is taken for that is not known
 
@@ -132,11 +132,11 @@ class Block:
         array, step = self._arrays[k], self._steps[k]
         near = "0"
         for i, stride in zip(index, array.strides, strict=True):
-            near = plus(section, near, times(section, str(i), self.call.number(stride)))
+            near = section.plus(near, section.times(str(i), self.call.number(stride)))
         found = []
         for lane in range(1 if self._is_common(k) else self.width):
-            far = times(section, str(lane), self.call.number(step))
-            found.append(offset(section, base, plus(section, far, near), array.dtype))
+            far = section.times(str(lane), self.call.number(step))
+            found.append(offset(section, base, section.plus(far, near), array.dtype))
         return found
 
 
@@ -235,7 +235,7 @@ def _moved(
         if type(stride) is int and stride == 0:
             found.append((section, base))
             continue
-        by = times(s, i, call.number(stride))
+        by = s.times(i, call.number(stride))
         found.append((s, offset(s, base, by, array.dtype)))
     return found
 
@@ -264,14 +264,14 @@ def _along(
         here = [(before, base) for _, base in bases]
         with t.loop(start, stop, str(wide)) as (inner, i):
             if wide > 1:
-                i = smaller(inner, i, plus(inner, stop, str(-wide)))
+                i = inner.smaller(i, inner.plus(stop, str(-wide)))
             moved = _moved(call, inner, here, arrays, strides, i)
             write(Block(call, inner, wide, moved, arrays, strides))
 
     if least is not None and least >= width:
         walk(s, width)
         return
-    many = s.value(f"icmp sge i64 {minus(s, stop, start)}, {width}")
+    many = s.value(f"icmp sge i64 {s.minus(stop, start)}, {width}")
     few = s.value(f"xor i1 {many}, true")
     with s.when(many) as t:
         walk(t, width)

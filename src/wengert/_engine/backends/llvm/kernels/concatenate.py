@@ -18,7 +18,7 @@ from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import copy, larger, minus, nest, offset, place, read, times, write
+from .loop_helpers import copy, nest, offset, place, read, write
 
 
 @kernel("stack", strided=True)
@@ -62,7 +62,7 @@ def _copy_all(
             pointer = t.value(
                 f"load ptr, ptr {t.value(f'getelementptr ptr, ptr {table}, i64 {k}')}"
             )
-            distance = times(t, k, call.number(length * stride))
+            distance = t.times(k, call.number(length * stride))
             target = ArrayPointer(
                 offset(t, first, distance, z.dtype), shape, tuple(strides), z.dtype
             )
@@ -99,7 +99,7 @@ def roll(call: KernelCall) -> None:
 
 def _start(s: Section, n: Name, by: int) -> Name:
     """The old position of the first element: -by, modulo the length n."""
-    some = larger(s, n, "1")
+    some = s.larger(n, "1")
     rest = s.value(f"srem i64 {-by}, {some}")
     negative = s.value(f"icmp slt i64 {rest}, 0")
     return s.value(f"select i1 {negative}, i64 {s.value(f'add i64 {rest}, {some}')}, i64 {rest}")
@@ -107,6 +107,6 @@ def _start(s: Section, n: Name, by: int) -> Name:
 
 def _around(s: Section, i: Name, start: Name, n: Name) -> Name:
     far = s.value(f"add i64 {i}, {start}")
-    back = minus(s, far, n)
+    back = s.minus(far, n)
     beyond = s.value(f"icmp sge i64 {far}, {n}")
     return s.value(f"select i1 {beyond}, i64 {back}, i64 {far}")

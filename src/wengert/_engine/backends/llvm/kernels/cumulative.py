@@ -21,7 +21,7 @@ from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.core.types import Scalar
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import held, is_in_order, minus, nest, offset, place, read, times, write
+from .loop_helpers import held, is_in_order, nest, offset, place, read, write
 
 Begin = Callable[[Sequence[Any]], Any]
 Combine = Callable[[Any, Sequence[Any]], Any]
@@ -59,10 +59,10 @@ class _Sequences:
     def at(self, s: Section, starts: Sequence[Name], i: Name) -> list[Name]:
         """The addresses of the elements of step i."""
         if self.reverse:
-            i = minus(s, minus(s, self.count, "1"), i)
+            i = s.minus(s.minus(self.count, "1"), i)
         found = []
         for x, start in zip(self.arrays, starts, strict=True):
-            distance = times(s, i, self.call.number(x.strides[self.axis]))
+            distance = s.times(i, self.call.number(x.strides[self.axis]))
             found.append(offset(s, start, distance, x.dtype))
         return found
 
@@ -130,14 +130,14 @@ def _side_by_side(
             with nest(t, [call.number(n) for n in them.after]) as (u, inner):
                 _elements(them, u, places, before, inner, begin, combine, 1)
             return
-        full = times(t, t.value(f"sdiv i64 {call.number(length)}, {width}"), str(width))
+        full = t.times(t.value(f"sdiv i64 {call.number(length)}, {width}"), str(width))
         for low, high, wide in (("0", full, width), (full, call.number(length), 1)):
             with t.loop(low, high, str(wide)) as (u, j):
                 _elements(them, u, places, before, [j], begin, combine, wide)
 
     step(s, "0", None)
     with s.loop("1", them.count) as (t, i):
-        step(t, i, them.at(t, starts, minus(t, i, "1")))
+        step(t, i, them.at(t, starts, t.minus(i, "1")))
 
 
 def _elements(

@@ -36,7 +36,7 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.symbolic.dim import Length
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import held, nest, offset, place, read, smaller, times, write
+from .loop_helpers import held, nest, offset, place, read, write
 
 SERVED = (F32, F64, C64, C128)
 
@@ -128,7 +128,7 @@ class _Transform:
         weighs_first = op == "irfft" and self.weight != 1.0
         copied = self.x.dtype != inner or weighs_first
         self.line = call.scratch(taken * inner.itemsize) if copied else ""
-        self.read = smaller(call.section, *map(call.number, (self.x.shape[self.axis], taken)))
+        self.read = call.section.smaller(*map(call.number, (self.x.shape[self.axis], taken)))
         other = self.y.shape[self.axis] != given
         self.out = call.scratch(given * self.y.dtype.itemsize) if other else ""
         axes = [k for k in range(len(self.x.shape)) if k != self.axis]
@@ -160,7 +160,7 @@ class _Transform:
 
     def _bytes(self, s: Section, x: ArrayPointer, axis: int) -> Name:
         """The stride of an axis in bytes."""
-        return times(s, self.call.number(x.strides[axis]), str(x.dtype.itemsize))
+        return s.times(self.call.number(x.strides[axis]), str(x.dtype.itemsize))
 
     def _put(self, s: Section, frame: Name, k: int, kind: str, value: Name) -> None:
         s.write(f"store {kind} {value}, ptr {s.value(f'getelementptr i64, ptr {frame}, i64 {k}')}")
@@ -228,7 +228,7 @@ class _Transform:
         """A line of the operand in the dtype of the loop, weighted."""
         call, language, step = self.call, self.call.language, self.x.strides[self.axis]
         with s.loop("0", self.read) as (t, k):
-            start = offset(t, source, times(t, k, call.number(step)), self.x.dtype)
+            start = offset(t, source, t.times(k, call.number(step)), self.x.dtype)
             value = language.cast(read(language, t, start, self.x.dtype), self.inner)
             write(t, offset(t, self.line, k, self.inner), value)
         if self.op == "irfft" and self.weight != 1.0:
@@ -238,8 +238,8 @@ class _Transform:
         """Multiply the lines between the first and a middle one."""
         language = self.call.language
         half = s.value(f"sdiv i64 {s.value(f'add i64 {self.call.number(self.n)}, 1')}, 2")
-        with s.loop("1", smaller(s, count, half)) as (t, k):
-            at = offset(t, start, times(t, k, step), dtype)
+        with s.loop("1", s.smaller(count, half)) as (t, k):
+            at = offset(t, start, t.times(k, step), dtype)
             value = read(language, t, at, dtype)
             factor = language.constant(self.weight, part_of(dtype))
             parts = [language.binary("multiply", p, factor) for p in (value.real, value.imag)]
@@ -250,10 +250,10 @@ class _Transform:
         call, language, y = self.call, self.call.language, self.y
         step = call.number(y.strides[self.axis])
         keep, given = call.number(y.shape[self.axis]), call.number(self.given)
-        both = smaller(s, keep, given)
+        both = s.smaller(keep, given)
         with s.loop("0", both) as (t, k):
             value = read(language, t, offset(t, self.out, k, y.dtype), y.dtype)
-            write(t, offset(t, target, times(t, k, step), y.dtype), value)
+            write(t, offset(t, target, t.times(k, step), y.dtype), value)
         with s.loop(both, keep) as (t, k):
             zero = language.constant(0, y.dtype)
-            write(t, offset(t, target, times(t, k, step), y.dtype), zero)
+            write(t, offset(t, target, t.times(k, step), y.dtype), zero)

@@ -1,10 +1,9 @@
-"""Helpers of kernels: index arithmetic, loads and stores of elements, loops and copies.
+"""Helpers of kernels: loads and stores of elements, loops and copies.
 
-    plus, minus, times, smaller    of i64, with constants folded
-    place, read, write             an element of an array
-    moved                          a lane, for what is computed from it in a nested section
-    nest                           loops over all indices of a shape
-    copy, clear                    whole arrays, with another layout and dtype
+    place, read, write    an element of an array
+    moved                 a lane, for what is computed from it in a nested section
+    nest                  loops over all indices of a shape
+    copy, clear           whole arrays, with another layout and dtype
 
 These loops are scalar.  The expensive parts of a kernel are in BLAS and LAPACK, or are vectorized
 in the kernel.
@@ -16,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
+from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, part_of
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
@@ -26,54 +25,6 @@ from .kernel_call import ArrayPointer, KernelCall
 from .transpose import transposer
 
 _TILE = 8  # elements each way: a column of a square is in eight cache lines
-
-
-def _number(x: Name) -> int | None:
-    return int(x) if x.lstrip("-").isdigit() else None
-
-
-def plus(s: Section, x: Name, y: Name) -> Name:
-    """x + y."""
-    a, b = _number(x), _number(y)
-    if a is not None and b is not None:
-        return str(a + b)
-    return y if a == 0 else x if b == 0 else s.value(f"add nsw i64 {x}, {y}")
-
-
-def minus(s: Section, x: Name, y: Name) -> Name:
-    """x - y."""
-    a, b = _number(x), _number(y)
-    if a is not None and b is not None:
-        return str(a - b)
-    return x if b == 0 else s.value(f"sub nsw i64 {x}, {y}")
-
-
-def times(s: Section, x: Name, y: Name) -> Name:
-    """x * y."""
-    a, b = _number(x), _number(y)
-    if a is not None and b is not None:
-        return str(a * b)
-    if a == 0 or b == 0:
-        return "0"
-    return y if a == 1 else x if b == 1 else s.value(f"mul nsw i64 {x}, {y}")
-
-
-def smaller(s: Section, x: Name, y: Name) -> Name:
-    """The smaller one."""
-    return _extreme(s, "smin", min, x, y)
-
-
-def larger(s: Section, x: Name, y: Name) -> Name:
-    """The larger one."""
-    return _extreme(s, "smax", max, x, y)
-
-
-def _extreme(s: Section, word: str, pick: Any, x: Name, y: Name) -> Name:
-    a, b = _number(x), _number(y)
-    if a is not None and b is not None:
-        return str(pick(a, b))
-    callee = s.function.module.declare(f"llvm.{word}.i64", "i64", ["i64", "i64"])
-    return s.value(f"call i64 {callee}(i64 {x}, i64 {y})")
 
 
 # ---- elements ----------------------------------------------------------------------------------
@@ -95,7 +46,7 @@ def place(call: KernelCall, s: Section, array: ArrayPointer, indices: Sequence[N
     """The address of an element."""
     total = "0"
     for i, stride in zip(indices, array.strides, strict=True):
-        total = plus(s, total, times(s, i, call.number(stride)))
+        total = s.plus(total, s.times(i, call.number(stride)))
     return offset(s, array.pointer, total, array.dtype)
 
 
@@ -191,8 +142,8 @@ def copy(
     """
     plain = to.dtype == of.dtype and not conjugate
     if plain and is_in_order(to) and is_in_order(of):
-        count = times(s, call.number(size_of(to)), str(to.dtype.itemsize))
-        memory_copy(call.module, s, to.pointer, of.pointer, count)
+        count = s.times(call.number(size_of(to)), str(to.dtype.itemsize))
+        s.copy_bytes(to.pointer, of.pointer, count)
         return
     axes = [k for k, n in enumerate(to.shape) if n != 1]
     near = next((k for k in axes if to.strides[k] == 1), axes[-1] if axes else None)
@@ -212,7 +163,7 @@ def copy(
         for array in (to, of):
             total = "0"
             for k, i in zip(outer, found, strict=True):
-                total = plus(inner, total, times(inner, i, call.number(array.strides[k])))
+                total = inner.plus(total, inner.times(i, call.number(array.strides[k])))
             given.append(f"ptr {offset(inner, array.pointer, total, array.dtype)}")
         if crossed:
             assert near is not None and far is not None
@@ -226,12 +177,6 @@ def copy(
         inner.write(f"call void @{function}({', '.join(given)})")
 
 
-def memory_copy(module: ModuleBuilder, s: Section, to: Name, of: Name, size: Name) -> None:
-    """Copy so many bytes."""
-    callee = module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-    s.write(f"call void {callee}(ptr {to}, ptr {of}, i64 {size}, i1 false)")
-
-
 def _copier(language: Language, to: Dtype, of: Dtype, conjugate: bool, rows: bool) -> str:
     """The function that copies matrices: row by row, or in squares."""
     module = language.module
@@ -243,9 +188,9 @@ def _copier(language: Language, to: Dtype, of: Dtype, conjugate: bool, rows: boo
     function = Function(module, name, arguments, attributes="noinline nounwind")
     if rows:
         with function.body.loop("0", "%high") as (s, i):
-            first = offset(s, "%to", times(s, i, "%down0"), to)
-            second = offset(s, "%of", times(s, i, "%down1"), of)
-            memory_copy(module, s, first, second, times(s, "%wide", str(to.itemsize)))
+            first = offset(s, "%to", s.times(i, "%down0"), to)
+            second = offset(s, "%of", s.times(i, "%down1"), of)
+            s.copy_bytes(first, second, s.times("%wide", str(to.itemsize)))
     else:
         _in_squares(language, function, to, of, conjugate)
     function.body.write("ret void")
@@ -259,14 +204,14 @@ def _in_squares(
     """In squares: a transposition uses whole cache lines."""
     step = str(_TILE)
     with function.body.loop("0", "%high", step) as (a, i0), a.loop("0", "%wide", step) as (b, j0):
-        i1 = smaller(b, "%high", plus(b, i0, step))
-        j1 = smaller(b, "%wide", plus(b, j0, step))
+        i1 = b.smaller("%high", b.plus(i0, step))
+        j1 = b.smaller("%wide", b.plus(j0, step))
         with b.loop(i0, i1) as (c, i):
-            down = [times(c, i, f"%down{k}") for k in range(2)]
+            down = [c.times(i, f"%down{k}") for k in range(2)]
             with c.loop(j0, j1) as (d, j):
                 places = []
                 for k, (pointer, dtype) in enumerate((("%to", to), ("%of", of))):
-                    distance = plus(d, down[k], times(d, j, f"%across{k}"))
+                    distance = d.plus(down[k], d.times(j, f"%across{k}"))
                     places.append(offset(d, pointer, distance, dtype))
                 value = read(language, d, places[1], of)
                 if conjugate and type(value) is ComplexLane:

@@ -12,7 +12,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder,
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, of_width, part_of
 
 from .kernel_call import ArrayPointer, KernelCall
-from .loop_helpers import size_of, times
+from .loop_helpers import size_of
 
 _AT_ONCE = 4  # vectors: a test of two needs one instruction
 
@@ -20,7 +20,7 @@ _AT_ONCE = 4  # vectors: a test of two needs one instruction
 def any_of(call: KernelCall, s: Section, array: ArrayPointer) -> Name:
     """The i1 that says whether an array in C order has a NaN, in whatever part."""
     part = part_of(array.dtype)
-    count = times(s, call.number(size_of(array)), "2" if array.dtype.kind == "c" else "1")
+    count = s.times(call.number(size_of(array)), "2" if array.dtype.kind == "c" else "1")
     function = _searcher(call.module, part)
     return s.value(f"call i1 @{function}(ptr {array.pointer}, i64 {count})")
 

@@ -27,7 +27,7 @@ from wengert._engine.core.types import Scalar
 from wengert._engine.ops.indexing.template import IndexSlot
 
 from .kernel_call import ArrayPointer, KernelCall, kernel
-from .loop_helpers import clear, copy, minus, nest, offset, plus, read, size_of, times, write
+from .loop_helpers import clear, copy, nest, offset, read, size_of, write
 
 _BYTES = 64  # written at a time
 
@@ -202,7 +202,7 @@ def _write(
         to = _moved(call, s, call.number(start), indices, [a.step for a in outer])
         of = _moved(call, s, "0", indices, [a.value_step for a in outer])
         for along in alongs:
-            to = plus(s, to, _position(call, s, along, indices))
+            to = s.plus(to, _position(call, s, along, indices))
         row = inner[-1] if inner else ScatterLoop(1, 0, 0)
         rest = inner[:-1]
         with nest(s, [call.number(a.length) for a in rest]) as (r, more):
@@ -217,7 +217,7 @@ def _moved(
     call: KernelCall, s: Section, total: Name, indices: Sequence[Name], steps: Sequence[Length]
 ) -> Name:
     for i, step in zip(indices, steps, strict=True):
-        total = plus(s, total, times(s, i, call.number(step)))
+        total = s.plus(total, s.times(i, call.number(step)))
     return total
 
 
@@ -232,7 +232,7 @@ def _position(call: KernelCall, s: Section, along: Along, indices: Sequence[Name
     back = s.value(f"add i64 {name}, {n}")
     name = s.value(f"select i1 {negative}, i64 {back}, i64 {name}")
     call.fail_if(s.value(f"icmp uge i64 {name}, {n}"), 1, s)
-    return times(s, name, call.number(along.stride))
+    return s.times(name, call.number(along.stride))
 
 
 # ---- one row -------------------------------------------------------------------------------------
@@ -253,8 +253,8 @@ def _row(
         s.write(f"call void @{function}(ptr {to[0]}, ptr {of[0]}, i64 {count})")
         return
     with nest(s, [count]) as (inner, (i,)):
-        target = offset(inner, to[0], times(inner, i, call.number(row.step)), to[1])
-        source = offset(inner, of[0], times(inner, i, call.number(row.value_step)), of[1])
+        target = offset(inner, to[0], inner.times(i, call.number(row.step)), to[1])
+        source = offset(inner, of[0], inner.times(i, call.number(row.value_step)), of[1])
         _element(
             call.language, inner, (target, to[1]), read(call.language, inner, source, of[1]), adds
         )
@@ -281,7 +281,7 @@ def _rows(language: Language, dtype: Dtype, repeats: bool, adds: bool) -> str:
     body = function.body
     width = _BYTES // part_of(dtype).itemsize
     rest = body.value(f"and i64 %count, {width - 1}")
-    middle = minus(body, "%count", rest)
+    middle = body.minus("%count", rest)
     for start, stop, step in (("0", middle, width), (middle, "%count", 1)):
         with body.loop(start, stop, str(step)) as (s, i):
             target = offset(s, "%to", i, dtype)

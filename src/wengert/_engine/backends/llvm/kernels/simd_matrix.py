@@ -22,7 +22,6 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.types import Scalar
 
 from .batched_matrices import Block
-from .loop_helpers import plus, times
 
 UNROLLED = 4  # rows up to which loops are unrolled
 Index = int | Name
@@ -56,7 +55,7 @@ class SimdMatrix:
 
     def place(self, s: Section, i: Index, j: Index = 0) -> Name:
         """The address of an element."""
-        count = plus(s, times(s, str(i), str(self.columns)), str(j))
+        count = s.plus(s.times(str(i), str(self.columns)), str(j))
         return s.value(f"getelementptr {self._kind}, ptr {self.pointer}, i64 {count}")
 
     def get(self, s: Section, i: Index = 0, j: Index = 0) -> Lane:
@@ -87,7 +86,7 @@ def each(
         return
     with s.loop(str(start), str(stop)) as (t, i):
         if down:
-            last = plus(t, plus(t, str(start), str(stop)), "-1")
+            last = t.plus(t.plus(str(start), str(stop)), "-1")
             i = t.value(f"sub nsw i64 {last}, {i}")
         yield t, i
 

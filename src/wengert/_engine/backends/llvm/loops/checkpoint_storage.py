@@ -119,13 +119,8 @@ class CheckpointLayout:
 
     def copy(self, section: Section, to: Sequence[str], of: Sequence[str]) -> None:
         """A state from one place to another."""
-        function = _copying(self.routine.module)
         for a, b, n in zip(to, of, self._sizes, strict=True):
-            section.write(f"call void {function}(ptr {a}, ptr {b}, i64 {n}, i1 false)")
-
-
-def _copying(module: ModuleBuilder) -> str:
-    return module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
+            section.copy_bytes(a, b, n)
 
 
 class CheckpointWriter:

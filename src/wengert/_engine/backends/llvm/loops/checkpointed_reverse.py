@@ -103,8 +103,7 @@ class _ReverseLoop:
         given = list(operands)
         if params["counted"]:
             number = section.value(f"load i64, ptr {given.pop(0).pointer}")
-            larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-            self.count = section.value(f"call i64 {larger}(i64 {number}, i64 0)")
+            self.count = section.larger(number, "0")
             routine.learn(params["length"], section, self.count)
             for part in parts[params["pulled"] :]:
                 routine.ask(section, part)
@@ -134,29 +133,25 @@ class _ReverseLoop:
             and sum(known) <= thresholds.loop_register_bytes
         ):
             self.registers = [routine.function.slot(f"[{n} x i8]", LINE) for n in known]
-        self._room(snapshots.pointer)
+        self._allocate(snapshots.pointer)
 
     # ---- states ----------------------------------------------------------------------------------
 
-    def _room(self, base: str) -> None:
+    def _allocate(self, base: str) -> None:
         """Memory for the states, the intervals, and the values of a block."""
         routine, section, slots, state = self.routine, self.section, self.slots, self.of.state
         self.states = CheckpointLayout(routine, base, state)
         if not ends_with(routine.plan, self.of.line, self.of.snapshots):
             size = section.value(f"mul i64 {self.states.size}, {slots}")
-            copy = routine.module.declare(
-                "llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"]
-            )
             mine = routine.asked_now(section, size)
-            section.write(f"call void {copy}(ptr {mine}, ptr {base}, i64 {size}, i1 false)")
+            section.copy_bytes(mine, base, size)
             self.states = CheckpointLayout(routine, mine, state)
         self.between: CheckpointLayout | None = None
         if not self.registers:
             size = section.value(f"mul i64 {self.states.size}, 2")
             self.between = CheckpointLayout(routine, routine.asked_now(section, size), state)
         kept = CheckpointLayout(routine, "", self.of.kept)
-        smaller = routine.module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-        rows = section.value(f"call i64 {smaller}(i64 {self.count}, i64 {self.block})")
+        rows = section.smaller(self.count, str(self.block))
         size = section.value(f"mul i64 {kept.size}, {rows}")
         self.kept = CheckpointLayout(routine, routine.asked_now(section, size), self.of.kept)
         self.begins = routine.asked_now(section, str(16 * slots))

@@ -109,7 +109,7 @@ class CarriedBuffers:
                 place = target
                 if loop.in_registers:
                     place = routine.function.slot(f"[{max(int(self.sizes[k]), 1)} x i8]", LINE)
-                self._copy(section, place, source, k)
+                section.copy_bytes(place, source, self.sizes[k])
                 self.now.append(place)
                 self.next.append("")
                 continue
@@ -120,14 +120,6 @@ class CarriedBuffers:
             section.write(f"store ptr {first}, ptr {following}")
             self.now.append(now)
             self.next.append(following)
-
-    def _copy(self, section: Section, target: str, source: str, k: int) -> None:
-        copy = self.routine.module.declare(
-            "llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"]
-        )
-        section.write(
-            f"call void {copy}(ptr {target}, ptr {source}, i64 {self.sizes[k]}, i1 false)"
-        )
 
     def read(self, section: Section) -> list[str]:
         """The addresses a step reads from."""
@@ -158,12 +150,12 @@ class CarriedBuffers:
         for k, (now, following) in enumerate(zip(self.now, self.next, strict=True)):
             if not following:
                 if now != self.out[k]:
-                    self._copy(section, self.out[k], now, k)
+                    section.copy_bytes(self.out[k], now, self.sizes[k])
                 continue
             last = section.value(f"load ptr, ptr {now}")
             elsewhere = section.value(f"icmp ne ptr {last}, {self.out[k]}")
             with section.when(elsewhere) as inner:
-                self._copy(inner, self.out[k], last, k)
+                inner.copy_bytes(self.out[k], last, self.sizes[k])
 
 
 class ScanCodegen(LoopCodegen):
@@ -183,8 +175,7 @@ class ScanCodegen(LoopCodegen):
         params, operands = self.params, list(operands)
         if params["counted"]:
             given = section.value(f"load i64, ptr {operands.pop(0).pointer}")
-            larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-            count = section.value(f"call i64 {larger}(i64 {given}, i64 0)")
+            count = section.larger(given, "0")
             self._allocate_results(routine, section, self.outputs(parts), count)
         else:
             count = routine.number(params["length"])
@@ -316,11 +307,10 @@ class _GrowingStacks:
         self.capacity = routine.function.slot("i64")
         section.write(f"store i64 0, ptr {self.capacity}")
         largest = "1"
-        larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
         for size in self.sizes:
-            largest = section.value(f"call i64 {larger}(i64 {largest}, i64 {size})")
+            largest = section.larger(largest, size)
         few = section.value(f"sdiv i64 {thresholds.growing_stack_bytes}, {largest}")
-        self.first = section.value(f"call i64 {larger}(i64 {few}, i64 1)")
+        self.first = section.larger(few, "1")
 
     def rows(self, section: Section, count: str) -> list[str]:
         """The addresses of the rows of this step; their memory has been allocated."""
@@ -329,20 +319,18 @@ class _GrowingStacks:
         routine = self.routine
         alloc = routine.runtime("wengert_alloc", "ptr", ["i64"])
         free = routine.runtime("wengert_free", "void", ["ptr"])
-        copy = routine.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
         capacity = section.value(f"load i64, ptr {self.capacity}")
         full = section.value(f"icmp sge i64 {count}, {capacity}")
         with section.when(full) as more:
             twice = more.value(f"mul i64 {capacity}, 2")
-            larger = routine.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-            wanted = more.value(f"call i64 {larger}(i64 {twice}, i64 {self.first})")
+            wanted = more.larger(twice, self.first)
             for slot, size in zip(self.slots, self.sizes, strict=True):
                 total = more.value(f"mul i64 {wanted}, {size}")
                 pointer = more.value(f"call ptr {alloc}(i64 {more.value(f'or i64 {total}, 1')})")
                 routine.leave_without(more, pointer)
                 old = more.value(f"load ptr, ptr {slot}")
                 used = more.value(f"mul i64 {count}, {size}")
-                more.write(f"call void {copy}(ptr {pointer}, ptr {old}, i64 {used}, i1 false)")
+                more.copy_bytes(pointer, old, used)
                 more.write(f"call void {free}(ptr {old})")
                 more.write(f"store ptr {pointer}, ptr {slot}")
             more.write(f"store i64 {wanted}, ptr {self.capacity}")

@@ -311,9 +311,8 @@ def _realloc(module: ModuleBuilder) -> None:
         new = moves.value("call ptr @wengert_alloc(i64 %bytes)")
         moves.write(f"store ptr {new}, ptr {answer}")
         with moves.when(moves.value(f"icmp ne ptr {new}, null")) as got:
-            copy = module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
             length = got.value(f"select i1 {fits}, i64 %bytes, i64 {size}")
-            got.write(f"call void {copy}(ptr {new}, ptr %block, i64 {length}, i1 false)")
+            got.copy_bytes(new, "%block", length)
             got.write("call void @wengert_free(ptr %block)")
     s.write(f"ret ptr {s.value(f'load ptr, ptr {answer}')}")
     module.add(f)

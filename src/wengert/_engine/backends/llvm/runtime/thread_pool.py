@@ -94,20 +94,21 @@ def _locked(s: Section, lock: bool) -> None:
     _system(s, f"pthread_mutex_{'lock' if lock else 'unlock'}", f"ptr {_word(_MUTEX)}")
 
 
+def _units(s: Section) -> tuple[Name, Name]:
+    """The length of a grain, at least 1, and the number of grains from start to stop."""
+    grain = s.larger("%grain", "1")
+    length = s.value("sub i64 %stop, %start")
+    over = s.value(f"srem i64 {length}, {grain}")
+    rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
+    return grain, s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
+
+
 def _parts(module: ModuleBuilder) -> None:
     arguments = [("i64", n) for n in ("start", "stop", "grain", "threads")]
     f = Function(module, "wengert_parts", arguments, "i64", linkage="")
     s = f.body
-    higher = module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-    lower = module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-    length = s.value("sub i64 %stop, %start")
-    grain = s.value(f"call i64 {higher}(i64 %grain, i64 1)")
-    over = s.value(f"srem i64 {length}, {grain}")
-    rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
-    units = s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
-    threads = s.value(f"call i64 {lower}(i64 %threads, i64 {MAX_THREADS})")
-    parts = s.value(f"call i64 {lower}(i64 {units}, i64 {threads})")
-    parts = s.value(f"call i64 {higher}(i64 {parts}, i64 1)")
+    _, units = _units(s)
+    parts = s.larger(s.smaller(units, s.smaller("%threads", str(MAX_THREADS))), "1")
     empty = s.value("icmp sge i64 %start, %stop")
     s.write(f"ret i64 {s.value(f'select i1 {empty}, i64 0, i64 {parts}')}")
     module.add(f)
@@ -118,17 +119,10 @@ def _bounds(module: ModuleBuilder) -> None:
     names = ("start", "stop", "grain", "parts", "part")
     f = Function(module, "begin", [("i64", n) for n in names], "i64")
     s = f.body
-    higher = module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-    grain = s.value(f"call i64 {higher}(i64 %grain, i64 1)")
-    length = s.value("sub i64 %stop, %start")
-    over = s.value(f"srem i64 {length}, {grain}")
-    rest = s.value(f"zext i1 {s.value(f'icmp ne i64 {over}, 0')} to i64")
-    units = s.value(f"add i64 {s.value(f'sdiv i64 {length}, {grain}')}, {rest}")
+    grain, units = _units(s)
     each = s.value(f"sdiv i64 {units}, %parts")
     more = s.value(f"srem i64 {units}, %parts")  # the number of parts with one more grain
-    lower = module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
-    extra = s.value(f"call i64 {lower}(i64 {more}, i64 %part)")
-    before = s.value(f"add i64 {s.value(f'mul i64 {each}, %part')}, {extra}")
+    before = s.value(f"add i64 {s.value(f'mul i64 {each}, %part')}, {s.smaller(more, '%part')}")
     last = s.value("icmp eq i64 %part, %parts")
     place = s.value(f"add i64 %start, {s.value(f'mul i64 {before}, {grain}')}")
     s.write(f"ret i64 {s.value(f'select i1 {last}, i64 %stop, i64 {place}')}")
@@ -325,10 +319,8 @@ def _offer(module: ModuleBuilder) -> None:
     _set(s, _TICKET, s.value(f"or i64 {ticket}, 1"))
     asleep = _get(s, _ASLEEP)
     with s.when(s.value(f"icmp sgt i64 {asleep}, 0")) as some:
-        lower = module.declare("llvm.smin.i64", "i64", ["i64", "i64"])
         _locked(some, True)
-        calls = some.value(f"call i64 {lower}(i64 {asleep}, i64 {workers})")
-        with some.loop("0", calls) as (one, _):
+        with some.loop("0", some.smaller(asleep, workers)) as (one, _):
             _system(one, "pthread_cond_signal", f"ptr {_word(_WAKE)}")
         _locked(some, False)
     _call(s, "%parts", "0")

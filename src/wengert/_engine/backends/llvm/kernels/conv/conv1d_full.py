@@ -18,7 +18,7 @@ from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.core.node import Node
 
 from ..kernel_call import KernelCall, kernel
-from ..loop_helpers import held, larger, minus, offset, place, plus, read, smaller, times, write
+from ..loop_helpers import held, offset, place, read, write
 
 _VECTORS = 4  # sums side by side, so that one is added to while others are on their way
 
@@ -41,8 +41,8 @@ def convolve(call: KernelCall) -> None:
     x, v = call.operands
     n, k = call.number(x.shape[0]), call.number(v.shape[0])
     count = call.number(call.results[0].shape[0])
-    first = minus(s, k, "1")
-    last = larger(s, first, n)
+    first = s.minus(k, "1")
+    last = s.larger(first, n)
     work.some(s, "0", first)
     work.all(s, first, n)
     work.some(s, last, count)
@@ -67,7 +67,7 @@ class _Sums:
         self.n, self.k = call.number(self.x.shape[0]), call.number(self.v.shape[0])
 
     def _index(self, s: Section, i: Name, k: Name) -> Name:
-        return minus(s, i, k) if self.backwards else plus(s, i, k)
+        return s.minus(i, k) if self.backwards else s.plus(i, k)
 
     def some(self, s: Section, start: Name, stop: Name) -> None:
         """The partial sums at the ends of a convolution, one by one."""
@@ -76,8 +76,8 @@ class _Sums:
             write(t, self.cell, language.constant(0, inner))
             low, high = "0", self.k
             if self.backwards:
-                low = larger(t, "0", plus(t, minus(t, i, self.n), "1"))
-                high = smaller(t, self.k, plus(t, i, "1"))
+                low = t.larger("0", t.plus(t.minus(i, self.n), "1"))
+                high = t.smaller(self.k, t.plus(i, "1"))
             with t.loop(low, high) as (u, k):
                 factors = []
                 for array, index in ((self.x, self._index(u, i, k)), (self.v, k)):
@@ -95,8 +95,8 @@ class _Sums:
         call, language, inner, x = self.call, self.call.language, self.inner, self.x
         width = _VECTORS * execution_engine.vector_bytes() // inner.itemsize
         memory = call.scratch(width * inner.itemsize)
-        steps = s.value(f"sdiv i64 {larger(s, minus(s, stop, start), '0')}, {width}")
-        middle = plus(s, start, times(s, steps, str(width)))
+        steps = s.value(f"sdiv i64 {s.larger(s.minus(stop, start), '0')}, {width}")
+        middle = s.plus(start, s.times(steps, str(width)))
         with s.loop(start, middle, str(width)) as (t, i):
             zero = language.constant(0, inner)
             store(language, t, memory, _wide(language, zero, width), width, None)

@@ -24,7 +24,7 @@ from wengert._engine.core.node import Node
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import clear, copy, offset, plus, times
+from ..loop_helpers import clear, copy, offset
 from . import depthwise_conv
 from .im2col import Geometry, Image, PlaceGroup, entry, table
 
@@ -121,8 +121,8 @@ def _values(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
     columns = _columns(call, form, passes)
     image.prepare(s)
     with s.loop(start, stop) as (t, q):
-        ready = image.bring(t, offset(t, x.pointer, times(t, q, str(form.x_size)), dtype))
-        target = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
+        ready = image.bring(t, offset(t, x.pointer, t.times(q, str(form.x_size)), dtype))
+        target = offset(t, y.pointer, t.times(q, str(form.outputs * form.places)), dtype)
         weights = _weights(t, form, w.pointer, q)
         for part in passes:
             with t.loop("0", str(part.times)) as (u, k):
@@ -159,10 +159,10 @@ def _inputs(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
     columns = _columns(call, form, passes)
     turned = _turned(call, form, w.pointer)
     with s.loop(start, stop) as (t, q):
-        target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
-        source = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
+        target = offset(t, x.pointer, t.times(q, str(form.x_size)), dtype)
+        source = offset(t, y.pointer, t.times(q, str(form.outputs * form.places)), dtype)
         group = t.value(f"srem i64 {q}, {form.groups}")
-        own = offset(t, turned, times(t, group, str(form.outputs * form.depth)), dtype)
+        own = offset(t, turned, t.times(group, str(form.outputs * form.depth)), dtype)
         weights = _rows(own, form.depth, form.outputs)
         image.prepare(t)
         if columns and not image.memory:
@@ -219,11 +219,11 @@ def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int
         group = t.value(f"sdiv i64 {q}, {blocks}")
         clear(call, t, total, own.depth * form.outputs, dtype)
         with t.loop("0", call.number(x.shape[0])) as (u, n):
-            number = plus(u, times(u, n, str(form.groups * blocks)), q)
-            source = offset(u, x.pointer, times(u, number, str(own.x_size)), dtype)
+            number = u.plus(u.times(n, str(form.groups * blocks)), q)
+            source = offset(u, x.pointer, u.times(number, str(own.x_size)), dtype)
             ready = image.bring(u, source)
-            number = plus(u, times(u, n, str(form.groups)), group)
-            given = offset(u, y.pointer, times(u, number, str(form.outputs * form.places)), dtype)
+            number = u.plus(u.times(n, str(form.groups)), group)
+            given = offset(u, y.pointer, u.times(number, str(form.outputs * form.places)), dtype)
             for part in passes:
                 with u.loop("0", str(part.times)) as (v, k):
                     first, place = _first(call, v, part, k)
@@ -240,7 +240,7 @@ def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int
                     write_product(call, v, product)
         size = form.outputs * form.depth
         inside = t.value(f"srem i64 {q}, {blocks}")
-        at = plus(t, times(t, group, str(size)), times(t, inside, str(own.depth)))
+        at = t.plus(t.times(group, str(size)), t.times(inside, str(own.depth)))
         shape = (form.outputs, own.depth)
         copy(
             *(call, t),
@@ -261,7 +261,7 @@ def _columns(call: KernelCall, form: Form, passes: list[PlaceGroup]) -> Name:
 
 def _first(call: KernelCall, s: Section, part: PlaceGroup, k: Name) -> tuple[Name, Name]:
     """The first piece of a pass, and its position."""
-    first = times(s, k, str(part.rows))
+    first = s.times(k, str(part.rows))
     return first, entry(s, table(call, part.targets), first)
 
 
@@ -270,7 +270,7 @@ def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
     size = form.outputs * form.depth
     if form.groups > 1:
         group = s.value(f"srem i64 {q}, {form.groups}")
-        pointer = offset(s, pointer, times(s, group, str(size)), form.dtype)
+        pointer = offset(s, pointer, s.times(group, str(size)), form.dtype)
     return Matrix(pointer, MatrixAxis(form.outputs, form.depth), MatrixAxis(form.depth, 1))
 
 

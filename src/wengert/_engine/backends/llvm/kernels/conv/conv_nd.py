@@ -14,7 +14,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F16
 from wengert._engine.core.node import Node
 
 from ..kernel_call import KernelCall, kernel
-from ..loop_helpers import clear, moved, nest, offset, place, plus, read, size_of, times, write
+from ..loop_helpers import clear, moved, nest, offset, place, read, size_of, write
 
 
 def _serves(node: Node) -> bool:
@@ -41,14 +41,14 @@ def _added(call: KernelCall, lengths: list[Name], to_result: bool) -> None:
     with nest(call.section, [call.number(n) for n in v.shape]) as (s, k):
         factor = language.cast(read(language, s, place(call, s, v, k), v.dtype), dtype)
         with nest(s, lengths[:-1]) as (t, i):
-            far = [plus(t, a, b) for a, b in zip(i, k, strict=False)]
+            far = [t.plus(a, b) for a, b in zip(i, k, strict=False)]
             own, other = ([*far, k[-1]], [*i, "0"])
             target = place(call, t, y, own if to_result else other)
             source = place(call, t, x, other if to_result else own)
             steps = [call.number(a.strides[-1]) for a in (x, y)]
             with t.loop("0", lengths[-1]) as (u, j):
-                start = offset(u, source, times(u, j, steps[0]), x.dtype)
+                start = offset(u, source, u.times(j, steps[0]), x.dtype)
                 one = language.cast(read(language, u, start, x.dtype), dtype)
-                at = offset(u, target, times(u, j, steps[1]), dtype)
+                at = offset(u, target, u.times(j, steps[1]), dtype)
                 product = language.binary("multiply", one, moved(u, factor))
                 write(u, at, language.binary("add", read(language, u, at, dtype), product))

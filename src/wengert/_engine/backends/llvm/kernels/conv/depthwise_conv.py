@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.tuning import thresholds
 
 from ..kernel_call import KernelCall
-from ..loop_helpers import clear, offset, plus, times
+from ..loop_helpers import clear, offset
 from ..strided_vectors import STRIDES, Vectors
 from .im2col import Image, PlaceGroup, entry, table
 
@@ -57,8 +57,8 @@ def _each_piece(
         source, target = entry(t, sources, r), entry(t, targets, r)
 
         def one(u: Section, k: Name, count: int) -> None:
-            at = plus(u, source, times(u, k, str(step)))
-            write(u, at, plus(u, target, k), count)
+            at = u.plus(source, u.times(k, str(step)))
+            write(u, at, u.plus(target, k), count)
 
         weight = form.outputs * prod(geometry.window)
         vectors.along(t, part.length, one, weight)
@@ -69,8 +69,8 @@ def _kernels(
 ) -> tuple[Name, Callable[[Section, int], Name]]:
     """The number of the first kernel of a channel, and a reader of its elements."""
     taps = prod(form.geometry.window)
-    first = times(s, channel, str(form.outputs))
-    start = offset(s, pointer, times(s, first, str(taps)), form.dtype)
+    first = s.times(channel, str(form.outputs))
+    start = offset(s, pointer, s.times(first, str(taps)), form.dtype)
     vectors = _vectors(call, form)
     known = [
         vectors.spread(s, offset(s, start, str(k), form.dtype)) for k in range(taps * form.outputs)
@@ -83,7 +83,7 @@ def _all_outputs(
 ) -> list[Name]:
     """All output channels of an input channel, at some positions."""
     distances = [str(o * form.places) for o in range(form.outputs)]
-    return [vectors.load(s, offset(s, y, plus(s, place, d), form.dtype), count) for d in distances]
+    return [vectors.load(s, offset(s, y, s.plus(place, d), form.dtype), count) for d in distances]
 
 
 def value(call: KernelCall, form: Any) -> None:
@@ -96,20 +96,20 @@ def value(call: KernelCall, form: Any) -> None:
         image.prepare(s)
         step, taps = form.geometry.stride[-1], image.taps
         with s.loop(start, stop) as (t, q):
-            ready = image.bring(t, offset(t, x.pointer, times(t, q, str(form.x_size)), dtype))
-            target = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
+            ready = image.bring(t, offset(t, x.pointer, t.times(q, str(form.x_size)), dtype))
+            target = offset(t, y.pointer, t.times(q, str(form.outputs * form.places)), dtype)
             channel = t.value(f"srem i64 {q}, {form.groups}")
             _, factor = _kernels(inner, t, form, w.pointer, channel)
 
             def piece(u: Section, source: Name, place: Name, count: int) -> None:
                 totals = ["zeroinitializer"] * form.outputs
                 for k, tap in enumerate(taps):
-                    at = offset(u, ready, plus(u, source, str(tap)), dtype)
+                    at = offset(u, ready, u.plus(source, str(tap)), dtype)
                     one = vectors.every(u, at, step, count)
                     for o in range(form.outputs):
                         totals[o] = vectors.fma(u, one, factor(u, o * len(taps) + k), totals[o])
                 for o, total in enumerate(totals):
-                    to = offset(u, target, plus(u, place, str(o * form.places)), dtype)
+                    to = offset(u, target, u.plus(place, str(o * form.places)), dtype)
                     vectors.store(u, to, total, count)
 
             _each_piece(inner, t, form, piece)
@@ -142,15 +142,15 @@ def _turned(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
     taps = [tap + o * image.plane for o in range(form.outputs) for tap in reversed(image.taps)]
     with s.loop(start, stop) as (t, q):
         size = str(form.outputs * form.places)
-        ready = image.bring(t, offset(t, y.pointer, times(t, q, size), dtype))
-        target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
+        ready = image.bring(t, offset(t, y.pointer, t.times(q, size), dtype))
+        target = offset(t, x.pointer, t.times(q, str(form.x_size)), dtype)
         channel = t.value(f"srem i64 {q}, {form.groups}")
         _, factor = _kernels(inner, t, turned, w.pointer, channel)
 
         def piece(u: Section, source: Name, place: Name, count: int) -> None:
             total = "zeroinitializer"
             for k, tap in enumerate(taps):
-                one = vectors.load(u, offset(u, ready, plus(u, source, str(tap)), dtype), count)
+                one = vectors.load(u, offset(u, ready, u.plus(source, str(tap)), dtype), count)
                 total = vectors.fma(u, one, factor(u, k), total)
             vectors.store(u, offset(u, target, place, dtype), total, count)
 
@@ -164,8 +164,8 @@ def _added_up(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
     image = Image(inner, form.geometry, 1, dtype)
     step, taps = form.geometry.stride[-1], image.taps
     with s.loop(start, stop) as (t, q):
-        target = offset(t, x.pointer, times(t, q, str(form.x_size)), dtype)
-        given = offset(t, y.pointer, times(t, q, str(form.outputs * form.places)), dtype)
+        target = offset(t, x.pointer, t.times(q, str(form.x_size)), dtype)
+        given = offset(t, y.pointer, t.times(q, str(form.outputs * form.places)), dtype)
         channel = t.value(f"srem i64 {q}, {form.groups}")
         _, factor = _kernels(inner, t, form, w.pointer, channel)
         image.prepare(t)
@@ -179,7 +179,7 @@ def _added_up(inner: KernelCall, start: Name, stop: Name, form: Any) -> None:
                 total = "zeroinitializer"
                 for o, one in enumerate(ones):
                     total = vectors.fma(u, one, factor(u, o * len(taps) + k), total)
-                at = offset(u, ready, plus(u, source, str(tap)), dtype)
+                at = offset(u, ready, u.plus(source, str(tap)), dtype)
                 vectors.add_to_every(u, at, step, total, count)
 
         _each_piece(inner, t, form, piece)
@@ -200,16 +200,16 @@ def of_weight(call: KernelCall, form: Any) -> None:
             for cell in sums:
                 t.write(f"store {vectors.kind} zeroinitializer, ptr {cell}")
             with t.loop("0", inner.number(x.shape[0])) as (u, n):
-                q = plus(u, times(u, n, str(form.groups)), channel)
-                source = offset(u, x.pointer, times(u, q, str(form.x_size)), dtype)
+                q = u.plus(u.times(n, str(form.groups)), channel)
+                source = offset(u, x.pointer, u.times(q, str(form.x_size)), dtype)
                 ready = image.bring(u, source)
                 size = str(form.outputs * form.places)
-                given = offset(u, y.pointer, times(u, q, size), dtype)
+                given = offset(u, y.pointer, u.times(q, size), dtype)
 
                 def piece(v: Section, source: Name, place: Name, count: int) -> None:
                     ones = _all_outputs(v, form, vectors, given, place, count)
                     for k, tap in enumerate(taps):
-                        at = offset(v, ready, plus(v, source, str(tap)), dtype)
+                        at = offset(v, ready, v.plus(source, str(tap)), dtype)
                         other = vectors.every(v, at, step, count)
                         for o, one in enumerate(ones):
                             cell = sums[o * len(taps) + k]
@@ -218,10 +218,10 @@ def of_weight(call: KernelCall, form: Any) -> None:
                             v.write(f"store {vectors.kind} {new}, ptr {cell}")
 
                 _each_piece(inner, u, form, piece)
-            first = times(t, channel, str(len(sums)))
+            first = t.times(channel, str(len(sums)))
             for k, cell in enumerate(sums):
                 total = vectors.total(t, t.value(f"load {vectors.kind}, ptr {cell}"))
-                at = offset(t, w.pointer, plus(t, first, str(k)), dtype)
+                at = offset(t, w.pointer, t.plus(first, str(k)), dtype)
                 t.write(f"store {vectors.scalar} {total}, ptr {at}")
 
     samples = call.operands[0].shape[0]

@@ -23,7 +23,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, litera
 from wengert._engine.backends.llvm.tuning import thresholds
 
 from ..kernel_call import KernelCall
-from ..loop_helpers import clear, offset, plus, times
+from ..loop_helpers import clear, offset
 from ..strided_vectors import STRIDES, Vectors
 
 
@@ -204,7 +204,7 @@ class Image:
             return
         rows, text = table(self.call, there), literal(value, self.dtype)
         with s.loop("0", str(len(there))) as (t, r), t.loop("0", str(length)) as (u, k):
-            to = offset(u, self.memory, plus(u, entry(u, rows, r), k), self.dtype)
+            to = offset(u, self.memory, u.plus(entry(u, rows, r), k), self.dtype)
             u.write(f"store {in_memory(self.dtype)} {text}, ptr {to}")
 
     def _rows(self) -> tuple[list[int], list[int], int]:
@@ -243,8 +243,8 @@ class Image:
         one, two = table(self.call, own), table(self.call, there)
         v, dtype = Vectors(self.call, self.dtype, length), self.dtype
         with s.loop("0", str(self.channels)) as (t, c):
-            first = offset(t, outside, times(t, c, str(self.own)), dtype)
-            second = offset(t, self.memory, times(t, c, str(self.plane)), dtype)
+            first = offset(t, outside, t.times(c, str(self.own)), dtype)
+            second = offset(t, self.memory, t.times(c, str(self.plane)), dtype)
             with t.loop("0", str(len(own))) as (u, r):
                 here = offset(u, first, entry(u, one, r), dtype)
                 inside = offset(u, second, entry(u, two, r), dtype)
@@ -264,12 +264,12 @@ class Image:
         taps, sources = table(self.call, self.taps), table(self.call, part.sources)
         dtype, count = self.dtype, len(self.taps)
         with s.loop("0", str(self.channels)) as (t, c), t.loop("0", str(count)) as (u, j):
-            start = plus(u, times(u, c, str(self.plane)), entry(u, taps, j))
-            line = times(u, plus(u, times(u, c, str(count)), j), str(part.width))
+            start = u.plus(u.times(c, str(self.plane)), entry(u, taps, j))
+            line = u.times(u.plus(u.times(c, str(count)), j), str(part.width))
             with u.loop("0", str(part.rows)) as (w, r):
-                place = entry(w, sources, plus(w, first, r))
-                source = offset(w, image, plus(w, start, place), dtype)
-                target = offset(w, columns, plus(w, line, times(w, r, str(part.length))), dtype)
+                place = entry(w, sources, w.plus(first, r))
+                source = offset(w, image, w.plus(start, place), dtype)
+                target = offset(w, columns, w.plus(line, w.times(r, str(part.length))), dtype)
                 yield w, source, target
 
     def write_out(
@@ -281,13 +281,13 @@ class Image:
         with self._each(s, image, part, first, columns) as (t, source, target):
             if step > STRIDES:
                 with t.loop("0", str(part.length)) as (u, k):
-                    at = offset(u, source, times(u, k, str(step)), dtype)
+                    at = offset(u, source, u.times(k, str(step)), dtype)
                     one = u.value(f"load {v.scalar}, ptr {at}")
                     u.write(f"store {v.scalar} {one}, ptr {offset(u, target, k, dtype)}")
                 return
 
             def write(u: Section, k: Name, count: int) -> None:
-                at = offset(u, source, times(u, k, str(step)), dtype)
+                at = offset(u, source, u.times(k, str(step)), dtype)
                 v.store(u, offset(u, target, k, dtype), v.every(u, at, step, count), count)
 
             v.along(t, part.length, write)
@@ -299,7 +299,7 @@ class Image:
         with self._each(s, image, part, first, columns) as (t, source, target):
             if step > STRIDES:
                 with t.loop("0", str(part.length)) as (u, k):
-                    at = offset(u, source, times(u, k, str(step)), dtype)
+                    at = offset(u, source, u.times(k, str(step)), dtype)
                     one = u.value(f"load {v.scalar}, ptr {offset(u, target, k, dtype)}")
                     old = u.value(f"load {v.scalar}, ptr {at}")
                     u.write(
@@ -308,7 +308,7 @@ class Image:
                 return
 
             def write(u: Section, k: Name, count: int) -> None:
-                at = offset(u, source, times(u, k, str(step)), dtype)
+                at = offset(u, source, u.times(k, str(step)), dtype)
                 value = v.load(u, offset(u, target, k, dtype), count)
                 v.add_to_every(u, at, step, value, count)
 

@@ -22,7 +22,7 @@ from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import clear, offset, plus, times
+from ..loop_helpers import clear, offset
 from ..strided_vectors import STRIDES, Vectors
 from .im2col import Geometry, Image, entry, table
 
@@ -85,8 +85,8 @@ class _Pooling:
             source, target = entry(t, sources, r), entry(t, targets, r)
 
             def one(u: Section, k: Name, count: int) -> None:
-                at = plus(u, source, times(u, k, str(self.step)))
-                write(u, at, plus(u, target, k), count)
+                at = u.plus(source, u.times(k, str(self.step)))
+                write(u, at, u.plus(target, k), count)
 
             self.vectors.along(
                 t, part.length, one, min(len(self.taps), thresholds.unrolled_window_elements)
@@ -109,13 +109,13 @@ class _Pooling:
     ) -> Name:
         """An element of neighboring windows."""
         if not self.by_rows:
-            place = offset(s, image, plus(s, source, tap), self.dtype)
+            place = offset(s, image, s.plus(source, tap), self.dtype)
             return self.vectors.every(s, place, self.step, count)
         row, j = divmod(int(number), self.width)
         key = (s.rank, image, source, row, count)
         if key not in self._read:
             first = str(self.taps[row * self.width])
-            place = offset(s, image, plus(s, source, first), self.dtype)
+            place = offset(s, image, s.plus(source, first), self.dtype)
             self._read[key] = self.vectors.row(s, place, self.step, self.width, count)
         return self._read[key][j]
 
@@ -133,13 +133,13 @@ class _Pooling:
         def one(t: Section, number: Name, tap: Name) -> None:
             new = value(t, number)
             if not self.by_rows:
-                at = offset(t, image, plus(t, source, tap), self.dtype)
+                at = offset(t, image, t.plus(source, tap), self.dtype)
                 self.vectors.add_to_every(t, at, self.step, new, count)
                 return
             waiting.append(new)
             if len(waiting) == self.width:
                 first = str(self.taps[int(number) - self.width + 1])
-                at = offset(t, image, plus(t, source, first), self.dtype)
+                at = offset(t, image, t.plus(source, first), self.dtype)
                 self.vectors.put_row(t, at, self.step, waiting, count, not self.apart)
                 waiting.clear()
 
@@ -248,7 +248,7 @@ def _on_lines(
 
 
 def _line(s: Section, array: ArrayPointer, q: Name, size: int) -> Name:
-    return offset(s, array.pointer, times(s, q, str(size)), array.dtype)
+    return offset(s, array.pointer, s.times(q, str(size)), array.dtype)
 
 
 @kernel("sum_pool", serves=_serves)

@@ -15,7 +15,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import F16
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import larger, minus, moved, nest, offset, place, plus, read, times, write
+from ..loop_helpers import moved, nest, offset, place, read, write
 
 
 def _serves(node: Any) -> bool:
@@ -27,12 +27,12 @@ def lfilter(call: KernelCall) -> None:
     """Filter along the last axis, from a state of zeros."""
     (b, a, x), (y,) = call.operands, call.results
     language, s, dtype = call.language, call.section, y.dtype
-    count = larger(s, call.number(b.shape[0]), call.number(a.shape[0]))
+    count = s.larger(call.number(b.shape[0]), call.number(a.shape[0]))
     size = (b.shape[0] + a.shape[0]) * dtype.itemsize  # count, and one more, fit into it
     first = language.cast(read(language, s, a.pointer, a.dtype), dtype)
     above, below = (_divided(call, s, c, call.scratch(size), count, first) for c in (b, a))
     state = call.scratch(size)
-    last = minus(s, count, "1")
+    last = s.minus(count, "1")
     lengths = [call.number(n) for n in y.shape[:-1]]
     with nest(s, lengths) as (t, indices):
         source = place(call, t, x, [*indices, "0"])
@@ -40,12 +40,12 @@ def lfilter(call: KernelCall) -> None:
         with t.loop("0", count) as (u, k):
             write(u, offset(u, state, k, dtype), language.constant(0, dtype))
         with t.loop("0", call.number(y.shape[-1])) as (u, n):
-            at = offset(u, source, times(u, n, call.number(x.strides[-1])), x.dtype)
+            at = offset(u, source, u.times(n, call.number(x.strides[-1])), x.dtype)
             new = language.cast(read(language, u, at, x.dtype), dtype)
             out = _sum(_next(call, u, above, "0", dtype, new), read(language, u, state, dtype))
-            write(u, offset(u, target, times(u, n, call.number(y.strides[-1])), dtype), out)
+            write(u, offset(u, target, u.times(n, call.number(y.strides[-1])), dtype), out)
             with u.loop("0", last) as (v, k):
-                later = plus(v, k, "1")
+                later = v.plus(k, "1")
                 kept = read(language, v, offset(v, state, later, dtype), dtype)
                 added = _next(call, v, above, later, dtype, new)
                 taken = _next(call, v, below, later, dtype, out)

@@ -14,7 +14,7 @@ from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
 from ..kernel_call import KernelCall
-from ..loop_helpers import larger, nest, offset, times, write
+from ..loop_helpers import nest, offset, write
 from .operands import MatrixAxis, Product, at_least, leading
 
 
@@ -54,7 +54,7 @@ def gemv(call: KernelCall, s: Section, product: Product) -> None:
     found = leading(a)
     if beta == 0:
         with nest(s, [call.number(y_axis.length)]) as (inner, (i,)):
-            target = offset(inner, y, times(inner, i, call.number(y_axis.stride)), dtype)
+            target = offset(inner, y, inner.times(i, call.number(y_axis.stride)), dtype)
             write(inner, target, call.language.constant(0, dtype))
         beta = 1.0
     assert found is not None
@@ -80,7 +80,7 @@ def gemv(call: KernelCall, s: Section, product: Product) -> None:
 def _distance(call: KernelCall, s: Section, length: Length) -> tuple[str, Name]:
     """A leading dimension, which BLAS requires to be at least one."""
     name = call.number(length)
-    return "int", name if at_least(length, 1) else larger(s, name, "1")
+    return "int", name if at_least(length, 1) else s.larger(name, "1")
 
 
 def _step(call: KernelCall, axis: MatrixAxis) -> tuple[str, Name]:

@@ -29,7 +29,7 @@ from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import ArrayPointer, KernelCall
-from ..loop_helpers import copy, kind_of, minus, offset, plus, smaller, times
+from ..loop_helpers import copy, kind_of, offset
 from .operands import Matrix, Product
 
 _VECTORS = 2  # side by side in a tile
@@ -92,14 +92,14 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
         return
     stop, start = call.number(k), "0"
     if beta not in (0, 1) or type(k) is not int:  # beta once; and where k is 0, c is written too
-        part(call, s, tile, (a, b, c), before or c.pointer, smaller(s, stop, str(most)))
+        part(call, s, tile, (a, b, c), before or c.pointer, s.smaller(stop, str(most)))
         start, before, beta = str(most), None, 1
     with s.loop(start, stop, str(most)) as (t, p):
         ahead = [
-            m._replace(pointer=offset(t, m.pointer, times(t, p, str(step)), dtype))
+            m._replace(pointer=offset(t, m.pointer, t.times(p, str(step)), dtype))
             for m, step in ((a, tile.step_of_a), (b, tile.step_of_b))
         ]
-        count = smaller(t, str(most), minus(t, stop, p))
+        count = t.smaller(str(most), t.minus(stop, p))
         more = t.value(f"icmp ne i64 {p}, 0")
         own = tile._replace(beta=1.0, adds="true" if beta else more)
         old = c.pointer
@@ -151,8 +151,8 @@ def _filler(call: KernelCall, tile: _Tile) -> str:
     function = Function(call.module, name, arguments, attributes="noinline nounwind #1")
     vectors = _Vectors(call, tile)
     with function.body.loop("0", "%k") as (s, p):
-        row = offset(s, "%b", times(s, p, str(tile.step_of_b)), tile.dtype)
-        to = offset(s, "%to", times(s, p, str(tile.width * _VECTORS)), tile.dtype)
+        row = offset(s, "%b", s.times(p, str(tile.step_of_b)), tile.dtype)
+        to = offset(s, "%to", s.times(p, str(tile.width * _VECTORS)), tile.dtype)
         for v in vectors.each:
             place = offset(s, to, str(v * tile.width), tile.dtype)
             value = vectors.load(s, row, v)
@@ -179,11 +179,11 @@ def _down(
         if type(m) is int:
             stop = str(m - (m - int(start)) % rows)
         else:
-            left = minus(s, call.number(m), start)
-            stop = plus(s, start, minus(s, left, s.value(f"urem i64 {left}, {rows}")))
+            left = s.minus(call.number(m), start)
+            stop = s.plus(start, s.minus(left, s.value(f"urem i64 {left}, {rows}")))
         with s.loop(start, stop, str(rows)) as (t, i):
-            own = offset(t, a.pointer, times(t, i, str(tile.row_of_a)), tile.dtype)
-            down = times(t, i, str(tile.row_of_c))
+            own = offset(t, a.pointer, t.times(i, str(tile.row_of_a)), tile.dtype)
+            down = t.times(i, str(tile.row_of_c))
             old, to = (offset(t, p, down, tile.dtype) for p in (before, c.pointer))
             _across(call, t, tile._replace(rows=rows), (own, b.pointer, old, to), k, n)
         start = stop
@@ -253,18 +253,18 @@ def _function(call: KernelCall, tile: _Tile) -> str:
     body = function.body
     vectors = _Vectors(call, tile)
     firsts = [
-        offset(body, "%a", times(body, row_of_a, str(i)), tile.dtype)
+        offset(body, "%a", body.times(row_of_a, str(i)), tile.dtype)
         for i in range(0, tile.rows, _REACH)
     ]
-    reach = [times(body, row_of_a, str(i)) for i in range(_REACH)]
+    reach = [body.times(row_of_a, str(i)) for i in range(_REACH)]
     sums = [[function.slot(vectors.kind) for _ in vectors.each] for _ in range(tile.rows)]
     for row in sums:
         for total in row:
             body.write(f"store {vectors.kind} zeroinitializer, ptr {total}")
     with body.loop("0", "%k") as (s, p):
-        along = times(s, p, step_of_a)
+        along = s.times(p, step_of_a)
         near = [_apart(s, row_of_a, offset(s, x, along, tile.dtype)) for x in firsts]
-        row_of_b = offset(s, "%b", times(s, p, step_of_b), tile.dtype)
+        row_of_b = offset(s, "%b", s.times(p, step_of_b), tile.dtype)
         if step_of_a != "1":
             _fetch(s, tile, (near[0], step_of_a), (row_of_b, step_of_b))
         others = [vectors.load(s, row_of_b, v) for v in vectors.each]
@@ -290,7 +290,7 @@ def _finish(
 ) -> None:
     """Write all rows of a tile."""
     for i, row in enumerate(sums):
-        down = times(s, row_of_c, str(i))
+        down = s.times(row_of_c, str(i))
         old, to = (offset(s, p, down, vectors.tile.dtype) for p in ("%before", "%c"))
         for v, total in zip(vectors.each, row, strict=True):
             vectors.finish(s, (old, to), v, s.value(f"load {vectors.kind}, ptr {total}"), beta)
@@ -321,9 +321,7 @@ def _fetch(s: Section, tile: _Tile, a: tuple[Name, Name], b: tuple[Name, Name]) 
     fetch = s.function.module.declare("llvm.prefetch.p0", "void", ["ptr", "i32", "i32", "i32"])
     line = _LINE // tile.dtype.itemsize
     for (pointer, step), count in ((a, tile.rows), (b, tile.columns)):
-        further = offset(
-            s, pointer, times(s, step, str(thresholds.gemm_prefetch_steps)), tile.dtype
-        )
+        further = offset(s, pointer, s.times(step, str(thresholds.gemm_prefetch_steps)), tile.dtype)
         for k in range(0, count, line):
             place = offset(s, further, str(k), tile.dtype)
             s.write(f"call void {fetch}(ptr {place}, i32 0, i32 3, i32 1)")

@@ -17,7 +17,7 @@ from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import KernelCall
-from ..loop_helpers import minus, nest, offset, plus, read, smaller, times, write
+from ..loop_helpers import nest, offset, read, write
 from .operands import Matrix, Product
 
 _U8 = np.dtype(np.uint8)
@@ -33,17 +33,16 @@ def run(call: KernelCall, s: Section, product: Product) -> None:
     width = execution_engine.vector_bytes() // inner.itemsize
     packed = _Columns(call, width, inner, dtype, a.columns.length)
     with s.loop("0", n, str(width)) as (t, j0):
-        wide = smaller(t, str(width), minus(t, n, j0))
+        wide = t.smaller(str(width), t.minus(n, j0))
         packed.fill(t, b, j0, wide, k)
         with t.loop("0", m) as (u, i):
             total = packed.sums(u, a, i, k)
             u.write(f"store {total.kind} {total.name}, ptr {packed.row}")
             with u.loop("0", wide) as (v, j):
                 own = read(call.language, v, offset(v, packed.row, j, inner), inner)
-                place = plus(
-                    v,
-                    times(v, i, call.number(c.rows.stride)),
-                    times(v, plus(v, j0, j), call.number(c.columns.stride)),
+                place = v.plus(
+                    v.times(i, call.number(c.rows.stride)),
+                    v.times(v.plus(j0, j), call.number(c.columns.stride)),
                 )
                 target = offset(v, c.pointer, place, stored)
                 if beta:
@@ -74,14 +73,13 @@ class _Columns:
         """Pack the columns from `start` on."""
         call = self.call
         with nest(s, [k, str(self.width)]) as (t, (p, j)):
-            target = offset(t, self.memory, plus(t, times(t, p, str(self.width)), j), self.inner)
+            target = offset(t, self.memory, t.plus(t.times(p, str(self.width)), j), self.inner)
             inside = t.value(f"icmp slt i64 {j}, {wide}")
             write(t, target, call.language.constant(0, self.inner))
             with t.when(inside) as u:
-                place = plus(
-                    u,
-                    times(u, p, call.number(b.rows.stride)),
-                    times(u, plus(u, start, j), call.number(b.columns.stride)),
+                place = u.plus(
+                    u.times(p, call.number(b.rows.stride)),
+                    u.times(u.plus(start, j), call.number(b.columns.stride)),
                 )
                 value = _read(call, u, offset(u, b.pointer, place, self.stored), self.stored)
                 write(u, target, call.language.cast(value, self.inner))
@@ -92,15 +90,14 @@ class _Columns:
         language = call.language
         s.write(f"store {kind} zeroinitializer, ptr {self.sum}")
         with s.loop("0", k) as (t, p):
-            place = plus(
-                t,
-                times(t, i, call.number(a.rows.stride)),
-                times(t, p, call.number(a.columns.stride)),
+            place = t.plus(
+                t.times(i, call.number(a.rows.stride)),
+                t.times(p, call.number(a.columns.stride)),
             )
             one = language.cast(
                 _read(call, t, offset(t, a.pointer, place, self.stored), self.stored), self.inner
             )
-            where = offset(t, self.memory, times(t, p, str(self.width)), self.inner)
+            where = offset(t, self.memory, t.times(p, str(self.width)), self.inner)
             align = self.inner.itemsize
             column = t.value(f"load {kind}, ptr {where}, align {align}")
             old = t.value(f"load {kind}, ptr {self.sum}")

@@ -15,7 +15,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import Dtype
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import KernelCall
-from ..loop_helpers import offset, plus, read, times, write
+from ..loop_helpers import offset, read, write
 from .operands import Product
 
 
@@ -51,5 +51,5 @@ def _moved(
 ) -> Name:
     total = "0"
     for i, stride in places:
-        total = plus(s, total, times(s, str(i), call.number(stride)))
+        total = s.plus(total, s.times(str(i), call.number(stride)))
     return offset(s, pointer, total, dtype)

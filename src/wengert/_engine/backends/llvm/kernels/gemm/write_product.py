@@ -14,7 +14,7 @@ from typing import Any
 from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 
 from ..kernel_call import KernelCall
-from ..loop_helpers import offset, times
+from ..loop_helpers import offset
 from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv
 from .choose import Routine, choose
 from .operands import Product
@@ -73,9 +73,9 @@ def _row_blocks(call: KernelCall, s: Section, product: Product, size: int) -> No
         s = part.section
         b = gemm_microkernel.packed(part, s, b, dtype)
         with s.loop(start, stop) as (t, q):
-            row = times(t, q, str(size))
+            row = t.times(q, str(size))
             here = [
-                offset(t, x, times(t, row, part.number(y.rows.stride)), dtype)
+                offset(t, x, t.times(row, part.number(y.rows.stride)), dtype)
                 for x, y in ((a.pointer, a), (c.pointer, c), (addend or c.pointer, c))
             ]
             is_last = t.value(f"icmp eq i64 {q}, {-(-m // size) - 1}")

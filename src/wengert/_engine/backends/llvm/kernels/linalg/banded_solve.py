@@ -16,7 +16,7 @@ from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 
 from .. import fortran_calls
 from ..kernel_call import KernelCall, kernel
-from ..loop_helpers import clear, copy, minus, offset, place, plus, read, times, write
+from ..loop_helpers import clear, copy, offset, place, read, write
 from .lapack import by_columns, distance, fail_if_refused, length, memory
 
 
@@ -43,17 +43,17 @@ def banded(call: KernelCall) -> None:
     copy(call, s, right, b)
     count = call.number(n)
     for r in range(lower + upper + 1):
-        stop = minus(s, count, str(max(0, r - upper)))
+        stop = s.minus(count, str(max(0, r - upper)))
         with s.loop(str(max(0, upper - r)), stop) as (t, j):
-            i = plus(t, j, str(r - upper))
+            i = t.plus(j, str(r - upper))
             value = language.cast(
                 read(language, t, place(call, t, ab, [str(r), j]), ab.dtype), dtype
             )
             row, column = (j, i) if transposed else (i, j)
             if transposed and type(value) is ComplexLane:
                 value = ComplexLane(language, value.real, -value.imag, dtype)
-            down = plus(t, minus(t, row, column), str(below + above))
-            at = plus(t, times(t, column, str(high)), down)
+            down = t.plus(t.minus(row, column), str(below + above))
+            at = t.plus(t.times(column, str(high)), down)
             write(t, offset(t, bands, at, dtype), value)
     near = distance(call, s, n)
     given = [length(call, n), below, above, length(call, columns), bands, high, pivots]

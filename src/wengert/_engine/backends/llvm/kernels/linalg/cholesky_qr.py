@@ -18,7 +18,7 @@ from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import copy, offset, place, plus, smaller, times, write
+from ..loop_helpers import copy, offset, place, write
 from . import small_matrices
 from .lapack import (
     Workspace,
@@ -69,7 +69,7 @@ def zero_beside(call: KernelCall, s: Section, matrix: ArrayPointer, lower: bool)
     rows, columns = (call.number(n) for n in matrix.shape)
     zero = call.language.constant(0, matrix.dtype)
     with s.loop("0", rows) as (t, i):
-        start, stop = (plus(t, i, "1"), columns) if lower else ("0", smaller(t, i, columns))
+        start, stop = (t.plus(i, "1"), columns) if lower else ("0", t.smaller(i, columns))
         with t.loop(start, stop) as (u, j):
             write(u, place(call, u, matrix, [i, j]), zero)
 
@@ -163,7 +163,7 @@ def completing_columns(call: KernelCall) -> None:
     with batches(call, x, 2) as (s, at):
         found.factor(s, one(call, s, a, at, 2))
         q = found.build(s)
-        behind = times(s, call.number(columns), call.number(rows))
+        behind = s.times(call.number(columns), call.number(rows))
         pointer = offset(s, q.pointer, behind, q.dtype)
         rest = ArrayPointer(pointer, x.shape[-2:], q.strides, q.dtype)
         copy(call, s, one(call, s, x, at, 2), rest)
@@ -199,7 +199,7 @@ def lu_factors(call: KernelCall) -> None:
         with s.loop("0", call.number(rank)) as (t, i):
             write(t, place(call, t, left, [i, i]), language.constant(1, dtype))
             kept = t.value(f"load i32, ptr {offset(t, pivots, i, I32)}")
-            other = plus(t, t.value(f"sext i32 {kept} to i64"), "-1")
+            other = t.plus(t.value(f"sext i32 {kept} to i64"), "-1")
             both = [place(call, t, places, [k]) for k in (i, other)]
             x, y = (t.value(f"load i64, ptr {p}") for p in both)
             t.write(f"store i64 {y}, ptr {both[0]}")

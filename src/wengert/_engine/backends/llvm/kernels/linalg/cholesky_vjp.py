@@ -23,7 +23,7 @@ from wengert._engine.backends.llvm.tuning import thresholds
 from .. import fortran_calls
 from ..batched_matrices import Block, blocks
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import copy, is_in_order, minus, moved, place, plus, read, smaller, times, write
+from ..loop_helpers import copy, is_in_order, moved, place, read, write
 from ..simd_matrix import SimdMatrix, each
 from ..transpose import transposer
 from .lapack import batches, by_columns, length, memory, one
@@ -79,12 +79,12 @@ def _in_lanes(call: KernelCall) -> None:
         factor, out = SimdMatrix(block, n, n, dtype), SimdMatrix(block, n, n, dtype)
         unrolled = factor.unrolled
         for u, i in each(s, 0, n, unrolled):
-            for v, j in each(u, 0, plus(u, i, "1"), unrolled):
+            for v, j in each(u, 0, u.plus(i, "1"), unrolled):
                 factor.put(v, language.cast(block.element(0, v, (i, j)), dtype), i, j)
                 out.put(v, language.cast(block.element(1, v, (i, j)), dtype), i, j)
         total = SimdMatrix(block, 1, dtype=dtype)
         for u, j in each(s, 0, n, unrolled, down=True):
-            after = plus(u, j, "1")
+            after = u.plus(j, "1")
             inverse = 1 / factor.get(u, j, j)
             # every rest is of the old result, so the column is written when all are known
             for v, i in each(u, after, n, unrolled):
@@ -165,11 +165,11 @@ class _ColumnBlocks:
         """Compute `out` of `low` and `t`."""
         call, n = self.call, self.call.number(self.n)
         columns = thresholds.cholesky_vjp_columns
-        count = s.value(f"sdiv i64 {plus(s, n, str(columns - 1))}, {columns}")
+        count = s.value(f"sdiv i64 {s.plus(n, str(columns - 1))}, {columns}")
         with s.loop("0", count) as (t, k):
-            stop = minus(t, n, times(t, k, str(thresholds.cholesky_vjp_columns)))
-            wide = smaller(t, stop, str(thresholds.cholesky_vjp_columns))
-            start, below = minus(t, stop, wide), minus(t, n, stop)
+            stop = t.minus(n, t.times(k, str(thresholds.cholesky_vjp_columns)))
+            wide = t.smaller(stop, str(thresholds.cholesky_vjp_columns))
+            start, below = t.minus(stop, wide), t.minus(n, stop)
             diagonal = place(call, t, self.low, [start, start])
             self._read(t, self.square, start, start, (wide, wide))
             with t.when(t.value(f"icmp sgt i64 {below}, 0")) as u:
@@ -216,7 +216,7 @@ class _ColumnBlocks:
         """The result of a diagonal block, in `square`, of which the upper triangle is given."""
         call, square, language, dtype = self.call, self.square, self.call.language, self.dtype
         zero = language.constant(0, dtype)
-        with s.loop("0", wide) as (t, j), t.loop(plus(t, j, "1"), wide) as (u, i):
+        with s.loop("0", wide) as (t, j), t.loop(t.plus(j, "1"), wide) as (u, i):
             write(u, place(call, u, square, [i, j]), zero)
         unit, size = fortran_calls.number(call, 1, dtype), ("int", wide)
         target = (square.pointer, thresholds.cholesky_vjp_columns)

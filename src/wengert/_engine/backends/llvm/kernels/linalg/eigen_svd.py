@@ -23,19 +23,7 @@ from .. import fortran_calls
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
-from ..loop_helpers import (
-    copy,
-    held,
-    larger,
-    minus,
-    nest,
-    offset,
-    place,
-    plus,
-    read,
-    smaller,
-    write,
-)
+from ..loop_helpers import copy, held, nest, offset, place, read, write
 from . import symmetric_eigenvalues
 from .lapack import (
     Workspace,
@@ -148,7 +136,7 @@ def _pairs(
     language, real = call.language, vectors.dtype
     n = call.number(vectors.shape[0])
     kind = in_register(real)
-    last = minus(s, n, "1")
+    last = s.minus(n, "1")
     with s.loop("0", n) as (t, j):
         by = read(language, t, unit, real)
         re, im = (read(language, t, offset(t, p, j, real), real) * by for p in values)
@@ -157,7 +145,7 @@ def _pairs(
         )
         first = t.value(f"fcmp ogt {kind} {im.name}, 0.0")
         second = t.value(f"fcmp olt {kind} {im.name}, 0.0")
-        after, before = smaller(t, plus(t, j, "1"), last), larger(t, minus(t, j, "1"), "0")
+        after, before = t.smaller(t.plus(j, "1"), last), t.larger(t.minus(j, "1"), "0")
         column = t.value(f"select i1 {second}, i64 {before}, i64 {j}")
         other = t.value(f"select i1 {first}, i64 {after}, i64 {j}")
         single = t.value(f"xor i1 {first}, true")
@@ -210,7 +198,7 @@ class _Singular:
         self.u = by_columns(memory(call, rows * u_wide, dtype), rows, u_wide, dtype)
         self.vh = by_columns(memory(call, columns * v_high, dtype), v_high, columns, dtype)
         s = call.section
-        self.least = smaller(s, call.number(rows), call.number(columns))
+        self.least = s.smaller(call.number(rows), call.number(columns))
         self.info = fortran_calls.whole_cell(call)
         sizes = [length(call, rows), length(call, columns)]
         self._before = [wanted, *sizes, self.matrix.pointer, distance(call, s, rows)]
@@ -225,11 +213,11 @@ class _Singular:
         call, s = self.call, self.call.section
         rest: list[Any] = []
         if self.dtype.kind == "c":
-            most = larger(s, call.number(rows), call.number(columns))
+            most = s.larger(call.number(rows), call.number(columns))
             double, five = (s.value(f"mul i64 {self.least}, {k}") for k in (2, 5))
             square = s.value(f"mul i64 {five}, {self.least}")
             other = s.value(f"mul i64 {s.value(f'add i64 {double}, {most}')}, {double}")
-            count = s.value(f"add i64 {larger(s, square, other)}, {s.value(f'mul i64 {five}, 2')}")
+            count = s.value(f"add i64 {s.larger(square, other)}, {s.value(f'mul i64 {five}, 2')}")
             rest.append(call.scratch(s.value(f"mul i64 {count}, {self.real.itemsize}")))
         size = s.value(f"mul i64 {self.least}, 32")
         return [*rest, call.scratch(size), self.info]
@@ -388,7 +376,7 @@ def _relative(call: KernelCall, s: Section, a: ArrayPointer, rtol: float | None)
     """The tolerance relative to the largest singular value."""
     if rtol is not None:
         return call.language.constant(float(rtol), F64)
-    most = larger(s, *(call.number(n) for n in a.shape[-2:]))
+    most = s.larger(*(call.number(n) for n in a.shape[-2:]))
     count = s.value(f"sitofp i64 {most} to double")
     given = a.dtype if a.dtype.kind in "fc" else F64
     lane = Lane(call.language, s, count, F64, 1)

@@ -24,7 +24,7 @@ from .. import fortran_calls
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, contiguous, kernel
-from ..loop_helpers import copy, held, nest, offset, place, plus, read, times, write
+from ..loop_helpers import copy, held, nest, offset, place, read, write
 from .lapack import batches, fails_unless_finite, memory, one, working
 from .lu_solve import gesv, one_norm
 
@@ -66,7 +66,7 @@ class _Scratch:
         """A sum of multiples of some, and of the identity."""
         call, language = self.call, self.call.language
         n = call.number(self.n)
-        with s.loop("0", times(s, n, n)) as (t, i):
+        with s.loop("0", s.times(n, n)) as (t, i):
             total = None
             for factor, x in terms:
                 value = read(language, t, offset(t, x.pointer, i, self.dtype), self.dtype)
@@ -110,14 +110,13 @@ def _halved(call: KernelCall, s: Section, x: ArrayPointer) -> Name:
     norm = one_norm(call, s, x)
     bits = s.value(f"bitcast double {norm.name} to i64")
     # norm = m * 2**e with 1 <= m < 2; the bound is 1.34... * 2**2
-    exponent = plus(s, s.value(f"lshr i64 {bits}, 52"), "-1025")
+    exponent = s.plus(s.value(f"lshr i64 {bits}, 52"), "-1025")
     rest = s.value(f"or i64 {s.value(f'and i64 {bits}, {2**52 - 1}')}, {1023 << 52}")
     mantissa = s.value(f"bitcast i64 {rest} to double")
     bound = language.constant(_MAX_NORM / 4.0, F64).name
     over = s.value(f"fcmp ogt double {mantissa}, {bound}")
     wanted = s.value(f"add i64 {exponent}, {s.value(f'zext i1 {over} to i64')}")
-    callee = call.module.declare("llvm.smax.i64", "i64", ["i64", "i64"])
-    count = s.value(f"call i64 {callee}(i64 {wanted}, i64 0)")
+    count = s.larger(wanted, "0")
     field = s.value(f"shl i64 {s.value(f'sub i64 1023, {count}')}, 52")
     cell = held(call, F64)
     s.write(f"store i64 {field}, ptr {cell}")

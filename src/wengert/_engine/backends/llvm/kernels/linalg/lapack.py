@@ -26,7 +26,7 @@ from wengert._engine.core.symbolic.dim import Length, bounds
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall
-from ..loop_helpers import held, larger, nest, offset, place, read, smaller, times, write
+from ..loop_helpers import held, nest, offset, place, read, write
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def length(call: KernelCall, n: Length) -> tuple[str, Name]:
 
 def distance(call: KernelCall, s: Section, n: Length) -> tuple[str, Name]:
     """The distance of columns as an argument: at least one."""
-    return "int", larger(s, call.number(n), "1")
+    return "int", s.larger(call.number(n), "1")
 
 
 def fail_if_refused(call: KernelCall, s: Section, info: Name) -> None:
@@ -102,7 +102,7 @@ class Workspace:
         fortran_calls.run(call, s, routine, self.dtype, *arguments)
         part = part_of(self.dtype)
         asked = s.value(f"load {in_register(part)}, ptr {self.cell}")
-        count = larger(s, s.value(f"fptosi {in_register(part)} {asked} to i64"), "1")
+        count = s.larger(s.value(f"fptosi {in_register(part)} {asked} to i64"), "1")
         size = s.value(f"mul i64 {count}, {self.dtype.itemsize}")
         fortran_calls.check_lengths(call, count)
         return call.scratch(size), ("int", count)
@@ -120,7 +120,7 @@ class Workspace:
         s = self.call.section
         asked = s.value(f"load {kind}, ptr {cell}")
         word = "sext" if kind == "i32" else "fptosi"
-        count = larger(s, s.value(f"{word} {kind} {asked} to i64"), "1")
+        count = s.larger(s.value(f"{word} {kind} {asked} to i64"), "1")
         return self.call.scratch(s.value(f"mul i64 {count}, {itemsize}")), ("int", count)
 
 
@@ -128,7 +128,7 @@ def fails_unless_finite(call: KernelCall, s: Section, matrix: ArrayPointer) -> N
     """Fail if an element is NaN or infinite."""
     part = part_of(matrix.dtype)
     each = 2 if matrix.dtype.kind == "c" else 1
-    count = times(s, times(s, *[call.number(n) for n in matrix.shape]), str(each))
+    count = s.times(s.times(*[call.number(n) for n in matrix.shape]), str(each))
     cell = held(call, part)
     kind = in_register(part)
     s.write(f"store {kind} {call.language.constant(0, part).name}, ptr {cell}")
@@ -148,14 +148,14 @@ def into_range(call: KernelCall, s: Section, matrix: ArrayPointer) -> Lane:
     matrices by itself, but in SciPy's build it does not undo that for the eigenvalues.
     """
     language, parts = call.language, 2 if matrix.dtype.kind == "c" else 1
-    count = times(s, times(s, *[call.number(n) for n in matrix.shape]), str(parts))
+    count = s.times(s.times(*[call.number(n) for n in matrix.shape]), str(parts))
     cell = held(call, F64)
     write(s, cell, language.constant(0, F64))
     with s.loop("0", count) as (t, i):
         size = language.unary("absolute", read(language, t, offset(t, matrix.pointer, i, F64), F64))
         write(t, cell, language.binary("maximum", read(language, t, cell, F64), size))
     bits = s.value(f"load i64, ptr {cell}")
-    exponent = smaller(s, larger(s, s.value(f"lshr i64 {bits}, 52"), "1"), "2045")
+    exponent = s.smaller(s.larger(s.value(f"lshr i64 {bits}, 52"), "1"), "2045")
     outside = s.value(f"icmp ugt i64 {s.value(f'sub i64 {exponent}, {1023 - 450}')}, 900")
     exponent = s.value(f"select i1 {outside}, i64 {exponent}, i64 1023")
     power = s.value(f"shl i64 {s.value(f'sub i64 2046, {exponent}')}, 52")

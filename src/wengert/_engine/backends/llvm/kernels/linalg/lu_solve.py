@@ -29,16 +29,12 @@ from ..loop_helpers import (
     copy,
     held,
     is_in_order,
-    memory_copy,
-    minus,
     moved,
     nest,
     offset,
     place,
-    plus,
     read,
     size_of,
-    times,
     write,
 )
 from . import determinants
@@ -163,17 +159,17 @@ class Inverse:
             fail_if_refused(call, s, self.info)
         clear(call, s, right.pointer, size_of(right), dtype)
         with s.loop("0", call.number(n)) as (t, j):
-            count = times(t, plus(t, j, "1"), str(dtype.itemsize))
+            count = t.times(t.plus(j, "1"), str(dtype.itemsize))
             to, of = (place(call, t, m, ["0", j]) for m in (right, left))
-            memory_copy(call.module, t, to, of, count)
+            t.copy_bytes(to, of, count)
         one_ = fortran_calls.number(call, 1, dtype)
         given = (size, size, one_, left.pointer, near, right.pointer, near)
         fortran_calls.run(call, s, "trmm", dtype, "R", "L", "N", "U", *given)
-        last = minus(s, call.number(n), "1")
+        last = s.minus(call.number(n), "1")
         with s.loop("0", call.number(n)) as (t, k):
-            j = minus(t, last, k)
+            j = t.minus(last, k)
             kept = t.value(f"load i32, ptr {offset(t, self.pivots, j, _I32)}")
-            other = plus(t, t.value(f"sext i32 {kept} to i64"), "-1")
+            other = t.plus(t.value(f"sext i32 {kept} to i64"), "-1")
             with t.when(t.value(f"icmp ne i64 {other}, {j}")) as u:
                 columns = [place(call, u, right, ["0", c]) for c in (j, other)]
                 fortran_calls.run(call, u, "swap", dtype, size, columns[0], 1, columns[1], 1)
@@ -222,7 +218,7 @@ class _Determinant:
         x = element(call, s, self.matrix, i, i)
         size = absolute(x)
         kept = s.value(f"load i32, ptr {offset(s, self.pivots, i, _I32)}")
-        own = s.value(f"trunc i64 {plus(s, i, '1')} to i32")
+        own = s.value(f"trunc i64 {s.plus(i, '1')} to i32")
         swapped = s.value(f"icmp ne i32 {kept}, {own}")
         old = read(language, s, self.sign, self.dtype)
         empty = language.binary("equal", size, 0.0)  # as LAPACK may leave of denormal numbers

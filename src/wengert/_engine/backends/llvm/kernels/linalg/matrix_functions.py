@@ -29,7 +29,7 @@ from wengert._engine.core.symbolic.dim import Length
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import copy, held, minus, nest, place, plus, read, write
+from ..loop_helpers import copy, held, nest, place, read, write
 from .lapack import (
     batches,
     by_columns,
@@ -99,9 +99,9 @@ class _Triangle:
             own = language.unary("sqrt", element(call, t, of, j, j))
             write(t, place(call, t, to, [j, j]), own)
             with t.loop("0", j) as (u, k):
-                i = minus(u, minus(u, j, "1"), k)
+                i = u.minus(u.minus(j, "1"), k)
                 write(u, self.sum, element(call, u, of, i, j))
-                with u.loop(plus(u, i, "1"), j) as (v, m):
+                with u.loop(u.plus(i, "1"), j) as (v, m):
                     term = language.binary(
                         "multiply", element(call, v, to, i, m), element(call, v, to, m, j)
                     )
@@ -117,7 +117,7 @@ class _Triangle:
         """Zeros below the diagonal."""
         zero = self.call.language.constant(0, C128)
         n = self.call.number(self.n)
-        with s.loop("0", n) as (t, j), t.loop(plus(t, j, "1"), n) as (u, i):
+        with s.loop("0", n) as (t, j), t.loop(t.plus(j, "1"), n) as (u, i):
             write(u, place(self.call, u, x, [i, j]), zero)
 
     def give(self, s: Section, x: ArrayPointer, to: ArrayPointer) -> None:

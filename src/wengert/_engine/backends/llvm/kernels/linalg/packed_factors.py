@@ -17,7 +17,7 @@ from wengert._engine.ops.linalg.factorizations import TRANS
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import copy, is_in_order, minus, place, read, write
+from ..loop_helpers import copy, is_in_order, place, read, write
 from .lapack import batches, by_columns, distance, element, length, may_be_empty, memory, one
 
 
@@ -138,7 +138,7 @@ def _ordered(call: KernelCall, first: int) -> None:
         given, rows = one(call, s, pivots, at, 1), one(call, s, order, at, 1)
         _count_up(call, s, rows, n)
         with s.loop("0", n) as (t, i):
-            k = minus(t, _row(call, t, given, i), str(first))
+            k = t.minus(_row(call, t, given, i), str(first))
             call.fail_if(t.value(f"icmp uge i64 {k}, {n}"), 1, t)
             _swap(call, t, rows, i, k)
 

@@ -24,20 +24,7 @@ from wengert._engine.core.types import Scalar
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import (
-    clear,
-    copy,
-    held,
-    larger,
-    minus,
-    nest,
-    offset,
-    place,
-    plus,
-    read,
-    smaller,
-    write,
-)
+from ..loop_helpers import clear, copy, held, nest, offset, place, read, write
 from .lapack import (
     Workspace,
     batches,
@@ -187,19 +174,19 @@ class _Rotation:
     def _blocks(self, s: Section, backwards: bool = False) -> Iterator[tuple[Section, Any]]:
         """Over the blocks: the first row, the row behind, and whether there are two."""
         n = self.call.number(self.n)
-        last = minus(s, n, "1")
+        last = s.minus(n, "1")
         with s.loop("0", n) as (u, k):
-            i = minus(u, last, k) if backwards else k
+            i = u.minus(last, k) if backwards else k
             if self.is_complex:
-                yield u, (i, plus(u, i, "1"), "false")
+                yield u, (i, u.plus(i, "1"), "false")
                 return
-            before = larger(u, minus(u, i, "1"), "0")
-            behind = smaller(u, plus(u, i, "1"), last)
+            before = u.larger(u.minus(i, "1"), "0")
+            behind = u.smaller(u.plus(i, "1"), last)
             second = self._linked(u, i, before)
             with u.when(u.value(f"xor i1 {second}, true")) as v:
                 two = self._linked(v, behind, i)
                 count = v.value(f"zext i1 {two} to i64")
-                yield v, (i, plus(v, plus(v, i, "1"), count), two)
+                yield v, (i, v.plus(v.plus(i, "1"), count), two)
 
     def _linked(self, s: Section, row: Name, column: Name) -> Name:
         """Whether two rows, one behind the other, belong to one block."""
@@ -217,7 +204,7 @@ class _Rotation:
         write(s, self.largest, language.constant(0, self.real))
         zero = language.constant(0, self.dtype)
         with s.loop("0", n) as (u, j):
-            with u.loop(plus(u, j, "1" if self.is_complex else "2"), n) as (v, i):
+            with u.loop(u.plus(j, "1" if self.is_complex else "2"), n) as (v, i):
                 write(v, place(call, v, self.t, [i, j]), zero)
             with u.loop("0", n) as (v, i):
                 size = absolute(element(call, v, self.t, i, j))
@@ -238,14 +225,14 @@ class _Rotation:
 
     def _pair(self, s: Section, i: Name) -> tuple[Any, Any]:
         """The elements beside the diagonal of a block."""
-        behind = plus(s, i, "1")
+        behind = s.plus(i, "1")
         return tuple(element(self.call, s, self.t, *at) for at in ((i, behind), (behind, i)))
 
     def _note_pair(self, s: Section, i: Name) -> None:
         """Note the imaginary parts of a block, and refuse one that is a rotation."""
         call, language = self.call, self.call.language
         q, r = self._pair(s, i)
-        behind = plus(s, i, "1")
+        behind = s.plus(i, "1")
         half = (element(call, s, self.t, i, i) - element(call, s, self.t, behind, behind)) * 0.5
         size = language.unary("sqrt", language.unary("absolute", half * half + q * r))
         for k in (i, behind):
@@ -256,7 +243,7 @@ class _Rotation:
     def _refuse_equal(self, s: Section) -> None:
         """Refuse a form that has equal eigenvalues, but for those of one block."""
         call, language, n = self.call, self.call.language, self.call.number(self.n)
-        with s.loop("0", n) as (u, j), u.loop(plus(u, j, "1"), n) as (v, i):
+        with s.loop("0", n) as (u, j), u.loop(u.plus(j, "1"), n) as (v, i):
             x, y = (element(call, v, self.t, k, k) for k in (i, j))
             gap = absolute(language.binary("subtract", x, y))
             inside = "false"
@@ -264,7 +251,7 @@ class _Rotation:
                 cells = [offset(v, self.sizes, k, self.real) for k in (i, j)]
                 high, low = (read(language, v, cell, self.real) for cell in cells)
                 gap = language.binary("maximum", gap, language.unary("absolute", high - low))
-                beside = v.value(f"icmp eq i64 {i}, {plus(v, j, '1')}")
+                beside = v.value(f"icmp eq i64 {i}, {v.plus(j, '1')}")
                 inside = v.value(f"and i1 {beside}, {self._linked(v, i, j)}")
             near = language.binary("less_equal", gap, self._limit(v)).name
             call.fail_if(v.value(f"and i1 {near}, {v.value(f'xor i1 {inside}, true')}"), 1, v)
@@ -307,7 +294,7 @@ class _Rotation:
         """Column after column from the left, then what turns within blocks."""
         call, n = self.call, self.call.number(self.n)
         with self._blocks(s) as (u, (i, j, _)):
-            rest, width = minus(u, n, j), minus(u, j, i)
+            rest, width = u.minus(n, j), u.minus(j, i)
             self._negated(u, (j, n), (i, j))
             target = self._from(u, self.x, j, i)
             left, right = self._from(u, self.x, j, "0"), self._from(u, self.t, "0", i)
@@ -318,7 +305,7 @@ class _Rotation:
         with self._blocks(s) as (u, (i, j, two)), u.when(two) as v:
             total = held(call, self.real)
             write(v, total, call.language.constant(0, self.real))
-            for k, sign in ((i, 1.0), (plus(v, i, "1"), -1.0)):
+            for k, sign in ((i, 1.0), (v.plus(i, "1"), -1.0)):
                 write(v, total, self._sum(v, total, element(call, v, self.c, k, k) * -sign))
                 with v.loop("0", i) as (w, m):
                     x = element(call, w, self.x, k, m) * element(call, w, self.t, m, k) * sign
@@ -328,7 +315,7 @@ class _Rotation:
                     write(w, total, self._sum(w, total, x))
             q, r = self._pair(v, i)
             angle = read(call.language, v, total, self.real) / ((q + r) * 2.0)
-            write(v, place(call, v, self.x, [plus(v, i, "1"), i]), angle)
+            write(v, place(call, v, self.x, [v.plus(i, "1"), i]), angle)
 
     def _sum(self, s: Section, cell: Name, x: Any) -> Any:
         return read(self.call.language, s, cell, self.real) + x
@@ -339,13 +326,13 @@ class _Rotation:
         if not self.is_complex:
             with self._blocks(s) as (u, (i, _, two)), u.when(two) as v:
                 q, r = self._pair(v, i)
-                behind = plus(v, i, "1")
+                behind = v.plus(i, "1")
                 angle = element(call, v, self.c, behind, i) / ((q + r) * -2.0)
                 write(v, place(call, v, self.x, [i, i]), angle)
                 write(v, place(call, v, self.x, [behind, behind]), -angle)
         turn = "C" if self.is_complex else "T"
         with self._blocks(s, backwards=True) as (u, (i, j, _)):
-            rest, width = minus(u, n, j), minus(u, j, i)
+            rest, width = u.minus(n, j), u.minus(j, i)
             self._negated(u, (j, n), (i, j))
             target, beside = self._from(u, self.x, j, i), self._from(u, self.t, i, j)
             inner, own = self._from(u, self.x, j, j), self._from(u, self.x, i, i)

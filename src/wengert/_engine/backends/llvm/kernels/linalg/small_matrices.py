@@ -28,7 +28,7 @@ from wengert._engine.ops.linalg.factorizations import TRANS
 
 from ..batched_matrices import Block, blocks
 from ..kernel_call import ArrayPointer, KernelCall
-from ..loop_helpers import moved, plus
+from ..loop_helpers import moved
 from ..simd_matrix import SimdMatrix, each, load, save
 
 MAX_ROWS = 8
@@ -86,7 +86,7 @@ class Elimination:
         self.doubt.put(s, 0)
         self.sign.put(s, 1.0)
         for t, k in each(s, 0, n, unrolled):
-            after = plus(t, k, "1")
+            after = t.plus(k, "1")
             for u, i in each(t, after, n, unrolled):
                 self._exchange(u, k, i)
             self._check_pivot(t, k)
@@ -163,7 +163,7 @@ def _substitute(
     """
     language, n = a.language, a.rows
     for t, i in each(s, 0, n, a.unrolled, down=not lower):
-        first, last = ("0", i) if lower else (plus(t, i, "1"), n)
+        first, last = ("0", i) if lower else (t.plus(i, "1"), n)
         for u, j in each(t, first, last, a.unrolled):
             factor = -a.get(u, i, j)
             for k in range(b.columns):
@@ -246,7 +246,7 @@ def solve_triangular(call: KernelCall) -> None:
         left = SimdMatrix(block, n, n, x.dtype)
         zero = language.constant(0, x.dtype)
         for t, i in each(s, 0, n, left.unrolled):
-            first, last = ("0", plus(t, i, "1")) if lower else (i, n)
+            first, last = ("0", t.plus(i, "1")) if lower else (i, n)
             for u, j in each(t, first, last, left.unrolled):
                 value = block.element(0, u, (i, j))
                 left.put(u, value, *((j, i) if transposed else (i, j)))
@@ -274,7 +274,7 @@ def cholesky(call: KernelCall) -> None:
         for t, i in each(s, 0, n, unrolled):
             for u, j in each(t, 0, n, unrolled):
                 low.put(u, zero, i, j)
-            for u, j in each(t, 0, plus(t, i, "1"), unrolled):
+            for u, j in each(t, 0, t.plus(i, "1"), unrolled):
                 low.put(u, block.element(0, u, (j, i) if upper else (i, j)), i, j)
         for t, j in each(s, 0, n, unrolled):
             for u, k in each(t, 0, j, unrolled):

@@ -19,7 +19,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import F64, I32, part_of
 
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import clear, copy, held, offset, place, plus, read, write
+from ..loop_helpers import clear, copy, held, offset, place, read, write
 from .lapack import (
     batches,
     by_columns,
@@ -86,7 +86,7 @@ def definite_banded_solve(call: KernelCall) -> None:
         copy(call, s, right, one(call, s, b, at, 2))
         fails_unless_finite(call, s, matrix)
         fails_unless_finite(call, s, right)
-        width = ("int", plus(s, call.number(high), "-1"))
+        width = ("int", s.plus(call.number(high), "-1"))
         sizes = (length(call, n), width, length(call, columns))
         given = (matrix.pointer, distance(call, s, high), right.pointer, distance(call, s, n))
         fortran_calls.run(call, s, "pbsv", dtype, which, *sizes, *given, info)

@@ -16,7 +16,7 @@ from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype, part_of
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import copy, held, minus, offset, place, plus, read, write
+from ..loop_helpers import copy, held, offset, place, read, write
 from .lapack import batches, element, fails_unless_finite, may_be_empty, memory, one, working
 from .schur import absolute
 
@@ -89,8 +89,8 @@ class _Recursion:
                 write(t, cell, zero)
             with t.loop("0", m) as (u, i):
                 below, beside = (
-                    self._at(u, self.c, minus(u, m, i)),
-                    self._at(u, self.r, plus(u, i, "1")),
+                    self._at(u, self.c, u.minus(m, i)),
+                    self._at(u, self.r, u.plus(i, "1")),
                 )
                 self._sum(u, self.sums[0], self._two("multiply", below, self._at(u, self.f, i)))
                 self._sum(u, self.sums[1], self._two("multiply", beside, self._at(u, self.g, i)))
@@ -99,11 +99,11 @@ class _Recursion:
                 write(u, self.sums[0], element(call, u, b, m, j))
                 with u.loop("0", m) as (v, i):
                     term = self._two(
-                        "multiply", self._at(v, self.c, minus(v, m, i)), element(call, v, x, i, j)
+                        "multiply", self._at(v, self.c, v.minus(m, i)), element(call, v, x, i, j)
                     )
                     self._sum(v, self.sums[0], language.unary("negative", term))
                 write(u, place(call, u, x, [m, j]), zero)
-                with u.loop("0", plus(u, m, "1")) as (v, i):
+                with u.loop("0", u.plus(m, "1")) as (v, i):
                     rest = read(language, v, self.sums[0], self.dtype)
                     cell = place(call, v, x, [i, j])
                     more = self._two("multiply", rest, self._at(v, self.g, i))
@@ -121,9 +121,9 @@ class _Recursion:
             write(s, cell, value)
         for line in (self.f, self.g):
             self._put(s, line, m, language.constant(0, self.dtype))
-        with s.loop("0", plus(s, m, "1")) as (t, i):
+        with s.loop("0", s.plus(m, "1")) as (t, i):
             by, left, right = (read(language, t, cell, self.dtype) for cell in cells)
-            before = minus(t, i, "1")
+            before = t.minus(i, "1")
             inside = t.value(f"icmp sgt i64 {i}, 0")
             safe = t.value(f"select i1 {inside}, i64 {before}, i64 {m}")  # zero stands at m
             f, g = self._at(t, self.f, i), self._at(t, self.g, safe)
@@ -131,6 +131,6 @@ class _Recursion:
             new_g = self._two("subtract", g, self._two("multiply", right, f))
             self._put(t, self.new_f, i, self._two("multiply", new_f, by))
             self._put(t, self.new_g, i, self._two("multiply", new_g, by))
-        with s.loop("0", plus(s, m, "1")) as (t, i):
+        with s.loop("0", s.plus(m, "1")) as (t, i):
             self._put(t, self.f, i, self._at(t, self.new_f, i))
             self._put(t, self.g, i, self._at(t, self.new_g, i))

@@ -23,7 +23,7 @@ from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.symbolic.dim import Length
 
 from ..kernel_call import KernelCall, kernel
-from ..loop_helpers import nest, offset, place, plus, times
+from ..loop_helpers import nest, offset, place
 from .philox import Bits, group, lanes_of_group, schedule, spread
 
 _FRACTION, _SINGLE = "0x3CA0000000000000", "0x3E70000000000000"  # 2**-53, 2**-24
@@ -48,8 +48,8 @@ def _states(call: KernelCall) -> Iterator[tuple[Section, Name, list[Name], Name,
         position = s.value(f"add i64 {position}, {call.params['number']}")
         total = "0"
         for i, n in zip(at, outer, strict=True):
-            total = plus(s, times(s, total, call.number(n)), i)
-        yield s, position, key, offset(s, y.pointer, times(s, total, size), y.dtype), size
+            total = s.plus(s.times(total, call.number(n)), i)
+        yield s, position, key, offset(s, y.pointer, s.times(total, size), y.dtype), size
 
 
 # ---- uniform -----------------------------------------------------------------------------------
@@ -82,17 +82,15 @@ def _filled(call: KernelCall, signed: bool = False) -> None:
     with _states(call) as (s, position, key, target, size):
         blocks = _Blocks(s, position, key, lanes, dtype, signed)
         whole = s.value(f"sdiv i64 {size}, {each}")
-        done = times(s, whole, str(each))
+        done = s.times(whole, str(each))
         rest = s.value(f"sub i64 {size}, {done}")
         some = s.value(f"zext i1 {s.value(f'icmp ne i64 {rest}, 0')} to i64")
-        with s.loop("0", plus(s, whole, some)) as (t, number):  # the last group may not fit
+        with s.loop("0", s.plus(whole, some)) as (t, number):  # the last group may not fit
             fits = t.value(f"icmp slt i64 {number}, {whole}")
-            place_of = offset(t, target, times(t, number, str(each)), dtype)
+            place_of = offset(t, target, t.times(number, str(each)), dtype)
             blocks.write(t, number, t.value(f"select i1 {fits}, ptr {place_of}, ptr {last}"))
-        length = times(s, rest, str(dtype.itemsize))
-        callee = call.module.declare("llvm.memcpy.p0.p0.i64", "void", ["ptr", "ptr", "i64", "i1"])
-        behind = offset(s, target, done, dtype)
-        s.write(f"call void {callee}(ptr {behind}, ptr {last}, i64 {length}, i1 false)")
+        length = s.times(rest, str(dtype.itemsize))
+        s.copy_bytes(offset(s, target, done, dtype), last, length)
 
 
 class _Blocks:

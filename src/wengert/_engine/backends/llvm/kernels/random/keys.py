@@ -16,7 +16,7 @@ from wengert._engine.backends.llvm.ir.llvm_types import I64
 from wengert._engine.ops.random.philox import FOLD, SPLIT
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import moved, nest, place, plus, read, times
+from ..loop_helpers import moved, nest, place, read
 from .philox import block, schedule
 
 
@@ -39,8 +39,8 @@ def random_split(call: KernelCall) -> None:
         with nest(s, [call.number(n) for n in out.shape[outer:-1]]) as (t, inner):
             number: Name = "0"
             for i, n in zip(inner, out.shape[outer:-1], strict=True):
-                number = plus(t, times(t, number, call.number(n)), i)
-            words = block(t, plus(t, number, "1"), "0", scheduled, space=SPLIT)
+                number = t.plus(t.times(number, call.number(n)), i)
+            words = block(t, t.plus(number, "1"), "0", scheduled, space=SPLIT)
             _store(call, t, words, [*at, *inner])
 
 

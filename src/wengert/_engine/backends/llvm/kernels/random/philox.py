@@ -22,7 +22,6 @@ from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder,
 from wengert._engine.ops.random.philox import products, round_keys, rounds
 
 from ..kernel_call import KernelCall
-from ..loop_helpers import plus, times
 
 # Where the memory of `Bits` has what, in words; behind it are the words of a group.
 _USED, _COUNTER, _POSITION, _KEY, _SPARE, _HAS_SPARE, _WORDS = 0, 1, 2, 3, 5, 6, 8
@@ -132,7 +131,7 @@ def group(s: Section, number: Name, position: Name, keys: Sequence[Sequence[Name
     """
     lanes = lanes_of_group()
     kind, wide = f"<{lanes} x i64>", f"<{2 * lanes} x i64>"
-    first = plus(s, times(s, number, str(lanes)), "1")
+    first = s.plus(s.times(number, str(lanes)), "1")
     steps = ", ".join(f"i64 {k}" for k in range(lanes))
     counter = s.value(f"add {kind} {spread(s, first, lanes)}, <{steps}>")
     words = block(s, counter, position, keys, lanes)

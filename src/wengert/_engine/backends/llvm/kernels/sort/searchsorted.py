@@ -19,19 +19,7 @@ from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.types import Scalar
 
 from ..kernel_call import ArrayPointer, KernelCall, kernel
-from ..loop_helpers import (
-    clear,
-    larger,
-    minus,
-    moved,
-    nest,
-    offset,
-    place,
-    plus,
-    read,
-    size_of,
-    write,
-)
+from ..loop_helpers import clear, moved, nest, offset, place, read, size_of, write
 
 _I64 = np.dtype(np.int64)
 
@@ -98,10 +86,10 @@ class _Sorted:
         more = s.value(f"icmp slt i64 {low}, {high}")
         s.write(f"br i1 {more}, label %halve{n}, label %found{n}")
         s.label(f"halve{n}")
-        middle = s.value(f"lshr i64 {plus(s, low, high)}, 1")
+        middle = s.value(f"lshr i64 {s.plus(low, high)}, 1")
         index = middle
         if falling is not None:
-            back = minus(s, minus(s, self.count, "1"), middle)
+            back = s.minus(s.minus(self.count, "1"), middle)
             index = s.value(f"select i1 {falling}, i64 {back}, i64 {middle}")
         x, key = self.at(s, index), moved(s, key)
         behind = (
@@ -109,7 +97,7 @@ class _Sorted:
             if not right
             else s.value(f"xor i1 {_is_before(key, x).name}, true")
         )
-        after = plus(s, middle, "1")
+        after = s.plus(middle, "1")
         s.write(
             f"store i64 {s.value(f'select i1 {behind}, i64 {after}, i64 {low}')}, ptr {self.low}"
         )
@@ -163,7 +151,7 @@ def digitize(call: KernelCall) -> None:
     with _each(call, x) as (s, at):
         key = call.language.cast(read(call.language, s, place(call, s, x, at), x.dtype), dtype)
         up = them.place(s, key, right, falling)
-        down = minus(s, them.count, up)
+        down = s.minus(them.count, up)
         found = s.value(f"select i1 {falling}, i64 {down}, i64 {up}")
         s.write(f"store i64 {found}, ptr {place(call, s, y, at)}")
 
@@ -175,7 +163,7 @@ def _direction(call: KernelCall, them: _Sorted) -> tuple[Name, Name]:
     for cell in cells:
         write(s, cell, language.constant(True, BOOL))
     with s.loop("0", them.count) as (t, i):
-        before = larger(t, minus(t, i, "1"), "0")
+        before = t.larger(t.minus(i, "1"), "0")
         x, y = them.at(t, before), them.at(t, i)
         for cell, ufunc in zip(cells, ("less_equal", "greater_equal"), strict=True):
             both = language.binary(ufunc, x, y)
@@ -197,9 +185,9 @@ def histogram_counts(call: KernelCall) -> None:
     count = call.number(y.shape[0])
     with _each(call, x) as (s, at):
         key = language.cast(read(language, s, place(call, s, x, at), x.dtype), dtype)
-        behind = minus(s, them.place(s, key, True), "1")
+        behind = s.minus(them.place(s, key, True), "1")
         edge = language.binary("equal", moved(s, key), them.at(s, count)).name
-        last = minus(s, count, "1")
+        last = s.minus(count, "1")
         index = s.value(f"select i1 {edge}, i64 {last}, i64 {behind}")
         inside = s.value(f"icmp ult i64 {index}, {count}")
         with s.when(inside) as t:
@@ -210,4 +198,4 @@ def _count(s: Section, y: ArrayPointer, index: Name) -> None:
     """One more."""
     target = offset(s, y.pointer, index, y.dtype)
     old = s.value(f"load i64, ptr {target}")
-    s.write(f"store i64 {plus(s, old, '1')}, ptr {target}")
+    s.write(f"store i64 {s.plus(old, '1')}, ptr {target}")
