@@ -31,13 +31,7 @@ _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
 
 class LoadedProgram:
-    """The program of one graph, in memory.
-
-    Attributes
-    ----------
-    program : Program or CachedProgram
-    code : Code
-    """
+    """The program of one graph, in memory."""
 
     def __init__(self, program: Program | CachedProgram) -> None:
         images, self.program = object_files_of(program)

@@ -195,7 +195,7 @@ def _sources() -> bytes | None:
         while pending:
             with os.scandir(pending.pop()) as entries:
                 for entry in entries:
-                    if entry.name.endswith(".py"):
+                    if entry.name.endswith((".py", ".ll")):
                         state = entry.stat()
                         if max(state.st_ctime_ns, state.st_mtime_ns) > STARTED - _EARLIER:
                             return None  # it may have changed after this process read it

@@ -37,10 +37,6 @@ def canonical(dtype: np.dtype[Any]) -> np.dtype[Any]:
 class TableLayout:
     """Which word is where.
 
-    Parameters
-    ----------
-    program : CallInterface
-
     Attributes
     ----------
     words : dict from str to int

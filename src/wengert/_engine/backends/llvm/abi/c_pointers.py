@@ -81,10 +81,6 @@ def pointer(program: CallInterface, code: Code, signature: str = "numbers") -> P
         One of the forms in the map of this module; spaces do not matter, and ``numbers`` may be
         written out: ``double(double, double)``.
 
-    Returns
-    -------
-    Pointer
-
     Raises
     ------
     ArgumentError

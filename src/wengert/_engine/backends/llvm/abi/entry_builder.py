@@ -32,10 +32,6 @@ class FunctionBuilder:
         LLVM's type.
     attributes : str
         As LLVM writes them.
-
-    Attributes
-    ----------
-    lengths : SizeArguments
     """
 
     def __init__(

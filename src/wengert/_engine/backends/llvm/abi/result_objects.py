@@ -40,11 +40,7 @@ class Results:
     """
 
     def __init__(
-        self,
-        writer: EntryBuilder,
-        ports: Sequence[Port],
-        numbers: bool,
-        given: Mapping[int, Name],
+        self, writer: EntryBuilder, ports: Sequence[Port], numbers: bool, given: Mapping[int, Name]
     ) -> None:
         self._writer, self._ports, self._numbers = writer, ports, numbers
         self._given = given

@@ -124,10 +124,6 @@ def enabled(on: bool | None = None) -> bool:
         Without it nothing changes.  At the beginning they are kept, unless the environment
         variable WENGERT_CACHE is "0" or "off".
 
-    Returns
-    -------
-    bool
-
     Raises
     ------
     ArgumentError
@@ -179,10 +175,6 @@ def limit(bytes: SupportsIndex) -> None:
 
 def info() -> DiskCacheInfo:
     """What is known of the object files on disk.
-
-    Returns
-    -------
-    DiskCacheInfo
 
     Examples
     --------

@@ -65,9 +65,7 @@ def gather(
     """Elements at addresses; `others` are those that are not read."""
     kind, flags, places = (of_width(x, width) for x in (element, "i1", "ptr"))
     callee = module.declare(
-        f"llvm.masked.gather{suffix(element, width)}.v{width}p0",
-        kind,
-        [places, "i32", flags, kind],
+        f"llvm.masked.gather{suffix(element, width)}.v{width}p0", kind, [places, "i32", flags, kind]
     )
     return section.value(
         f"call {kind} {callee}({places} {addresses}, i32 {align}, {flags} {mask}, {kind} {others})"

@@ -85,10 +85,6 @@ def loop_of(ufunc: str, operands: tuple[Any, ...]) -> tuple[Dtype, ...]:
 class Language:
     """Writes instructions into the sections of a module's functions.
 
-    Parameters
-    ----------
-    module : Module
-
     Attributes
     ----------
     home : Section or None

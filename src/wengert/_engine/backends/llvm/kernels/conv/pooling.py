@@ -164,12 +164,7 @@ class _Pooling:
 
 
 class _Largest:
-    """The position of the largest element of windows: the first of equal ones, or the first NaN.
-
-    Parameters
-    ----------
-    work : _Pooling
-    """
+    """The position of the largest element of windows: the first of equal ones, or the first NaN."""
 
     def __init__(self, work: _Pooling) -> None:
         self.work = work

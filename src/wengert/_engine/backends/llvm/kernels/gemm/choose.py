@@ -36,13 +36,7 @@ from .. import fortran_calls
 from .operands import Product, Subscripts, leading
 
 Routine = Literal[
-    "simd loops",
-    "unrolled gemv",
-    "gemv",
-    "microkernel",
-    "threads",
-    "microkernel or gemm",
-    "gemm",
+    "simd loops", "unrolled gemv", "gemv", "microkernel", "threads", "microkernel or gemm", "gemm"
 ]
 
 

@@ -19,12 +19,7 @@ from typing import Any, NamedTuple
 
 from wengert._engine.backends.llvm.ir import execution_engine, masked_memory
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import (
-    Dtype,
-    in_memory,
-    literal,
-    of_width,
-)
+from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, literal, of_width
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 

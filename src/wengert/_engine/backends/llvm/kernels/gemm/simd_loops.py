@@ -91,8 +91,7 @@ class _Columns:
         s.write(f"store {kind} zeroinitializer, ptr {self.sum}")
         with s.loop("0", k) as (t, p):
             place = t.plus(
-                t.times(i, call.number(a.rows.stride)),
-                t.times(p, call.number(a.columns.stride)),
+                t.times(i, call.number(a.rows.stride)), t.times(p, call.number(a.columns.stride))
             )
             one = language.cast(
                 _read(call, t, offset(t, a.pointer, place, self.stored), self.stored), self.inner

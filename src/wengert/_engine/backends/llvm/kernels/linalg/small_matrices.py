@@ -150,12 +150,7 @@ class Elimination:
 
 
 def _substitute(
-    s: Section,
-    a: SimdMatrix,
-    b: SimdMatrix,
-    lower: bool,
-    unit: bool,
-    reciprocal: bool = False,
+    s: Section, a: SimdMatrix, b: SimdMatrix, lower: bool, unit: bool, reciprocal: bool = False
 ) -> None:
     """Solve with a triangle, row by row; the solution replaces the right-hand side.
 

@@ -189,9 +189,7 @@ class _Spectrum:
             language.unary("absolute", self._picked(s, self.d, place)) for place in (first, last)
         ]
         turn = self._both(
-            flag,
-            language.unary("logical_not", alone),
-            language.compare("less", sizes[1], sizes[0]),
+            flag, language.unary("logical_not", alone), language.compare("less", sizes[1], sizes[0])
         )
         self.turned.put_where(s, flag, 0)
         self.turned.put_where(s, turn, 1)

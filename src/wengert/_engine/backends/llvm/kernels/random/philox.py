@@ -160,10 +160,6 @@ def fraction(s: Section, word: Name) -> Name:
 class Bits:
     """The words of a state, one after the other.
 
-    Parameters
-    ----------
-    call : Call
-
     Attributes
     ----------
     pointer : Name
