@@ -30,7 +30,7 @@ _UNITS = {
 }
 MOST = 1 << 20  # states: with as many rows of a block, for more steps than any loop has
 _WORD = 8  # bytes, at which the parts of a state begin
-_BYTES = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*", re.IGNORECASE)
+_BYTES = r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*"
 
 
 def room_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def room_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dict[
 
 
 def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
-    found = _BYTES.fullmatch(memory)
+    found = re.fullmatch(_BYTES, memory, re.IGNORECASE)
     if found is None:
         raise ArgumentError(
             f"{what}: memory={memory!r} is no number of bytes. Write it like "

@@ -21,8 +21,8 @@ from .node import Node
 from .validation import spelled, word
 
 Fits = Callable[[str, Node], bool]
-_CONDITION = re.compile(r"\[(\w+)=([^\]]*)\]")
-_WORD = re.compile(rf"(?:{_CONDITION.pattern}|\S)+")
+_CONDITION = r"\[(\w+)=([^\]]*)\]"
+_WORD = rf"(?:{_CONDITION}|\S)+"
 
 
 def unique_names(nodes: Iterable[Node]) -> tuple[str, ...]:
@@ -82,9 +82,9 @@ def selector(pattern: str) -> Fits:
     ArgumentError
         It is empty, a bracket is not closed, or a condition is put on a scope.
     """
-    *scopes, last = [m.group() for m in _WORD.finditer(pattern)] or [""]
-    conditions = _CONDITION.findall(last)
-    name = _CONDITION.sub("", last) or "*"
+    *scopes, last = [m.group() for m in re.finditer(_WORD, pattern)] or [""]
+    conditions = re.findall(_CONDITION, last)
+    name = re.sub(_CONDITION, "", last) or "*"
     if not last or any("[" in word and "=" in word for word in (*scopes, name)):
         raise ArgumentError(
             f"the pattern {pattern!r} cannot be read. Write scopes, a name and conditions, each "

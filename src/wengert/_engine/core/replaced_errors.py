@@ -27,7 +27,7 @@ _REPLACED = (
     "real number is required, not Tensor",
     "must be None or an integer",
 )
-_PUZZLING = re.compile(
+_PUZZLING = (
     r"\bTensor\b|Iterator operand is flagged as writeable|The only supported seed types"
     r"|argument should be a string or a Rational"
 )
@@ -98,7 +98,7 @@ def hidden(error: Exception) -> WengertError | None:
         if ours is not None:
             return ours.with_traceback(error.__traceback__)
     is_theirs = isinstance(error, TypeError) and not _is_of_wengert(last)
-    if is_theirs and _PUZZLING.search(text) and not hasattr(error, "__notes__"):
+    if is_theirs and re.search(_PUZZLING, text) and not hasattr(error, "__notes__"):
         error.add_note(_NOTE + _place(users))
     return None
 

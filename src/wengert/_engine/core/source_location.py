@@ -15,8 +15,8 @@ import linecache
 import re
 from typing import NamedTuple
 
-_WHERE = re.compile(r"(?P<file>.*):(?P<line>\d+)(?:, in (?P<function>.*))?", re.DOTALL)
-_FOLDERS = re.compile(r".*[\\/]", re.DOTALL)  # of any system: a graph may come from another one
+_WHERE = r"(?s)(?P<file>.*):(?P<line>\d+)(?:, in (?P<function>.*))?"
+_FOLDERS = r"(?s).*[\\/]"  # of any system: a graph may come from another one
 
 
 class SourceLocation(NamedTuple):
@@ -34,13 +34,13 @@ class SourceLocation(NamedTuple):
     @property
     def short(self) -> str:
         """File and line without folders: ``model.py:12``."""
-        name = self.file if self.file.startswith("<") else _FOLDERS.sub("", self.file)
+        name = self.file if self.file.startswith("<") else re.sub(_FOLDERS, "", self.file)
         return f"{name}:{self.line}"
 
 
 def place_of(where: str | None) -> SourceLocation | None:
     """``file.py:12, in f`` taken apart; None where it is not known."""
-    found = _WHERE.fullmatch(where) if where else None
+    found = re.fullmatch(_WHERE, where) if where else None
     return (
         SourceLocation(found["file"], int(found["line"]), found["function"] or "")
         if found

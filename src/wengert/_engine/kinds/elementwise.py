@@ -18,6 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from math import inf
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -41,6 +42,15 @@ REAL = (-inf, inf)
 POSITIVE = (0.0, inf)
 UNIT = (-1.0, 1.0)
 CONDITION = (False, True)
+
+
+def _operands(body: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the parameters of a body after the first, which is the scalar language."""
+    plain = isinstance(body, FunctionType) and not hasattr(body, "__wrapped__")
+    if plain and not body.__code__.co_flags & inspect.CO_VARARGS:
+        code = body.__code__  # `inspect.signature` would take longer than everything else here
+        return code.co_varnames[1 : code.co_argcount]
+    return tuple(inspect.signature(body).parameters)[1:]
 
 
 class Elementwise(Operation):
@@ -69,7 +79,7 @@ class Elementwise(Operation):
     ) -> None:
         super().__init__(name or body.__name__, inspect.getdoc(body))
         self.body = body
-        self.arguments = tuple(inspect.signature(body).parameters)[1:]
+        self.arguments = _operands(body)
         self.ufunc = ufunc
         self.run = ufunc if ufunc is not None else self._run_body
         self.domain = tuple(domain) or (REAL,) * len(self.arguments)
