@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.control_flow import scan
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of
+from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import is_symbolic
 from wengert._engine.kinds.reduction import axes_of
@@ -33,6 +33,8 @@ from ..errors import ConversionError, DtypeError, ShapeError, at, user_line
 from . import minmax
 from . import reductions as ours
 from .reduction_arguments import NOTHING
+
+control_flow = LazyModule("wengert._engine.control_flow")
 
 __all__: list[str] = []  # reached through NumPy's ufuncs only
 
@@ -302,7 +304,7 @@ def _in_order(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any
         place, *rest = row
         return getitem.written(flat, place, ufunc(flat[place], *rest)), None
 
-    flat, _ = scan(visit, reshape(x, shape=(-1,)), tuple(rows))
+    flat, _ = control_flow.scan(visit, reshape(x, shape=(-1,)), tuple(rows))
     return reshape(flat, shape=tuple(x.shape))
 
 
