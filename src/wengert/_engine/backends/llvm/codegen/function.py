@@ -21,9 +21,8 @@ from wengert._engine.backends.llvm.ir.llvm_types import I64
 from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.backends.llvm.kernels import KERNELS, ArrayPointer, contiguous, is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Stored
+from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Stored, strided_view
 from wengert._engine.backends.llvm.lowering.registry import specs_of
-from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
 from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.backends.llvm.schedule.workspace import arranged

@@ -26,8 +26,13 @@ from wengert._engine.backends.llvm.codegen.straightline import (
 from wengert._engine.backends.llvm.ir.affine import counters
 from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
 from wengert._engine.backends.llvm.lowering.gathers import Gather
-from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Reduce, Stored
-from wengert._engine.backends.llvm.lowering.strided_views import strided_view
+from wengert._engine.backends.llvm.lowering.loop_ir import (
+    CallResult,
+    Expr,
+    Reduce,
+    Stored,
+    strided_view,
+)
 from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
 from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.backends.llvm.tuning import thresholds

@@ -6,7 +6,6 @@ registry              which function lowers which operation; other operations ar
 leaves                inputs, constants, sizes, and arrays such as `full` and `arange`
 elementwise           elementwise operations, by their bodies in the scalar language
 views                 reshape, transpose, slices, flips
-strided_views         views of arrays in memory that need no copy
 selection             concatenate, stack, roll: the operand depends on the index
 indexing              x[index] and x[index] = v
 gathers               elements at indices from other arrays
@@ -23,7 +22,7 @@ strong_zeros          strong zeros as comparisons
 decomposed_ops        operations that are defined by other operations
 """
 
-from . import (
+from . import (  # noqa: F401  (they register their rules)
     determinant_2x2,
     elementwise,
     indexing,
@@ -41,20 +40,4 @@ from . import (
 )
 from .registry import lowered
 
-__all__ = [
-    "determinant_2x2",
-    "elementwise",
-    "indexing",
-    "leaves",
-    "lowered",
-    "reductions",
-    "rounding",
-    "scatter_chains",
-    "selection",
-    "shared_factorization",
-    "small_products",
-    "softmax",
-    "special_functions",
-    "strong_zeros",
-    "views",
-]
+__all__ = ["lowered"]

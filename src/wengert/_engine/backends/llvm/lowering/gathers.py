@@ -27,8 +27,7 @@ from wengert._engine.backends.llvm.ir.affine import (
 )
 from wengert._engine.backends.llvm.tuning import thresholds
 
-from .loop_ir import ElementRule, Expr, IndexValue, Read, ScalarConstant, Stored, View
-from .strided_views import strided_view
+from .loop_ir import ElementRule, Expr, IndexValue, Read, ScalarConstant, Stored, View, strided_view
 
 
 class RowGather(NamedTuple):

@@ -31,7 +31,9 @@ from wengert._engine.backends.llvm.ir.affine import (
     FlatIndex,
     Index,
     Length,
+    counters,
     is_one,
+    offset_of,
     strides_of,
 )
 from wengert._engine.backends.llvm.ir.llvm_types import Dtype
@@ -401,6 +403,23 @@ def memory_strides(expr: Expr) -> tuple[Length, ...]:
     if isinstance(expr.rule, Stored) and expr.rule.strides is not None:
         return expr.rule.strides
     return strides_of(expr.shape)
+
+
+def strided_view(expr: Expr) -> tuple[Expr, Length, tuple[Length, ...]] | None:
+    """An expression as a strided view of one in memory: that, the offset, and the strides.
+
+    Kernels and gathers read such a view in place.  None if it is not a view.  Offset and strides
+    count elements.
+    """
+    index: Index = counters(expr.shape)
+    inner = expr
+    while not inner.is_root:
+        if not isinstance(inner.rule, View):
+            return None
+        index = inner.rule.placed(inner, index)
+        (inner,) = inner.operands
+    form = offset_of(index, memory_strides(inner))
+    return inner, form.offset, tuple(form.factor(k) for k in range(len(expr.shape)))
 
 
 def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Index:

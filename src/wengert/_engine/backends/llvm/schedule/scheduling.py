@@ -32,9 +32,9 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
     SelectExpr,
     Stored,
     View,
+    strided_view,
 )
 from wengert._engine.backends.llvm.lowering.registry import specs_of
-from wengert._engine.backends.llvm.lowering.strided_views import strided_view
 from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec

@@ -10,8 +10,7 @@ import heapq
 from collections.abc import Sequence
 
 from wengert._engine.backends.llvm.ir.affine import Length, size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr
-from wengert._engine.backends.llvm.lowering.strided_views import strided_view
+from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, strided_view
 
 from .fusion import FusedLoops, roots_of
 from .scheduling import Schedule, owner_of

@@ -19,12 +19,11 @@ integer_ops            operations of integers and booleans
 integers               gcd and powers of unsigned integers
 conversions            floating point to float16 and to integers
 registry               functions by NumPy's names
-rules                  what is imported when an operation is first needed
 lane_loops             loops that run until all lanes are finished
 complex/               complex arithmetic and functions
 """
 
-from . import conversions, integer_ops, rules  # they register rules of the scalar language
+from . import conversions, integer_ops  # they register rules of the scalar language
 from .registry import call_leaf, has_leaf
 
-__all__ = ["call_leaf", "conversions", "has_leaf", "integer_ops", "rules"]
+__all__ = ["call_leaf", "conversions", "has_leaf", "integer_ops"]

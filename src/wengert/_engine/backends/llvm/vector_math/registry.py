@@ -152,3 +152,9 @@ def _parts_of(
         module.add(function)
         _TEXTS[key] = module.parts
     return _TEXTS[key]
+
+
+@rule("complex")
+def computed(s: Language, ufunc: str, outer: Dtype, operands: Sequence[Any]) -> Any:
+    """An operation with a complex operand (complex/), in the dtype of NumPy's loop."""
+    return import_module(".complex", __package__).computed(s, ufunc, outer, operands)
