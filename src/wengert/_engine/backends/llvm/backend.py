@@ -13,26 +13,27 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from wengert._engine.backends.llvm.abi import is_available
-from wengert._engine.backends.llvm.abi.array_layouts import LayoutDispatch, layout_of
-from wengert._engine.backends.llvm.cache import tuned_thresholds
-from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_entry
-from wengert._engine.backends.llvm.program_cache import CachedProgram, program_of
 from wengert._engine.backends.registry import Backend, Run, backend, register_backend
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import LazyModule
 
+from .abi import is_available
+from .abi.array_layouts import LayoutDispatch, layout_of
+from .cache import tuned_thresholds
+from .compiled import LoadedProgram, entry_of, has_entry
+from .program_cache import CachedProgram, program_of
+
 if TYPE_CHECKING:
     from wengert._engine.backends import interpreter_timing
     from wengert._engine.backends.interpreter.interpreter import Interpreter
-    from wengert._engine.backends.llvm.abi import c_pointers
-    from wengert._engine.backends.llvm.profile import profile_runner, program_summary
-    from wengert._engine.backends.llvm.profile.program_summary import Summary
     from wengert._engine.core.types import Array
     from wengert._engine.profiling.record import Timing
 
     from . import program as programs
+    from .abi import c_pointers
+    from .profile import profile_runner, program_summary
+    from .profile.program_summary import Summary
     from .program import Program
 else:
     interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")

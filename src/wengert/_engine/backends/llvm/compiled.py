@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.abi import is_available, make_entry
-from wengert._engine.backends.llvm.abi.array_layouts import layout_of
-from wengert._engine.backends.llvm.abi.ports import Port
-from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.program_cache import CachedProgram, object_files_of
-from wengert._engine.backends.llvm.runtime.pooled_arrays import handler
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import replaced
 
+from .abi import is_available, make_entry
+from .abi.array_layouts import layout_of
+from .abi.ports import Port
+from .codegen.host_callbacks import RAISED
+from .ir import execution_engine
+from .ir.affine import size_of
+from .program_cache import CachedProgram, object_files_of
+from .runtime.pooled_arrays import handler
+from .tuning import thresholds
+
 if TYPE_CHECKING:  # most calls need a cached program only
-    from wengert._engine.backends.llvm.program import Program
     from wengert._engine.core.types import Array, Operand
+
+    from .program import Program
 
 _KERNEL = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 

@@ -15,37 +15,32 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.abi import entry_text
-from wengert._engine.backends.llvm.abi.ports import Port
-from wengert._engine.backends.llvm.abi.result_structure import is_single, nesting_of
-from wengert._engine.backends.llvm.codegen.function import FunctionCodegen
-from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
-from wengert._engine.backends.llvm.codegen.loop_nests import named
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.loops.checkpointed_reverse import CheckpointedReverse
-from wengert._engine.backends.llvm.loops.control_flow import (
-    BranchCodegen,
-    ScanCodegen,
-    WhileCodegen,
-    checkpointed_forward,
-)
-from wengert._engine.backends.llvm.loops.interrupts import LISTENED
-from wengert._engine.backends.llvm.loops.loop_body import LoopBody
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
-from wengert._engine.backends.llvm.runtime.runtime_library import symbols
-from wengert._engine.backends.llvm.schedule.buffer_donation import first_stage, overwritten
-from wengert._engine.backends.llvm.schedule.scheduling import Schedule
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
 
+from .abi import entry_text
+from .abi.ports import Port
+from .abi.result_structure import is_single, nesting_of
+from .codegen.function import FunctionCodegen
+from .codegen.host_callbacks import HostCallbacks
+from .codegen.loop_nests import named
+from .ir import execution_engine
+from .ir.ir_builder import Function, ModuleBuilder, Section
+from .ir.scalar_language import Language
 from .kernels import KernelCalls
+from .loops.checkpointed_reverse import CheckpointedReverse
+from .loops.control_flow import BranchCodegen, ScanCodegen, WhileCodegen, checkpointed_forward
+from .loops.interrupts import LISTENED
+from .loops.loop_body import LoopBody
 from .lowering.leaves import stride_names
+from .lowering.loop_ir import Expr
 from .lowering.registry import specs_of
+from .runtime.runtime_library import symbols
+from .schedule.buffer_donation import first_stage, overwritten
+from .schedule.scheduling import Schedule
+from .tuning import thresholds
 
 _LOOPS: dict[str, Any] = {
     "scan": ScanCodegen,

@@ -27,30 +27,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from wengert._engine.backends.llvm import tuning
-from wengert._engine.backends.llvm.abi.ports import Port
-from wengert._engine.backends.llvm.cache import disk_cache
-from wengert._engine.backends.llvm.cache.object_files import (
-    cached_object,
-    circumstances,
-    key_of,
-    read_object,
-)
-from wengert._engine.backends.llvm.codegen.host_callbacks import HostCallbacks
-from wengert._engine.backends.llvm.ir.object_symbols import symbols_of
-from wengert._engine.backends.llvm.loops.interrupts import LISTENED
-from wengert._engine.backends.llvm.loops.interrupts import address_of as listened_at
-from wengert._engine.backends.llvm.program_fingerprint import fingerprint_of
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.lazy_import import STARTED, LazyModule
 from wengert._engine.core.spec import Spec
 from wengert.errors import FOLDER
 
+from . import tuning
+from .abi.ports import Port
+from .cache import disk_cache
+from .cache.object_files import cached_object, circumstances, key_of, read_object
+from .codegen.host_callbacks import HostCallbacks
+from .ir.object_symbols import symbols_of
+from .loops.interrupts import LISTENED
+from .loops.interrupts import address_of as listened_at
+from .program_fingerprint import fingerprint_of
+from .tuning import thresholds
+
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm import program as programs
-    from wengert._engine.backends.llvm.program import Program
-    from wengert._engine.backends.llvm.runtime import blas_threads, library_symbols, runtime_library
+    from . import program as programs
+    from .program import Program
+    from .runtime import blas_threads, library_symbols, runtime_library
 else:  # not needed for a cached program
     programs, library_symbols = (
         LazyModule("wengert._engine.backends.llvm.program"),

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.dispatch import PART, Operation
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.graph_fingerprint import canonical
@@ -27,6 +26,8 @@ from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.ops.indexing.template import IndexSlot
+
+from .tuning import thresholds
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _VERSION = 2  # of marshal: the last whose bytes depend on the value only, not on how it was made

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name
 from wengert._engine.core.symbolic.dim import Dim, names_in
 
+from ..ir.ir_builder import Name
 from .address_table import canonical
 from .cpython_layout import (
     ALIGNED,

@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.spec import Spec
+
+from ..tuning import thresholds
 
 _COUNTED = 256  # layouts whose calls are counted
 

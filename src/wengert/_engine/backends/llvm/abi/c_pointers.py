@@ -26,12 +26,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.execution_engine import Code
-from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name
-from wengert._engine.backends.llvm.ir.llvm_types import in_memory, is_supported, literal
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
+from ..ir import execution_engine
+from ..ir.execution_engine import Code
+from ..ir.ir_builder import ModuleBuilder, Name
+from ..ir.llvm_types import in_memory, is_supported, literal
 from .argument_guards import lengths as check_lengths
 from .entry_builder import FunctionBuilder
 from .ports import CallInterface, Port

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir import llvm_files
-
+from ..ir import llvm_files
 from . import cpython_layout
 
 RECORD = ("load", "holder", "key", "act", "expected", "extra")  # int64 each

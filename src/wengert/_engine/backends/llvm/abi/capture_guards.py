@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.runtime.runtime_library import loaded
-
+from ..ir import execution_engine
+from ..runtime.runtime_library import loaded
 from . import cpython_layout
 from .capture_guard_codegen import (
     CELL,

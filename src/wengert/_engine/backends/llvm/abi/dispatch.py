@@ -18,9 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir import execution_engine, llvm_files
-from wengert._engine.backends.llvm.runtime.runtime_library import loaded
-
+from ..ir import execution_engine, llvm_files
+from ..runtime.runtime_library import loaded
 from . import cpython_layout
 from .python_function import FASTCALL, Definition
 

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name
-
+from ..ir.ir_builder import Function, ModuleBuilder, Name
 from .size_arguments import SizeArguments
 
 _USUAL = "nounwind #1"

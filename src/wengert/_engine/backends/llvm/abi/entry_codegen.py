@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import names_in
 
+from ..ir.ir_builder import ModuleBuilder, Name
+from ..tuning import thresholds
 from . import argument_guards
 from .address_table import TableLayout
 from .cpython_layout import DATA, ITEMS

@@ -15,15 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name
-from wengert._engine.backends.llvm.ir.llvm_types import (
-    in_memory,
-    in_register,
-    is_supported,
-    part_of,
-)
 from wengert._engine.core.spec import Spec
 
+from ..ir.ir_builder import Name
+from ..ir.llvm_types import in_memory, in_register, is_supported, part_of
 from .cpython_layout import VALUE
 from .entry_builder import EntryBuilder
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.execution_engine import Code
 from wengert.errors import ArgumentError, BackendError, at, user_line
 
+from ..ir.execution_engine import Code
 from . import cpython_layout
 from .address_table import TableLayout
 from .ports import CallInterface

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name
-
+from ..ir.ir_builder import Name
 from .address_table import canonical
 from .cpython_layout import DATA, VALUE
 from .entry_builder import EntryBuilder

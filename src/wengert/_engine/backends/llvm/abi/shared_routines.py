@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import functools
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
-from wengert._engine.backends.llvm.runtime.runtime_library import loaded
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir import execution_engine
+from ..ir.ir_builder import ModuleBuilder
+from ..runtime.runtime_library import loaded
+from ..tuning import thresholds
 from .address_table import SHARED, WORDS
 from .cpython_layout import ITEMS
 from .entry_builder import EntryBuilder

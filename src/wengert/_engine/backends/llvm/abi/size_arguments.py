@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Name, Section
 from wengert._engine.core.symbolic.dim import Quotient, names_in
 from wengert._engine.core.types import Size
+
+from ..ir.ir_builder import ModuleBuilder, Name, Section
 
 Check = Callable[[Name], None]  # goes on if an i1 holds, else leaves
 Settle = Callable[[], None]  # leaves now, if a check before did not hold

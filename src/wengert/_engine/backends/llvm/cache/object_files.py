@@ -19,9 +19,8 @@ from pathlib import Path
 import llvmlite
 import llvmlite.binding as llvm
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.object_symbols import is_whole
-
+from ..ir import execution_engine
+from ..ir.object_symbols import is_whole
 from . import disk_cache
 
 

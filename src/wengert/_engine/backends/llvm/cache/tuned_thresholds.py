@@ -20,9 +20,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wengert._engine.backends.llvm import tuning
-from wengert._engine.backends.llvm.ir import execution_engine
-
+from .. import tuning
+from ..ir import execution_engine
 from . import disk_cache
 from .private_directory import Folder
 

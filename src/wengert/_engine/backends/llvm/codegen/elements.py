@@ -11,18 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir import affine
-from wengert._engine.backends.llvm.ir.affine import Affine, Index, Length, offset_of, size_of
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, Dtype, in_memory, part_of
-from wengert._engine.backends.llvm.ir.memory_access import gather, load, scatter, store
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.lowering.loop_ir import Condition, Expr, memory_strides
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
-from wengert._engine.backends.llvm.schedule.iteration_space import Axis, Space
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Dim, names_in
+
+from ..ir import affine
+from ..ir.affine import Affine, Index, Length, offset_of, size_of
+from ..ir.ir_builder import Function, Section
+from ..ir.llvm_types import BOOL, I64, Dtype, in_memory, part_of
+from ..ir.memory_access import gather, load, scatter, store
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
+from ..lowering.loop_ir import Condition, Expr, memory_strides
+from ..schedule.fusion import FusedLoops
+from ..schedule.iteration_space import Axis, Space
+from ..tuning import thresholds
 
 
 class Elements:

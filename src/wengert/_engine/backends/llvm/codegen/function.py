@@ -14,21 +14,21 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I64
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.kernels import KERNELS, ArrayPointer, contiguous, is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, Stored, strided_view
-from wengert._engine.backends.llvm.lowering.registry import specs_of
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
-from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
-from wengert._engine.backends.llvm.schedule.workspace import arranged
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
 
+from ..ir import execution_engine
+from ..ir.affine import size_of
+from ..ir.ir_builder import Function, ModuleBuilder, Section
+from ..ir.llvm_types import I64
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
+from ..kernels import KERNELS, ArrayPointer, contiguous, is_served
+from ..lowering.loop_ir import CallResult, Expr, Stored, strided_view
+from ..lowering.registry import specs_of
+from ..schedule.fusion import FusedLoops, roots_of
+from ..schedule.scheduling import Schedule, owner_of
+from ..schedule.workspace import arranged
+from ..tuning import thresholds
 from .kernel_dedup import EmittedNest, KernelDedup
 from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls

@@ -22,22 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.lowering.loop_ir import (
-    ElementRule,
-    Expr,
-    IndexValue,
-    Reduce,
-    ScalarConstant,
-    Stored,
-    View,
-)
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, LoopGroup
-from wengert._engine.backends.llvm.schedule.iteration_space import Space
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 
+from ..lowering.loop_ir import ElementRule, Expr, IndexValue, Reduce, ScalarConstant, Stored, View
+from ..schedule.fusion import FusedLoops, LoopGroup
+from ..schedule.iteration_space import Space
+from ..tuning import thresholds
 from .loop_nests import LoopNest
 
 _THROUGH = (

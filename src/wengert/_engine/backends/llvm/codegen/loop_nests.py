@@ -17,26 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import (
-    ZERO,
-    Affine,
-    Length,
-    is_one,
-    offset_of,
-    size_of,
-    strides_of,
-)
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, I64, Dtype, in_register
-from wengert._engine.backends.llvm.ir.memory_access import first_lanes, store
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Reduce
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of
-from wengert._engine.backends.llvm.schedule.iteration_space import Axis, space_for
-from wengert._engine.backends.llvm.schedule.scheduling import is_one_place
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir.affine import ZERO, Affine, Length, is_one, offset_of, size_of, strides_of
+from ..ir.ir_builder import Function, Section
+from ..ir.llvm_types import BOOL, I64, Dtype, in_register
+from ..ir.memory_access import first_lanes, store
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
+from ..lowering.loop_ir import Expr, Reduce
+from ..schedule.fusion import FusedLoops, role_of
+from ..schedule.iteration_space import Axis, space_for
+from ..schedule.scheduling import is_one_place
+from ..tuning import thresholds
 from .elements import Elements
 from .reductions import BLOCK, UFUNC, accumulator, identity
 

@@ -7,12 +7,11 @@ their timing.  Little work is done by the calling thread alone.
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir.affine import Length, size_of
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.kernels.loop_helpers import kind_of, read, write
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir.affine import Length, size_of
+from ..ir.ir_builder import Section
+from ..kernels.loop_helpers import kind_of, read, write
+from ..lowering.loop_ir import Expr
+from ..tuning import thresholds
 from .kernel_dedup import EmittedNest
 from .loop_nests import extent_of
 from .program_context import FunctionContext

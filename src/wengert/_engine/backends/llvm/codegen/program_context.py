@@ -11,13 +11,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder, Section
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.kernels import KernelCalls
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length
 
+from ..ir.ir_builder import ModuleBuilder, Section
+from ..ir.scalar_language import Language
+from ..kernels import KernelCalls
+from ..lowering.loop_ir import Expr
 from .host_callbacks import HostCallbacks
 
 

@@ -16,18 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.ir.llvm_types import (
-    I64,
-    Dtype,
-    in_register,
-    of_width,
-    part_of,
-    suffix,
-)
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.types import Scalar
+
+from ..ir.ir_builder import Section
+from ..ir.llvm_types import I64, Dtype, in_register, of_width, part_of, suffix
+from ..ir.scalar_language import Language
+from ..ir.simd_value import ComplexLane, Lane
 
 BLOCK = 8  # terms that are added without compensation
 

@@ -16,20 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import (
-    ZERO,
-    Affine,
-    FlatIndex,
-    Index,
-    is_one,
-    offset_of,
-    strides_of,
-)
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.lowering.gathers import Gather
-from wengert._engine.backends.llvm.lowering.loop_ir import (
+from ..ir.affine import ZERO, Affine, FlatIndex, Index, is_one, offset_of, strides_of
+from ..ir.ir_builder import Function, Section
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
+from ..lowering.gathers import Gather
+from ..lowering.loop_ir import (
     CallResult,
     Condition,
     Expr,
@@ -41,13 +33,12 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
     Stored,
     View,
 )
-from wengert._engine.backends.llvm.lowering.one_hot import OneHotRule
-from wengert._engine.backends.llvm.lowering.registry import specs_of
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
-from wengert._engine.backends.llvm.schedule.iteration_space import Space
-from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..lowering.one_hot import OneHotRule
+from ..lowering.registry import specs_of
+from ..schedule.fusion import FusedLoops, roots_of, space_of
+from ..schedule.iteration_space import Space
+from ..schedule.scheduling import Schedule, owner_of
+from ..tuning import thresholds
 from .elements import Elements
 from .reductions import MutableValue, accumulator
 

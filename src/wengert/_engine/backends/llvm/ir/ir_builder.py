@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from wengert._engine.backends.llvm.tuning import thresholds
+from ..tuning import thresholds
 
 Name = str  # of a value, "%v7", or a constant, "3"
 # Vectors of 512 bits are used where there are such registers, whatever LLVM thinks of their speed.

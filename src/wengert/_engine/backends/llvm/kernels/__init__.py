@@ -26,8 +26,7 @@ A kernel is registered under the name of its operation, and writes the body of o
 module; calls with the same parameters, shapes and dtypes share the function.
 """
 
-from wengert._engine.backends.llvm import vector_math as vector_math  # the scalar language's rules
-
+from .. import vector_math as vector_math  # the scalar language's rules
 from .kernel_call import (
     KERNELS,
     ArrayPointer,

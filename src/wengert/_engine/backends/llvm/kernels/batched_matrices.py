@@ -19,14 +19,14 @@ from contextlib import ExitStack
 from math import prod
 from typing import Any
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, of_width
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
 from wengert._engine.core.types import Scalar
 
+from ..ir import execution_engine
+from ..ir.ir_builder import Name, Section
+from ..ir.llvm_types import BOOL, Dtype, in_memory, of_width
+from ..ir.simd_value import Lane
+from ..tuning import thresholds
 from .kernel_call import ArrayPointer, KernelCall
 from .loop_helpers import offset
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from wengert._engine.backends.llvm.ir.index_analysis import moves_of
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
+from ..ir.index_analysis import moves_of
+from ..ir.ir_builder import Name, Section
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import copy, nest, offset, place, read, write
 

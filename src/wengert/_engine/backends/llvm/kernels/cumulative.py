@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.core.types import Scalar
 
+from ..ir import execution_engine
+from ..ir.ir_builder import Name, Section
+from ..ir.memory_access import load, store
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import held, is_in_order, nest, offset, place, read, write
 

@@ -22,19 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import (
-    C64,
-    C128,
-    F32,
-    F64,
-    Dtype,
-    in_memory,
-    part_of,
-)
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.symbolic.dim import Length
 
+from ..ir.ir_builder import Name, Section
+from ..ir.llvm_types import C64, C128, F32, F64, Dtype, in_memory, part_of
+from ..ir.simd_value import ComplexLane
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import held, nest, offset, place, read, write
 

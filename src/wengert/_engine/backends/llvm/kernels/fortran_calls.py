@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import C64, C128, F32, F64, Dtype, literal, part_of
-from wengert._engine.backends.llvm.runtime import library_symbols
-
+from ..ir.ir_builder import Name, Section
+from ..ir.llvm_types import C64, C128, F32, F64, Dtype, literal, part_of
+from ..runtime import library_symbols
 from .kernel_call import KernelCall
 from .loop_helpers import kind_of
 

@@ -18,14 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, is_supported
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.runtime import blas_threads, runtime_library
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.static_params import frozen
 from wengert._engine.core.symbolic.dim import Dim, Length, Quotient, names_in
 
+from ..ir.ir_builder import Function, Name, Section
+from ..ir.llvm_types import Dtype, is_supported
+from ..ir.scalar_language import Language
+from ..runtime import blas_threads, runtime_library
+from ..tuning import thresholds
 from .index import KERNEL_MODULES
 from .parallel_tasks import called_by_team, word
 

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype, in_memory, part_of
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
 
+from ..ir.ir_builder import Function, Name, Section
+from ..ir.llvm_types import BOOL, Dtype, in_memory, part_of
+from ..ir.scalar_language import Language
+from ..ir.simd_value import ComplexLane, Lane
 from .kernel_call import ArrayPointer, KernelCall
 from .transpose import transposer
 

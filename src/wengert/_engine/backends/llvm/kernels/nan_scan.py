@@ -7,10 +7,9 @@ as long as the product itself.
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, of_width, part_of
-
+from ..ir import execution_engine
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..ir.llvm_types import Dtype, in_memory, of_width, part_of
 from .kernel_call import ArrayPointer, KernelCall
 from .loop_helpers import size_of
 

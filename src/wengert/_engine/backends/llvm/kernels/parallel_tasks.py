@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 
 
 def word(s: Section, frame: Name, k: int) -> Name:

@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan, chosen
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I64, Dtype, part_of
-from wengert._engine.backends.llvm.ir.memory_access import load, store
-from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Length, names_in
 from wengert._engine.core.types import Scalar
 from wengert._engine.ops.indexing.template import IndexSlot
 
+from ..ir.index_analysis import IndexPlan, chosen
+from ..ir.ir_builder import Function, Name, Section
+from ..ir.llvm_types import I64, Dtype, part_of
+from ..ir.memory_access import load, store
+from ..ir.scalar_language import Language
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, nest, offset, read, size_of, write
 

@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype, in_register, of_width
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.types import Scalar
 
+from ..ir.ir_builder import Name, Section
+from ..ir.llvm_types import F64, I64, Dtype, in_register, of_width
+from ..ir.simd_value import Lane
 from .batched_matrices import Block
 
 UNROLLED = 4  # rows up to which loops are unrolled

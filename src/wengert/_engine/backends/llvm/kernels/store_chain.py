@@ -10,10 +10,9 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-
+from ..ir.ir_builder import Name, Section
+from ..ir.llvm_types import BOOL
+from ..ir.simd_value import Lane
 from .kernel_call import ArrayPointer, KernelCall, kernel
 from .loop_helpers import clear, copy, offset, read, size_of, write
 from .scatter import at_index

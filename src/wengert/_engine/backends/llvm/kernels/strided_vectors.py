@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from wengert._engine.backends.llvm.ir import execution_engine, masked_memory
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, of_width
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir import execution_engine, masked_memory
+from ..ir.ir_builder import Name, Section
+from ..ir.llvm_types import Dtype, in_memory, of_width
+from ..tuning import thresholds
 from .kernel_call import KernelCall
 
 _UNKNOWN_LENGTH, _MIN_VECTOR_BYTES = 1 << 30, 16  # elements; bytes of a vector

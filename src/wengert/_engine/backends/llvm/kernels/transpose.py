@@ -8,9 +8,9 @@ by row: in stages of increasing distance each row swaps half of its elements wit
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import of_width
+from ..ir import execution_engine
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..ir.llvm_types import of_width
 
 
 def transposer(module: ModuleBuilder, size: int) -> str:

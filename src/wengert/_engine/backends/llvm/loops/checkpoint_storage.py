@@ -16,18 +16,19 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.codegen.function import FunctionCodegen, bytes_of
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I64
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
-from wengert._engine.backends.llvm.special_functions.branch_scopes import Scope
-from wengert._engine.backends.llvm.special_functions.scalar_builder import ScalarBuilder
-from wengert._engine.backends.llvm.special_functions.traced_scalar import TracedScalar
 from wengert._engine.control_flow.checkpoint_budget import offsets_of
 from wengert._engine.control_flow.checkpoint_schedule import advance, distance, reverses_next
 from wengert._engine.core.spec import Spec
+
+from ..codegen.function import FunctionCodegen, bytes_of
+from ..ir.ir_builder import Function, ModuleBuilder, Section
+from ..ir.llvm_types import I64
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
+from ..lowering.loop_ir import Expr
+from ..special_functions.branch_scopes import Scope
+from ..special_functions.scalar_builder import ScalarBuilder
+from ..special_functions.traced_scalar import TracedScalar
 
 _SCHEDULE = {"advance": advance, "reverses_next": reverses_next, "distance": distance}
 _ARGUMENTS = ("length", "slots", "block")

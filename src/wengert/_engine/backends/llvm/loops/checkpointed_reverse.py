@@ -12,16 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert._engine.backends.llvm.codegen.function import LINE, FunctionCodegen, bytes_of
-from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
-from wengert._engine.backends.llvm.ir.affine import Length
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.kernels import ArrayPointer
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
-from wengert._engine.backends.llvm.schedule.scheduling import owner_of
-from wengert._engine.backends.llvm.schedule.workspace import ends_with
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..codegen.function import LINE, FunctionCodegen, bytes_of
+from ..codegen.program_context import ProgramContext
+from ..ir.affine import Length
+from ..ir.ir_builder import Section
+from ..kernels import ArrayPointer
+from ..lowering.loop_ir import Expr
+from ..schedule.scheduling import owner_of
+from ..schedule.workspace import ends_with
+from ..tuning import thresholds
 from .checkpoint_storage import CheckpointLayout, schedule_call, scheduled
 from .control_flow import CarriedBuffers, LoopCodegen, moved, row
 from .interrupts import InterruptChecks

@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.codegen.function import LINE, FunctionCodegen, bytes_of
-from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
-from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.kernels import ArrayPointer
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Length
 
+from ..codegen.function import LINE, FunctionCodegen, bytes_of
+from ..codegen.program_context import ProgramContext
+from ..ir.affine import size_of
+from ..ir.ir_builder import Section
+from ..kernels import ArrayPointer
+from ..lowering.loop_ir import Expr
+from ..tuning import thresholds
 from .checkpoint_storage import CheckpointWriter
 from .interrupts import InterruptChecks
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import ctypes
 import os
 
-from wengert._engine.backends.llvm.codegen.host_callbacks import RAISED
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Section
-from wengert._engine.backends.llvm.tuning import thresholds
+from ..codegen.host_callbacks import RAISED
+from ..ir.ir_builder import Function, ModuleBuilder, Section
+from ..tuning import thresholds
 
 _CLOCK = "clock_gettime"
 # A calling convention that preserves all registers, so carried values stay in them.

@@ -14,30 +14,25 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.codegen.function import FunctionCodegen
-from wengert._engine.backends.llvm.codegen.program_context import ProgramContext
-from wengert._engine.backends.llvm.codegen.straightline import (
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import Length, is_open, names_in
+
+from ..codegen.function import FunctionCodegen
+from ..codegen.program_context import ProgramContext
+from ..codegen.straightline import (
     BranchBlocks,
     StraightlineCode,
     is_choice,
     is_straight,
     read_anywhere,
 )
-from wengert._engine.backends.llvm.ir.affine import counters
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
-from wengert._engine.backends.llvm.lowering.gathers import Gather
-from wengert._engine.backends.llvm.lowering.loop_ir import (
-    CallResult,
-    Expr,
-    Reduce,
-    Stored,
-    strided_view,
-)
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of
-from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
-from wengert._engine.backends.llvm.tuning import thresholds
-from wengert._engine.core.subgraph import Body
-from wengert._engine.core.symbolic.dim import Length, is_open, names_in
+from ..ir.affine import counters
+from ..ir.ir_builder import Function, Section
+from ..lowering.gathers import Gather
+from ..lowering.loop_ir import CallResult, Expr, Reduce, Stored, strided_view
+from ..schedule.fusion import FusedLoops, roots_of
+from ..schedule.scheduling import Schedule, owner_of
+from ..tuning import thresholds
 
 
 class LoopBody(FunctionCodegen):

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import Affine
-from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
 from wengert._engine.core.node import Node
 
+from ..ir.affine import Affine
+from ..ir.llvm_types import F32, F64
 from .loop_ir import Expr, Map, Stored, View
 from .registry import Lowering, lowers
 from .shared_factorization import joined

@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, I64, is_supported, part_of
-from wengert._engine.backends.llvm.ir.scalar_language import loop_of
-from wengert._engine.backends.llvm.special_functions.scipy_symbols import work_of
-from wengert._engine.backends.llvm.vector_math import call_leaf, has_leaf
-from wengert._engine.backends.llvm.vector_math.integer_ops import has_rule
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import CONSTANT, Node
 
+from ..ir.llvm_types import F16, F32, I64, is_supported, part_of
+from ..ir.scalar_language import loop_of
+from ..special_functions.scipy_symbols import work_of
+from ..vector_math import call_leaf, has_leaf
+from ..vector_math.integer_ops import has_rule
 from .loop_ir import Expr, Map
 from .registry import lowers, lowers_kind
 
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
-    from wengert._engine.backends.llvm.vector_math import complex as complexes
     from wengert._engine.core.types import ScalarLanguage
     from wengert._engine.kinds.elementwise import Elementwise
+
+    from ..vector_math import complex as complexes
+    from .registry import Lowering
 else:
     complexes = LazyModule("wengert._engine.backends.llvm.vector_math.complex")
 

@@ -17,16 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import (
-    Affine,
-    FlatIndex,
-    Index,
-    Length,
-    is_one,
-    strides_of,
-)
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir.affine import Affine, FlatIndex, Index, Length, is_one, strides_of
+from ..tuning import thresholds
 from .loop_ir import ElementRule, Expr, IndexValue, Read, ScalarConstant, Stored, View, strided_view
 
 

@@ -11,10 +11,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
-from wengert._engine.backends.llvm.ir.index_analysis import AxisIndex, IndexPlan, chosen
 from wengert._engine.core.node import Node
 
+from ..ir.affine import ZERO, Affine, Length, is_one
+from ..ir.index_analysis import AxisIndex, IndexPlan, chosen
 from .elementwise import elementwise
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import Condition, Expr, SelectExpr, View, aligned, scalar_constant

@@ -25,7 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import (
+from wengert._engine.core.types import Scalar
+
+from ..ir.affine import (
     ZERO,
     Affine,
     FlatIndex,
@@ -36,8 +38,7 @@ from wengert._engine.backends.llvm.ir.affine import (
     offset_of,
     strides_of,
 )
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype
-from wengert._engine.core.types import Scalar
+from ..ir.llvm_types import Dtype
 
 _numbers = itertools.count()
 

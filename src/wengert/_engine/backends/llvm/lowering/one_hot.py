@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Index, Length, counters, is_one
-from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.types import Size
 
+from ..ir.affine import ZERO, Affine, Index, Length, counters, is_one
+from ..ir.index_analysis import IndexPlan
+from ..tuning import thresholds
 from .gathers import Gather, Place, RowGather, known
 from .loop_ir import (
     CallResult,

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import Affine, Length, is_one, offset_of, strides_of
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.constraints import repeated_axes
 from wengert._engine.core.types import Scalar, ScalarLanguage
 from wengert._engine.kinds.reduction import axes_of, count_along
 
+from ..ir.affine import Affine, Length, is_one, offset_of, strides_of
+from ..ir.llvm_types import BOOL, F16, F32, F64, I64, Dtype
+from ..tuning import thresholds
 from .loop_ir import CallResult, Expr, IndexValue, Map, OpaqueCall, Reduce, Stored, scalar_constant
 from .registry import Lowering, lowers
 from .views import reshaped

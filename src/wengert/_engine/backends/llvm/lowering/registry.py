@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import is_supported
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import LeafOp, Node
 from wengert._engine.core.op import lookup
 
+from ..ir.llvm_types import is_supported
 from ..kernels import is_served
 from .decomposed_ops import composed
 from .loop_ir import CallResult, Expr, OpaqueCall

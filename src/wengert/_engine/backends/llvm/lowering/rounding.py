@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import F64
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.types import Scalar, ScalarLanguage
 
+from ..ir.llvm_types import F64
+from ..ir.simd_value import ComplexLane
 from .loop_ir import Expr, Map
 from .registry import Lowering, lowers
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import Affine
-from wengert._engine.backends.llvm.ir.index_analysis import IndexPlan
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec
 
+from ..ir.affine import Affine
+from ..ir.index_analysis import IndexPlan
+from ..tuning import thresholds
 from .loop_ir import Expr, Map, View, scalar_constant
 from .registry import Deferred, opaque_call, settled
 

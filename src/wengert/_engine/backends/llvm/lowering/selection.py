@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import ZERO, Affine, Length, is_one
-from wengert._engine.backends.llvm.ir.index_analysis import moves_of
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
+from ..ir.affine import ZERO, Affine, Length, is_one
+from ..ir.index_analysis import moves_of
+from ..tuning import thresholds
 from .loop_ir import Condition, Expr, SelectExpr, scalar_constant
 from .registry import Lowering, lowers
 from .views import flattened, reshaped

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.kernels.linalg.small_matrices import MAX_ROWS
 from wengert._engine.core.node import Node
 from wengert._engine.kinds.opaque import Opaque
 
+from ..kernels import is_served
+from ..kernels.linalg.small_matrices import MAX_ROWS
 from .loop_ir import Expr
 from .registry import Lowering, lowers, opaque_call, set_origin
 

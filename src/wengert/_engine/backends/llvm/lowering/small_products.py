@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.backends.llvm.ir.affine import ZERO, Length, is_one
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
 from wengert._engine.core.lazy_import import LazyModule
 from wengert._engine.core.node import Node
 
+from ..ir.affine import ZERO, Length, is_one
+from ..ir.llvm_types import F16, F32, Dtype
 from .loop_ir import Expr, Map, Reduce, View
 from .registry import lowers
 from .views import reshaped
 
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.ir.affine import Affine
-    from wengert._engine.backends.llvm.kernels.gemm import choose
-    from wengert._engine.backends.llvm.lowering.registry import Lowering
     from wengert._engine.core.types import ScalarLanguage
+
+    from ..ir.affine import Affine
+    from ..kernels.gemm import choose
+    from .registry import Lowering
 else:
     choose = LazyModule("wengert._engine.backends.llvm.kernels.gemm.choose")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
 from wengert._engine.core.node import Node
 
+from ..ir.llvm_types import F16, F32
 from .elementwise import elementwise
 from .loop_ir import Expr, Map
 from .reductions import Combined

@@ -11,9 +11,9 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm import special_functions
 from wengert._engine.core.node import Node
 
+from .. import special_functions
 from .loop_ir import Expr, Map
 from .registry import Lowering, lowers_kind
 

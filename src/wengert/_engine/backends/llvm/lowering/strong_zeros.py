@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 from wengert._engine.core.types import Scalar, ScalarLanguage
 
+from ..tuning import thresholds
 from .elementwise import elementwise
 from .loop_ir import Expr, Map
 from .registry import Lowering, lowers

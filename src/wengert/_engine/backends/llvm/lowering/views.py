@@ -10,18 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import (
-    ZERO,
-    Affine,
-    FlatIndex,
-    Length,
-    is_one,
-    offset_of,
-    size_of,
-    strides_of,
-)
 from wengert._engine.core.node import Node
 
+from ..ir.affine import ZERO, Affine, FlatIndex, Length, is_one, offset_of, size_of, strides_of
 from .loop_ir import Expr, View, aligned
 from .registry import Lowering, lowers
 

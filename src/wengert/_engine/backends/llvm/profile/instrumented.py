@@ -15,15 +15,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.codegen.straightline import BranchBlocks
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.loops.loop_body import LoopBody
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
-from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.subgraph import Body
 
+from ..codegen.straightline import BranchBlocks
+from ..ir.ir_builder import Section
+from ..loops.loop_body import LoopBody
+from ..lowering.loop_ir import Expr
+from ..program import Program
+from ..schedule.fusion import FusedLoops
 from .timers import COUNTED, Clock, counted
 
 

@@ -14,15 +14,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops
-from wengert._engine.backends.llvm.schedule.scheduling import Schedule
-from wengert._engine.backends.llvm.schedule.workspace import last_uses
 from wengert._engine.core.spec import shown
 from wengert._engine.profiling.record import LineShare, StepRecord
 
+from ..ir.affine import size_of
+from ..kernels import is_served
+from ..lowering.loop_ir import Expr
+from ..schedule.fusion import FusedLoops
+from ..schedule.scheduling import Schedule
+from ..schedule.workspace import last_uses
 from .instrumented import InstrumentedBody, InstrumentedProgram, TimedStep
 from .profile_attribution import StepCost, number_of, step_cost_of
 

@@ -13,17 +13,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.codegen.straightline import BranchBlocks
-from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, Stored, View
-from wengert._engine.backends.llvm.lowering.registry import origin_of, specs_of
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, roots_of, space_of
-from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.core.op import REGISTRY
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.core.symbolic.dim import names_in, valued
 from wengert._engine.ops.cost_model import bytes_of, flops_of
 from wengert._engine.profiling.record import LineShare, LiveArray
+
+from ..codegen.straightline import BranchBlocks
+from ..ir.affine import size_of
+from ..lowering.loop_ir import Expr, Map, Reduce, Stored, View
+from ..lowering.registry import origin_of, specs_of
+from ..schedule.fusion import FusedLoops, roots_of, space_of
+from ..schedule.scheduling import Schedule, owner_of
 
 Sizes = Mapping[str, int]
 

@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.compiled import LoadedProgram, entry_of, has_entry
-from wengert._engine.backends.llvm.runtime.thread_count import get_threads
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.ops.cost_model import bytes_of
 from wengert._engine.profiling.record import Timing, in_turn, undisturbed, whole
 from wengert.errors import BackendError, at, user_line
 
+from ..compiled import LoadedProgram, entry_of, has_entry
+from ..runtime.thread_count import get_threads
+from ..tuning import thresholds
 from .instrumented import InstrumentedProgram
 from .profile_aggregate import ProfileAggregate, TimerReading
 from .profile_attribution import number_of

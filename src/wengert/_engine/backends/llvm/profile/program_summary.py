@@ -10,19 +10,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.backends.llvm.ir.affine import Length, size_of
-from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Map, Reduce, Stored
-from wengert._engine.backends.llvm.lowering.registry import origin_of
-from wengert._engine.backends.llvm.program import Program
-from wengert._engine.backends.llvm.schedule.fusion import FusedLoops, role_of, roots_of, space_of
-from wengert._engine.backends.llvm.schedule.scheduling import Schedule, owner_of
 from wengert._engine.core.source_location import short
 from wengert._engine.core.spec import Spec, shown
 from wengert._engine.ops.cost_model import flops_of
 
+from ..ir.affine import Length, size_of
+from ..kernels import is_served
+from ..lowering.loop_ir import Expr, Map, Reduce, Stored
+from ..lowering.registry import origin_of
+from ..program import Program
+from ..schedule.fusion import FusedLoops, role_of, roots_of, space_of
+from ..schedule.scheduling import Schedule, owner_of
+
 if TYPE_CHECKING:
-    from wengert._engine.backends.llvm.schedule.fusion import LoopGroup
+    from ..schedule.fusion import LoopGroup
 
 
 @dataclass(frozen=True)

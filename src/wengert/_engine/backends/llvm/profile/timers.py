@@ -19,8 +19,8 @@ import os
 import platform
 import time
 
-from wengert._engine.backends.llvm.ir import llvm_files
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..ir import llvm_files
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 
 READ, COST, TABLE = "clock_read", "clock_cost", "clock_table"
 LIVE, PEAK, FIRST = 0, 1, 2  # words of the array; cells follow

@@ -27,10 +27,9 @@ that a loop reads and writes side by side would fall into the same few lines of 
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir import llvm_files
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir import llvm_files
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..tuning import thresholds
 from .os_calls import HUGE, emit_locks, emit_page_functions, field, load, store
 
 COUNTERS = ("used", "kept", "limit", "hits", "misses", "returned", "peak")

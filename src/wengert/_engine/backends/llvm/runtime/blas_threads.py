@@ -23,11 +23,11 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.fork_safe_locks import lock
 
+from ..ir import execution_engine
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..tuning import thresholds
 from . import runtime_library
 from .os_calls import emit_locks, load, store
 from .scipy_extensions import extension

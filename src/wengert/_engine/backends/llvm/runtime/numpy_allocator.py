@@ -9,7 +9,7 @@ native module, which is never unloaded, so no array outlives it.
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
+from ..ir.ir_builder import Function, ModuleBuilder
 
 NAME = "wengert"
 

@@ -19,9 +19,9 @@ import mmap
 import os
 import platform
 
-from wengert._engine.backends.llvm.ir import llvm_files
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from wengert._engine.backends.llvm.tuning import thresholds
+from ..ir import llvm_files
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..tuning import thresholds
 
 HUGE = 2 << 20
 SLACK = 4096  # beside the requested bytes: the header, and the shift of the start

@@ -18,12 +18,12 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wengert._engine.backends.llvm.cache.object_files import cached_object
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import ModuleBuilder
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.lazy_import import LazyModule
 
+from ..cache.object_files import cached_object
+from ..ir import execution_engine
+from ..ir.ir_builder import ModuleBuilder
 from . import thread_count
 
 if TYPE_CHECKING:

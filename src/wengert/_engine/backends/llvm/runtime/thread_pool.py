@@ -30,10 +30,9 @@ from __future__ import annotations
 
 import signal
 
-from wengert._engine.backends.llvm.ir import llvm_files
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir import llvm_files
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..tuning import thresholds
 from .os_calls import emit_locks
 
 MAX_THREADS = 256  # threads

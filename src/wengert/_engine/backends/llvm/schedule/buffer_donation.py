@@ -16,21 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from wengert._engine.backends.llvm.ir.affine import counters, size_of
-from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import (
-    CallResult,
-    Expr,
-    OpaqueCall,
-    Reduce,
-    ScalarConstant,
-    Stored,
-)
-from wengert._engine.backends.llvm.lowering.registry import specs_of
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.symbolic.dim import is_open
 
+from ..ir.affine import counters, size_of
+from ..kernels import is_served
+from ..lowering.loop_ir import CallResult, Expr, OpaqueCall, Reduce, ScalarConstant, Stored
+from ..lowering.registry import specs_of
+from ..tuning import thresholds
 from .fusion import FusedLoops
 from .scheduling import Schedule
 

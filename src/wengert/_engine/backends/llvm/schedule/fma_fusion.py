@@ -11,16 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
-from wengert._engine.backends.llvm.kernels import is_served
-from wengert._engine.backends.llvm.lowering.loop_ir import (
-    CallResult,
-    Expr,
-    Map,
-    OpaqueCall,
-    ScalarConstant,
-    View,
-)
+from ..ir.llvm_types import F32, F64
+from ..kernels import is_served
+from ..lowering.loop_ir import CallResult, Expr, Map, OpaqueCall, ScalarConstant, View
 
 _PRODUCTS = frozenset("matmul dot einsum strong_einsum".split())
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir.affine import FlatIndex, Index, Length, counters, is_one
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Reduce, Stored
-from wengert._engine.backends.llvm.tuning import thresholds
+from ..ir.affine import FlatIndex, Index, Length, counters, is_one
+from ..lowering.loop_ir import Expr, Reduce, Stored
+from ..tuning import thresholds
 
 # Code size of all roots of a loop group; beyond it a group is split, with memory between the parts.
 

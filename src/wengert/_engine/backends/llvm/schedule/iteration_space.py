@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir.affine import (
+from ..ir.affine import (
     ZERO,
     Affine,
     FlatIndex,
@@ -22,15 +22,9 @@ from wengert._engine.backends.llvm.ir.affine import (
     size_of,
     strides_of,
 )
-from wengert._engine.backends.llvm.ir.llvm_types import part_of
-from wengert._engine.backends.llvm.lowering.loop_ir import (
-    Expr,
-    Reduce,
-    ScalarConstant,
-    memory_strides,
-)
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir.llvm_types import part_of
+from ..lowering.loop_ir import Expr, Reduce, ScalarConstant, memory_strides
+from ..tuning import thresholds
 from .fusion import LoopGroup, role_of, space_of
 
 

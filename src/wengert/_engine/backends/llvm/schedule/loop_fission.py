@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import Expr, Stored
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ..ir.affine import size_of
+from ..lowering.loop_ir import Expr, Stored
+from ..tuning import thresholds
 from .fusion import Access, LoopGroup
 
 

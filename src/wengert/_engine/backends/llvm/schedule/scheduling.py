@@ -18,10 +18,13 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.affine import FlatIndex, Index, counters, is_one
-from wengert._engine.backends.llvm.kernels import KERNELS, is_served
-from wengert._engine.backends.llvm.lowering import lowered
-from wengert._engine.backends.llvm.lowering.loop_ir import (
+from wengert._engine.core.graph import BaseGraph
+from wengert._engine.core.spec import Spec
+
+from ..ir.affine import FlatIndex, Index, counters, is_one
+from ..kernels import KERNELS, is_served
+from ..lowering import lowered
+from ..lowering.loop_ir import (
     CallResult,
     Expr,
     Map,
@@ -34,11 +37,8 @@ from wengert._engine.backends.llvm.lowering.loop_ir import (
     View,
     strided_view,
 )
-from wengert._engine.backends.llvm.lowering.registry import specs_of
-from wengert._engine.backends.llvm.tuning import thresholds
-from wengert._engine.core.graph import BaseGraph
-from wengert._engine.core.spec import Spec
-
+from ..lowering.registry import specs_of
+from ..tuning import thresholds
 from .fma_fusion import fold
 from .fusion import Access, FusedLoops, LoopGroup, fused_loops_of, roots_of, space_of
 from .iteration_space import column_rows

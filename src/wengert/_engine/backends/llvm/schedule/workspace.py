@@ -9,9 +9,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 
-from wengert._engine.backends.llvm.ir.affine import Length, size_of
-from wengert._engine.backends.llvm.lowering.loop_ir import CallResult, Expr, strided_view
-
+from ..ir.affine import Length, size_of
+from ..lowering.loop_ir import CallResult, Expr, strided_view
 from .fusion import FusedLoops, roots_of
 from .scheduling import Schedule, owner_of
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
+from ..ir.ir_builder import Function, Name, Section
 
 
 class Scope:

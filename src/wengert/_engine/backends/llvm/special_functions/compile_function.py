@@ -14,20 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
-from wengert._engine.backends.llvm.ir.llvm_types import (
-    BOOL,
-    C128,
-    F64,
-    I64,
-    Dtype,
-    in_register,
-    part_of,
-)
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
-
+from ..ir import execution_engine
+from ..ir.ir_builder import Function, ModuleBuilder
+from ..ir.llvm_types import BOOL, C128, F64, I64, Dtype, in_register, part_of
+from ..ir.scalar_language import Language
+from ..ir.simd_value import ComplexLane, Lane
 from .branch_scopes import Scope
 from .scalar_builder import ScalarBuilder
 from .scipy_symbols import NativeFunction, UnsupportedFunction, of_target

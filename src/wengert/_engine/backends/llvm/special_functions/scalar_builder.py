@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F64, I64, in_register
-from wengert._engine.backends.llvm.ir.memory_access import load, store
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
-
+from ..ir.ir_builder import Section
+from ..ir.llvm_types import BOOL, F64, I64, in_register
+from ..ir.memory_access import load, store
+from ..ir.scalar_language import Language
+from ..ir.simd_value import ComplexLane, Lane
 from .branch_scopes import Scope, deepest
 from .scipy_symbols import UnsupportedFunction
 from .traced_scalar import TracedScalar

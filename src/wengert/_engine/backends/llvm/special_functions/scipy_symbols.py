@@ -26,23 +26,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy  # scipy.special is loaded when it is first used
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import (
-    C128,
-    F64,
-    I64,
-    Dtype,
-    in_register,
-    is_supported,
-    of_width,
-    part_of,
-)
-from wengert._engine.backends.llvm.ir.memory_access import load, store
-from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value, rule
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
-from wengert._engine.backends.llvm.runtime import library_symbols
-from wengert._engine.backends.llvm.vector_math import call_leaf, has_leaf
 from wengert._engine.core.scalar_language import ARRAYS
+
+from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
+from ..ir.llvm_types import C128, F64, I64, Dtype, in_register, is_supported, of_width, part_of
+from ..ir.memory_access import load, store
+from ..ir.scalar_language import Language, constant_value, rule
+from ..ir.simd_value import ComplexLane, Lane
+from ..runtime import library_symbols
+from ..vector_math import call_leaf, has_leaf
 
 _WORK = 100  # of one function, beside that of an addition
 _FLAGS, _ALL_FLAGS = "feclearexcept", 63  # of C: it forgets what earlier computations raised

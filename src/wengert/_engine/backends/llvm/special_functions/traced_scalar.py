@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, in_register
-from wengert._engine.backends.llvm.ir.memory_access import load, store
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
-
+from ..ir.llvm_types import C128, F64, in_register
+from ..ir.memory_access import load, store
+from ..ir.simd_value import ComplexLane, Lane
 from .branch_scopes import Scope, deepest, sees
 from .scipy_symbols import UnsupportedFunction
 

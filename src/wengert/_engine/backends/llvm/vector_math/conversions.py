@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, F64, I64, Dtype
-from wengert._engine.backends.llvm.ir.scalar_language import Language, rule
-from wengert._engine.backends.llvm.ir.simd_value import Lane
+from ..ir.llvm_types import F16, F32, F64, I64, Dtype
+from ..ir.scalar_language import Language, rule
+from ..ir.simd_value import Lane
 
 
 @rule("to_half")

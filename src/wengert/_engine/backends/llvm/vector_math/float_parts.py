@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, of_width
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.types import Scalar
+
+from ..ir.llvm_types import Dtype, of_width
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
 
 # 1.5 * 2**p.
 _ROUNDING = {8: 6755399441055744.0, 4: 12582912.0}

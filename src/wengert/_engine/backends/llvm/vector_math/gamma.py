@@ -19,9 +19,9 @@ from __future__ import annotations
 from math import inf, log, nan, pi
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.core.types import Scalar, ScalarLanguage
 
+from ..ir.llvm_types import F64
 from .exponential import clipped, power_of_two, rounded, times_power
 from .polynomial_evaluation import horner
 from .power import log2_in_two_parts

@@ -16,9 +16,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
 from .exponential import rounded, times_power
 from .float_parts import nearest_whole, power_of_two, rounding
 from .polynomial_evaluation import horner

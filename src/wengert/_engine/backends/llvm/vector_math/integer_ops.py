@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, F32, F64, I64, Dtype
-from wengert._engine.backends.llvm.ir.scalar_language import Language, rule
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-
+from ..ir.llvm_types import BOOL, F32, F64, I64, Dtype
+from ..ir.scalar_language import Language, rule
+from ..ir.simd_value import Lane
 from .conversions import to_integer
 from .registry import call_leaf
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.types import Scalar
 
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
 from .float_parts import power_of_two, split, whole_as_float
 from .polynomial_evaluation import horner, polynomial
 from .registry import leaf

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
 from .polynomial_evaluation import horner, polynomial
 from .registry import leaf
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import in_register, of_width
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.types import ScalarLanguage
+
+from ..ir.llvm_types import in_register, of_width
+from ..ir.simd_value import Lane
 
 
 def repeat(

@@ -18,19 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Section
-from wengert._engine.backends.llvm.ir.llvm_types import (
-    F64,
-    I32,
-    I64,
-    Dtype,
-    in_register,
-    of_width,
-    suffix,
-)
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.types import Scalar
+
+from ..ir.ir_builder import Function, Section
+from ..ir.llvm_types import F64, I32, I64, Dtype, in_register, of_width, suffix
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
 
 # The bits of 2/pi: the integer below 2**1168 * 2/pi, lowest byte first, and zeros above.
 _BITS = 1168

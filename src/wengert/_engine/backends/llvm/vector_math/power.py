@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import F64
 from wengert._engine.core.types import Scalar, ScalarLanguage
 
+from ..ir.llvm_types import F64
 from .exponential import clipped, power_of_two, rounded, times_power
 from .logarithms import FORMATS, split
 from .polynomial_evaluation import polynomial

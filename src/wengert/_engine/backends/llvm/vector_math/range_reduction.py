@@ -18,10 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-
+from ..ir.llvm_types import BOOL
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
 from .float_parts import any_of, flipped, nearest_whole, rounding, sign_of, to_top
 from .payne_hanek import exact_quarters
 

@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_register, of_width, suffix
-from wengert._engine.backends.llvm.ir.scalar_language import Language, rule
-from wengert._engine.backends.llvm.ir.simd_value import Lane
+from ..ir import execution_engine
+from ..ir.ir_builder import Function, ModuleBuilder
+from ..ir.llvm_types import Dtype, in_register, of_width, suffix
+from ..ir.scalar_language import Language, rule
+from ..ir.simd_value import Lane
 
 # The module of each function, which is imported when a program first needs it.
 _HOMES: dict[str, str] = {

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import Lane
-
+from ..ir.scalar_language import Language
+from ..ir.simd_value import Lane
 from .float_parts import flipped, sign_of, to_top
 from .polynomial_evaluation import horner
 from .range_reduction import less_pi, less_quarter

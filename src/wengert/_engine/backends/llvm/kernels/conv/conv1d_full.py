@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
-from wengert._engine.backends.llvm.ir.memory_access import load, store
 from wengert._engine.core.node import Node
 
+from ...ir import execution_engine
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F16, F32
+from ...ir.memory_access import load, store
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import held, offset, place, read, write
 

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F32, F64, Dtype
+from ...tuning import thresholds
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product
 from ..kernel_call import ArrayPointer, KernelCall, kernel

@@ -9,10 +9,10 @@ loop has no condition.  There is no padding with zeros: 0 * inf is NaN.
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name
-from wengert._engine.backends.llvm.ir.llvm_types import F16
 from wengert._engine.core.node import Node
 
+from ...ir.ir_builder import Name
+from ...ir.llvm_types import F16
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import clear, moved, nest, offset, place, read, size_of, write
 

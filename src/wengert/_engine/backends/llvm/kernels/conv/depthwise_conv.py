@@ -15,9 +15,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ...ir.ir_builder import Name, Section
+from ...tuning import thresholds
 from ..kernel_call import KernelCall
 from ..loop_helpers import clear, offset
 from ..strided_vectors import STRIDES, Vectors

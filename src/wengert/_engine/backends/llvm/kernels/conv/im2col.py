@@ -18,10 +18,9 @@ from itertools import product
 from math import prod
 from typing import NamedTuple
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, literal
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import Dtype, in_memory, literal
+from ...tuning import thresholds
 from ..kernel_call import KernelCall
 from ..loop_helpers import clear, offset
 from ..strided_vectors import STRIDES, Vectors

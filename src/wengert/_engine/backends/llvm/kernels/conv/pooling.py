@@ -16,11 +16,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, Dtype, literal, of_width
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.node import Node
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F32, F64, Dtype, literal, of_width
+from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, offset
 from ..strided_vectors import STRIDES, Vectors

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F16
-
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F16
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import moved, nest, offset, place, read, write
 

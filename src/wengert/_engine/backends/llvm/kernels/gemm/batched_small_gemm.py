@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32
-
+from ...ir.llvm_types import F16, F32
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
 from .choose import batch_subscripts, length_of

@@ -9,9 +9,9 @@ BLAS is column-major: of a row-major matrix it sees the transpose, so `c = a @ b
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir.ir_builder import Name, Section
 from .. import fortran_calls
 from ..kernel_call import KernelCall
 from ..loop_helpers import nest, offset, write

@@ -27,11 +27,11 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Literal, NamedTuple
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.llvm_types import F32, F64
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length, bounds
 
+from ...ir import execution_engine
+from ...ir.llvm_types import F32, F64
+from ...tuning import thresholds
 from .. import fortran_calls
 from .operands import Product, Subscripts, leading
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F16, F32, Dtype
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, contiguous
 from ..loop_helpers import copy, held, nest, place, read, size_of, write

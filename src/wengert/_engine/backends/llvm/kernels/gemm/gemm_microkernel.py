@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from wengert._engine.backends.llvm.ir import execution_engine, masked_memory
-from wengert._engine.backends.llvm.ir.ir_builder import Function, Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, in_memory, literal, of_width
-from wengert._engine.backends.llvm.tuning import thresholds
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir import execution_engine, masked_memory
+from ...ir.ir_builder import Function, Name, Section
+from ...ir.llvm_types import Dtype, in_memory, literal, of_width
+from ...tuning import thresholds
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import copy, kind_of, offset
 from .operands import Matrix, Product

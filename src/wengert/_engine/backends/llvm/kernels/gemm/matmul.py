@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Length, names_in, valued
 from wengert._engine.core.types import Scalar
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import BOOL
+from ...ir.simd_value import ComplexLane
 from .. import nan_scan
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import kind_of, moved, nest, place, read, write

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from wengert._engine.backends.llvm.ir.affine import is_stride
-from wengert._engine.backends.llvm.ir.ir_builder import Name
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype
 from wengert._engine.core.symbolic.dim import Length, bounds, names_in
 
+from ...ir.affine import is_stride
+from ...ir.ir_builder import Name
+from ...ir.llvm_types import Dtype
 from ..kernel_call import ArrayPointer
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype, in_memory, of_width
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir import execution_engine
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F16, F32, Dtype, in_memory, of_width
+from ...ir.simd_value import Lane
 from ..kernel_call import KernelCall
 from ..loop_helpers import nest, offset, read, write
 from .operands import Matrix, Product

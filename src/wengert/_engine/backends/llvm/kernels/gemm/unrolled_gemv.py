@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import Dtype
 from ..kernel_call import KernelCall
 from ..loop_helpers import offset, read, write
 from .operands import Product

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-
+from ...ir.ir_builder import Name, Section
 from ..kernel_call import KernelCall
 from ..loop_helpers import offset
 from . import blas_calls, gemm_microkernel, simd_loops, unrolled_gemv

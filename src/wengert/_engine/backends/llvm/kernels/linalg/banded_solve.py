@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.llvm_types import F16
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
-
+from ...ir.llvm_types import F16
+from ...ir.simd_value import ComplexLane
 from .. import fortran_calls
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import clear, copy, offset, place, read, write

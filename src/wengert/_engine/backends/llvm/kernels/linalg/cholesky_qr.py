@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I32, Dtype
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import I32, Dtype
+from ...ir.simd_value import Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, offset, place, write

@@ -15,11 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F16, F32, Dtype
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
-from wengert._engine.backends.llvm.tuning import thresholds
-
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F16, F32, Dtype
+from ...ir.simd_value import ComplexLane
+from ...tuning import thresholds
 from .. import fortran_calls
 from ..batched_matrices import Block, blocks
 from ..kernel_call import ArrayPointer, KernelCall, kernel

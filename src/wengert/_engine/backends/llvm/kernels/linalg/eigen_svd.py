@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, Dtype, in_register, part_of
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.node import DiscreteLeaf, Node
 from wengert._engine.core.symbolic.dim import Dim, Length
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import C128, F64, Dtype, in_register, part_of
+from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product

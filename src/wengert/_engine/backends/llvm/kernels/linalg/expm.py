@@ -16,10 +16,10 @@ from math import comb, factorial
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F64, Dtype
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F64, Dtype
 from .. import fortran_calls
 from ..gemm.operands import Matrix, MatrixAxis, Product
 from ..gemm.write_product import write_product

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import C128, F64, Dtype, in_register, part_of
-from wengert._engine.backends.llvm.ir.simd_value import Lane
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length, bounds
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import C128, F64, Dtype, in_register, part_of
+from ...ir.simd_value import Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import held, nest, offset, place, read, write

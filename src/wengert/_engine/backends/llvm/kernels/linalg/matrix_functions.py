@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import C128, F64
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import C128, F64
+from ...ir.simd_value import ComplexLane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, held, nest, place, read, write

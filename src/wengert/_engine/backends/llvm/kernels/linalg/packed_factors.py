@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I32, I64, in_register
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.ops.linalg.factorizations import TRANS
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import I32, I64, in_register
+from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, is_in_order, place, read, write

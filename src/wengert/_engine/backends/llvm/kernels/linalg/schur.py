@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I32, Dtype, in_register, part_of
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
 from wengert._engine.core.symbolic.dim import Length
 from wengert._engine.core.types import Scalar
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import I32, Dtype, in_register, part_of
+from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, held, nest, offset, place, read, write

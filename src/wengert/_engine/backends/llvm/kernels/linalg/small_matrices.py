@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.ir.llvm_types import F64, I64, Dtype
 from wengert._engine.core.types import Scalar
 from wengert._engine.ops.linalg.factorizations import TRANS
 
+from ...ir.ir_builder import Section
+from ...ir.llvm_types import F64, I64, Dtype
 from ..batched_matrices import Block, blocks
 from ..kernel_call import ArrayPointer, KernelCall
 from ..loop_helpers import moved

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.ir.llvm_types import F64, I32, part_of
-
+from ...ir.ir_builder import Section
+from ...ir.llvm_types import F64, I32, part_of
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, copy, held, offset, place, read, write

@@ -8,9 +8,9 @@ interpreter raises the error.
 
 from __future__ import annotations
 
-from wengert._engine.backends.llvm.ir.llvm_types import part_of
 from wengert._engine.core.node import Node
 
+from ...ir.llvm_types import part_of
 from .. import fortran_calls
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import copy, held

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
 from wengert._engine.core.types import Scalar
 
+from ...ir.ir_builder import Section
+from ...ir.llvm_types import F64, I64
 from ..batched_matrices import Block, blocks
 from ..kernel_call import KernelCall
 from ..loop_helpers import moved

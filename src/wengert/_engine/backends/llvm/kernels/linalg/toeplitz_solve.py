@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import Dtype, part_of
-
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import Dtype, part_of
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, held, offset, place, read, write
 from .lapack import batches, element, fails_unless_finite, may_be_empty, memory, one, working

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.ir_builder import Section
-from wengert._engine.backends.llvm.ir.llvm_types import F64, I64
-from wengert._engine.backends.llvm.ir.scalar_language import Language
 from wengert._engine.core.types import Scalar
 
+from ...ir.ir_builder import Section
+from ...ir.llvm_types import F64, I64
+from ...ir.scalar_language import Language
 from ..batched_matrices import Block
 from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each

@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import F32, F64, U32, U64, Dtype
-from wengert._engine.backends.llvm.runtime import library_symbols
 from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.symbolic.dim import Length
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import F32, F64, U32, U64, Dtype
+from ...runtime import library_symbols
 from ..kernel_call import KernelCall, kernel
 from ..loop_helpers import nest, offset, place
 from .philox import Bits, group, lanes_of_group, schedule, spread

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import I64
 from wengert._engine.ops.random.philox import FOLD, SPLIT
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import I64
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import moved, nest, place, read
 from .philox import block, schedule

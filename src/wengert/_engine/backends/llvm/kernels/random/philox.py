@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from functools import partialmethod
 from typing import Any
 
-from wengert._engine.backends.llvm.ir import execution_engine
-from wengert._engine.backends.llvm.ir.ir_builder import Function, ModuleBuilder, Name, Section
 from wengert._engine.ops.random.philox import products, round_keys, rounds
 
+from ...ir import execution_engine
+from ...ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..kernel_call import KernelCall
 
 # Where the memory of `Bits` has what, in words; behind it are the words of a group.

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.runtime import library_symbols
 from wengert._engine.core.node import DiscreteLeaf
 
+from ...ir.ir_builder import Name, Section
+from ...runtime import library_symbols
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..linalg.lapack import memory
 from ..loop_helpers import copy, nest, offset, place

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.backends.llvm.ir.ir_builder import Name, Section
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, Dtype
 from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.types import Scalar
 
+from ...ir.ir_builder import Name, Section
+from ...ir.llvm_types import BOOL, Dtype
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import clear, moved, nest, offset, place, read, size_of, write
 

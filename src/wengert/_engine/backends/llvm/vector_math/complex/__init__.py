@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import BOOL, C128, Dtype, part_of
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
-
+from ...ir.llvm_types import BOOL, C128, Dtype, part_of
+from ...ir.scalar_language import Language
+from ...ir.simd_value import ComplexLane, Lane
 from . import arithmetic, comparisons, exponential, trigonometric
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {**exponential.FUNCTIONS, **trigonometric.FUNCTIONS}

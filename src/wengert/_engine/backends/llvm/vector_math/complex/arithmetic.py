@@ -9,9 +9,9 @@ from __future__ import annotations
 from math import nan
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import part_of
-from wengert._engine.backends.llvm.ir.scalar_language import Language, constant_value
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
+from ...ir.llvm_types import part_of
+from ...ir.scalar_language import Language, constant_value
+from ...ir.simd_value import ComplexLane, Lane
 
 _MAX_MULTIPLIED_EXPONENT = 100  # NumPy multiplies for whole exponents below it
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.scalar_language import Language
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane, Lane
+from ...ir.scalar_language import Language
+from ...ir.simd_value import ComplexLane, Lane
 
 Rule = Callable[..., Any]
 

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from math import inf, log, nan
 from typing import Any
 
-from wengert._engine.backends.llvm.ir.llvm_types import C128
-from wengert._engine.backends.llvm.ir.simd_value import ComplexLane
 from wengert._engine.core.types import Scalar, ScalarLanguage
 
+from ...ir.llvm_types import C128
+from ...ir.simd_value import ComplexLane
 from .arithmetic import divide
 
 _LN2, _LN10 = log(2.0), log(10.0)
