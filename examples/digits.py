@@ -34,10 +34,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
+from wengert.show.training import training_picture
 
 import wengert as wg
 from wengert import nn, optim, show
-from wengert._engine.visualization.training_plots import training_picture
 from wengert.data import DataLoader
 from wengert.nn.progress import Progress
 

@@ -26,6 +26,8 @@ from .null import Null
 from .registry import Backend, backend, backends, register_backend
 
 if TYPE_CHECKING:
+    from wengert._engine.profiling.record import Timing
+
     from .cost_report import Report, report
     from .interpreter_profile import NodeTimes, profile
 
@@ -36,6 +38,7 @@ __all__ = [
     "NodeTimes",
     "Null",
     "Report",
+    "Timing",
     "backend",
     "backends",
     "profile",
@@ -48,6 +51,7 @@ __getattr__ = lazy_names(
     {
         **dict.fromkeys(("NodeTimes", "profile"), ".interpreter_profile"),
         **dict.fromkeys(("Report", "report"), ".cost_report"),
+        "Timing": "wengert._engine.profiling.record",
     },
 )
 

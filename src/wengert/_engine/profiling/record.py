@@ -160,6 +160,8 @@ class Timing:
         How many it may use.
     """
 
+    __module__ = "wengert.backends"
+
     backend: str
     seconds: float
     plain: float

@@ -17,6 +17,8 @@ rules/               rewrite rules, by subject
 How to write a rule and a pass: docs/rewriting.md.
 """
 
+from wengert._engine.core.copy_graph import rebuilt
+from wengert._engine.core.graph_fingerprint import equals
 from wengert._engine.core.lazy_import import public_dir
 
 from .assume import assume
@@ -35,7 +37,9 @@ __all__ = [
     "Passes",
     "Rule",
     "assume",
+    "equals",
     "passes",
+    "rebuilt",
     "register_pass",
     "rule",
     "simplify",
