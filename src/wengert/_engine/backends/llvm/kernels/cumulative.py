@@ -197,11 +197,7 @@ def cumprod(call: KernelCall) -> None:
     _accumulated(call, "multiply")
 
 
-def _is_real(node: Any) -> bool:
-    return bool(node.spec.dtype.kind != "c")
-
-
-@kernel("running", strided=True, serves=_is_real)
+@kernel("running", strided=True, serves=lambda node: node.spec.dtype.kind != "c")
 def running(call: KernelCall) -> None:
     """The largest or smallest element so far; NaN after the first NaN."""
     _accumulated(call, "maximum" if call.params["largest"] else "minimum")

@@ -6,6 +6,7 @@ repeated shifts would.  LLVM leaves these cases undefined, so they are selected 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..ir.simd_value import Lane
 from .conversions import to_integer
 from .registry import call_leaf
 
+_U8 = np.dtype(np.uint8)
 _PLAIN = {
     "add": "add",
     "subtract": "sub",
@@ -89,13 +91,6 @@ def _absolute(s: Language, x: Lane) -> Any:
         return x
     zero = s.constant(0, x.dtype)
     return s.select(s.compare("less", x, zero), s.emit("sub", x.dtype, zero, x), x)
-
-
-def _extreme(word: str) -> Any:
-    def rule(s: Language, x: Lane, y: Lane) -> Any:
-        return s.select(s.compare(word, x, y), x, y)
-
-    return rule
 
 
 def _divisor(s: Language, x: Lane, y: Lane) -> tuple[Lane, Lane, Lane | None]:
@@ -209,27 +204,6 @@ def _constant_power(s: Language, x: Lane, n: int) -> Lane:
     return out
 
 
-def _bitwise_count(s: Language, x: Lane) -> Any:
-    return s.cast(s.intrinsic("ctpop", x.dtype, _absolute(s, x)), np.dtype(np.uint8))
-
-
-def _invert(s: Language, x: Lane) -> Any:
-    ones = s.constant(-1 if x.dtype.kind == "i" else np.iinfo(x.dtype).max, x.dtype)
-    return s.emit("xor", x.dtype, x, ones)
-
-
-def _negative(s: Language, x: Lane) -> Any:
-    return s.emit("sub", x.dtype, s.constant(0, x.dtype), x)
-
-
-def _divide(s: Language, x: Lane, y: Lane) -> Any:
-    return s.binary("divide", s.cast(x, F64), s.cast(y, F64))
-
-
-def _reciprocal(s: Language, x: Lane) -> Any:
-    return to_integer(s, s.binary("divide", 1.0, s.cast(x, F64)), x.dtype)
-
-
 def _unsigned(s: Language, x: Lane) -> Lane:
     """The size, of which that of the smallest number has a place only without sign."""
     found: Lane = s.cast(_absolute(s, x), np.dtype(f"u{x.dtype.itemsize}"))
@@ -249,33 +223,29 @@ def _lcm(s: Language, x: Lane, y: Lane) -> Any:
     return s.cast(s.emit("mul", a.dtype, _quotient(s, a, divisor)[0], b), x.dtype)
 
 
-def _square(s: Language, x: Lane) -> Any:
-    return s.emit("mul", x.dtype, x, x)
-
-
-def _comparison(word: str) -> Any:
-    return lambda s, x, y: s.compare(word, x, y)
+def _compared(word: str, s: Language, x: Lane, y: Lane) -> Any:
+    return s.compare(word, x, y)
 
 
 _COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
-_RULES = {
+_RULES: dict[str, Any] = {
     "sign": _sign,
     "absolute": _absolute,
-    "maximum": _extreme("greater_equal"),
-    "minimum": _extreme("less_equal"),
+    "maximum": lambda s, x, y: s.select(s.compare("greater_equal", x, y), x, y),
+    "minimum": lambda s, x, y: s.select(s.compare("less_equal", x, y), x, y),
     "floor_divide": _floor_divide,
     "remainder": _remainder,
     "fmod": _fmod,
     "left_shift": _left_shift,
     "right_shift": _right_shift,
     "power": _power,
-    "bitwise_count": _bitwise_count,
-    "invert": _invert,
-    "negative": _negative,
-    "divide": _divide,
-    "square": _square,
-    "reciprocal": _reciprocal,
+    "bitwise_count": lambda s, x: s.cast(s.intrinsic("ctpop", x.dtype, _absolute(s, x)), _U8),
+    "invert": lambda s, x: s.emit("xor", x.dtype, x, s.constant(~x.dtype.type(0), x.dtype)),
+    "negative": lambda s, x: s.emit("sub", x.dtype, s.constant(0, x.dtype), x),
+    "divide": lambda s, x, y: s.binary("divide", s.cast(x, F64), s.cast(y, F64)),
+    "square": lambda s, x: s.emit("mul", x.dtype, x, x),
+    "reciprocal": lambda s, x: to_integer(s, s.binary("divide", 1.0, s.cast(x, F64)), x.dtype),
     "gcd": _gcd,
     "lcm": _lcm,
-    **{word: _comparison(word) for word in _COMPARISONS},
+    **{word: functools.partial(_compared, word) for word in _COMPARISONS},
 }

@@ -17,11 +17,11 @@ from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import moved, nest, offset, place, read, write
 
 
-def _serves(node: Any) -> bool:
-    return node.spec.dtype.kind in "fc" and node.spec.dtype != F16
-
-
-@kernel("signal.lfilter", strided=True, serves=_serves)
+@kernel(
+    "signal.lfilter",
+    strided=True,
+    serves=lambda node: node.spec.dtype.kind in "fc" and node.spec.dtype != F16,
+)
 def lfilter(call: KernelCall) -> None:
     """Filter along the last axis, from a state of zeros."""
     (b, a, x), (y,) = call.operands, call.results

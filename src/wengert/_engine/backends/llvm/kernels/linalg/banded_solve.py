@@ -7,11 +7,8 @@ while they are copied.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ...ir.llvm_types import F16
 from ...ir.simd_value import ComplexLane
 from .. import fortran_calls
 from ..kernel_call import KernelCall, kernel
@@ -19,11 +16,11 @@ from ..loop_helpers import clear, copy, offset, place, read, write
 from .lapack import by_columns, distance, fail_if_refused, length, memory
 
 
-def _serves(node: Any) -> bool:
-    return node.spec.dtype.kind in "fc" and node.spec.dtype != F16
-
-
-@kernel("interpolate.banded", strided=True, serves=_serves)
+@kernel(
+    "interpolate.banded",
+    strided=True,
+    serves=lambda node: fortran_calls.is_of_blas(node.spec.dtype),
+)
 def banded(call: KernelCall) -> None:
     """The columns x with A x = b, or with the conjugate transpose of A."""
     (ab, b), (x,) = call.operands, call.results

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.symbolic.dim import Length
 
 from ...ir.ir_builder import Name, Section
@@ -27,8 +26,9 @@ from .lapack import (
     distance,
     fail_if_refused,
     fails_unless_finite,
+    has_elements,
+    is_for_lapack,
     length,
-    may_be_empty,
     memory,
     one,
     working,
@@ -133,11 +133,7 @@ class _Reflections:
         return by_columns(self.memory, self.rows, self.wide, self.dtype)
 
 
-def _has_elements(node: DiscreteLeaf) -> bool:
-    return not may_be_empty(node)
-
-
-@kernel("qr", strided=True, serves=_has_elements)
+@kernel("qr", strided=True, serves=has_elements)
 def qr(call: KernelCall) -> None:
     """Q with orthonormal columns and upper triangular R."""
     (a,), (q, r) = call.operands, call.results
@@ -152,7 +148,7 @@ def qr(call: KernelCall) -> None:
         copy(call, s, one(call, s, q, at, 2), found.build(s))
 
 
-@kernel("completing_columns", strided=True, serves=_has_elements)
+@kernel("completing_columns", strided=True, serves=has_elements)
 def completing_columns(call: KernelCall) -> None:
     """The columns that complete those of tall matrices to a basis."""
     (a,), (x,) = call.operands, call.results
@@ -169,11 +165,7 @@ def completing_columns(call: KernelCall) -> None:
         copy(call, s, one(call, s, x, at, 2), rest)
 
 
-def _is_factored(node: Any) -> bool:
-    return _has_elements(node) and fortran_calls.is_of_blas(node.spec[0].dtype)
-
-
-@kernel("linalg.lu_factors", strided=True, serves=_is_factored)
+@kernel("linalg.lu_factors", strided=True, serves=is_for_lapack)
 def lu_factors(call: KernelCall) -> None:
     """L, U and the order of rows p with a[p] = L @ U; NaN and infinity make the step fail."""
     (a,), (low, up, order) = call.operands, call.results

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node import DiscreteLeaf, Node
+from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.core.symbolic.dim import Dim, Length
 
 from ...ir.ir_builder import Name, Section
@@ -33,9 +33,9 @@ from .lapack import (
     element,
     fail_if_refused,
     fails_unless_finite,
+    has_elements,
     into_range,
     length,
-    may_be_empty,
     memory,
     one,
     working,
@@ -231,11 +231,7 @@ class _Singular:
         fail_if_refused(self.call, s, self.info)
 
 
-def _has_elements(node: Node) -> bool:
-    return not may_be_empty(node)
-
-
-@kernel("svd", strided=True, serves=_has_elements, spares=True)
+@kernel("svd", strided=True, serves=has_elements, spares=True)
 def svd(call: KernelCall) -> None:
     """Singular values, falling, and the vectors of both sides."""
     (a,), (u, values, vh) = call.operands, call.results
@@ -268,7 +264,7 @@ def _least(rows: Length, columns: Length) -> Length | None:
 def _inverts(node: DiscreteLeaf) -> bool:
     shape, params = node.inputs[0].spec.shape, node.params
     return (
-        _has_elements(node)
+        has_elements(node)
         and _least(*shape[-2:]) is not None
         and not params.get("hermitian")
         and np.ndim(params.get("rtol") or 0.0) == 0
@@ -337,7 +333,7 @@ def _counts(node: DiscreteLeaf) -> bool:
     params = node.params
     chosen = [params.get("tol"), params.get("rtol")]
     return (
-        _has_elements(node)
+        has_elements(node)
         and node.inputs[0].spec.ndim >= 2
         and not params.get("hermitian")
         and all(c is None or np.ndim(c) == 0 for c in chosen)

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length, bounds
 
 from ...ir.ir_builder import Name, Section
@@ -174,10 +173,16 @@ def element(call: KernelCall, s: Section, matrix: ArrayPointer, i: Name, j: Name
     return read(call.language, s, place(call, s, matrix, [i, j]), matrix.dtype)
 
 
-def may_be_empty(node: Node) -> bool:
-    """Whether an axis of an operand may have length zero."""
+def has_elements(node: Any) -> bool:
+    """Whether no axis of an operand can have length zero."""
     lows = [bounds(n)[0] for a in node.inputs for n in a.spec.shape]
-    return any(low is None or low < 1 for low in lows)
+    return not any(low is None or low < 1 for low in lows)
+
+
+def is_for_lapack(node: Any) -> bool:
+    """Whether operands have elements, and the first result has a dtype of LAPACK."""
+    spec = node.spec[0] if isinstance(node.spec, tuple) else node.spec
+    return has_elements(node) and fortran_calls.is_of_blas(spec.dtype)
 
 
 def working(dtype: Dtype) -> Dtype:

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.core.node import Node
 from wengert._engine.core.symbolic.dim import Length
 
 from ...ir.ir_builder import Name, Section
@@ -37,8 +36,8 @@ from .lapack import (
     element,
     fails_unless_finite,
     into_range,
+    is_for_lapack,
     length,
-    may_be_empty,
     memory,
     one,
     working,
@@ -53,16 +52,12 @@ _STEPS = 60
 _CLOSE = 1e-8  # a change after which one more step has all digits
 
 
-def _is_served(node: Node) -> bool:
-    return not may_be_empty(node) and fortran_calls.is_of_blas(node.spec.dtype)
-
-
 def _is_small(limit: int) -> Callable[[Any], bool]:
     """Matrices of up to `limit` rows: SciPy is faster for larger ones (benchmarks/callbacks.py)."""
 
     def serves(node: Any) -> bool:
         n = node.spec.shape[-1]
-        return type(n) is int and n <= limit and _is_served(node)
+        return type(n) is int and n <= limit and is_for_lapack(node)
 
     return serves
 
@@ -262,7 +257,7 @@ def _multiply(triangle: _Triangle, s: Section, scale: Name) -> None:
 # ---- signs -------------------------------------------------------------------------------------
 
 
-@kernel("linalg.matrix_sign", strided=True, serves=_is_served)
+@kernel("linalg.matrix_sign", strided=True, serves=is_for_lapack)
 def matrix_sign(call: KernelCall) -> None:
     """1 for eigenvalues in the right half plane, -1 in the left one."""
     (a,), (y,) = call.operands, call.results

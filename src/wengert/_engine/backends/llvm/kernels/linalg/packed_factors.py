@@ -7,8 +7,6 @@ order_of, rows_exchanged, exchanges    permutations of rows, and the exchanges t
 
 from __future__ import annotations
 
-from typing import Any
-
 from wengert._engine.core.node import DiscreteLeaf
 from wengert._engine.ops.linalg.factorizations import TRANS
 
@@ -18,14 +16,20 @@ from ...ir.simd_value import ComplexLane, Lane
 from .. import fortran_calls
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, is_in_order, place, read, write
-from .lapack import batches, by_columns, distance, element, length, may_be_empty, memory, one
+from .lapack import (
+    batches,
+    by_columns,
+    distance,
+    element,
+    has_elements,
+    is_for_lapack,
+    length,
+    memory,
+    one,
+)
 
 
-def _has_elements(node: DiscreteLeaf) -> bool:
-    return not may_be_empty(node)
-
-
-@kernel("lu_packed", strided=True, serves=_has_elements)
+@kernel("lu_packed", strided=True, serves=has_elements)
 def lu_packed(call: KernelCall) -> None:
     """The factors by columns, and the exchanges; a singular matrix has some, too."""
     (a,), (packed, pivots) = call.operands, call.results
@@ -41,11 +45,7 @@ def lu_packed(call: KernelCall) -> None:
         fortran_calls.run(call, s, "getrf", dtype, size, size, *given)
 
 
-def _is_solved(node: Any) -> bool:
-    return _has_elements(node) and fortran_calls.is_of_blas(node.spec.dtype)
-
-
-@kernel("solve_packed", strided=True, serves=_is_solved)
+@kernel("solve_packed", strided=True, serves=is_for_lapack)
 def solve_packed(call: KernelCall) -> None:
     """x with op(a) @ x = b, from the factors of a; fails if one on the diagonal is zero."""
     (packed, pivots, b), (x,) = call.operands, call.results
@@ -116,7 +116,7 @@ def fail_at_zero(call: KernelCall, s: Section, a: ArrayPointer) -> None:
 
 
 def _is_of_whole_numbers(node: DiscreteLeaf) -> bool:
-    return _has_elements(node) and node.inputs[0].spec.dtype.kind in "iu"
+    return has_elements(node) and node.inputs[0].spec.dtype.kind in "iu"
 
 
 @kernel("linalg.order_of", strided=True, serves=_is_of_whole_numbers)

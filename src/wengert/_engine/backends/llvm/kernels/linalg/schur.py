@@ -33,8 +33,8 @@ from .lapack import (
     element,
     fail_if_refused,
     fails_unless_finite,
+    has_elements,
     length,
-    may_be_empty,
     memory,
     one,
 )
@@ -117,7 +117,7 @@ def divided(x: Scalar, by: Scalar) -> Any:
 
 
 def _has_form(node: Any) -> bool:
-    return not may_be_empty(node) and fortran_calls.is_of_blas(node.inputs[0].spec.dtype)
+    return has_elements(node) and fortran_calls.is_of_blas(node.inputs[0].spec.dtype)
 
 
 @kernel("linalg.schur_form", strided=True, serves=_has_form)
@@ -135,7 +135,7 @@ def schur_form(call: KernelCall) -> None:
 
 
 def _is_rotated(node: Any) -> bool:
-    return not may_be_empty(node) and all(
+    return has_elements(node) and all(
         [
             n.spec.dtype == node.spec.dtype and fortran_calls.is_of_blas(n.spec.dtype)
             for n in node.inputs

@@ -26,19 +26,15 @@ from .lapack import (
     element,
     fail_if_refused,
     fails_unless_finite,
+    is_for_lapack,
     length,
-    may_be_empty,
     memory,
     one,
 )
 from .lu_solve import one_norm
 
 
-def _is_served(node: Any) -> bool:
-    return not may_be_empty(node) and fortran_calls.is_of_blas(node.spec.dtype)
-
-
-@kernel("linalg.banded_solve", strided=True, serves=_is_served)
+@kernel("linalg.banded_solve", strided=True, serves=is_for_lapack)
 def banded_solve(call: KernelCall) -> None:
     """x with a @ x = b, a in banded form."""
     ab, b = call.operands
@@ -69,7 +65,7 @@ def banded_solve(call: KernelCall) -> None:
         copy(call, s, one(call, s, x, at, 2), right)
 
 
-@kernel("linalg.definite_banded_solve", strided=True, serves=_is_served)
+@kernel("linalg.definite_banded_solve", strided=True, serves=is_for_lapack)
 def definite_banded_solve(call: KernelCall) -> None:
     """x with a @ x = b, a positive definite and one half of it in banded form."""
     ab, b = call.operands
@@ -93,11 +89,11 @@ def definite_banded_solve(call: KernelCall) -> None:
         copy(call, s, one(call, s, x, at, 2), right)
 
 
-def _is_positive(node: Any) -> bool:
-    return _is_served(node) and node.params["structure"] == "positive definite"
-
-
-@kernel("linalg.structured_solve", strided=True, serves=_is_positive)
+@kernel(
+    "linalg.structured_solve",
+    strided=True,
+    serves=lambda node: is_for_lapack(node) and node.params["structure"] == "positive definite",
+)
 def structured_solve(call: KernelCall) -> None:
     """x with a @ x = b, a positive definite, of which one triangle is read."""
     a, b = call.operands

@@ -8,8 +8,6 @@ interpreter raises the error.
 
 from __future__ import annotations
 
-from wengert._engine.core.node import Node
-
 from ...ir.llvm_types import part_of
 from .. import fortran_calls
 from ..kernel_call import KernelCall, kernel
@@ -20,19 +18,15 @@ from .lapack import (
     distance,
     fail_if_refused,
     fails_unless_finite,
+    is_for_lapack,
     length,
-    may_be_empty,
     memory,
     one,
 )
 from .schur import Schur, divide, product
 
 
-def _is_served(node: Node) -> bool:
-    return not may_be_empty(node) and fortran_calls.is_of_blas(node.spec.dtype)
-
-
-@kernel("linalg.sylvester", strided=True, serves=_is_served)
+@kernel("linalg.sylvester", strided=True, serves=is_for_lapack)
 def sylvester(call: KernelCall) -> None:
     """x with a @ x + x @ b = q."""
     a, b, q = call.operands

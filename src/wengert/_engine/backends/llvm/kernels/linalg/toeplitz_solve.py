@@ -16,15 +16,11 @@ from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import Dtype, part_of
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import copy, held, offset, place, read, write
-from .lapack import batches, element, fails_unless_finite, may_be_empty, memory, one, working
+from .lapack import batches, element, fails_unless_finite, is_for_lapack, memory, one, working
 from .schur import absolute
 
 
-def _is_served(node: Any) -> bool:
-    return not may_be_empty(node) and node.spec.dtype.char in "fdFD"
-
-
-@kernel("linalg.toeplitz_solve", strided=True, serves=_is_served)
+@kernel("linalg.toeplitz_solve", strided=True, serves=is_for_lapack)
 def toeplitz_solve(call: KernelCall) -> None:
     """x with toeplitz(c, r) @ x = b."""
     c, r, b = call.operands

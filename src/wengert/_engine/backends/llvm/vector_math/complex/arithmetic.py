@@ -16,14 +16,6 @@ from ...ir.simd_value import ComplexLane, Lane
 _MAX_MULTIPLIED_EXPONENT = 100  # NumPy multiplies for whole exponents below it
 
 
-def _add(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
-    return ComplexLane(s, x.real + y.real, x.imag + y.imag, x.dtype)
-
-
-def _subtract(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
-    return ComplexLane(s, x.real - y.real, x.imag - y.imag, x.dtype)
-
-
 def multiply(s: Language, x: ComplexLane, y: ComplexLane) -> ComplexLane:
     """The product, each part of two products."""
     real = x.real * y.real - x.imag * y.imag
@@ -56,14 +48,6 @@ def _reciprocal(s: Language, x: ComplexLane) -> ComplexLane:
     return ComplexLane(s, s.where(flat, whole, part), s.where(flat, -part, -whole), x.dtype)
 
 
-def _negative(s: Language, x: ComplexLane) -> ComplexLane:
-    return ComplexLane(s, -x.real, -x.imag, x.dtype)
-
-
-def _conjugate(s: Language, x: ComplexLane) -> ComplexLane:
-    return ComplexLane(s, x.real, -x.imag, x.dtype)
-
-
 def _absolute(s: Language, x: ComplexLane) -> Lane:
     found: Lane = s.binary("hypot", x.real, x.imag)
     return found
@@ -81,10 +65,6 @@ def _sign(s: Language, x: ComplexLane) -> ComplexLane:
         ratio = s.where(s.isinf(size), endless, ratio)
         parts.append(s.where(s.equal(size, 0.0), 0.0, ratio))
     return ComplexLane(s, parts[0], parts[1], x.dtype)
-
-
-def _rint(s: Language, x: ComplexLane) -> ComplexLane:
-    return ComplexLane(s, s.rint(x.real), s.rint(x.imag), x.dtype)
 
 
 def whole_exponent(y: ComplexLane) -> int | None:
@@ -117,17 +97,16 @@ def whole_power(s: Language, x: ComplexLane, n: int) -> Any:
 
 
 RULES: dict[str, Any] = {
-    "add": _add,
-    "subtract": _subtract,
+    "add": lambda s, x, y: ComplexLane(s, x.real + y.real, x.imag + y.imag, x.dtype),
+    "subtract": lambda s, x, y: ComplexLane(s, x.real - y.real, x.imag - y.imag, x.dtype),
     "multiply": multiply,
     "divide": divide,
-    "negative": _negative,
+    "negative": lambda s, x: ComplexLane(s, -x.real, -x.imag, x.dtype),
     "positive": lambda s, x: x,
-    "conj": _conjugate,
-    "conjugate": _conjugate,
+    **dict.fromkeys(("conj", "conjugate"), lambda s, x: ComplexLane(s, x.real, -x.imag, x.dtype)),
     "absolute": _absolute,
     "sign": _sign,
-    "rint": _rint,
+    "rint": lambda s, x: ComplexLane(s, s.rint(x.real), s.rint(x.imag), x.dtype),
     "square": lambda s, x: multiply(s, x, x),
     "reciprocal": _reciprocal,
 }

@@ -39,29 +39,15 @@ def _extreme(word: str) -> Rule:
     return rule
 
 
-def _equal(s: Language, x: ComplexLane, y: ComplexLane) -> Any:
-    return s.logical_and(s.equal(x.real, y.real), s.equal(x.imag, y.imag))
-
-
-def _not_equal(s: Language, x: ComplexLane, y: ComplexLane) -> Any:
-    return s.logical_or(s.not_equal(x.real, y.real), s.not_equal(x.imag, y.imag))
-
-
 def _isnan(s: Language, x: ComplexLane) -> Any:
     return s.logical_or(s.isnan(x.real), s.isnan(x.imag))
 
 
-def _isinf(s: Language, x: ComplexLane) -> Any:
-    return s.logical_or(s.isinf(x.real), s.isinf(x.imag))
-
-
-def _isfinite(s: Language, x: ComplexLane) -> Any:
-    return s.logical_and(s.isfinite(x.real), s.isfinite(x.imag))
-
-
 RULES: dict[str, Rule] = {
-    "equal": _equal,
-    "not_equal": _not_equal,
+    "equal": lambda s, x, y: s.logical_and(s.equal(x.real, y.real), s.equal(x.imag, y.imag)),
+    "not_equal": lambda s, x, y: s.logical_or(
+        s.not_equal(x.real, y.real), s.not_equal(x.imag, y.imag)
+    ),
     "less": _before("less"),
     "less_equal": _before("less_equal"),
     "greater": _before("less", swapped=True),
@@ -69,6 +55,6 @@ RULES: dict[str, Rule] = {
     "maximum": _extreme("greater"),
     "minimum": _extreme("less"),
     "isnan": _isnan,
-    "isinf": _isinf,
-    "isfinite": _isfinite,
+    "isinf": lambda s, x: s.logical_or(s.isinf(x.real), s.isinf(x.imag)),
+    "isfinite": lambda s, x: s.logical_and(s.isfinite(x.real), s.isfinite(x.imag)),
 }

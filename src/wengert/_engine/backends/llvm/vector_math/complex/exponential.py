@@ -120,16 +120,6 @@ def _log(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     return log_of_size(s, x, y), s.arctan2(y, x)
 
 
-def _log2(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
-    real, imag = _log(s, x, y)
-    return real * (1.0 / _LN2), imag * (1.0 / _LN2)
-
-
-def _log10(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
-    real, imag = _log(s, x, y)
-    return real * (1.0 / _LN10), imag * (1.0 / _LN10)
-
-
 def _log1p(s: ScalarLanguage, x: Scalar, y: Scalar) -> Parts:
     """|1 + z|**2 - 1 is 2 x + x*x + y*y."""
     close, near = _small_logarithm(s, x + x, x, y)
@@ -203,8 +193,8 @@ FUNCTIONS: dict[str, Any] = {
     "exp2": _exp2,
     "expm1": _expm1,
     "log": _log,
-    "log2": _log2,
-    "log10": _log10,
+    "log2": lambda s, x, y: [part * (1.0 / _LN2) for part in _log(s, x, y)],
+    "log10": lambda s, x, y: [part * (1.0 / _LN10) for part in _log(s, x, y)],
     "log1p": _log1p,
     "sqrt": sqrt,
     "power": _power,
