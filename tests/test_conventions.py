@@ -419,7 +419,7 @@ def test_8_2_shape_and_dtype(dtype):
 
 
 @pytest.mark.parametrize("x", [3, True, np.arange(3), np.ones(2, bool)])
-def test_8_3_whole_numbers(x):
+def test_8_3_integers(x):
     with pytest.raises(NotDifferentiableError, match="astype"):
         wg.grad(lambda x: np.sum(x * 1.0))(x)
 
@@ -956,7 +956,7 @@ def test_13_3_an_error_leaves_nothing_behind():
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_13_4_whole_numbers_and_truth_values(step):
+def test_13_4_integers_and_booleans(step):
     assert inside(step).tolist() == [2.0, 2.0, 2.0]
     value = step(wg.tensor(THREE))
     assert wg.grad(lambda t: t[0] * step(t))(THREE).tolist() == [value, 0.0, 0.0]

@@ -93,7 +93,7 @@ def test_a_copy_that_must_not_be_is_refused():
 
 @pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum", "cumulative_prod", "cumsum"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int64, np.bool_])
-def test_whole_numbers_keep_the_dtype_that_is_asked_for(name, dtype):
+def test_integers_keep_the_dtype_that_is_asked_for(name, dtype):
     a = np.array([200, 100, 3, 0], np.uint8)
     got = getattr(wnp, name)(wg.tensor(a), dtype=dtype)
     want = getattr(np, name)(a, dtype=dtype)

@@ -152,13 +152,13 @@ def rows_alike(program, way):
     agree(way(gradient(lambda *args: np.sum(wg.vmap(f)(*args)), args))(*args), wanted)
 
 
-def test_many_rows(program):
+def test_batches(program):
     """Rows beside each other are what they are alone: values, gradients, and of rows gradients."""
     rows_alike(program, lambda f: f)
 
 
 @pytest.mark.slow
-def test_many_rows_native(program):
+def test_batches_native(program):
     rows_alike(program, wg.jit)
 
 

@@ -380,7 +380,7 @@ def test_steps_that_give_different_things():
     )
 
 
-def test_rows_in_batches_of_a_length_with_a_name():
+def test_map_in_batches_of_symbolic_length():
     with pytest.raises(ArgumentError, match=r"batch_size=2 of n rows.*test_bad_input"):
         wg.trace(lambda x: wg.map(np.sin, x, batch_size=2))(wg.spec("n"))
 

@@ -319,7 +319,7 @@ def test_a_method():
 
 
 @two_ways
-def test_containers_and_whole_numbers(way):
+def test_containers_and_integers(way):
     @wg.custom_vjp
     def f(tree, n):
         return {"a": tree["w"] * n, "b": (tree["b"], n)}

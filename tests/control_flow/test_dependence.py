@@ -137,7 +137,7 @@ def switched(a, b):
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("f", [inside, handed_on, unstepped, ended, collected, switched])
 @pytest.mark.parametrize("derive", [wg.jacfwd, wg.jacrev])
-def test_what_loops_and_choices_inside_move(f, derive):
+def test_what_loops_and_branches_inside_move(f, derive):
     at = 0.7, 0.6
     for k in (0, 1):
         for z in (0, 1):

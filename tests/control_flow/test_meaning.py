@@ -67,7 +67,7 @@ def test_fori_loop_is_a_range(lower, upper):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])
-def test_bounds_of_all_whole_numbers(dtype):
+def test_bounds_of_all_integers(dtype):
     low, high = dtype(5), dtype(3)  # whose difference is no number of an unsigned dtype
     for found in ways(lambda a, b: wg.fori_loop(b, a, lambda i, c: c + i, 0), low, high):
         assert found == 7
@@ -203,7 +203,7 @@ def test_plain_arrays_give_plain_arrays_and_tensors_tensors():
 # ---- sizes with names --------------------------------------------------------------------------
 
 
-def test_lengths_with_names():
+def test_symbolic_lengths():
     def f(x, m):
         end, ys = wg.scan(lambda c, row: (np.tanh(c + row), c * row), x, m)
         same = wg.fori_loop(0, m.shape[0], lambda i, c: c + m[i], x)

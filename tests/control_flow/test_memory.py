@@ -44,7 +44,7 @@ def test_no_schedule_takes_fewer_steps(room):
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 @pytest.mark.parametrize("kept", [stored_by_count, stored_by_distance])
-def test_the_way_back_from_what_is_left(kept, block):
+def test_the_backward_pass_from_what_is_left(kept, block):
     for length, room in itertools.product(range(80), range(1, 6)):
         places = kept(length, room, block)
         assert len(places) <= room
@@ -200,7 +200,7 @@ def test_all_derivatives_of_loops_of_unknown_length(loop):
     np.testing.assert_allclose(native(x, rows), wanted[7], 1e-11, 1e-13)
 
 
-def test_the_way_back_keeps_no_more_than_there_is_room_for():
+def test_the_backward_pass_keeps_no_more_than_there_is_memory_for():
     graph = wg.trace(wg.grad(lambda p: lorenz(p, 1000, 10)))(POINT)
     lines = [n for n in graph.nodes if n.op.kind == "control"]
     assert [n.op.name for n in lines] == ["scan", "checkpointed", "replay"]

@@ -145,7 +145,7 @@ def test_a_graph_whose_line_lies_about_its_value():
         wg.Graph(lying).verify()
 
 
-def test_foreign_nodes_are_not_lines_of_a_graph():
+def test_foreign_nodes_are_not_nodes_of_a_graph():
     x = wg.tensor(1.0, requires_grad=True)
     graph = wg.Graph(x * 2.0)
     with pytest.raises(GraphError, match="not a node"):

@@ -214,7 +214,7 @@ def test_in_the_body_of_a_loop():
 # ---- lists that are repeated -------------------------------------------------------------------
 
 
-def test_a_list_times_a_whole_number_is_numpys():
+def test_a_list_times_a_integer_is_numpys():
     three, number = wg.tensor([3, 2])[0], wg.tensor(3)
     assert type(three.node.value) is np.int64 and type(number.node.value) is np.ndarray
     assert [1, 2] * three == three * [1, 2] == [1, 2] * np.int64(3)

@@ -181,7 +181,7 @@ def test_a_view_of_a_leaf_written_to_while_nothing_records():
     assert w.grad.tolist() == [14.0, 2.0, 0.0]
 
 
-def test_a_leaf_changed_while_recording_collects_the_gradient_by_its_old_value():
+def test_a_leaf_changed_while_recording_has_the_gradient_at_its_old_value():
     x = leaf([1.0, 2.0])
     y = x
     y *= 3.0

@@ -58,7 +58,7 @@ def test_no_perturbation_confusion_over_a_captured_variable():
     assert float(wg.jvp(siskind, (1.0,), (1.0,))[1]) == 1.0
 
 
-def test_derivative_by_a_variable_that_is_itself_a_function_of_an_outer_one():
+def test_derivative_with_respect_to_a_variable_that_is_itself_a_function_of_an_outer_one():
     def f(x):
         return wg.grad(lambda y: y**3)(x * x)  # 3 x^4
 
@@ -229,7 +229,7 @@ def test_a_captured_parameter_keeps_the_gradient_differentiable():
 
 
 @pytest.mark.parametrize("bad", [3, np.arange(3), True, np.array([True])])
-def test_integers_and_truth_values_have_no_derivative(bad):
+def test_integers_and_booleans_have_no_derivative(bad):
     with pytest.raises(NotDifferentiableError, match="Cast it first"):
         wg.grad(lambda x: x * 1.0)(bad)
 

@@ -92,7 +92,7 @@ ORDERED = {  # with the weights that the elements of a sorted row have
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("name", ORDERED)
 @pytest.mark.parametrize("x", [[2.0, 2.0, 1.0, 5.0], [3.0, 3.0, 3.0, 3.0], [1.0, 2.0, 2.0, 2.0]])
-def test_sorting_and_its_kin_choose_each_element_once(name, x):
+def test_sorting_and_selection_choose_each_element_once(name, x):
     f, weights = ORDERED[name]
     x = np.array(x)
     order = np.sort(x)

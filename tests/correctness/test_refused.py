@@ -30,7 +30,7 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("way", TRANSFORMS)
 @pytest.mark.parametrize("x", WHOLE, ids=lambda x: str(np.asarray(x).dtype))
-def test_derivatives_by_whole_numbers(way, x):
+def test_derivatives_with_respect_to_integers(way, x):
     with pytest.raises(NotDifferentiableError, match="Cast it first"):
         TRANSFORMS[way](lambda x: np.sum(x * 2.0), x)
 
@@ -61,7 +61,7 @@ def test_what_cannot_be_computed_with_is_named(name, make):
 
 
 @pytest.mark.parametrize("make", [lambda f: f, wg.jit], ids=["eager", "native"])
-def test_whole_numbers_that_are_captured_are_constants(make):
+def test_integers_that_are_captured_are_constants(make):
     n, mask = np.array([1, 2, 3]), np.array([True, False, True])
     g = make(wg.grad(lambda x: np.sum(x * n + x * mask + x**n)))(X)
     np.testing.assert_array_equal(g, n + mask + n * X ** (n - 1))
@@ -69,12 +69,12 @@ def test_whole_numbers_that_are_captured_are_constants(make):
     np.testing.assert_array_equal(by_x(X, n), n * X ** (n - 1))
 
 
-def test_whole_numbers_in_containers_are_refused_too():
+def test_integers_in_containers_are_refused_too():
     with pytest.raises(NotDifferentiableError):
         wg.grad(lambda p: np.sum(p["x"]) * p["n"])({"x": X, "n": 3})
 
 
-def test_a_result_of_whole_numbers_has_no_gradient():
+def test_a_result_of_integers_has_no_gradient():
     with pytest.raises(WengertError):
         wg.grad(lambda x: np.sum(x > 1))(X)
     with pytest.raises(WengertError):

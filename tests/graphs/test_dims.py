@@ -34,7 +34,7 @@ def expressions(draw, depth=3):
 
 @settings(max_examples=300, deadline=None)
 @given(expressions(), st.tuples(*[st.integers(1, 30)] * 3))
-def test_arithmetic_is_that_of_whole_numbers(text, values):
+def test_arithmetic_is_that_of_integers(text, values):
     sizes = dict(zip("nmk", values, strict=True))
     assert valued(dim(text), sizes) == eval(text, {}, sizes)
 

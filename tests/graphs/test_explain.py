@@ -181,7 +181,7 @@ def test_loops_are_slow():
     assert told.lines[0].words(0) == "multiply float64[] x 400"
 
 
-def test_repetitions_are_told():
+def test_repetitions_are_reported():
     def f(x):
         return np.sum(np.sin(x) * np.sin(x))  # here
 
@@ -268,7 +268,7 @@ def test_text_and_html():
     assert "x &gt; 0" in page and "<script" not in page
 
 
-def test_updates_are_told():
+def test_updates_are_reported():
     count = wg.variable(0.0, "count")
 
     def f(x):

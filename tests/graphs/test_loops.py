@@ -78,7 +78,7 @@ def test_explain_looks_into_loops():
     assert "np.tanh" in str(told) and "<td>" in told._repr_html_()
 
 
-def test_explain_says_what_is_kept_for_the_way_back():
+def test_explain_says_what_is_kept_for_the_backward_pass():
     told = wg.explain(wg.grad(lambda x: np.sum(running(x)[1])))(wg.spec((100, 3)))
     assert any("stacks 32 bytes (3200 in all)" in f.message for f in told.note("loop"))
     f, *args = PROGRAMS["newton"]

@@ -35,7 +35,7 @@ COUNTED = {
 
 @pytest.mark.parametrize("name", COUNTED)
 @pytest.mark.parametrize("x", [3.0, -2.0, 2])
-def test_truth_values_of_python_numbers_count_as_in_python(name, x):
+def test_booleans_of_python_numbers_count_as_in_python(name, x):
     f = COUNTED[name]
     graph = wg.trace(f)(x)
     assert_same(graph(x), f(x))
@@ -47,7 +47,7 @@ def test_truth_values_of_python_numbers_count_as_in_python(name, x):
         assert_same(seen[0], f(x))
 
 
-def test_a_python_truth_value_as_an_argument_counts():
+def test_a_python_boolean_as_an_argument_counts():
     def f(x, flag):
         return x * (flag + flag) - x * -flag
 
@@ -55,7 +55,7 @@ def test_a_python_truth_value_as_an_argument_counts():
     assert wg.trace(f)(2.0, True)(2.0, False) == 0.0
 
 
-def test_the_inverse_of_a_truth_value_is_a_truth_value():
+def test_the_inverse_of_a_boolean_is_a_boolean():
     def f(x):
         return np.where(~(x > 0), 0.0, x)
 
@@ -148,7 +148,7 @@ def test_copyto_writes_python_numbers():
 # ---- rewriting ---------------------------------------------------------------------------------
 
 
-def test_a_mask_times_minus_one_is_simplified_to_no_negative_of_truth_values():
+def test_a_mask_times_minus_one_is_simplified_to_no_negative_of_booleans():
     def f(x):
         return (x > 0) * -1.0 + (x > 1) * -1
 

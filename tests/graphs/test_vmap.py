@@ -121,7 +121,7 @@ def test_no_result_shares_memory_with_an_argument():
         assert np.array_equal(x, X)
 
 
-def test_whole_numbers_and_truth_values_are_rows():
+def test_integers_and_booleans_are_rows():
     index = np.array([2, 0, 1, 1, 2])
     same(wg.vmap(lambda x, i: x[i])(X, index), X[np.arange(5), index])
     same(wg.vmap(lambda i: wg.tensor(w)[i])(index), w[index])
@@ -268,7 +268,7 @@ def test_values_from_outside():
     same(other(w), np.sum(np.exp(w * X) * (1 + w * X), 0))
 
 
-def test_gradient_by_something_from_outside_within():
+def test_gradient_with_respect_to_something_from_outside_within():
     def f(x):
         return wg.grad(lambda w: np.sum(np.sin(w * x)))(w)
 

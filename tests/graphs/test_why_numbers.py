@@ -164,7 +164,7 @@ def test_the_bad_element_is_named():
     assert "element (1, 0)" in found[0].message and "at 0 is inf" in found[0].message
 
 
-def test_zero_times_infinity_is_told():
+def test_zero_times_infinity_is_reported():
     found = wg.why(root_of_square, X)
     assert "0 * inf is NaN" in found[0].message
 

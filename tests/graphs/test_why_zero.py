@@ -119,7 +119,7 @@ def power_zero(x):
         (power_zero, "flat"),
     ],
 )
-def test_where_the_cotangent_died(f, kind):
+def test_where_the_cotangent_became_zero(f, kind):
     found = wg.why(f, X)
     assert not np.any(found.gradient) and found.gradient.shape == X.shape
     np.testing.assert_array_equal(found.gradient, wg.grad(f)(X))

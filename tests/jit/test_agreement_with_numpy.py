@@ -276,7 +276,7 @@ def test_signs_of_infinite_complex_numbers():
     np.testing.assert_allclose(np.sign(wg.tensor(z)).numpy(), wanted, rtol=1e-15)
 
 
-def test_second_derivatives_beside_truth_values_and_at_infinity():
+def test_second_derivatives_beside_booleans_and_at_infinity():
     b, y = np.array([True, False]), np.array([0.5, 2.0])
     f = lambda y: np.sum(np.arctan2(b, y))  # noqa: E731
     wanted = np.diag(2 * y * b / (b + y**2) ** 2)

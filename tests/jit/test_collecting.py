@@ -38,7 +38,7 @@ def test_it_is_as_before_however_it_ends():
 
 
 @pytest.mark.parametrize("thresholds", [(0, 10, 10), (1_000_000, 10, 10)])
-def test_whoever_has_it_seldom_or_never_keeps_that(thresholds):
+def test_whoever_has_it_rarely_or_never_keeps_that(thresholds):
     gc.set_threshold(*thresholds)
     with relaxed_gc():
         assert gc.get_threshold() == thresholds

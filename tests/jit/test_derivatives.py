@@ -192,7 +192,7 @@ def test_training_with_a_compiled_model():
     close(trained(True), trained(False))
 
 
-def test_a_model_is_told_its_mode():
+def test_a_model_depends_on_its_mode():
     model = nn.Sequential(nn.Linear(3, 3, rng=0), nn.Dropout(0.5, wg.random.Stream(1)))
     j = wg.jit(lambda x: model(x))
     model.eval()

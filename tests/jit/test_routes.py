@@ -46,7 +46,7 @@ def test_each_way_keeps_its_entry(compiler, monkeypatch):
         assert found.dtype == want.dtype
 
 
-def test_names_are_told_apart_from_positions():
+def test_names_are_distinguished_from_positions():
     f = wg.jit(lambda a, b=1.0, c=2.0: a + 10.0 * b + 100.0 * c)
     for _ in range(3):
         for args, kwargs in (

@@ -87,7 +87,7 @@ def test_what_is_nested_otherwise_is_not_mistaken(short, compiler):
     assert count >= 16 if compiler == "llvm" else count == 0
 
 
-def test_a_call_like_the_one_before_goes_the_short_way(short, compiler):
+def test_a_call_like_the_one_before_takes_the_fast_path(short, compiler):
     f = wg.jit(doubled)
     for x in ({"w": X, "b": 1.0}, [X, {"c": X}], (X, None), Pair(X, X)):
         f(x)
@@ -122,7 +122,7 @@ def test_what_is_not_fed_counts_by_its_value(short, compiler):
     assert bool(short) == (compiler == "llvm")
 
 
-def test_what_may_change_its_value_goes_the_long_way():
+def test_what_may_change_its_value_takes_the_slow_path():
     f = wg.jit(lambda x, names: x["a"] * len(names))
     names = {"b"}
     np.testing.assert_array_equal(f({"a": X}, names), X)
@@ -177,7 +177,7 @@ def test_many_structures_and_threads():
     assert not wrong
 
 
-def test_what_is_no_array_is_refused_as_before():
+def test_what_is_not_an_array_is_refused_as_before():
     f = wg.jit(lambda p: p["a"] * 2.0)
     f({"a": X})
     f({"a": X})

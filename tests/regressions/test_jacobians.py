@@ -39,7 +39,7 @@ def test_complex_outputs_of_complex_inputs_depended_on_the_mode():
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_outputs_that_are_whole_numbers_have_a_derivative_of_float_zeros(mode):
+def test_outputs_that_are_integers_have_a_derivative_of_float_zeros(mode):
     rows = wg.jacobian(lambda x: {"n": np.argmax(x), "b": x > 0, "y": x}, mode=mode)(X)
     assert {k: (v.dtype.kind, v.shape) for k, v in rows.items()} == {
         "n": ("f", (2,)),

@@ -451,7 +451,7 @@ DECIDING = {
 
 
 @pytest.mark.parametrize("f, args", PROGRAMS)
-def test_program_of_many_rows(f, args):
+def test_program_of_a_batch(f, args):
     """vmap of a program and of its gradient, and the gradient of vmap, are what loops give."""
     argnums = tuple(range(len(args)))
     scales = (1.0, 1.02, 0.99)

@@ -88,7 +88,7 @@ def test_an_array_is_no_setting():
     assert "static_argnames" not in str(caught.value)
 
 
-def test_a_length_that_is_no_integer():
+def test_a_length_that_is_not_an_integer():
     with pytest.raises(TypeError) as caught:
         wg.grad(lambda x: np.sum(np.zeros(x[0])))(X)
     assert "static" not in str(caught.value)

@@ -31,7 +31,7 @@ def test_writing_to_the_output_of_linearize_changed_the_derivative():
     assert np.array_equal(push(ONES), np.exp(X))
 
 
-def test_checkpoint_lost_the_gradient_by_a_captured_tensor_written_to_since():
+def test_checkpoint_lost_the_gradient_of_a_captured_tensor_written_to_since():
     w = wg.tensor([1.0, 2.0, 3.0], requires_grad=True)
     x = wg.tensor(X, requires_grad=True)
     y = wg.checkpoint(lambda x: np.sum(w * w * x))(x)

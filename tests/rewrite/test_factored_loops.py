@@ -96,7 +96,7 @@ ALL = LOOPS | dict(by_factors=by_factors, by_cholesky=by_cholesky)
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_one_factorization_serves_all_steps_of_both_sweeps(name):
+def test_one_factorization_serves_all_steps_of_both_passes(name):
     graph = traced(LOOPS[name], PERMUTED, B)
     assert counted(wg.trace(LOOPS[name])(PERMUTED, B))[1] > 0
     assert counted(graph) == [1, 0]

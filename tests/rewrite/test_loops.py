@@ -297,7 +297,7 @@ def test_what_is_the_same_in_every_step_is_computed_before():
     assert_same(simplify(wg.trace(g)(0.5, 0.2))(0.5, 0.2), g(0.5, 0.2))
 
 
-def test_loops_in_step_need_the_same_start_and_work():
+def test_fused_loops_need_the_same_start_and_work():
     def f(x, y):
         one = control.fori_loop(0, 5, lambda i, v: np.sin(v), x)
         two = control.fori_loop(0, 5, lambda i, v: np.sin(v), y)
@@ -442,7 +442,7 @@ def test_a_loop_whose_carry_is_stopped_inside():
     assert_same(wg.grad(made, (0, 1))(1.5, 0.5), wanted[0])
 
 
-def test_mixed_derivatives_of_a_gradient_by_one_argument():
+def test_mixed_derivatives_of_a_gradient_of_one_argument():
     """What the first derivative was not taken by is not a constant for the second."""
 
     def f(p, c):
@@ -500,7 +500,7 @@ def test_functions_of_users_do_not_enter_bodies():
     assert "multiply" not in [n.op.name for n in only(rules).params["body"]]
 
 
-def test_sizes_with_names():
+def test_symbolic_sizes():
     def f(x, w):
         def step(h, row):
             return np.tanh(h * w + row), np.sum(h)

@@ -55,7 +55,7 @@ def given(rng):
 
 
 @pytest.mark.parametrize("f", [recurrent, gated])
-def test_gradients_by_weights(f, given):
+def test_gradients_of_weights(f, given):
     gradient = wg.grad(f, (0, 1))
     rules, graph = done(gradient, *given)
     assert rules.count(AFTERWARDS) == 1 and rules.count(LAID_OUT) >= 1

@@ -171,7 +171,7 @@ def check_gradients(passes, seeds):
             raise
 
 
-def test_sizes_with_names():
+def test_symbolic_sizes():
     """The same rules where lengths are not known."""
 
     def f(x, w):

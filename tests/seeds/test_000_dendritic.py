@@ -146,7 +146,7 @@ def test_operands_can_be_named_and_need_not_be_guessed():
         BehaviorGraph().function("neg")
 
 
-def test_every_behaviour_in_use_has_a_name_to_be_found_by():
+def test_every_behavior_in_use_has_a_name_to_be_found_by():
     """9: loading knew the default operations only, by their debug text."""
     for name in ("add", "sub", "mul", "div", "neg", "exp", "log", "tanh", "sigmoid", "mse"):
         assert isinstance(behavior_named(name), Behavior)

@@ -91,7 +91,7 @@ def test_arguments_are_left_alone():
     assert type(model.w) is np.ndarray and wg.is_recording()
 
 
-def test_the_sweep_is_linear_and_deep_graphs_work(calls):
+def test_the_backward_pass_is_linear_and_deep_graphs_work(calls):
     """5: quadratic, and recursion overflowed; adjoints were always Float64."""
 
     def chain(n):

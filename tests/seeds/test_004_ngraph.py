@@ -30,7 +30,7 @@ def test_an_op_without_adjoints_is_never_silently_zero():
         deriv(Silent(x) + x, x)
 
 
-def test_an_unreachable_variable_is_told():
+def test_an_unreachable_variable_is_reported():
     """1: deriv was a silent constant 0."""
     x, y = placeholder("x"), placeholder("y")
     with pytest.raises(UnconnectedError, match="<Placeholder y>"):

@@ -173,7 +173,7 @@ def test_a_damaged_number_in_the_data_is_noticed():
     ],
     ids=lambda h: h[:60].decode(errors="replace"),
 )
-def test_headers_that_are_none(header):
+def test_invalid_headers(header):
     refused(len(header).to_bytes(8, "little") + header + b"\x07" * 8)
 
 
@@ -269,7 +269,7 @@ def root(value):
     ],
     ids=lambda v: json.dumps(v)[:50],
 )
-def test_values_that_are_none(value, calls):
+def test_invalid_values(value, calls):
     assert calls(refused, root([value])) < 20_000
 
 
@@ -384,7 +384,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_graphs_that_are_none(name):
+def test_invalid_graphs(name):
     change, match = CHANGES[name]
     refused(lines(change), match=match)
 

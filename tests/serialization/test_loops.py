@@ -78,7 +78,7 @@ def test_a_body_is_stored_once():
     assert packed(graph).count(b'\\"body\\":true') == 1
 
 
-def test_sizes_with_names_in_bodies():
+def test_symbolic_sizes_in_bodies():
     def f(x):
         return wg.control.scan(lambda h, r: (h * 0.5 + r, np.sum(h)), x[0], x)[1]
 

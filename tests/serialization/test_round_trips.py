@@ -411,7 +411,7 @@ def test_variables_are_bound_to_tensors_of_the_program():
         unpacked(data, variables={"w": wg.variable(np.ones(2), differentiable=False)})
 
 
-def test_variables_of_one_name_are_told_apart():
+def test_variables_of_one_name_are_distinguished():
     a, b = wg.variable([1.0], "w"), wg.variable([2.0], "w")
     data = packed(wg.trace(lambda x: x * a - b)(wg.spec(1)))
     assert wg.keep.inspect(_file(data)).variables == ["w", "w~2"]

@@ -64,7 +64,7 @@ def row(data, line, step=0):
 # ---- what the page is told ---------------------------------------------------------------------
 
 
-def test_every_line_is_told(graph):
+def test_every_line_is_reported(graph):
     data = data_of(show.explore(graph))
     step = data["steps"][0]
     assert len(step["lines"]) == len(graph) and data["title"] == "model"
@@ -86,7 +86,7 @@ def test_every_line_is_told(graph):
     assert row(data, matmul)["meta"] == "note='first'"
 
 
-def test_the_users_line_is_told_with_its_text(graph):
+def test_the_users_line_is_reported_with_its_text(graph):
     data = data_of(show.explore(graph))
     tanh = next(i for i, n in enumerate(graph.nodes) if n.op.name == "tanh")
     file, line, function, text = data["places"][data["lines"]["place"][row(data, tanh)["number"]]]
@@ -139,7 +139,7 @@ def test_numbers_and_sizes_are_shown_inside_their_users():
     assert {row(data, i)["inline"] for i in range(len(graph))} == {""}
 
 
-def test_updates_and_variables_are_told():
+def test_updates_and_variables_are_reported():
     count = wg.variable(np.zeros(2), "count")
 
     def step(x):

@@ -87,7 +87,7 @@ def test_a_name_that_is_markup_is_escaped():
     assert r"label=\"" not in show.to_dot(x, names={'"': x}).replace(r"\"", "")
 
 
-def test_repeated_operands_and_operand_order_are_told():
+def test_repeated_operands_and_operand_order_are_reported():
     x = wg.tensor(2.0, requires_grad=True)
     assert "2×" in show.to_svg(x * x)
     assert "2×" not in show.to_svg(np.sin(x) * x)

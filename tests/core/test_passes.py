@@ -83,7 +83,7 @@ def test_all_ways_to_the_derivative_agree(program, seed):
 
 
 @given(st.lists(step, min_size=1, max_size=12), st.integers(0, 10_000))
-def test_second_derivatives_by_all_nestings_agree(program, seed):
+def test_second_derivatives_of_all_nestings_agree(program, seed):
     x = arrays(seed)[2]
 
     def f(x):
