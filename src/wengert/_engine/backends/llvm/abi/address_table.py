@@ -61,7 +61,6 @@ class TableLayout:
         ----------
         given : mapping from str to int
             The words of `OWN` and `SHARED`.
-        program : CallInterface
         """
         found = {**cpython_layout.addresses(), **given}
         kept: list[Any] = []

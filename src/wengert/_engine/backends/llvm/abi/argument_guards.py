@@ -104,8 +104,6 @@ def number(writer: EntryBuilder, port: Port, given: Name, kind: Name, lenient: b
 
     Parameters
     ----------
-    writer : EntryBuilder
-    port : Port
     given, kind : Name
         The argument and its type.
     lenient : bool

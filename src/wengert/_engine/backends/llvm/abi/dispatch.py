@@ -72,7 +72,6 @@ def dispatching(routes: Sequence[Route], miss: Callable[..., Any]) -> Callable[.
 
     Parameters
     ----------
-    routes : sequence of Route
     miss : callable
         Called with the same arguments where none does.
     """

@@ -24,9 +24,6 @@ class FunctionBuilder:
 
     Parameters
     ----------
-    module : Module
-    name : str
-    arguments : sequence of (type, name)
     result : str
         LLVM's type.
     attributes : str
@@ -114,10 +111,6 @@ class EntryBuilder(FunctionBuilder):
 
     Parameters
     ----------
-    module : Module
-    name : str
-    arguments : sequence of (type, name)
-    result : str
     words : mapping from str to int
         Where in the table what stands.
     attributes : str

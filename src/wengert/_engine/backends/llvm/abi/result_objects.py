@@ -30,8 +30,6 @@ class Results:
 
     Parameters
     ----------
-    writer : EntryBuilder
-    ports : sequence of Port
     numbers : bool
         Weak results are Python numbers.
     given : mapping from int to Name

@@ -24,8 +24,6 @@ class SizeArguments:
 
     Parameters
     ----------
-    module : Module
-    section : Section
     check : callable
         Notes what has to hold.
     settle : callable

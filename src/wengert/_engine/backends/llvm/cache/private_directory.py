@@ -47,7 +47,6 @@ class Folder:
 
     Parameters
     ----------
-    path : Path
     make : bool
         Whether to make it, with the folders above it, if it does not exist.
 

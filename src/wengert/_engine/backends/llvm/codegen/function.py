@@ -51,7 +51,6 @@ class FunctionCodegen:
     ----------
     context : ProgramContext
         What it belongs to; a program is its own.
-    plan : Plan
 
     Attributes
     ----------

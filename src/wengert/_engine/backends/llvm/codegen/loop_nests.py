@@ -39,8 +39,6 @@ class LoopNest(Elements):
 
     Parameters
     ----------
-    language : Language
-    fused : FusedLoops
     stored : container of Expr
         The roots that have memory.
     register_bytes : int

@@ -23,10 +23,8 @@ class LoopCalls:
 
     Parameters
     ----------
-    program : FunctionContext
     body : Section
         Of the kernel.
-    nest : EmittedNest
     name : str
         Of its function.
     """

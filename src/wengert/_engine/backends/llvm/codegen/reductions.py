@@ -51,11 +51,8 @@ class SumAccumulator:
 
     Parameters
     ----------
-    language : Language
     section : Section
         Where it is initialized to zero.
-    dtype : numpy.dtype
-    width : int
     blocked : bool
         Whether terms are summed in blocks.
     """

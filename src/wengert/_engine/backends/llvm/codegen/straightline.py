@@ -166,10 +166,8 @@ class StraightlineCode(Elements):
 
     Parameters
     ----------
-    language : Language
     stages : sequence of FusedLoops, or of Expr
         Walks, and choices.
-    choices : mapping from Expr to BranchBlocks
     parts : mapping from Expr to list of Expr
         The results of each choice.
     stored : container of Expr

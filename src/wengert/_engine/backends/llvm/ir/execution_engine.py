@@ -129,7 +129,6 @@ def object_of(text: str, quick: bool = False) -> bytes:
 
     Parameters
     ----------
-    text : str
     quick : bool
         For cold code: compiled in an eighth of the time, and about half as fast.
     """

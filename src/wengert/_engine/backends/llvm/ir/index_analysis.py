@@ -65,7 +65,6 @@ def chosen(
     ----------
     index : object
         A template.
-    shape : sequence of Length
     arrays : sequence of tuple
         The shapes of the index arrays, none of them a mask.
 

@@ -163,15 +163,12 @@ class Function:
 
     Parameters
     ----------
-    module : ModuleBuilder
-    name : str
     arguments : sequence of (type, name)
         Names without the percent sign.
     result : str
         LLVM's type.
     attributes : str
         As LLVM writes them behind the arguments.
-    linkage : str
     """
 
     def __init__(

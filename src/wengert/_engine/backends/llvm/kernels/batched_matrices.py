@@ -38,7 +38,6 @@ class Block:
 
     Parameters
     ----------
-    call : Call
     section : Section
         Where its elements are read and written.
     width : int
@@ -150,7 +149,6 @@ def blocks(
 
     Parameters
     ----------
-    call : Call
     given : sequence of (Array, int)
         Operands and results, and how many axes a matrix of each has; the last one has all leading
         axes, with which those of the others are broadcast.

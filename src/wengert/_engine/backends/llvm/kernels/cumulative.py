@@ -32,8 +32,6 @@ class _Sequences:
 
     Parameters
     ----------
-    call : Call
-    axis : int
     reverse : bool
         Whether they begin at their end.
     """
@@ -80,7 +78,6 @@ def scan(
     ----------
     begin, combine : callable
         Of lanes; what they return is cast to the result's dtype.
-    axis : int
     reverse : bool
         From the end to the beginning.
     """

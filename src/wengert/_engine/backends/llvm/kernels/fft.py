@@ -99,8 +99,6 @@ class _Transform:
 
     Parameters
     ----------
-    call : Call
-    op : str
     inner : dtype
         Of the operand of the loop.
     taken, given : Length

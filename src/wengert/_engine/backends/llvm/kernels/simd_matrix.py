@@ -34,7 +34,6 @@ class SimdMatrix:
     ----------
     block : Block
         Its width is the number of lanes.
-    rows, columns : int
     dtype : numpy.dtype
         float64; int64 for counters.
 

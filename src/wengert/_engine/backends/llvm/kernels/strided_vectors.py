@@ -25,7 +25,6 @@ class Vectors:
 
     Parameters
     ----------
-    call : Call
     dtype : numpy.dtype
         float32 or float64.
     length : int, optional

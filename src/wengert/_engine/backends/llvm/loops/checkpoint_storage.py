@@ -95,7 +95,6 @@ class CheckpointLayout:
 
     Parameters
     ----------
-    routine : FunctionCodegen
     base : str
         The address of the first row.
     parts : sequence of Expr
@@ -133,7 +132,6 @@ class CheckpointWriter:
         Of the loop: its slots and the length of a block.
     state : sequence of Expr
         What the loop carries.
-    routine : FunctionCodegen
     section : Section
         Before the loop.
     base : str

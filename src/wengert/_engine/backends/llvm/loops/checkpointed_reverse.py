@@ -16,13 +16,12 @@ from ..codegen.function import LINE, FunctionCodegen, bytes_of
 from ..codegen.program_context import ProgramContext
 from ..ir.affine import Length
 from ..ir.ir_builder import Section
-from ..kernels import ArrayPointer
 from ..lowering.loop_ir import Expr
 from ..schedule.scheduling import owner_of
 from ..schedule.workspace import ends_with
 from ..tuning import thresholds
 from .checkpoint_storage import CheckpointLayout, schedule_call, scheduled
-from .control_flow import CarriedBuffers, LoopCodegen, moved, row
+from .control_flow import Arrays, CarriedBuffers, Exprs, LoopCodegen, moved, row
 from .interrupts import InterruptChecks
 from .loop_body import LoopBody
 
@@ -32,7 +31,6 @@ class CheckpointedReverse:
 
     Parameters
     ----------
-    context : ProgramContext
     step : Expr
         Of the plan.
     """
@@ -75,11 +73,7 @@ class CheckpointedReverse:
         return self._work.get(body, "null")
 
     def run(
-        self,
-        routine: FunctionCodegen,
-        section: Section,
-        operands: Sequence[ArrayPointer],
-        parts: Sequence[Expr],
+        self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
         """Write it."""
         _ReverseLoop(self, routine, section, operands, parts).write()
@@ -94,8 +88,8 @@ class _ReverseLoop:
         of: CheckpointedReverse,
         routine: FunctionCodegen,
         section: Section,
-        operands: Sequence[ArrayPointer],
-        parts: Sequence[Expr],
+        operands: Arrays,
+        parts: Exprs,
     ) -> None:
         self.of, self.routine, self.section, params = of, routine, section, of.params
         self.slots, self.block = params["slots"], params["block"]

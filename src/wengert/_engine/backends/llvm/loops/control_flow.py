@@ -30,13 +30,15 @@ from ..tuning import thresholds
 from .checkpoint_storage import CheckpointWriter
 from .interrupts import InterruptChecks
 
+Arrays = Sequence[ArrayPointer]
+Exprs = Sequence[Expr]
+
 
 class LoopCodegen:
     """The common part of scans and while loops.
 
     Parameters
     ----------
-    context : ProgramContext
     params : mapping
         Of the line: body, and how many of its inputs are carried and are rows.
     """
@@ -165,11 +167,7 @@ class ScanCodegen(LoopCodegen):
         super().__init__(context, step.node.params)
 
     def run(
-        self,
-        routine: FunctionCodegen,
-        section: Section,
-        operands: Sequence[ArrayPointer],
-        parts: Sequence[Expr],
+        self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
         """Write the loop."""
         params, operands = self.params, list(operands)
@@ -243,11 +241,7 @@ class WhileCodegen(LoopCodegen):
         return total
 
     def run(
-        self,
-        routine: FunctionCodegen,
-        section: Section,
-        operands: Sequence[ArrayPointer],
-        parts: Sequence[Expr],
+        self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
         """Write the loop."""
         leaving = self.leaving(routine, section, parts, None)
@@ -379,11 +373,7 @@ class BranchCodegen:
             offset = offset + body.needs + LINE
 
     def run(
-        self,
-        routine: FunctionCodegen,
-        section: Section,
-        operands: Sequence[ArrayPointer],
-        parts: Sequence[Expr],
+        self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
         """Write the choice."""
         which, *given = operands

@@ -31,7 +31,6 @@ class InterruptChecks:
 
     Parameters
     ----------
-    module : Module
     section : Section
         Before the loop.
     is_light : bool

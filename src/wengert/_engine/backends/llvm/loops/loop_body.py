@@ -40,8 +40,6 @@ class LoopBody(FunctionCodegen):
 
     Parameters
     ----------
-    context : ProgramContext
-    body : Body
     name : str
         Of the function.
     fixed, carried : int

@@ -43,7 +43,6 @@ class Gather(ElementRule):
 
     Parameters
     ----------
-    name : str
     places : callable
         ``places(index)`` gives for each axis of the array its `Place`.
     """
@@ -87,9 +86,6 @@ class Gather(ElementRule):
                 lane = lane * at.lane_of(Affine(stride, ()))
             moved = lane if moved is None else moved + lane
         return at.read_from(base, form, moved, mask)
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 def known(place: Place) -> Place:

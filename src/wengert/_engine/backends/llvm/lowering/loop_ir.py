@@ -130,8 +130,11 @@ class ElementRule:
         Whether its elements are in memory before anything reads them.
     asks_index : bool
         Whether its element depends on the index itself.
+    name : str
+        Of rules that are made for an operation.
     """
 
+    name = ""
     weight = 0
     is_stored = False
     asks_index = False
@@ -149,7 +152,7 @@ class ElementRule:
         return False
 
     def __repr__(self) -> str:
-        return type(self).__name__.lower()
+        return self.name or type(self).__name__.lower()
 
 
 class Map(ElementRule):
@@ -157,10 +160,8 @@ class Map(ElementRule):
 
     Parameters
     ----------
-    name : str
     combine : callable
         ``combine(language, *lanes)`` gives a lane.
-    weight : int
     """
 
     def __init__(self, name: str, combine: Callable[..., Any], weight: int = 1) -> None:
@@ -183,16 +184,12 @@ class Map(ElementRule):
             for x in expr.operands
         )
 
-    def __repr__(self) -> str:
-        return self.name
-
 
 class View(ElementRule):
     """The operand's element at another index.
 
     Parameters
     ----------
-    name : str
     place : callable
         ``place(index)`` gives the operand's index.
     keeps_order : bool
@@ -222,16 +219,12 @@ class View(ElementRule):
         """Where the order stays, as the operand does."""
         return self.keeps_order and expr.operands[0].is_flat
 
-    def __repr__(self) -> str:
-        return self.name
-
 
 class SelectExpr(ElementRule):
     """Of several operands the first whose conditions the index fulfils; the last has none.
 
     Parameters
     ----------
-    name : str
     choices : callable
         ``choices(index)`` gives for each operand its index and its conditions.
     """
@@ -263,9 +256,6 @@ class SelectExpr(ElementRule):
                 found = at.language.where(condition, value, found)
         return found
 
-    def __repr__(self) -> str:
-        return self.name
-
 
 class IndexValue(ElementRule):
     """A number made from the index: ``make(index)`` is a form, or a condition."""
@@ -282,9 +272,6 @@ class IndexValue(ElementRule):
             flag = at.all_of((made,))
             return at.language.cast(True if flag is None else flag, expr.dtype)
         return at.language.cast(at.lane_of(made), expr.dtype)
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 class ScalarConstant(ElementRule):
@@ -366,8 +353,6 @@ class OpaqueCall(ElementRule):
 
     Parameters
     ----------
-    name : str
-    params : dict
     options : dict, optional
         What its kernel is given beside the parameters (schedule/fma_fusion.py).
 
@@ -385,9 +370,6 @@ class OpaqueCall(ElementRule):
     ) -> None:
         self.name, self.params, self.is_callback = name, params, is_callback
         self.options = options or {}
-
-    def __repr__(self) -> str:
-        return self.name
 
 
 class CallResult(ElementRule):

@@ -44,8 +44,6 @@ def gathered(
 
     Parameters
     ----------
-    name : str
-    x : Expr
     arrays : sequence of Expr
         Index arrays.
     places : callable

@@ -72,7 +72,6 @@ class Lowering:
 
     Parameters
     ----------
-    graph : Graph
     layouts : str
         For each input and variable how it lies in memory (leaves.py).
 

@@ -58,7 +58,6 @@ class ScatterChain(Deferred):
         The node that writes.
     before : Expr, ScatterChain or None
         The array it writes into; None for zeros.
-    value : Expr
     index : object
         Where, without index arrays.
     found : IndexPlan

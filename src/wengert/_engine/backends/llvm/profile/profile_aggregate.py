@@ -49,7 +49,6 @@ class ProfileAggregate:
 
     Parameters
     ----------
-    sizes : mapping
     flat : TimerReading
         Of the program with clocks around its own steps.
     deep : TimerReading or None

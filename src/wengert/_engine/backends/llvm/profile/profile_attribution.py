@@ -203,8 +203,6 @@ def step_cost_of(
 
     Parameters
     ----------
-    plan : Plan
-    stages : sequence of FusedLoops or Expr
     sizes : mapping
         For each named size its number.
     choices : mapping, optional

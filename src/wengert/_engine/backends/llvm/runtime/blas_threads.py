@@ -155,7 +155,6 @@ def limited(
     external : callable
         ``external(name, address, result, arguments)`` declares a function and gives its name in
         the text, as a kernel's `call.external` does.
-    section : Section
     flops : str
         Name of an i64: how many floating-point operations the call does.
     threads : str, optional

@@ -114,7 +114,6 @@ def loaded(
 
     Parameters
     ----------
-    text : str
     needed : mapping from str to int
         Addresses of what the module declares; the C library's need none.
     names : iterable of str

@@ -41,7 +41,6 @@ def overwritten(plan: Schedule, graph: BaseGraph) -> dict[int, int]:
 
     Parameters
     ----------
-    plan : Plan
     graph : Graph
         The one it was made for. Inputs are its inputs and variables, results its outputs and
         updates.

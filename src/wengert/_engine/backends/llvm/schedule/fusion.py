@@ -125,7 +125,6 @@ def fused_loops_of(
 
     Parameters
     ----------
-    stages : sequence of LoopGroup or Expr
     accesses : callable
         What a root reads.
     position : dict

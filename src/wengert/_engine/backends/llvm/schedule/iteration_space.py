@@ -125,7 +125,6 @@ def space_for(group: LoopGroup, register_bytes: int, rows: int = 0) -> Space:
 
     Parameters
     ----------
-    group : LoopGroup
     register_bytes : int
         Of the machine's vectors.
     rows : int

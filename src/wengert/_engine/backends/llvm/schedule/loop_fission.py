@@ -25,7 +25,6 @@ def split_loops(
 
     Parameters
     ----------
-    stages : sequence of LoopGroup or Expr
     accesses : callable
         What a root reads.
     """

@@ -30,7 +30,6 @@ class Scope:
         Its place.
     homes : dict
         Of every stage its scope and number; all scopes of a function share it.
-    parent : Scope, optional
     condition : str
         The i1 under which it is reached, beside what its parent is reached under.
 

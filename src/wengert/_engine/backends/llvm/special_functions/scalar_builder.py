@@ -39,7 +39,6 @@ class ScalarBuilder:
 
     Parameters
     ----------
-    language : Language
     scope : Scope
         The function's.
     """

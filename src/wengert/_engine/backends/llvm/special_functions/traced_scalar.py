@@ -35,7 +35,6 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
     ----------
     writer : Writer
         What knows the language, and writes loops.
-    value : Lane or ComplexLane
     scope : Scope
         Where it belongs.
     """

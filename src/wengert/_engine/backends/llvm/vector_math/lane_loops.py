@@ -26,7 +26,6 @@ def repeat(
 
     Parameters
     ----------
-    s : Language
     values : sequence of Lane
         What changes.
     unfinished : callable

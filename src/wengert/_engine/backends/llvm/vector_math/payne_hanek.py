@@ -44,7 +44,6 @@ def exact_quarters(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
 
     Parameters
     ----------
-    s : Language
     a : Lane
         Where it is below 1 the result means nothing; where it is not finite it is NaN.
     """

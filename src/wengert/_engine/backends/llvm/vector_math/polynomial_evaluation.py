@@ -25,8 +25,6 @@ def polynomial(s: ScalarLanguage, x: Any, coefficients: Coefficients | Sequence[
 
     Parameters
     ----------
-    s : Language
-    x : Lane
     coefficients : sequence of float, or a mapping to such from the size of the dtype in bytes
         Constant first, at least two.
     """

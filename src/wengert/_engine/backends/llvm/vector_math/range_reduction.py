@@ -39,10 +39,8 @@ def less_pi(s: Language, a: Lane, cosine: bool) -> Lane:
 
     Parameters
     ----------
-    s : Language
     a : Lane
         Not negative.
-    cosine : bool
     """
     size = a.dtype.itemsize
     over = _OVER_PI[size]
@@ -74,7 +72,6 @@ def less_quarter(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
 
     Parameters
     ----------
-    s : Language
     a : Lane
         Not negative.
     """

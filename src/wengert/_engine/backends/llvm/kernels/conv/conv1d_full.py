@@ -53,7 +53,6 @@ class _Sums:
 
     Parameters
     ----------
-    call : Call
     backwards : bool
         Whether x is read at i - k, and not at i + k.
     """

@@ -167,11 +167,8 @@ class Image:
 
     Parameters
     ----------
-    call : Call
-    geometry : Geometry
     channels : int
         How many there are at a time.
-    dtype : numpy.dtype
     """
 
     def __init__(self, call: KernelCall, geometry: Geometry, channels: int, dtype: Dtype) -> None:

@@ -49,8 +49,6 @@ class _Pooling:
     ----------
     call : Call
         Of a part of the lines.
-    geometry : Geometry
-    dtype : numpy.dtype
     """
 
     def __init__(self, call: KernelCall, geometry: Geometry, dtype: Dtype) -> None:

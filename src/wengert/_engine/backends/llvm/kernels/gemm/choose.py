@@ -118,7 +118,6 @@ def parallel_grain(batch: Sequence[Length], each: Length) -> int:
 
     Parameters
     ----------
-    batch : sequence of Length
     each : Length
         The operations of a product.
     """

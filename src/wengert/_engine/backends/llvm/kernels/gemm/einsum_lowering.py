@@ -174,9 +174,6 @@ def _for_all(
 
     Parameters
     ----------
-    call : Call
-    s : Section
-    lengths : sequence of Length
     each : Length
         The operations of a product.
     is_ours : bool

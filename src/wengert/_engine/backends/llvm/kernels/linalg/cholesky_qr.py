@@ -79,14 +79,12 @@ class _Reflections:
 
     Parameters
     ----------
-    call : Call
     rows, columns : Length
         Of the matrices.
     rank : Length
         The smaller of both.
     wide : Length
         How many columns of Q are wanted.
-    dtype : numpy.dtype
     """
 
     def __init__(

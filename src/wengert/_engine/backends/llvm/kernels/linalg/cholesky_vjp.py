@@ -115,7 +115,6 @@ class _ColumnBlocks:
 
     Parameters
     ----------
-    call : Call
     low, t, out : Array
         One matrix each; `low` and `out` in NumPy's order.
     square : Name

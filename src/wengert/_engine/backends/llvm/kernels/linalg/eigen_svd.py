@@ -168,7 +168,6 @@ class _Singular:
 
     Parameters
     ----------
-    call : Call
     rows, columns : Length
         Of the matrices.
     least : Name
@@ -177,7 +176,6 @@ class _Singular:
         As gesdd names it: "A" all vectors, "S" as many as values, "N" none.
     u_wide, v_high : Length
         How many vectors on either side.
-    dtype : numpy.dtype
     """
 
     def __init__(

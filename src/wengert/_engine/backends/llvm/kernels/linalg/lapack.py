@@ -81,7 +81,6 @@ class Workspace:
 
     Parameters
     ----------
-    call : Call
     dtype : numpy.dtype
         Of the numbers it computes in.
     """

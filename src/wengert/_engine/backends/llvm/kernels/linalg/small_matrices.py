@@ -55,7 +55,6 @@ class Elimination:
 
     Parameters
     ----------
-    block : Block
     a : SimdMatrix
         The matrices; afterwards U, and L below the diagonal.
     b : SimdMatrix, optional

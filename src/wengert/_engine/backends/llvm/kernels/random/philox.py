@@ -35,8 +35,6 @@ class Words:
     ----------
     section : Section
         Where the instructions are written.
-    name : Name
-    lanes : int
     """
 
     def __init__(self, section: Section, name: Name, lanes: int = 1) -> None:

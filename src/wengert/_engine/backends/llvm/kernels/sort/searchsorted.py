@@ -40,7 +40,6 @@ class _Sorted:
 
     Parameters
     ----------
-    call : Call
     array : Array
         Of one axis.
     dtype : numpy.dtype
