@@ -22,7 +22,7 @@ from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
 
 from .abi import entry_text
 from .abi.ports import Port
-from .abi.result_structure import is_single, nesting_of
+from .abi.result_objects import is_single, nesting_of
 from .codegen.function import FunctionCodegen
 from .codegen.host_callbacks import HostCallbacks
 from .codegen.loop_nests import named
@@ -92,7 +92,7 @@ class Program(FunctionCodegen):
     workspace : Length
         Bytes of intermediate arrays.
     text : str
-    plan : Plan
+    plan : Schedule
     """
 
     def __init__(

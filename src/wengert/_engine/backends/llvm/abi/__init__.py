@@ -8,8 +8,7 @@ array_layouts          programs for arrays that are not C-contiguous, without co
 number_conversion      Python numbers as values of ports
 size_arguments         symbolic sizes as 64-bit integers
 ports                  Port: an input or output of a native function, and its slots in the frame
-result_objects         result arrays and numbers, and their release on errors
-result_structure       containers of results
+result_objects         result arrays and numbers, their containers, their release on errors
 capture_guards         entry points that compare captured values and feed captured arrays
 capture_guard_codegen  the functions that compare them, compiled once per process
 cpython_layout         offsets in CPython's and NumPy's objects, verified before use

@@ -48,7 +48,7 @@ def entry_text(
 
     Parameters
     ----------
-    module : Module
+    module : ModuleBuilder
         The entry is added as an external function.
     program : CallInterface
         May also have `long`, a Length: bytes that the run moves beside inputs and outputs, or

@@ -4,6 +4,9 @@ Arrays are allocated before the native function runs, which writes into their me
 are written into stack slots and become objects afterwards: NumPy scalars, as other backends return
 them (copy_on_return.py), a weakly typed integer as a Python int.
 
+    Results                  the objects of one entry
+    is_single, nesting_of    containers of results
+
 All objects are in one array on the stack, null at first.  A failure branches to the block ``drop``,
 which releases those that are not null.
 """
@@ -14,6 +17,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.graph import BaseGraph
 
 from ..ir.ir_builder import Name
 from .address_table import canonical
@@ -181,3 +187,28 @@ def bytes_of(port: Port) -> Any:
     for length in port.spec.shape:
         size = size * length
     return size
+
+
+# ---- the structure of results -------------------------------------------------------------------
+
+
+def is_single(graph: BaseGraph) -> bool:
+    """Whether a call of the graph returns its only output, and no container of it."""
+    results = graph.structure[1]
+    structure = getattr(results, "structure", results)
+    return len(graph.outputs) == 1 and not graph.updates and structure.is_leaf() is True
+
+
+def nesting_of(graph: BaseGraph) -> Any:
+    """The numbers of the results in the tuples they are returned in; None if it is otherwise."""
+    results = graph.structure[1]
+    if graph.updates or not all(getattr(results, "live", (True,))):
+        return None
+    structure = getattr(results, "structure", results)
+    numbers = pytree.unflatten(structure, list(range(structure.num_leaves)))
+    return numbers if _is_tuple(numbers) and any(map(_is_tuple, numbers)) else None
+
+
+def _is_tuple(x: int | Sequence[int]) -> bool:
+    """Whether it is a tuple of numbers and of tuples that are not empty."""
+    return type(x) is tuple and bool(x) and all(type(y) is int or _is_tuple(y) for y in x)

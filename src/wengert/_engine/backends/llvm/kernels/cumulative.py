@@ -207,7 +207,7 @@ def recurrence(call: KernelCall) -> None:
 
     def combine(before: Scalar, values: Sequence[Any]) -> Any:
         a, b = (language.cast(x, dtype) for x in values)
-        return language.binary("add", b, language.binary("multiply", a, before))
+        return b + a * before
 
     reverse = bool(call.params.get("reverse", False))
     scan(call, lambda values: values[1], combine, call.params["axis"], reverse)

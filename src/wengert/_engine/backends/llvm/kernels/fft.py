@@ -232,7 +232,7 @@ class _Transform:
             at = offset(t, start, t.times(k, step), dtype)
             value = read(language, t, at, dtype)
             factor = language.constant(self.weight, part_of(dtype))
-            parts = [language.binary("multiply", p, factor) for p in (value.real, value.imag)]
+            parts = [p * factor for p in (value.real, value.imag)]
             write(t, at, ComplexLane(language, parts[0], parts[1], dtype))
 
     def _resized(self, s: Section, target: Name) -> None:

@@ -147,7 +147,7 @@ def timed(
 
     Parameters
     ----------
-    own : Compiled
+    own : LoadedProgram
         What every call runs.
     threads, layouts
         As for `Program`: what it was compiled for.

@@ -128,13 +128,7 @@ def _bounds(module: ModuleBuilder) -> None:
     module.add(f)
 
 
-_RANGE = [
-    ("ptr", "function"),
-    ("ptr", "frame"),
-    ("i64", "start"),
-    ("i64", "stop"),
-    ("i64", "grain"),
-]
+_RANGE = [("ptr", "function"), ("ptr", "frame"), *(("i64", n) for n in ("start", "stop", "grain"))]
 
 
 def _call(s: Section, parts: Name, part: Name, given: dict[str, Name] | None = None) -> None:
@@ -303,13 +297,8 @@ def _offer(module: ModuleBuilder) -> None:
     s = f.body
     workers = s.value("sub i64 %parts, 1")
     s.write(f"call void @grow(i64 {workers})")
-    for index, name, kind in (
-        (_FUNCTION, "function", "ptr"),
-        (_FRAME, "frame", "ptr"),
-        (_START, "start", "i64"),
-        (_STOP, "stop", "i64"),
-        (_GRAIN, "grain", "i64"),
-    ):
+    places = (_FUNCTION, _FRAME, _START, _STOP, _GRAIN)
+    for index, (kind, name) in zip(places, _RANGE, strict=True):
         _set(s, index, f"%{name}", kind)
     _set(s, _PENDING, workers)
     number = s.value(f"add i64 {s.value(f'lshr i64 {_get(s, _TICKET)}, 32')}, 1")

@@ -265,10 +265,6 @@ def _some(values: tuple[float | TracedScalar, ...]) -> TracedScalar:
     return next(v for v in values if isinstance(v, TracedScalar))
 
 
-def _clip(x: TracedScalar, low: TracedScalar, high: TracedScalar) -> Any:
-    return np.minimum(np.maximum(x, low), high)
-
-
 def _like(value: Any) -> Callable[..., Any]:
     def made(x: TracedScalar, dtype: type[Any] | None = None) -> TracedScalar:
         made = x.writer.constant(np.dtype(dtype or x.dtype).type(value), x.scope)
@@ -285,7 +281,7 @@ def _full_like(x: TracedScalar, value: float, dtype: type[Any] | None = None) ->
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.where: _where,
-    np.clip: _clip,
+    np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.zeros_like: _like(0),
     np.empty_like: _like(0),
     np.ones_like: _like(1),

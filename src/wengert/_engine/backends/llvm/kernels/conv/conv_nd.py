@@ -50,5 +50,5 @@ def _added(call: KernelCall, lengths: list[Name], to_result: bool) -> None:
                 start = offset(u, source, u.times(j, steps[0]), x.dtype)
                 one = language.cast(read(language, u, start, x.dtype), dtype)
                 at = offset(u, target, u.times(j, steps[1]), dtype)
-                product = language.binary("multiply", one, moved(u, factor))
-                write(u, at, language.binary("add", read(language, u, at, dtype), product))
+                product = one * moved(u, factor)
+                write(u, at, read(language, u, at, dtype) + product)

@@ -27,12 +27,8 @@ from ..strided_vectors import STRIDES, Vectors
 from .im2col import Geometry, Image, entry, table
 
 
-def _axes(node: Node) -> int:
-    return len(node.params["window"])
-
-
 def _serves(node: Node) -> bool:
-    k = _axes(node)
+    k = len(node.params["window"])
     specs = [a.spec for a in node.inputs] + [node.spec]
     return (
         all(s.dtype == node.spec.dtype for s in specs)
@@ -47,7 +43,7 @@ class _Pooling:
 
     Parameters
     ----------
-    call : Call
+    call : KernelCall
         Of a part of the lines.
     """
 

@@ -48,20 +48,18 @@ def lfilter(call: KernelCall) -> None:
                 kept = read(language, v, offset(v, state, later, dtype), dtype)
                 added = _next(call, v, above, later, dtype, new)
                 taken = _next(call, v, below, later, dtype, out)
-                total = language.binary("subtract", _sum(added, kept), taken)
+                total = _sum(added, kept) - taken
                 write(v, offset(v, state, k, dtype), total)
 
 
 def _sum(x: Any, y: Any) -> Any:
-    return x.language.binary("add", x, y)
+    return x + y
 
 
 def _next(call: KernelCall, s: Section, c: Name, k: Name, dtype: Any, x: Any) -> Any:
     """A coefficient times a value."""
     language = call.language
-    return language.binary(
-        "multiply", read(language, s, offset(s, c, k, dtype), dtype), moved(s, x)
-    )
+    return read(language, s, offset(s, c, k, dtype), dtype) * moved(s, x)
 
 
 def _divided(
@@ -72,7 +70,7 @@ def _divided(
     own = call.number(c.shape[0])
     with s.loop("0", own) as (t, k):
         value = language.cast(read(language, t, place(call, t, c, [k]), c.dtype), dtype)
-        write(t, offset(t, into, k, dtype), language.binary("divide", value, moved(t, first)))
+        write(t, offset(t, into, k, dtype), value / moved(t, first))
     with s.loop(own, count) as (t, k):
         write(t, offset(t, into, k, dtype), language.constant(0, dtype))
     return into

@@ -51,7 +51,7 @@ def sum_over(call: KernelCall, s: Section, of: Subscripts, to: Subscripts) -> No
         with nest(t, [call.number(of.axis(c).length) for c in gone]) as (u, more):
             value = read(language, u, place(call, u, source, [*outer, *more]), dtype)
             value = language.cast(value, inner)
-            total = language.binary("add", read(language, u, cell, inner), value)
+            total = read(language, u, cell, inner) + value
             write(u, cell, total)
         value = language.cast(read(language, t, cell, inner), to.array.dtype)
         write(t, place(call, t, to.array, outer), value)

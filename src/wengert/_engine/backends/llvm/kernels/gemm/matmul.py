@@ -18,11 +18,9 @@ import numpy as np
 
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Length, names_in, valued
-from wengert._engine.core.types import Scalar
 
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import BOOL
-from ...ir.simd_value import ComplexLane
 from .. import nan_scan
 from ..kernel_call import ArrayPointer, KernelCall, kernel
 from ..loop_helpers import kind_of, moved, nest, place, read, write
@@ -156,7 +154,7 @@ def strong(call: KernelCall) -> None:
         lengths = [call.number(n) for n in result.array.shape]
         with nest(call.section, lengths) as (s, outer):
             target = place(call, s, result.array, outer)
-            own = _is_nan(read(call.language, s, target, result.array.dtype))
+            own = call.language.unary("isnan", read(call.language, s, target, result.array.dtype))
             with s.when(own.name) as t:
                 _again(call, t, operands, result, gone, outer, target, _addend(call, words))
 
@@ -183,23 +181,23 @@ def _again(
     with nest(s, [call.number(n) for n in lengths]) as (t, inner):
         where = [*outer, *inner]
         first, *others = (_element(call, t, w, result.labels + gone, where) for w in operands)
-        live = _is_live(first)
+        live = language.cast(first, BOOL)
         with t.when(live.name) as u:
             term, still = language.cast(moved(u, first), dtype), read(language, u, sound, BOOL)
             for x in others:
                 factor = language.cast(moved(u, x), dtype)
-                still = language.binary("logical_and", still, _is_finite(factor))
-                term = language.binary("multiply", term, factor)
+                still = language.binary("logical_and", still, language.unary("isfinite", factor))
+                term = term * factor
             write(u, sound, still)
-            write(u, total, language.binary("add", read(language, u, total, dtype), term))
+            write(u, total, read(language, u, total, dtype) + term)
     kept = read(language, s, sound, BOOL)
     with s.when(kept.name) as v:
         value = read(language, v, total, dtype)
         if addend is not None:
             alpha, beta = (language.constant(call.options[x], dtype) for x in ("alpha", "beta"))
             before = _element(call, v, addend, result.labels, outer)
-            value = language.binary("multiply", alpha, value)
-            value = language.binary("add", value, language.binary("multiply", beta, before))
+            value = alpha * value
+            value = value + beta * before
         write(v, target, value)
 
 
@@ -208,24 +206,3 @@ def _element(
 ) -> Any:
     array: ArrayPointer = arranged(w, labels)
     return read(call.language, s, place(call, s, array, where), array.dtype)
-
-
-def _parts(x: Scalar) -> list[Any]:
-    return [x.real, x.imag] if type(x) is ComplexLane else [x]
-
-
-def _joined(word: str, flags: list[Any]) -> Any:
-    language = flags[0].language
-    return flags[0] if len(flags) == 1 else language.binary(word, *flags)
-
-
-def _is_nan(x: Any) -> Any:
-    return _joined("logical_or", [x.language.unary("isnan", p) for p in _parts(x)])
-
-
-def _is_finite(x: Any) -> Any:
-    return _joined("logical_and", [x.language.unary("isfinite", p) for p in _parts(x)])
-
-
-def _is_live(x: Any) -> Any:
-    return _joined("logical_or", [x.language.cast(p, BOOL) for p in _parts(x)])

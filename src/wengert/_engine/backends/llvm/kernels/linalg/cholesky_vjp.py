@@ -115,7 +115,7 @@ class _ColumnBlocks:
 
     Parameters
     ----------
-    low, t, out : Array
+    low, t, out : ArrayPointer
         One matrix each; `low` and `out` in NumPy's order.
     square : Name
         Memory for one block.

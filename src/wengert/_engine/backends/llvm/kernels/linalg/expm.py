@@ -70,15 +70,15 @@ class _Scratch:
             total = None
             for factor, x in terms:
                 value = read(language, t, offset(t, x.pointer, i, self.dtype), self.dtype)
-                scaled = language.binary("multiply", value, language.constant(factor, self.dtype))
-                total = scaled if total is None else language.binary("add", total, scaled)
+                scaled = value * language.constant(factor, self.dtype)
+                total = scaled if total is None else total + scaled
             write(t, offset(t, to.pointer, i, self.dtype), total)
         if diagonal:
             with s.loop("0", n) as (t, i):
                 target = place(call, t, to, [i, i])
                 value = read(language, t, target, self.dtype)
                 more = language.constant(diagonal, self.dtype)
-                write(t, target, language.binary("add", value, more))
+                write(t, target, value + more)
 
 
 @kernel("expm", strided=True)
@@ -124,7 +124,7 @@ def _halved(call: KernelCall, s: Section, x: ArrayPointer) -> Name:
         target = place(call, t, x, indices)
         value = read(language, t, target, x.dtype)
         factor = language.cast(read(language, t, cell, F64), x.dtype)
-        write(t, target, language.binary("multiply", value, factor))
+        write(t, target, value * factor)
     return count
 
 

@@ -97,16 +97,12 @@ class _Triangle:
                 i = u.minus(u.minus(j, "1"), k)
                 write(u, self.sum, element(call, u, of, i, j))
                 with u.loop(u.plus(i, "1"), j) as (v, m):
-                    term = language.binary(
-                        "multiply", element(call, v, to, i, m), element(call, v, to, m, j)
-                    )
+                    term = element(call, v, to, i, m) * element(call, v, to, m, j)
                     old = read(language, v, self.sum, C128)
-                    write(v, self.sum, language.binary("subtract", old, term))
-                below = language.binary(
-                    "add", element(call, u, to, i, i), element(call, u, to, j, j)
-                )
+                    write(v, self.sum, old - term)
+                below = element(call, u, to, i, i) + element(call, u, to, j, j)
                 total = read(language, u, self.sum, C128)
-                write(u, place(call, u, to, [i, j]), language.binary("divide", total, below))
+                write(u, place(call, u, to, [i, j]), total / below)
 
     def clear_below(self, s: Section, x: ArrayPointer) -> None:
         """Zeros below the diagonal."""
@@ -302,12 +298,8 @@ def _newton(
     with nest(s, [call.number(k) for k in x.shape[::-1]]) as (t, (j, i)):
         by = read(language, t, cell, F64)
         old, other = element(call, t, x, i, j), element(call, t, inverse, i, j)
-        new = language.binary(
-            "add",
-            language.binary("multiply", old, by * 0.5),
-            language.binary("divide", other, by * 2.0),
-        )
+        new = old * (by * 0.5) + other / (by * 2.0)
         write(t, place(call, t, x, [i, j]), new)
-        size = absolute(language.binary("subtract", new, old))
+        size = absolute(new - old)
         most = language.binary("maximum", read(language, t, change, F64), size)
         write(t, change, most)

@@ -245,7 +245,7 @@ class _Rotation:
         call, language, n = self.call, self.call.language, self.call.number(self.n)
         with s.loop("0", n) as (u, j), u.loop(u.plus(j, "1"), n) as (v, i):
             x, y = (element(call, v, self.t, k, k) for k in (i, j))
-            gap = absolute(language.binary("subtract", x, y))
+            gap = absolute(x - y)
             inside = "false"
             if not self.is_complex:
                 cells = [offset(v, self.sizes, k, self.real) for k in (i, j)]

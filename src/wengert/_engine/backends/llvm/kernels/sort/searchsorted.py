@@ -40,11 +40,11 @@ class _Sorted:
 
     Parameters
     ----------
-    array : Array
+    array : ArrayPointer
         Of one axis.
     dtype : numpy.dtype
         What is compared.
-    sorter : Array, optional
+    sorter : ArrayPointer, optional
         The positions that bring them into order.
     """
 
