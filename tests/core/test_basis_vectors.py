@@ -51,13 +51,13 @@ CASES = [
 @pytest.mark.parametrize(("derivative", "f", "args"), CASES)
 def test_all_at_once_is_one_after_the_other(derivative, f, args, monkeypatch):
     calls = []
-    swept = basis_vectors.over_rows
-    monkeypatch.setattr(basis_vectors, "over_rows", lambda *a: calls.append(1) or swept(*a))
-    monkeypatch.setattr(jacobians, "worth_it", lambda *a, **k: True)
+    swept = basis_vectors.map_over_batch
+    monkeypatch.setattr(basis_vectors, "map_over_batch", lambda *a: calls.append(1) or swept(*a))
+    monkeypatch.setattr(jacobians, "is_faster_batched", lambda *a, **k: True)
     with np.errstate(all="ignore"):
         got = derivative(f)(*args)
         assert calls
-        monkeypatch.setattr(jacobians, "worth_it", lambda *a, **k: False)
+        monkeypatch.setattr(jacobians, "is_faster_batched", lambda *a, **k: False)
         calls.clear()
         want = derivative(f)(*args)
         assert not calls
@@ -127,7 +127,7 @@ def test_loops_over_the_elements_of_large_arrays_stay_single(monkeypatch):
 
     x = np.linspace(0.0, 1.0, 400)
     want = wg.jacrev(running)(x)
-    monkeypatch.setattr(basis_vectors, "over_rows", None)  # not called
+    monkeypatch.setattr(basis_vectors, "map_over_batch", None)  # not called
     assert np.array_equal(wg.jacrev(running)(x), want)
     monkeypatch.undo()
     monkeypatch.setattr(basis_vectors, "PART_OF", (2000, 2000))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from wengert._engine.autodiff.arguments import DifferentiatedCall
-from wengert._engine.autodiff.batch_graph import over_rows
+from wengert._engine.autodiff.batch_graph import map_over_batch
 from wengert._engine.autodiff.pullback import Result
 from wengert._engine.autodiff.reverse import gathered
 from wengert._engine.core import pytree
@@ -99,7 +99,7 @@ def _batched(
     ]
     made = []
     for (value, batched), spec in zip(
-        over_rows(linear, columns, count, "the pass"), back, strict=True
+        map_over_batch(linear, columns, count, "the pass"), back, strict=True
     ):
         if value is None:
             value = np.zeros((count, spec.size), spec.dtype)

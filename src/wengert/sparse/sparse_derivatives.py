@@ -18,7 +18,7 @@ import numpy as np
 
 from wengert._engine.autodiff.arguments import Argnums, name_of
 from wengert._engine.autodiff.grad import grad
-from wengert._engine.autodiff.wrapper import derived, standing
+from wengert._engine.autodiff.wrapper import derived, name_in_module
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec
@@ -112,7 +112,7 @@ class SparseDerivative:
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        return standing(self) or (SparseDerivative, (self._fun, self._given, self._format))
+        return name_in_module(self) or (SparseDerivative, (self._fun, self._given, self._format))
 
     def __repr__(self) -> str:
         return f"<{self._given.what}>"

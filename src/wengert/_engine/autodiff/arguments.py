@@ -154,7 +154,7 @@ class DifferentiatedCall:
         """Run the function."""
         return recorded(self.nodes, self._run)
 
-    def looked_at(self) -> Any:
+    def run_noting_reads(self) -> Any:
         """Run the function for `why`, which notes where values become plain (`reads`)."""
         return recorded((), self._run)
 

@@ -4,9 +4,9 @@ A pass is linear, so it is traced once along a placeholder and evaluated for the
 vectors (vmap.py).  This is faster than one pass per element as soon as there are more than a few,
 and the only possibility if their number is symbolic.
 
-    columns_of   the derivatives along each unit vector of the inputs
-    rows_of      the derivatives of each element of the outputs
-    worth_it     whether batching is faster than one pass at a time
+    columns_of         the derivatives along each unit vector of the inputs
+    rows_of            the derivatives of each element of the outputs
+    is_faster_batched  whether batching is faster than one pass at a time
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import is_symbolic
 
-from .batch_graph import over_rows
+from .batch_graph import map_over_batch
 from .pullback import Result
 from .reverse import gathered, has_nan
 
@@ -36,7 +36,7 @@ CHUNK = 1 << 22  # elements of the largest value in a batched pass
 Block = Any  # array or handle with the unit vectors along the first axis, or None for zero
 
 
-def worth_it(result: Result, count: Size, reverse: bool) -> bool:
+def is_faster_batched(result: Result, count: Size, reverse: bool) -> bool:
     """Whether one batched pass is faster than `count` passes."""
     if result.tape.traced or not isinstance(count, int):
         return True
@@ -57,7 +57,7 @@ def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> lis
     def push(*dots: Any) -> list[Any]:
         return result.push(dots)
 
-    return _swept(push, in_specs, result, factor)
+    return _batched_pass(push, in_specs, result, factor)
 
 
 def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
@@ -68,10 +68,10 @@ def rows_of(result: Result, out_specs: Sequence[Spec], factor: Any = 1) -> list[
     def pull(*seeds: Any) -> list[Any]:
         return result.pull(gathered(zip(nodes, seeds, strict=True)))
 
-    return _swept(pull, out_specs, result, factor)
+    return _batched_pass(pull, out_specs, result, factor)
 
 
-def _swept(
+def _batched_pass(
     ctx: Callable[..., list[Any]], specs: Sequence[Spec], result: Result, factor: int
 ) -> list[list[Block]]:
     sizes = [s.size for s in specs]
@@ -107,7 +107,7 @@ def _some(
     for spec in specs:
         units.append(_units(spec, count, start - offset, factor))
         offset = offset + spec.size
-    pairs = over_rows(ctx, units, count, "the pass", record)
+    pairs = map_over_batch(ctx, units, count, "the pass", record)
     made = []
     for value, batched in pairs:
         if value is not None and not batched:
@@ -149,7 +149,7 @@ def _cut(found: Sequence[Block], sizes: Sequence[Any]) -> list[list[Block]]:
     return rows
 
 
-def sound(blocks: Sequence[Sequence[Block]]) -> bool:
+def has_no_nan(blocks: Sequence[Sequence[Block]]) -> bool:
     """Whether there is no NaN; a pass along a single vector may avoid it."""
     with np.errstate(invalid="ignore"):  # infinities of both signs
         return not any(has_nan(x) for row in blocks for x in row)

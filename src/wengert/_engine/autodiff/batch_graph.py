@@ -5,8 +5,8 @@ operands is evaluated as it is; any other by the batching rule of its operation,
 wengert operations: on plain arrays this runs NumPy, on tensors the nodes are recorded and can be
 differentiated to any order.
 
-    BatchedNodes  evaluates the nodes that some outputs need
-    one_by_one    for operations without a batching rule: one element at a time
+    BatchedGraph      evaluates the nodes that some outputs need
+    apply_one_by_one  for operations without a batching rule: one element at a time
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def register_fallback(applied: Callable[..., Any]) -> Callable[..., Any]:
     return applied
 
 
-class BatchedNodes:
+class BatchedGraph:
     """The batched evaluation of nodes that were traced for one element.
 
     Parameters
@@ -80,8 +80,8 @@ class BatchedNodes:
         nodes = self._needed(outputs)
         checks = nonfinite_checks.here() if switches.count else None
         if checks is not None:
-            return self._looked_at(nodes, outputs, checks)
-        with self._written_down(nodes) as stem:
+            return self._checked_values(nodes, outputs, checks)
+        with self._node_context(nodes) as stem:
             for node in nodes:
                 if stem is not None:
                     stem.enter(node)
@@ -90,7 +90,7 @@ class BatchedNodes:
                 self.known[node] = self._value(node)
         return [self._pair(n) for n in outputs]
 
-    def _looked_at(
+    def _checked_values(
         self, nodes: Sequence[Node], outputs: Sequence[Node], checks: Checks
     ) -> list[Pair]:
         """The same while `wengert.debug` checks for NaN, which it reports at these nodes."""
@@ -132,7 +132,7 @@ class BatchedNodes:
         return nodes
 
     @contextmanager
-    def _written_down(self, nodes: Sequence[Node]) -> Iterator[Any]:
+    def _node_context(self, nodes: Sequence[Node]) -> Iterator[Any]:
         """Note scope and user line if a graph is being built; ignore errors of derivatives."""
         quiet = any(n.level for n in nodes)
         if not any(isinstance(x, Handle) and x.node.is_traced for x, _ in self.known.values()):
@@ -193,12 +193,12 @@ class BatchedNodes:
         if True not in flags:
             if not args and (self.inside_trace or sizes_of(node.params)):
                 return wrap(node), False
-            return plainly(op, args, node.params), False
+            return apply_unbatched(op, args, node.params), False
         out = op.batched(args, flags, self.size, node.params)
         if out is NotImplemented and not getattr(op, "trusted", True):
             out = _Fallback.applied(op, args, flags, node.params)
         elif out is NotImplemented:
-            out = one_by_one(node, args, flags, self.size)
+            out = apply_one_by_one(node, args, flags, self.size)
         self._check(node, out)
         return out, True
 
@@ -222,14 +222,14 @@ class BatchedNodes:
                 )
 
 
-def plainly(op: Operation, args: Sequence[Any], params: dict[str, Any]) -> Any:
+def apply_unbatched(op: Operation, args: Sequence[Any], params: dict[str, Any]) -> Any:
     """An operation applied without batching."""
     if any(isinstance(a, Handle) for a in args):
         return apply(op, args, params)
     return op.run(*args, **params)
 
 
-def one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], size: Size) -> Any:
+def apply_one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], size: Size) -> Any:
     """Apply an operation without a batching rule to one element at a time, and stack the results.
 
     Raises
@@ -254,7 +254,7 @@ def one_by_one(node: Node, args: Sequence[Any], flags: Sequence[bool], size: Siz
     columns: list[list[Any]] = [[] for _ in specs]
     for i in range(size):
         row = [_row(x, i) if b else x for x, b in zip(args, flags, strict=True)]
-        out = plainly(op, row, node.params)
+        out = apply_unbatched(op, row, node.params)
         for column, spec, x in zip(columns, specs, out if several else (out,), strict=True):
             if shape_of(x) != spec.shape:
                 raise ShapeError(
@@ -274,7 +274,7 @@ def _row(x: Array, i: int) -> Any:
     return x[i]
 
 
-def over_rows(
+def map_over_batch(
     fun: Callable[..., list[Any]],
     columns: Sequence[Any],
     size: Size,
@@ -309,7 +309,7 @@ def over_rows(
         _check_untouched(opened.written, what)
         effects = list(opened.effects)
     nodes = [x.node for x in outs if isinstance(x, Handle)]
-    values = iter(BatchedNodes(rows, size, opened.since, record).values([*nodes, *effects]))
+    values = iter(BatchedGraph(rows, size, opened.since, record).values([*nodes, *effects]))
     return [next(values) if isinstance(x, Handle) else (x, False) for x in outs]
 
 

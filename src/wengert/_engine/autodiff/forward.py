@@ -23,7 +23,7 @@ from . import overflows
 from .accumulation_buffers import Tangents
 from .buffer_ownership import owned
 from .cotangent_space import cast, expand, project
-from .reverse import PROBING, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
+from .reverse import PROBE, as_handle, gathered, handles_of, has_nan, probe, pullback, transpose
 from .strong_zeros import TracedGuards, linear_nodes, note_written
 from .tape import Tape, cycle, fresh, tape_between
 
@@ -94,7 +94,7 @@ def pushforward(
             if not broken and (guarded or not overflows.is_infinite(outputs)):
                 break
             if not guarded:
-                lost = overflows.is_lost(tape)
+                lost = overflows.has_overflowed(tape)
                 once = lost and not stable
                 again = overflows.stabilised(tape, outputs, list(tangents)) if once else None
                 if again is not None:
@@ -236,7 +236,7 @@ def jvp_from_vjp(node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Ru
     probes = [probe(s) if s.dtype.kind in "fc" else None for s in values]
     ts = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
-    bars = op.vjp(node, tuple(ts) if type(value) is tuple else ts[0], out, inputs, PROBING)
+    bars = op.vjp(node, tuple(ts) if type(value) is tuple else ts[0], out, inputs, PROBE)
     outs, seeds = [], []
     for bar, a, dot in zip(bars, node.args, dots, strict=True):
         if bar is not None and dot is not None:

@@ -29,7 +29,7 @@ from wengert.errors import (
 
 from . import overflows
 from .arguments import Argnums, DifferentiatedCall, name_of
-from .basis_vectors import columns_of, rows_of, sound, worth_it
+from .basis_vectors import columns_of, has_no_nan, is_faster_batched, rows_of
 from .cotangent_space import zeros
 from .grad import grad
 from .jvp_vjp import jvp
@@ -277,7 +277,7 @@ def _blocks(
     if mode == "auto":
         mode = "fwd" if holomorphic or _is_no_more(n_in, n_out) else "rev"
     if mode == "fwd":
-        if worth_it(result, n_in, reverse=False):
+        if is_faster_batched(result, n_in, reverse=False):
             blocks = _attempt(_columns_at_once, result, in_specs, out_specs)
             if blocks is not None:
                 return blocks
@@ -294,7 +294,7 @@ def _blocks(
             f"{what}: complex outputs by complex inputs have no rows of their own, for a cotangent "
             f'gives the conjugate of one. Use mode="fwd"{at(user_line())}.'
         )
-    if worth_it(result, n_out, reverse=True):
+    if is_faster_batched(result, n_out, reverse=True):
         blocks = _attempt(_rows_at_once, result, in_specs, out_specs)
         if blocks is not None:
             return blocks
@@ -339,7 +339,7 @@ def _attempt(
     if result.tape.traced:
         return blocks
     infinite = overflows.is_infinite([n for n in result.out_nodes if n is not None])
-    return blocks if sound(blocks) and not infinite else None
+    return blocks if has_no_nan(blocks) and not infinite else None
 
 
 def _columns_at_once(

@@ -7,7 +7,7 @@ functions (rewrite/rules/stabilize.py).  If there is no rewrite rule, a slope of
 becomes NaN, because the correct slope is not known.
 
     is_infinite     whether an output contains an infinity
-    is_lost         whether a node overflowed
+    has_overflowed  whether a node overflowed
     stabilised      the outputs of a tape, computed without the overflow
     unknown_slopes  contributions to overflown operands, with NaN for the zeros that are 1 / inf
 """
@@ -54,7 +54,7 @@ def is_infinite(nodes: Iterable[Any]) -> bool:
     return False
 
 
-def is_lost(tape: Tape) -> bool:
+def has_overflowed(tape: Tape) -> bool:
     """Whether a node without poles overflowed to infinity, or underflowed to 0."""
     return any(_overflows(node) for node in tape.nodes if node.args and node.version is None)
 

@@ -53,7 +53,7 @@ class Result:
         live = [n for n in self.out_nodes if type(n) is Node]
         self.connected = bool(live)
         self.tape: Tape = tape_between(live, set(nodes))
-        outside = self.tape.foreign or any(_stands_for_recorded(n) for n in nodes)
+        outside = self.tape.foreign or any(_is_of_recorded(n) for n in nodes)
         self.recorded = (outside and is_recording()) or self.tape.traced
         self.closed = not outside and not self.tape.traced
         self.tensors = any(isinstance(x, Handle) for x in variables.leaves)
@@ -84,7 +84,7 @@ class Result:
         return out.copy() if type(out) is np.ndarray and isinstance(x, Handle) else out
 
 
-def _stands_for_recorded(node: Node) -> bool:
+def _is_of_recorded(node: Node) -> bool:
     source = node.args[0]
     return type(source) is Node or (
         current_trace() is not None and not isinstance(source, ConstantLeaf)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 Bars = dict[Node, Any]
-PROBING = RuleContext(recorded=True)  # a rule run on handles, to see what linear map it is
+PROBE = RuleContext(recorded=True)  # a rule run on handles, to see what linear map it is
 
 
 def pullback(
@@ -112,7 +112,7 @@ def pullback(
             if not broken and (guarded or not overflows.is_infinite(seeds)):
                 break
             if not guarded:
-                lost = overflows.is_lost(tape)
+                lost = overflows.has_overflowed(tape)
                 once = lost and not stable
                 again = overflows.stabilised(tape, list(seeds), targets) if once else None
                 if again is not None:
@@ -395,7 +395,7 @@ def vjp_from_jvp(
     probes = [probe(a.spec) if ctx.wants(a) else None for a in node.args]
     dots = [None if p is None else wrap(p) for p in probes]
     op: Any = node.op
-    y_dot = op.jvp(node, dots, out, inputs, PROBING)
+    y_dot = op.jvp(node, dots, out, inputs, PROBE)
     several = type(node.spec) is tuple
     return transpose(node, y_dot if several else [y_dot], t if several else [t], probes, ctx)
 

@@ -25,7 +25,7 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert.errors import ConversionError, ShapeError, StructureError, at, user_line
 
 from .arguments import name_of
-from .batch_graph import over_rows
+from .batch_graph import map_over_batch
 from .vmap_fallback import row_by_row as row_by_row
 from .wrapper import derived
 
@@ -151,7 +151,7 @@ def _vmap(
         outer = fun(*full, **more)
         return pytree.flatten(outer)[0]
 
-    pairs = over_rows(row, list(columns.values()), size, what)
+    pairs = map_over_batch(row, list(columns.values()), size, what)
     places = _axes_of_results(out_axes, outer, len(pairs), what)
     results = []
     for (value, batched), axis in zip(pairs, places, strict=True):

@@ -23,7 +23,7 @@ from wengert._engine.core.spec import Spec, is_inexact
 from wengert._engine.core.tracing import infer
 from wengert.errors import ShapeError
 
-from .batch_graph import over_rows, register_fallback
+from .batch_graph import map_over_batch, register_fallback
 from .forward import jvp_from_vjp
 from .reverse import vjp_from_jvp
 from .tape import fresh
@@ -162,7 +162,7 @@ class RowByRow(Operation):
             live[:] = [x is not None for x in found]
             return [x for x in found if x is not None]
 
-        pairs = iter(over_rows(row, columns, size, self.name))
+        pairs = iter(map_over_batch(row, columns, size, self.name))
         found = [next(pairs) if is_live else None for is_live in live]
         return [None if p is None else _spread(p, size) for p in found]
 

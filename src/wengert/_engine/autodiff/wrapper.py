@@ -23,7 +23,7 @@ class Derived(functools.partial[Any]):
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        return standing(self) or super().__reduce__()
+        return name_in_module(self) or super().__reduce__()
 
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or repr(self.__dict__.get("__wrapped__"))
@@ -36,7 +36,7 @@ def derived(fun: Callable[..., Any], run: Callable[..., Any], *first: Any) -> Ca
     return functools.update_wrapper(Derived(run, *first), fun, updated=())
 
 
-def standing(made: Any) -> str | None:
+def name_in_module(made: Any) -> str | None:
     """The qualified name under which its module has it (a decorated function), or None.
 
     It is pickled by that name, like a function, because the name no longer refers to the plain one.

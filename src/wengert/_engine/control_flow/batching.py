@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.autodiff.batch_graph import BatchedNodes
+from wengert._engine.autodiff.batch_graph import BatchedGraph
 from wengert._engine.core.handle import Handle, shape_of, wrap
 from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
@@ -55,7 +55,7 @@ def of_rows(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, Fl
         inputs = [
             _with_rows(n, size if f else None) for n, f in zip(body.inputs, flags, strict=True)
         ]
-        nodes = BatchedNodes({}, size, 0)
+        nodes = BatchedGraph({}, size, 0)
         nodes.known.update(
             {n: (wrap(x), f) for n, x, f in zip(body.inputs, inputs, flags, strict=True)}
         )

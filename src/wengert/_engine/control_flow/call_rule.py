@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wengert._engine.autodiff.batch_graph import Pair, over_rows
+from wengert._engine.autodiff.batch_graph import Pair, map_over_batch
 from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
@@ -180,7 +180,7 @@ class BatchedRule(CustomRule):
             live[:] = [x is not None for x in found]
             return [x for x in found if x is not None]
 
-        pairs = iter(over_rows(row, columns, size, self.name))
+        pairs = iter(map_over_batch(row, columns, size, self.name))
         return [next(pairs) if is_live else None for is_live in live]
 
 

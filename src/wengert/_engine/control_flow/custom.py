@@ -23,7 +23,7 @@ import numpy as np
 
 from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.forward import jvp_from_vjp
-from wengert._engine.autodiff.reverse import PROBING, vjp_from_jvp
+from wengert._engine.autodiff.reverse import PROBE, vjp_from_jvp
 from wengert._engine.core.node import Node
 from wengert._engine.core.op import RuleContext, register
 from wengert._engine.core.replay import inline_graph
@@ -69,7 +69,7 @@ class CustomCall(Control):
     ) -> Any:
         """What the rule says, checked; or the transpose of what it says of tangents."""
         rule, first = node.params["rule"], node.params["captured"]
-        if ctx is not PROBING:
+        if ctx is not PROBE:
             self._refuse_captured(node, [ctx.wants(a) for a in node.args[:first]])
         get = t.get if isinstance(t, dict) else dict(enumerate(t)).get
         ts = [_full(get(k), s) for k, s in enumerate(node.spec)]

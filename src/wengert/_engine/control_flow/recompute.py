@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from wengert._engine.autodiff.batch_graph import over_rows
+from wengert._engine.autodiff.batch_graph import map_over_batch
 from wengert._engine.autodiff.forward import pushforward
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.autodiff.tape import fresh, tape_between
@@ -171,7 +171,7 @@ class CheckpointedReplay(Control):
                 )
             )
 
-        pairs = over_rows(row, columns, size, "replay")
+        pairs = map_over_batch(row, columns, size, "replay")
         spread: Any = lookup("broadcast_to")
         return tuple([x if f else spread(x, shape=(size, *x.shape)) for x, f in pairs])
 

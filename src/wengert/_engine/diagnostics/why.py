@@ -219,7 +219,7 @@ def _of_function(
     call = DifferentiatedCall(fun, args, kwargs, argnums, argnames, f"why of {name_of(fun)}")
     with note_lines() as notes, np.errstate(all="ignore"):
         already = len(notes.reads)
-        out = call.looked_at()
+        out = call.run_noting_reads()
         reads = notes.reads[already:]
     outputs = _nodes(out)
     names = _names(fun, call.variables, argnums, argnames)

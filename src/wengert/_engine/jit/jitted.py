@@ -20,7 +20,7 @@ from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
-from wengert._engine.autodiff.wrapper import standing
+from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
 from wengert._engine.core.fork_safe_locks import lock
@@ -373,7 +373,7 @@ class Jitted(Generic[P, R]):
         return Jitted(copy.deepcopy(self._fun, memo), self._options)
 
     def __reduce__(self) -> Any:
-        return standing(self) or (Jitted, (self._fun, self._options))
+        return name_in_module(self) or (Jitted, (self._fun, self._options))
 
     def __repr__(self) -> str:
         name = getattr(self, "__qualname__", None) or self.__name__
