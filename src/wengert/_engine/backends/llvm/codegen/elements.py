@@ -317,7 +317,7 @@ class Elements:
         scatter(self.language, section, places, value, width, self._mask)
 
     def _now(self, section: Section, root: Expr, index: Index) -> Any:
-        """The element that `_put` would overwrite."""
+        """The element that a store would overwrite."""
         offset, factor = self._split(offset_of(index, self._strides(root)))
         address = self._address(section, self._entry(root), offset, root.dtype)
         width = self.space.width

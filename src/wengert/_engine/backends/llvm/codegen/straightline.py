@@ -57,7 +57,7 @@ _RULES = (
 
 
 def is_straight(fused: FusedLoops) -> bool:
-    """Whether a fused loop is over few elements, and made of what can be written out."""
+    """Whether a fused loop has few elements, and only rules that can be unrolled."""
     work = 0
     for root in roots_of(fused):
         space = space_of(root)
@@ -123,7 +123,7 @@ class BranchBlocks:
         return True
 
     def read_of(self, step: Expr) -> set[Expr]:
-        """What has to be in memory for a choice with these branches."""
+        """What has to be in memory for these branches."""
         return {owner_of(step.operands[k + 1]) for k in self.read}
 
 
@@ -135,7 +135,7 @@ def is_small(shape: Sequence[Any]) -> bool:
 
 
 def read_anywhere(plan: Schedule, fused: FusedLoops) -> set[Expr]:
-    """What is read at places not known before, but for constants."""
+    """What is read at positions unknown when compiling, except for constants."""
     accesses = [a for root in roots_of(fused) for a in plan.accesses(root) if a.index is None]
     return {a.expr for a in accesses if getattr(a.expr.rule, "array", None) is None}
 
@@ -162,7 +162,7 @@ def _is_plain(root: Expr) -> bool:
 
 
 class StraightlineCode(Elements):
-    """Walks one after the other, as a function of a table.
+    """Fused loops one after the other, as a function of a table.
 
     Parameters
     ----------
@@ -286,13 +286,13 @@ class StraightlineCode(Elements):
         ]
 
     def _entry(self, key: Any) -> Lane:
-        """What the table holds; of an operand of a branch that of what it stands for."""
+        """The entry of the table; for an operand of a branch, that of the outer expression."""
         while key in self._aliases:
             key = self._aliases[key]
         return super()._entry(key)
 
     def _here(self, lane: Any) -> Any:
-        """A value, as if it were computed here: what depends on it is not computed before."""
+        """A value as if it were computed here: what depends on it is not computed earlier."""
         if lane.section is None:
             return lane
         return Lane(self.language, self._code, lane.name, lane.dtype, lane.width)

@@ -6,8 +6,8 @@ control_flow/checkpoint_schedule.py, which are traced to native code: row k of t
 state of the k-th step that they choose.
 
     schedule_call, scheduled    calls of the schedule
-    CheckpointLayout    where the parts of a state are
-    CheckpointWriter    the stores of a forward pass
+    CheckpointLayout            where the parts of a state are
+    CheckpointWriter            the stores of a forward pass
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def scheduled(
 
 
 class CheckpointLayout:
-    """Where the parts of a state lie, in rows of bytes.
+    """The layout of the parts of a state in rows of bytes.
 
     Parameters
     ----------
@@ -118,13 +118,13 @@ class CheckpointLayout:
         ]
 
     def copy(self, section: Section, to: Sequence[str], of: Sequence[str]) -> None:
-        """A state from one place to another."""
+        """Copy a state."""
         for a, b, n in zip(to, of, self._sizes, strict=True):
             section.copy_bytes(a, b, n)
 
 
 class CheckpointWriter:
-    """The snapshots that a loop leaves, which begins here.
+    """Stores checkpoints in a forward pass.
 
     Parameters
     ----------
@@ -150,13 +150,13 @@ class CheckpointWriter:
         count: str | None,
     ) -> None:
         self.slots, self.block, self.count = params["slots"], params["block"], count
-        self.snapshots = CheckpointLayout(routine, base, state)
+        self.layout = CheckpointLayout(routine, base, state)
         self._held, self._next, self._distance = (routine.function.slot("i64") for _ in range(3))
         for slot, value in ((self._held, 0), (self._next, 0), (self._distance, self.block)):
             section.write(f"store i64 {value}, ptr {slot}")
 
     def visit(self, section: Section, k: str, state: Sequence[str]) -> None:
-        """Before step number k: keep the state, if it is one of those to keep."""
+        """Before step number k: store the state if it is a checkpoint."""
         is_due = section.value(f"icmp eq i64 {k}, {section.value(f'load i64, ptr {self._next}')}")
         with section.when(is_due) as due:
             if self.count is None:
@@ -167,16 +167,16 @@ class CheckpointWriter:
 
     def _keep(self, section: Section, state: Sequence[str]) -> str:
         held = section.value(f"load i64, ptr {self._held}")
-        self.snapshots.copy(section, self.snapshots.row(section, held), state)
+        self.layout.copy(section, self.layout.row(section, held), state)
         more = section.value(f"add i64 {held}, 1")
         section.write(f"store i64 {more}, ptr {self._held}")
         return more
 
     def _plan(self, section: Section, k: str, held: str) -> None:
-        """The next step, of a loop whose length is known."""
+        """Set the step of the next checkpoint, in a loop of known length."""
         rest = section.value(f"sub i64 {self.count}, {k}")
         left = section.value(f"sub i64 {self.slots + 1}, {held}")
-        module = self.snapshots.routine.module
+        module = self.layout.routine.module
         steps, is_last = scheduled(module, section, rest, left, self.block)
         following = section.value(f"add i64 {k}, {steps}")
         following = section.value(f"select i1 {is_last}, i64 -1, i64 {following}")
@@ -190,8 +190,8 @@ class CheckpointWriter:
             half = (self.slots + 1) // 2
             with full.loop("1", str(half)) as (inner, j):
                 twice = inner.value(f"mul i64 {j}, 2")
-                to, of = self.snapshots.row(inner, j), self.snapshots.row(inner, twice)
-                self.snapshots.copy(inner, to, of)
+                to, of = self.layout.row(inner, j), self.layout.row(inner, twice)
+                self.layout.copy(inner, to, of)
             distance = full.value(f"load i64, ptr {self._distance}")
             distance = full.value(f"mul i64 {distance}, 2")
             full.write(f"store i64 {distance}, ptr {self._distance}")

@@ -1,9 +1,9 @@
 """The backward pass of a loop that stores a few states and recomputes the others, in native code.
 
 It starts with the checkpoints of the forward pass (loops/checkpoint_storage.py), and replaces those
-that it no longer needs.  The schedule is computed at run time, by the rule of
+that it no longer needs.  The schedule is computed at run time, by
 control_flow/checkpoint_schedule.py: a stack of intervals of steps, each with its first step and the
-step after its last; the state before interval k is in row k.
+step after its last.  The state before interval k is in row k.
 
     CheckpointedReverse    its memory and its code
 """
@@ -54,7 +54,7 @@ class CheckpointedReverse:
         self._offsets: dict[LoopBody, Length] = {}
 
     def place(self, total: Length) -> Length:
-        """Take memory for both bodies."""
+        """Reserve workspace for both bodies."""
         total = self.back.place(total)
         for body in (self.step, self.keep):
             needs = body.needs
@@ -64,7 +64,7 @@ class CheckpointedReverse:
         return total
 
     def settle(self, routine: FunctionCodegen, base: str) -> None:
-        """Learn where that memory is."""
+        """Set the address of that workspace."""
         self.back.settle(routine, base)
         self._work = {b: routine.inside(base, offset) for b, offset in self._offsets.items()}
 
@@ -75,13 +75,13 @@ class CheckpointedReverse:
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
-        """Write it."""
+        """Emit the backward pass."""
         _ReverseLoop(self, routine, section, operands, parts).write()
         routine.long = routine.long + (1 << 30)
 
 
 class _ReverseLoop:
-    """One replay, as text."""
+    """The code of one backward pass."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class _ReverseLoop:
     # ---- states ----------------------------------------------------------------------------------
 
     def _allocate(self, base: str) -> None:
-        """Memory for the states, the intervals, and the values of a block."""
+        """Allocate the states, the intervals, and the residuals of a block."""
         routine, section, slots, state = self.routine, self.section, self.slots, self.of.state
         self.states = CheckpointLayout(routine, base, state)
         if not ends_with(routine.plan, self.of.line, self.of.snapshots):
@@ -159,7 +159,7 @@ class _ReverseLoop:
     # ---- the stretches ---------------------------------------------------------------------------
 
     def write(self) -> None:
-        """All of it."""
+        """Emit all of it."""
         routine, section = self.routine, self.section
         self.listening = InterruptChecks(routine.module, section, self.of.step.is_straight)
         top = routine.function.slot("i64")
@@ -196,7 +196,7 @@ class _ReverseLoop:
         keep.write(f"br label %next{n}")
         section.label(f"turn{n}")
         turn = section.inside()
-        self._there_and_back(turn, state, steps, middle, turn.value(f"sub i64 {end}, {middle}"))
+        self._reverse_block(turn, state, steps, middle, turn.value(f"sub i64 {end}, {middle}"))
         turn.write(f"store i64 {middle}, ptr {last}")
         lower = turn.value(f"sub i64 {slot}, 1")
         is_one = turn.value(f"icmp eq i64 {steps}, 0")
@@ -241,7 +241,7 @@ class _ReverseLoop:
     def _advance(
         self, section: Section, start: Sequence[str], begin: str, steps: str
     ) -> Sequence[str]:
-        """So many steps from a state; where the state is then."""
+        """Take a number of steps from a state; the addresses of the new state."""
         if self.registers:
             self.states.copy(section, self.registers, start)
             with section.loop("0", steps) as (inner, i):
@@ -259,10 +259,10 @@ class _ReverseLoop:
                 inner.write(f"store ptr {pointer}, ptr {place}")
         return [section.value(f"load ptr, ptr {place}") for place in places]
 
-    def _there_and_back(
+    def _reverse_block(
         self, section: Section, state: Sequence[str], taken: str, begin: str, length: str
     ) -> None:
-        """Recompute a block of steps from a state, and run it backwards."""
+        """Recompute a block of steps from a state with residuals, and reverse it."""
         with section.loop("0", length) as (inner, i):
             k = inner.value(f"add i64 {begin}, {i}")
             number = inner.value(f"add i64 {taken}, {i}")
@@ -297,7 +297,7 @@ class _ReverseLoop:
         k: str,
         kept: Sequence[str] | None = None,
     ) -> None:
-        """One step from a state to the next, both given by their parts."""
+        """Take one step from a state to the next, with residuals if there is memory for them."""
         body = self.of.step if kept is None else self.of.keep
         routine, at = self.routine, self._at(section, k)
         rows = [moved(section, x.pointer, at, row(routine, x.shape, x.dtype)) for x in self.xs]
@@ -306,7 +306,7 @@ class _ReverseLoop:
         routine.leave_if_not_zero(section, self.listening.ask(section, k))
 
     def _backwards(self, section: Section, number: str, k: str) -> None:
-        """One step back, of which so much was kept in the row of that number."""
+        """Reverse one step, whose residuals are in the row of that number."""
         routine, params = self.routine, self.of.params
         at = self._at(section, k)
         xs = [self.xs[i] for i in params["read"]]

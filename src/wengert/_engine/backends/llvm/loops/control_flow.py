@@ -40,7 +40,7 @@ class LoopCodegen:
     Parameters
     ----------
     params : mapping
-        Of the line: body, and how many of its inputs are carried and are rows.
+        Of the node: the body, and how many of its inputs are carried and stacked.
     """
 
     def __init__(self, context: ProgramContext, params: Mapping[str, Any]) -> None:
@@ -69,7 +69,7 @@ class LoopCodegen:
         return total
 
     def settle(self, routine: FunctionCodegen, base: str) -> None:
-        """Learn where that memory is."""
+        """Set the address of that workspace."""
         self.memory = {key: routine.inside(base, offset) for key, offset in self._places}
 
     def work(self) -> str:
@@ -148,7 +148,7 @@ class CarriedBuffers:
                 section.write(f"store ptr {place}, ptr {following}")
 
     def finish(self, section: Section) -> None:
-        """Put it where results are."""
+        """Copy the carried values to the results."""
         for k, (now, following) in enumerate(zip(self.now, self.next, strict=True)):
             if not following:
                 if now != self.out[k]:
@@ -169,7 +169,7 @@ class ScanCodegen(LoopCodegen):
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
-        """Write the loop."""
+        """Emit the loop."""
         params, operands = self.params, list(operands)
         if params["counted"]:
             given = section.value(f"load i64, ptr {operands.pop(0).pointer}")
@@ -232,7 +232,7 @@ class WhileCodegen(LoopCodegen):
         self.condition = context.body(self.params["condition"])
 
     def place(self, total: Length) -> Length:
-        """Take memory for the condition, too."""
+        """Reserve workspace for the condition too."""
         total = super().place(total)
         size = self.condition.needs
         if type(size) is not int or size > 0:
@@ -243,7 +243,7 @@ class WhileCodegen(LoopCodegen):
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
-        """Write the loop."""
+        """Emit the loop."""
         leaving = self.leaving(routine, section, parts, None)
         parts = self.outputs(parts)
         consts = [x.pointer for x in operands[: self.fixed]]
@@ -334,13 +334,13 @@ class _GrowingStacks:
         return found
 
     def settle(self, section: Section) -> None:
-        """The loop has ended: where everything lies."""
+        """Set the addresses of the results after the loop."""
         for slot, part in zip(self.slots, self.parts, strict=True):
             self.routine.set_pointer(part, section.value(f"load ptr, ptr {slot}"))
 
 
 def checkpointed_forward(context: ProgramContext, step: Expr) -> LoopCodegen:
-    """A loop that leaves snapshots."""
+    """A loop that stores checkpoints."""
     return (ScanCodegen if step.node.params["loop"] == "scan" else WhileCodegen)(context, step)
 
 
@@ -354,7 +354,7 @@ class BranchCodegen:
         self._offset: Length = 0
 
     def place(self, total: Length) -> Length:
-        """Take memory for the largest of the bodies' needs."""
+        """Reserve workspace for the bodies."""
         self._offset = total
         needs = [b.needs for b in self.branches if type(b.needs) is not int or b.needs > 0]
         for size in needs:
@@ -362,7 +362,7 @@ class BranchCodegen:
         return total
 
     def settle(self, routine: FunctionCodegen, base: str) -> None:
-        """Learn where that memory is."""
+        """Set the address of that workspace."""
         self._memory = []
         offset = self._offset
         for body in self.branches:
@@ -375,7 +375,7 @@ class BranchCodegen:
     def run(
         self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
     ) -> None:
-        """Write the choice."""
+        """Emit the branch."""
         which, *given = operands
         inputs = [x.pointer for x in given]
         outputs = [routine.result(p).pointer for p in parts]
@@ -395,7 +395,7 @@ class BranchCodegen:
         )
 
     def _number(self, routine: FunctionCodegen, section: Section, which: ArrayPointer) -> str:
-        """The number of the branch, the nearest that there is."""
+        """The number of the branch, clamped to those that exist."""
         bits = 8 * which.dtype.itemsize
         value = section.value(f"load i{bits}, ptr {which.pointer}")
         signed = "sext" if which.dtype.kind == "i" else "zext"
@@ -419,6 +419,6 @@ def row(routine: FunctionCodegen, shape: Sequence[Length], dtype: np.dtype[Any])
 
 
 def moved(section: Section, pointer: str, k: str, size: str) -> str:
-    """The address `rows` rows further on."""
+    """The address of row k."""
     skipped = section.value(f"mul i64 {k}, {size}")
     return section.value(f"getelementptr i8, ptr {pointer}, i64 {skipped}")

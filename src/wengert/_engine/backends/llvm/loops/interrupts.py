@@ -27,7 +27,7 @@ _MONOTONIC = 1  # of clock_gettime, on Linux; on others it is another clock, whi
 
 
 class InterruptChecks:
-    """Of one loop, which begins here.
+    """The checks of one loop.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class InterruptChecks:
         section.write(f"store i64 0, ptr {self._last}")
 
     def ask(self, section: Section, step: str) -> str:
-        """Ask, if it is time; a status, which is not zero if there is an exception."""
+        """Check for an interrupt if it is time; a status, not zero if there is an exception."""
         section.write(f"store i64 0, ptr {self._status}")
         rest = section.value(f"and i64 {step}, {self._every - 1}")
         now = section.value(f"icmp eq i64 {rest}, {self._every - 1}")
@@ -58,7 +58,7 @@ class InterruptChecks:
 
 
 def _asking(module: ModuleBuilder) -> str:
-    """The function that asks, given when it asked last, as ``@name``."""
+    """The function that checks, passed the time of the last check, as ``@name``."""
     if "listen" not in module:
         function = Function(
             module, "listen", [("ptr", "last")], f"{_KEEPING} i64", "noinline nounwind"
@@ -78,7 +78,7 @@ def _asking(module: ModuleBuilder) -> str:
 
 
 def _leave_if_too_early(body: Section, clock: str) -> None:
-    """Return unless some time has gone by; at the first look it begins."""
+    """Return unless enough time has passed since the last check."""
     time = body.function.slot("[2 x i64]", 8)
     body.write(f"call i32 {clock}(i32 {_MONOTONIC}, ptr {time})")
     seconds = body.value(f"load i64, ptr {time}")
@@ -100,7 +100,7 @@ def _leave_if_too_early(body: Section, clock: str) -> None:
 
 
 def _clock(module: ModuleBuilder) -> str | None:
-    """The clock of POSIX; None where there is none, and steps are all that is counted."""
+    """The POSIX clock; None if there is none, and only steps are counted."""
     if os.name != "posix":
         return None
     return _outside(module, _CLOCK, "i32", ["i32", "ptr"])
@@ -112,7 +112,7 @@ def _outside(module: ModuleBuilder, name: str, result: str, arguments: list[str]
 
 
 def address_of(name: str) -> int:
-    """Where one of the functions begins that listening needs."""
+    """The address of an external function that the checks need."""
     library: ctypes.CDLL = ctypes.CDLL(None) if name == _CLOCK else ctypes.pythonapi
     address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
     assert address is not None

@@ -104,7 +104,7 @@ class LoopBody(FunctionCodegen):
         return {**found, **self._between}
 
     def named_size(self, name: str) -> str:
-        """The i64 of a named size."""
+        """A symbolic size as an i64."""
         return f"%n{self.sizes.index(name)}"
 
     def constant(self, array: np.ndarray[Any, Any]) -> str:
@@ -112,7 +112,7 @@ class LoopBody(FunctionCodegen):
         return self.context.framed(self._head, self.context.constant_slot(array))
 
     def memory(self, total: Length) -> str:
-        """The memory that it is given."""
+        """The workspace."""
         return "%work"
 
     def call(
@@ -123,7 +123,7 @@ class LoopBody(FunctionCodegen):
         outputs: Sequence[str],
         work: str,
     ) -> None:
-        """Write a call, and leave if it fails."""
+        """Emit a call, and return early if it fails."""
         given = [f"ptr {caller.frame}", *[f"ptr {x}" for x in (*inputs, *outputs, work)]]
         given += [f"i64 {caller.size(name)}" for name in self.sizes]
         status = section.value(f"call i64 @{self.name}({', '.join(given)})")
@@ -164,7 +164,7 @@ class LoopBody(FunctionCodegen):
         return all(isinstance(x.rule, Stored) for x in found)
 
     def is_written_out(self, stage: Expr) -> bool:
-        """Whether a choice is part of a stretch without loops."""
+        """Whether a branch is part of straight-line code."""
         return stage in self._choices
 
     def _read_from_memory(self) -> set[Expr]:
@@ -208,7 +208,7 @@ class LoopBody(FunctionCodegen):
 
 
 def _learned(plan: Schedule) -> frozenset[str]:
-    """The lengths that are known only when loops of the plan have ended, or begun."""
+    """The lengths that loops of the plan determine at run time."""
     lengths = []
     for stage in plan.stages:
         if isinstance(stage, Expr) and stage.node.op.kind == "control":

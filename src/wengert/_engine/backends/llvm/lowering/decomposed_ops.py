@@ -21,7 +21,7 @@ from wengert.errors import DtypeError, TracedBranchError
 
 
 class _NotDecomposable(Exception):
-    """The operation is not made of others at these operands."""
+    """The operation has no decomposition for these operands."""
 
 
 def composed(node: Node) -> BaseGraph | None:
@@ -55,7 +55,7 @@ def composed(node: Node) -> BaseGraph | None:
 
 
 def _with_constants(body: Body, captured: list[Any]) -> BaseGraph:
-    """The list with the arrays that it was given from outside as constants in it."""
+    """The graph with captured arrays as constants."""
     if not captured:
         return body
     count = len(captured)

@@ -89,7 +89,7 @@ class Gather(ElementRule):
 
 
 def known(place: Place) -> Place:
-    """A place as a form, where positions are known to go in equal steps, inside the axis."""
+    """An affine form of positions that are in range and equally spaced; else as it is."""
     if not isinstance(place, RowGather):
         return place
     expr, index = place.array, place.where

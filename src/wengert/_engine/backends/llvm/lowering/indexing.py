@@ -99,7 +99,7 @@ ACCEPT_DEFERRED.update(("getitem", "setitem", "add"))
 
 
 def _read_back(node: Node, x: ScatterChain, *arrays: Any) -> Expr | None:
-    """The element at a position of an array that has not been made."""
+    """The element at a position of a deferred array."""
     found = chosen(node.params["index"], node.inputs[0].spec.shape) if not arrays else None
     position = None if found is None else position_of(found)
     return None if position is None else read_back(x, position, node)
@@ -159,7 +159,7 @@ def _added(node: Node, t: ScatterChain, x: Expr | None, _: Expr) -> Expr:
 
 
 def _is_scatter(x: Any) -> bool:
-    """Whether it is one scatter, not made yet."""
+    """Whether it is one scatter that is still deferred."""
     return isinstance(x, ScatterChain) and x.before is None and x.expr is None
 
 

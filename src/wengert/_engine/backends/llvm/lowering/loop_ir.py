@@ -65,7 +65,7 @@ class Read(NamedTuple):
 
 
 class Expr:
-    """An array that is not there yet.
+    """An array that is not computed yet.
 
     Attributes
     ----------
@@ -221,7 +221,7 @@ class View(ElementRule):
 
 
 class SelectExpr(ElementRule):
-    """Of several operands the first whose conditions the index fulfils; the last has none.
+    """The first operand whose conditions the index satisfies; the last has none.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ class SelectExpr(ElementRule):
 
 
 class IndexValue(ElementRule):
-    """A number made from the index: ``make(index)`` is a form, or a condition."""
+    """A number computed from the index: ``make(index)`` is a form or a condition."""
 
     asks_index = True
 
@@ -293,7 +293,7 @@ class ScalarConstant(ElementRule):
 
 
 class Stored(ElementRule):
-    """In memory from the beginning.
+    """In memory from the start.
 
     Parameters
     ----------
@@ -373,7 +373,7 @@ class OpaqueCall(ElementRule):
 
 
 class CallResult(ElementRule):
-    """One of the arrays that a step gives."""
+    """One of the results of an opaque call."""
 
     is_stored = True
 
@@ -382,7 +382,7 @@ class CallResult(ElementRule):
 
 
 def memory_strides(expr: Expr) -> tuple[Length, ...]:
-    """How far apart the elements of an expression in memory are, along each axis, in elements."""
+    """The strides of an expression in memory, in elements."""
     if isinstance(expr.rule, Stored) and expr.rule.strides is not None:
         return expr.rule.strides
     return strides_of(expr.shape)
@@ -406,7 +406,7 @@ def strided_view(expr: Expr) -> tuple[Expr, Length, tuple[Length, ...]] | None:
 
 
 def aligned(index: Index, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Index:
-    """Where an operand of some shape is read, for an index of the broadcast shape."""
+    """The index of an operand, for an index of the broadcast shape."""
     if isinstance(index, FlatIndex):
         return (ZERO,) * len(shape) if all(map(is_one, shape)) else index
     own = index[len(index) - len(shape) :]

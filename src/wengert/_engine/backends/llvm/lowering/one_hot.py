@@ -40,7 +40,7 @@ Places = Callable[[Any], Sequence[Place]]
 def gathered(
     name: str, x: Expr, arrays: Sequence[Expr], places: Places, shape: tuple[Size, ...], node: Node
 ) -> Expr:
-    """The elements of an expression at places that index arrays tell.
+    """The elements of an expression at positions given by index arrays.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def _axes(x: Expr) -> int:
 
 
 def _of_operand(places: Places, shape: tuple[Length, ...], whole: tuple[Length, ...]) -> Places:
-    """The places of an operand that was broadcast."""
+    """The positions of a broadcast operand."""
 
     def own(index: tuple[Affine, ...]) -> Sequence[Place]:
         found = list(places(index))[len(whole) - len(shape) :]

@@ -74,7 +74,7 @@ class Combined:
 
 
 def _wide(dtype: Dtype) -> Dtype:
-    """In which sums are accumulated."""
+    """The dtype in which sums are accumulated."""
     return F32 if dtype == F16 else dtype
 
 
@@ -132,7 +132,7 @@ def _extreme(c: Combined) -> Any:
 
 
 def _is_light(x: Expr, work: int = 0, depth: int = 0) -> bool:
-    """Whether computing each element twice costs less than comparing places along."""
+    """Whether computing each element twice costs less than tracking positions."""
     if isinstance(x.rule, Stored | CallResult | Reduce | OpaqueCall):
         return True  # read, not computed
     work += x.rule.weight
@@ -143,7 +143,7 @@ def _is_light(x: Expr, work: int = 0, depth: int = 0) -> bool:
 
 @_reduction("argmax", "argmin")
 def _place(c: Combined) -> Any:
-    """The extreme first, then the first place that has it: no step waits for a choice."""
+    """The extreme first, then its first position: no step depends on a select."""
     if c.x.dtype.kind == "c" or (len(c.axes) > 1 and len(c.axes) < len(c.x.shape)):
         return NotImplemented
     if not _is_light(c.x):
@@ -277,7 +277,7 @@ def _norm_p(c: Combined) -> Any:
 
 
 def _powered(s: ScalarLanguage, x: Scalar, p: float) -> Any:
-    """x**p, with NumPy's own ways for some p."""
+    """x**p, as NumPy computes it for special p."""
     if p == 1:
         return x
     if p in (2, 3, 4):

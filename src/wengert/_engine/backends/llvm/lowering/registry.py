@@ -43,7 +43,7 @@ class Deferred:
 
 
 def settled(x: Any) -> Any:
-    """An expression that was waited with, made now; anything else as it is."""
+    """A deferred expression, made now; anything else unchanged."""
     return x.settled() if isinstance(x, Deferred) else x
 
 

@@ -50,7 +50,7 @@ class FusedNode:
 
 
 class ScatterChain(Deferred):
-    """An array with something written into it, not made yet.
+    """An array with something written into it, not materialized yet.
 
     Parameters
     ----------

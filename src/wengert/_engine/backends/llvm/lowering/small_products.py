@@ -70,7 +70,7 @@ def _product(dtype: Dtype) -> Any:
 
 
 def _spread(x: Expr, word: str, letters: str, space: tuple[Length, ...]) -> Expr:
-    """An operand over all letters, those that it lacks repeated."""
+    """An operand broadcast over all subscripts."""
     places = [letters.index(c) for c in word]
     ones = [is_one(n) for n in x.shape]
 

@@ -149,7 +149,7 @@ class InstrumentedProgram(Program):
         return TimedStep(cell, [stage], function, bodies)
 
     def nested(self, step: Expr) -> Any:
-        """A loop or a choice; whose bodies are its own."""
+        """A loop or a branch, with instrumented bodies."""
         self.has_bodies = True
         self._met.append([])
         made = super().nested(step)
@@ -157,7 +157,7 @@ class InstrumentedProgram(Program):
         return made
 
     def body(self, body: Body, fixed: int = 0, carried: int = 0) -> LoopBody:
-        """The function of a body, one for each that asks if there is to be a clock in it."""
+        """The function of a body, not shared if it has timers."""
         if not self._inside:
             return super().body(body, fixed, carried)
         self._count += 1
@@ -167,7 +167,7 @@ class InstrumentedProgram(Program):
         return made
 
     def runtime(self, name: str, result: str, arguments: Sequence[str]) -> str:
-        """A function of the runtime; of those for memory one that adds up how much there is."""
+        """A function of the runtime; those of the allocator are replaced by counting ones."""
         found = super().runtime(name, result, arguments)
         if name not in COUNTED:
             return found

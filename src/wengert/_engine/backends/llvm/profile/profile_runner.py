@@ -40,7 +40,7 @@ _REAL = np.dtype(np.float64)
 
 
 class _RunFailed(Exception):
-    """The run came to no end in native code."""
+    """The native run failed."""
 
 
 class TimedRunner:
@@ -65,7 +65,7 @@ class TimedRunner:
         begin: Callable[[], object],
         others: Sequence[Callable[[], object]] = (),
     ) -> tuple[TimerReading, list[list[float]]]:
-        """Run it in turn with others, and read the clocks; and the seconds that the others took."""
+        """Run it in turn with others: the readings of the timers, and the seconds of the others."""
         with self._lock:
             began, ticks = time.perf_counter(), self._tick()
             runs = [_runner(self.compiled, values, sizes), *others]

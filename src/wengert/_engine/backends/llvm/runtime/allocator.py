@@ -1,4 +1,4 @@
-"""Blocks: memory that is recycled, as LLVM's text.
+"""The allocator: blocks of memory that are recycled, as LLVM text.
 
     wengert_alloc(i64 bytes) -> ptr    aligned to 64 bytes; null where there is no memory
     wengert_free(ptr)                  null is allowed
@@ -85,7 +85,7 @@ def _header(s: Section, block: Name) -> Name:
 
 
 def _start(module: ModuleBuilder) -> None:
-    """Lists are rings with a head, so that taking out asks no questions; empty: a ring of one."""
+    """Initialize the lists: rings with a head, so that removal has no special cases."""
     f = _public(module, "wengert_memory_start", [])
     with f.body.loop(str(_LISTS), str(_WORDS), "2") as (s, index):
         head = field(s, "@memory", index)
@@ -125,7 +125,7 @@ def _unlink(module: ModuleBuilder) -> None:
 
 
 def _size_of(module: ModuleBuilder) -> None:
-    """The size of the class of a number of bytes; the class itself goes to `%place`."""
+    """The size of the class of a number of bytes; the class is stored at `%place`."""
     f = Function(module, "size_of", [("i64", "bytes"), ("ptr", "place")], "i64")
     s = f.body
     zeros = module.declare("llvm.ctlz.i64", "i64", ["i64", "i1"])
@@ -147,7 +147,7 @@ def _size_of(module: ModuleBuilder) -> None:
 
 
 def _fresh(module: ModuleBuilder) -> None:
-    """A block from the system.  If there is none, all that is kept goes back, then once more."""
+    """A block from the system; if there is none, free blocks are returned, then once more."""
     f = Function(module, "fresh", [("i64", "size"), ("i64", "class"), ("i64", "color")], "ptr")
     s = f.body
     mapped, start = f.slot("[2 x i64]"), f.slot("ptr")
@@ -270,7 +270,7 @@ def _free(module: ModuleBuilder) -> None:
 
 
 def _shrink(module: ModuleBuilder) -> None:
-    """Give the oldest block back if more than a bound is kept: its size, or 0 if nothing went."""
+    """Return the oldest block if more than a bound is kept: its size, or 0."""
     f = Function(module, "shrink", [("i64", "bound")], "i64")
     s = f.body
     went = f.slot("i64")

@@ -145,6 +145,6 @@ def trim(bytes: SupportsIndex = 0) -> int:
 
 
 def attach(functions: Mapping[str, Any]) -> None:
-    """Take the native functions "read", "limit" and "trim", and tell them the limit."""
+    """Take the native functions "read", "limit" and "trim", and pass them the limit."""
     _AllocatorState.functions = functions
     functions["limit"](_AllocatorState.limit)

@@ -64,7 +64,7 @@ def _realloc(module: ModuleBuilder) -> str:
 
 
 def _free(module: ModuleBuilder) -> str:
-    """The size that NumPy states is not looked at: the block knows its own."""
+    """The size that NumPy passes is not used: the block has its own."""
     arguments = [("ptr", "context"), ("ptr", "block"), ("i64", "bytes")]
     f = Function(module, "array_free", arguments)
     f.body.write("call void @wengert_free(ptr %block)")

@@ -111,7 +111,7 @@ def get_threads() -> int:
 
 
 def checked(threads: SupportsIndex) -> int:
-    """A number of threads, or the error that says why it is none."""
+    """A number of threads; raises if it is not one."""
     try:
         number = 0 if isinstance(threads, bool) else operator.index(threads)
     except TypeError:
@@ -125,7 +125,7 @@ def checked(threads: SupportsIndex) -> int:
 
 
 def attach(tell: Callable[[int], object]) -> None:
-    """Hand the number on, now and whenever it changes."""
+    """Pass the number on, now and whenever it changes."""
     _SETTING.listeners.append(tell)
     tell(get_threads())
 

@@ -114,7 +114,7 @@ def _parts(module: ModuleBuilder) -> None:
 
 
 def _bounds(module: ModuleBuilder) -> None:
-    """Where a part begins: whole grains, as evenly as they go; part `parts` is the end."""
+    """The start of a part: whole grains, divided evenly; part `parts` is the end."""
     names = ("start", "stop", "grain", "parts", "part")
     f = Function(module, "begin", [("i64", n) for n in names], "i64")
     s = f.body
@@ -194,9 +194,9 @@ def _open(s: Section) -> Name:
 
 
 def _spin(s: Section, ready: str, seen: str) -> None:
-    """Look for some microseconds whether there is something; `seen` begins the block after it.
+    """Spin for some microseconds until something holds; then branch to `seen`.
 
-    Now and then it gives way: on a busy machine, what it waits for may need this very processor.
+    It yields now and then: on a busy machine, what it waits for may need this processor.
     """
     count = s.function.slot("i64")
     s.write(f"store i64 0, ptr {count}")
@@ -292,7 +292,7 @@ def _wait(module: ModuleBuilder) -> None:
 
 
 def _offer(module: ModuleBuilder) -> None:
-    """Offer parts 1, 2, ... to the team, compute part 0, help with the others, wait."""
+    """Offer parts 1, 2, ... to the workers, compute part 0, help with the others, wait."""
     f = Function(module, "offer", [*_RANGE, ("i64", "parts")])
     s = f.body
     workers = s.value("sub i64 %parts, 1")

@@ -22,7 +22,7 @@ from ..ir.ir_builder import Function, Name, Section
 
 
 class Scope:
-    """A stretch of a function.
+    """A part of a function with its branches and loops.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Scope:
         return self.stages[-1]
 
     def advance(self) -> None:
-        """Begin a new stage, behind all that has been written."""
+        """Begin a new stage, after all that has been emitted."""
         stage = self.container.inside()
         self.homes[stage] = (self, len(self.stages))
         self.stages.append(stage)
@@ -80,7 +80,7 @@ class Scope:
             scope = scope.parent
 
     def branch(self, condition: Name, stage: int) -> Scope:
-        """The scope of what happens only if an i1 holds; `stage` is the last that it has to see."""
+        """The scope of code that runs only if an i1 holds; it sees stages up to `stage`."""
         for known in self._branches:
             if known.condition == condition and known.opened >= stage:
                 return known
@@ -97,12 +97,12 @@ class Scope:
         return body
 
     def loop(self, stop: Name) -> LoopScope:
-        """A loop that counts from 0 to before an i64; it has to be finished."""
+        """A loop that counts from 0 up to an i64, exclusive; `finish` closes it."""
         return LoopScope(self, stop)
 
 
 class LoopScope:
-    """A loop that is being written.
+    """A loop that is being emitted.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class LoopScope:
         body.advance()
 
     def finish(self) -> Section:
-        """What happens at the end of every turn, to be written; the loop is closed behind it."""
+        """The section at the end of the body; the loop is closed after it."""
         last = self.body.container.inside()
         end = self.scope.container.inside()
         following = end.value(f"add nsw i64 {self.counter}, 1")

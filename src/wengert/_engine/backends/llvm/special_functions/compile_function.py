@@ -79,7 +79,7 @@ def _member(op: Any, params: dict[str, Any], dtypes: Sequence[Dtype]) -> Compile
 def _written(
     op: Any, params: tuple[tuple[str, Any], ...], dtypes: tuple[Dtype, ...], _: str
 ) -> CompiledFunction | None:
-    """The text of a member; None if a function that it calls has no native one."""
+    """The text of a member; None if it calls a function without a native version."""
     try:
         return _text(op, dict(params), dtypes)
     except UnsupportedFunction:
@@ -136,7 +136,7 @@ def _text(op: Any, params: dict[str, Any], dtypes: tuple[Dtype, ...]) -> Compile
 
 
 def _or_refused(s: Language, writer: ScalarBuilder, scope: Scope, value: Any) -> Any:
-    """The result, or what says that there is none."""
+    """The result, or the NaN that stands for none."""
     if not writer.flag:
         return value
     flag = s.lane(scope.now, f"load i1, ptr {writer.flag}", BOOL, 1)

@@ -35,7 +35,7 @@ _WHOLE = 64  # exponents up to which a power is a product
 
 
 class ScalarBuilder:
-    """Writes the instructions of one function.
+    """Emits the instructions of one function.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class ScalarBuilder:
     # ---- elements ------------------------------------------------------------------------------
 
     def wrapped(self, value: Any, scope: Scope) -> TracedScalar:
-        """A value as an element; `scope` where it is a constant."""
+        """A value as a traced scalar; `scope` is that of constants."""
         section = value.section
         home = self.scope.homes.get(section) if section is not None else None
         return TracedScalar(self, value, scope if home is None else home[0])
@@ -62,7 +62,7 @@ class ScalarBuilder:
         return TracedScalar(self, self.language.constant(x, dtype), scope)
 
     def called(self, ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-        """A ufunc of elements and numbers."""
+        """A ufunc of traced scalars and numbers."""
         scope = deepest(x.scope for x in inputs if isinstance(x, TracedScalar))
         operands = [_seen(x, scope) for x in inputs]
         name, s = ufunc.__name__, self.language
@@ -128,7 +128,7 @@ class ScalarBuilder:
         return scope.branch(condition.name, stage)
 
     def refuse(self, condition: TracedScalar) -> None:
-        """Say that there is no native result if a condition holds: the interpreter has one."""
+        """Flag that there is no native result if a condition holds; the interpreter has one."""
         if not self.flag:
             self.flag = self.scope.function.slot("i1", 8)
             self.scope.stages[0].write(f"store i1 false, ptr {self.flag}")
@@ -229,7 +229,7 @@ class ScalarBuilder:
         return np.where(high > low, result, 0.0)  # type: ignore[return-value]
 
     def _table(self, scope: Scope, values: Any, start: Lane) -> Lane:
-        """Some of the numbers of a table, from a place on that is counted in bytes."""
+        """A vector of numbers of a table, at an offset in bytes."""
         listed = ", ".join(f"double {self.language.constant(v, F64).name}" for v in values)
         name = f"rule.{len(values)}.{'nodes' if values[0] < 0 else 'weights'}"
         base = self.language.module.constant(name, f"[{len(values)} x double]", f"[{listed}]")
@@ -248,7 +248,7 @@ class ScalarBuilder:
 
 
 def _seen(x: Any, scope: Scope) -> Any:
-    """What the language takes for an element, or a number."""
+    """An operand of the language: a lane or a number."""
     if isinstance(x, TracedScalar):
         return x.seen_in(scope)
     return x[()] if isinstance(x, np.ndarray) else x

@@ -188,7 +188,7 @@ def _of_ufunc(
 
 
 def of_target(s: Language, target: NativeFunction, lanes: Sequence[Any]) -> list[Any]:
-    """The results for lanes, of which only those are computed that exist."""
+    """The results for lanes; only lanes that exist are computed."""
     flat = [p for x in lanes for p in _parts(x)]
     width = max(1, *[x.width for x in flat])
     at, mask = s.reader if s.reader is not None else (None, None)
@@ -228,7 +228,7 @@ def _joined(s: Language, parts: Sequence[Lane], dtype: Dtype) -> Any:
 
 
 def _write(s: Language, target: NativeFunction, full: str, width: int, masked: bool) -> None:
-    """The function of lanes: they are put into memory, and one after the other is computed."""
+    """The function of lanes: they are stored, and computed one after the other."""
     dtypes = [p for d in target.inner for p in _dtypes(d)]
     arguments = [(of_width(in_register(p), width), f"x{k}") for k, p in enumerate(dtypes)]
     arguments += [(of_width("i1", width), "alive")] if masked else []
@@ -263,7 +263,7 @@ def _slot(function: Function, dtype: Dtype, width: int) -> Name:
 
 
 def _places(s: Section, target: NativeFunction, slots: Sequence[Name], k: Name) -> list[Name]:
-    """Where a lane's operands and results are."""
+    """The addresses of a lane's operands and results."""
     sizes = [d.itemsize for d in (*target.inner, *target.outer)]
     found = []
     for slot, size in zip(slots, sizes, strict=True):

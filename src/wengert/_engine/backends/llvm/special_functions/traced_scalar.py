@@ -59,13 +59,13 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def stage(self) -> int:
-        """The number of the stage of its scope in which it is computed."""
+        """The index of the stage of its scope in which it is computed."""
         value = self.value
         found = None if value.section is None else self.scope.homes[value.section]
         return found[1] if found is not None and found[0] is self.scope else 0
 
     def seen_in(self, scope: Scope) -> Any:
-        """The lane or pair, where it is used in a scope.
+        """The lane or pair, for use in a scope.
 
         Of a branch that lies beside, under the same condition, it is brought there in memory.
 
@@ -145,7 +145,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         return self.writer.wrapped(cast, self.scope)  # type: ignore[no-any-return]
 
     def copy(self) -> TracedScalar:
-        """The same, which is changed by itself."""
+        """A copy that changes independently."""
         return self.writer.wrapped(self.value, self.scope)  # type: ignore[no-any-return]
 
     def __getitem__(self, index: tuple[slice | None, ...] | TracedScalar) -> Any:
@@ -173,7 +173,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         store(language, section, self._slot, value, max(1, self._value.width), None)
 
     def in_memory(self) -> None:
-        """Give it a place in memory, which branches may write."""
+        """Move it to a stack slot, which branches may write."""
         if self._slot:
             return
         value, language = self._value, self.writer.language
@@ -226,7 +226,7 @@ def _part_of(value: Any) -> Any:
 
 
 def _moved(value: Any, scope: Scope) -> Any:
-    """The same value, as belonging to a scope that can see it."""
+    """The same value in a scope that can see it."""
     if type(value) is ComplexLane:
         real, imag = _moved(value.real, scope), _moved(value.imag, scope)
         return ComplexLane(value.language, real, imag, value.dtype)
@@ -236,7 +236,7 @@ def _moved(value: Any, scope: Scope) -> Any:
 
 
 def over_objects(function: Callable[..., Any], *inputs: Any) -> Any:
-    """A function of arrays of objects, for each of what they hold."""
+    """A function of arrays of objects, applied to each element."""
     arrays = [x if isinstance(x, np.ndarray) else _boxed(x) for x in inputs]
     shape = np.broadcast_shapes(*[x.shape for x in arrays])
     found = np.empty(shape, object)

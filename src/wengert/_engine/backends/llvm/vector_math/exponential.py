@@ -57,7 +57,7 @@ def rounded(s: ScalarLanguage, x: Any, factor: float) -> tuple[Any, Any]:
 
 
 def clipped(s: ScalarLanguage, x: Scalar, low: float, high: float) -> Any:
-    """x between two numbers, NaN itself: as the machine's own minimum and maximum go."""
+    """x clamped between two numbers; NaN stays."""
     x = s.where(s.less(high, x), high, x)
     return s.where(s.less(x, low), low, x)
 

@@ -49,7 +49,7 @@ def nearest_whole(s: Language, shifted: Lane) -> tuple[Any, Any]:
 
 
 def rounding(x: Lane) -> float:
-    """What added to a number of that dtype leaves it whole."""
+    """The number that, added to another, rounds it to an integer."""
     return _ROUNDING[x.dtype.itemsize]
 
 

@@ -70,7 +70,7 @@ def has_rule(ufunc: str) -> bool:
 
 @rule("mixed_sign")
 def compared_by_size(s: Language, ufunc: str, x: Lane, y: Lane) -> Lane:
-    """Booleans of a signed and an unsigned number of one size, by what they are worth."""
+    """Comparisons of a signed and an unsigned integer of one size, by value."""
     signed, other = (x, y) if x.dtype.kind == "i" else (y, x)
     below = s.compare("less", signed, s.constant(0, signed.dtype))
     smaller = ("less", "less_equal") if signed is x else ("greater", "greater_equal")
@@ -136,7 +136,7 @@ def _floor_divide(s: Language, x: Lane, y: Lane) -> Any:
 
 
 def _rest_is_against(s: Language, rest: Lane, divisor: Lane) -> Lane:
-    """Whether a remainder is not zero and has the other sign than the divisor."""
+    """Whether a remainder is not zero and its sign differs from the divisor's."""
     zero = s.constant(0, rest.dtype)
     other = s.compare("less", s.emit("xor", rest.dtype, rest, divisor), zero)
     found: Lane = s.emit("and", BOOL, s.compare("not_equal", rest, zero), other)
@@ -205,7 +205,7 @@ def _constant_power(s: Language, x: Lane, n: int) -> Lane:
 
 
 def _unsigned(s: Language, x: Lane) -> Lane:
-    """The size, of which that of the smallest number has a place only without sign."""
+    """The absolute value, unsigned, since that of the least number does not fit otherwise."""
     found: Lane = s.cast(_absolute(s, x), np.dtype(f"u{x.dtype.itemsize}"))
     return found
 

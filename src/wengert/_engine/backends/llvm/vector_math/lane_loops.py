@@ -22,7 +22,7 @@ def repeat(
     unfinished: Callable[..., Lane],
     step: Callable[..., Sequence[Lane]],
 ) -> list[Lane]:
-    """What values become by steps that are repeated while one lane is unfinished.
+    """Repeat a step while a lane is unfinished: the values after it.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ from .registry import leaf
 
 
 class FloatFormat(NamedTuple):
-    """What the logarithm has to know of a dtype."""
+    """The format of a dtype."""
 
     mantissa: int
     bias: int
@@ -122,7 +122,7 @@ def _logarithm(s: Any, x: Any, bases: dict[int, LogBase]) -> Any:
 
 
 def _with_ends(s: Any, x: Any, pole: float, y: Scalar) -> Any:
-    """What holds at the pole and below it, at infinity, and for NaN."""
+    """The values at the pole and below it, at infinity, and for NaN."""
     outside = s.where(s.equal(x, pole), s.cast(-np.inf, x.dtype), s.cast(np.nan, x.dtype))
     y = s.where(s.less(pole, x), y, outside)
     return s.where(s.equal(x, np.inf), x, y)

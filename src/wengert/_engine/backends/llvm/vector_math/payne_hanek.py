@@ -67,7 +67,7 @@ def exact_quarters(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
 def _one_by_one(
     s: Language, function: Function, a: Lane, dtypes: Sequence[Dtype], result: str
 ) -> None:
-    """A loop over the lanes, which stand in memory meanwhile."""
+    """A loop over the lanes, which are in memory meanwhile."""
     body = function.body
     given = function.slot(a.kind)
     body.write(f"store {a.kind} %x, ptr {given}")
@@ -157,6 +157,6 @@ def _fraction(s: Language, body: Section, signed: str, second: str) -> tuple[Lan
 
 
 def _sum(larger: Scalar, smaller: Scalar) -> tuple[Any, Any]:
-    """Dekker's fast sum: the sum, and what it lacks by rounding."""
+    """Dekker's fast sum: the sum, and its rounding error."""
     total = larger + smaller
     return total, smaller - (total - larger)

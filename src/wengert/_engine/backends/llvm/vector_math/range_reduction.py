@@ -90,7 +90,7 @@ def less_quarter(s: Language, a: Lane) -> tuple[Lane, Lane, Lane]:
 def _unless_huge(
     s: Language, a: Lane, quick: list[Lane], slow: Callable[[Lane], list[Lane]]
 ) -> list[Lane]:
-    """The quick lanes, but in the lanes where a is huge what the slow path gives."""
+    """The fast lanes, replaced by the slow path where a is huge."""
     section = a.section
     assert section is not None
     huge = s.emit("fcmp uge", BOOL, a, s.constant(_HUGE[a.dtype.itemsize], a.dtype))

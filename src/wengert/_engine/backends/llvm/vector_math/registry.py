@@ -80,7 +80,7 @@ def has_leaf(name: str) -> bool:
 
 
 def _entry(name: str) -> tuple[Callable[..., Any], tuple[str, ...], int]:
-    """What is known of a leaf."""
+    """The entry of a leaf."""
     if name not in _LEAVES and name in _HOMES:
         import_module(f".{_HOMES[name]}", __package__)
     return _LEAVES[name]
@@ -88,7 +88,7 @@ def _entry(name: str) -> tuple[Callable[..., Any], tuple[str, ...], int]:
 
 @rule("float")
 def call_leaf(s: Language, name: str, outer: Dtype, operands: Sequence[Lane]) -> Lane:
-    """A call of a leaf's function, which the module is given if it lacks it.
+    """A call of a leaf's function, which is added to the module if necessary.
 
     Raises
     ------
