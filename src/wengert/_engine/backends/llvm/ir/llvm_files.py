@@ -1,16 +1,14 @@
 """LLVM text in files: functions that depend on the machine, but not on the program.
 
     read         the text of the file `NAME.ll` beside a module, with values for its $names
-    functions    its functions by name, for `ModuleBuilder.parts`
+    functions    its functions by name, for `ModuleBuilder.parts`; such a file has nothing else
 
 A file has its module's name.  tests/backends/llvm/test_llvm_files.py has LLVM verify each of them.
 """
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from string import Template
 from typing import Any
 
 
@@ -23,12 +21,21 @@ def read(module_file: str, **values: Any) -> str:
         The module's ``__file__``.
     **values
         What stands for ``$name`` in the file.
+
+    Raises
+    ------
+    KeyError
+        A name has no value.
     """
     text = Path(module_file).with_suffix(".ll").read_text(encoding="utf-8")
-    return Template(text).substitute(values)
+    for name in sorted(values, reverse=True):  # "$length_of" before "$length"
+        text = text.replace(f"${name}", str(values[name]))
+    if "$" in text:
+        raise KeyError(text[text.index("$") :].split(None, 1)[0])
+    return text
 
 
 def functions(module_file: str, **values: Any) -> dict[str, str]:
-    """The functions of such a file by name, without the comments before them."""
-    found = re.findall(r"^define .*?^}", read(module_file, **values), re.MULTILINE | re.DOTALL)
+    """The functions of a file that has nothing else, by name."""
+    found = [f"define {text.rstrip()}" for text in read(module_file, **values).split("define ")[1:]]
     return {text.split("@", 1)[1].split("(", 1)[0]: text for text in found}
