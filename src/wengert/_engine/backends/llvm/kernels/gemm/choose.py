@@ -62,12 +62,17 @@ def is_fused_loop(lengths: Mapping[str, Length], words: Sequence[str]) -> bool:
     return any(set(word) >= set(lengths) for word in words)
 
 
-def is_small_batch(operands: Sequence[Subscripts], result: Subscripts) -> bool:
+def is_small_batch(
+    operands: Sequence[Subscripts], result: Subscripts, accumulates: bool = False
+) -> bool:
     """Whether a contraction multiplies many pairs of small matrices, or one matrix by many.
 
-    Many by one matrix are one product of a long matrix, which is faster.
+    Many by one matrix are one product of a long matrix, which is faster.  A result that is added to
+    must not be written twice, as some matrices of a batch are (batched_matrices.py).
     """
-    if len(operands) != 2 or any(w.array.dtype.kind not in "fiu" for w in operands):
+    if accumulates or len(operands) != 2:
+        return False
+    if any(w.array.dtype.kind not in "fiu" for w in operands):
         return False
     a, b = operands
     batch = batch_subscripts(operands, result)

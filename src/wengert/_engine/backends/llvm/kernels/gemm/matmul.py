@@ -94,8 +94,8 @@ def _contract(call: KernelCall, words: Sequence[str]) -> None:
     result = subscripts(call.results[0], out)
     alpha, beta = call.options.get("alpha", 1.0), call.options.get("beta", 0.0)
     addend = _addend(call, words)
-    apart = beta == 0 or addend is not None  # the last block may be computed twice
-    if apart and is_small_batch(operands, result):
+    accumulates = beta != 0 and addend is None
+    if is_small_batch(operands, result, accumulates):
         batched_small_gemm.run(call, operands, result, alpha, beta, addend)
     else:
         product(call, call.section, operands, result, alpha, beta, addend)
