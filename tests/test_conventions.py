@@ -45,7 +45,7 @@ def forward(f):
 
 
 def slopes(f, *xs):
-    """The derivative by each operand, a float if there is one operand; both modes agree."""
+    """The derivative with respect to each operand (one: a float); both modes agree."""
     found = []
     for i in range(len(xs)):
 
@@ -645,7 +645,7 @@ def test_10_5_no_warnings_in_a_graph(recwarn):
     assert np.isnan(graph(0.0)) and not recwarn.list
 
 
-# ---- 11 loops and choices ----------------------------------------------------------------------
+# ---- 11 loops and branches ----------------------------------------------------------------------
 
 
 def ways(f, *args):

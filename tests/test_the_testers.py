@@ -44,7 +44,7 @@ def unary(body, rule=None, **options):
 
 
 def sine(rule=lambda t, out, x: t * cos(x), body=lambda s, x: s.sin(x), **options):
-    """The sine, right unless told otherwise."""
+    """The sine, right by default."""
     return unary(body, rule, **{"oracle": "sin(x)", **options})
 
 
@@ -273,7 +273,7 @@ def linear_map(back=lambda t, x: np.flip(t, 0)):
     return op
 
 
-# ---- many rows at once ---------------------------------------------------------------------------
+# ---- batches ---------------------------------------------------------------------------
 
 
 @fault("batching_is_right")

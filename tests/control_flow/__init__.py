@@ -1,1 +1,1 @@
-"""Tests of loops and choices."""
+"""Tests of loops and branches."""

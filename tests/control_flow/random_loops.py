@@ -1,13 +1,13 @@
-"""Random programs with loops and choices, as text of Python functions.
+"""Random programs with loops and branches, as text of Python functions.
 
     written    the text of a program: a function f(x, s, A, k) of a vector, a number, a matrix and a
                integer, which returns one number
     check      eager steps, the interpreter, the simplified graph and native code give the same
-               value, derivative and second derivative, in both modes, and for many rows
+               value, derivative and second derivative, in both modes, and for batches
 
-A program is statements: names for expressions, writes to elements, and loops and choices whose
+A program is statements: names for expressions, writes to elements, and loops and branches whose
 bodies are statements again, down to three levels; bodies use what is around them.  Some loops, of
-known and of unknown length, have room for few states (`memory=`).  All is smooth
+known and of unknown length, have memory for few states (`memory=`).  All is smooth
 and squashed, so that values stay moderate and a derivative exists.  Eager steps are Python's own,
 and their derivative that of the tape without any loop in it: the reference.
 """
@@ -387,7 +387,7 @@ def modes(f, k, along):
 PLAIN = ("setting an array element", "names a plain array", "a plain array was about to be made")
 
 
-def alike(found, wanted, what):
+def assert_same(found, wanted, what):
     """Require equal containers of arrays that agree."""
     a, b = flattened(found), flattened(wanted)
     assert len(a) == len(b), what
@@ -417,10 +417,10 @@ def check(seed, most=4, native=True, second=True, many=True):
 
     def in_graphs(make, wanted, what):
         graph = wg.trace(make)(*args)
-        alike(graph(*args), wanted, told(f"{what}, graph"))
-        alike(wg.rewrite.simplify(graph)(*args), wanted, told(f"{what}, simplified"))
+        assert_same(graph(*args), wanted, told(f"{what}, graph"))
+        assert_same(wg.rewrite.simplify(graph)(*args), wanted, told(f"{what}, simplified"))
         if native:
-            alike(wg.jit(make)(*args), wanted, told(f"{what}, native"))
+            assert_same(wg.jit(make)(*args), wanted, told(f"{what}, native"))
 
     def first(x, s, A, k):
         return modes(f, k, along)[0](x, s, A)
@@ -446,7 +446,7 @@ def _check_second(f, args, along, in_graphs, told):
     eager = [mode(*points) for mode in modes(f, int(k), along)[1]]
     for i, found in enumerate(eager):
         if i < 3:
-            alike(found, eager[0], told(f"second derivative {i}, eager"))
+            assert_same(found, eager[0], told(f"second derivative {i}, eager"))
 
         def graphed(x, s, A, k, i=i):
             return modes(f, k, along)[1][i](x, s, A)
@@ -456,8 +456,8 @@ def _check_second(f, args, along, in_graphs, told):
 
 def _check_rows(f, rows, told):
     values = np.stack([f(*row) for row in zip(*rows, strict=True)])
-    alike(wg.vmap(f)(*rows), values, told("many rows"))
+    assert_same(wg.vmap(f)(*rows), values, told("a batch"))
     gradient = wg.grad(f, (0, 1, 2))
     each = [gradient(*row) for row in zip(*rows, strict=True)]
     wanted = tuple(np.stack(column) for column in zip(*each, strict=True))
-    alike(wg.vmap(gradient)(*rows), wanted, told("gradients of many rows"))
+    assert_same(wg.vmap(gradient)(*rows), wanted, told("gradients of a batch"))

@@ -3,7 +3,7 @@
     eager steps, where every operation of every step is on the tape: the reference
     the graph, interpreted; the same simplified; native code
 
-Values, gradients, tangents, second derivatives by all four mixtures of modes, many rows at once.
+Values, gradients, tangents, second derivatives in all four mixtures of modes, batches.
 """
 
 import numpy as np

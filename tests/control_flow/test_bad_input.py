@@ -1,4 +1,4 @@
-"""What loops and choices refuse: each with its message, and with the user's line.
+"""What loops and branches refuse: each with its message, and with the user's line.
 
 Where it matters both ways are tried: on known values, step by step, and while a graph is built.
 """

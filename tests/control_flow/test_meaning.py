@@ -1,4 +1,4 @@
-"""What loops and choices mean: as Python's own, for containers, sizes with names and parameters."""
+"""What loops and branches mean: as Python's own, for containers, symbolic sizes and parameters."""
 
 import dataclasses
 from typing import Any, NamedTuple
@@ -18,15 +18,15 @@ def ways(f, *args):
     return f(*args), wg.trace(f)(*args)(*args), wg.jit(f)(*args)
 
 
-def alike(found, wanted):
+def assert_same(found, wanted):
     assert type(found) is type(wanted)
     if isinstance(wanted, tuple | list):
         for a, b in zip(found, wanted, strict=True):
-            alike(a, b)
+            assert_same(a, b)
     elif isinstance(wanted, dict):
         assert found.keys() == wanted.keys()
         for k in wanted:
-            alike(found[k], wanted[k])
+            assert_same(found[k], wanted[k])
     elif wanted is not None:
         assert found.dtype == wanted.dtype
         np.testing.assert_allclose(found, wanted, 1e-13, 1e-13)
@@ -46,9 +46,9 @@ def test_scan_is_a_loop_along_rows(reverse):
         carry, ys[k] = step(carry, M[k])
     wanted = carry, tuple(np.stack(column) for column in zip(*ys, strict=True))
     for found in ways(lambda x, m: wg.scan(step, x, m, reverse=reverse), X, M):
-        alike(found, wanted)
+        assert_same(found, wanted)
     for found in ways(lambda x, m: wg.scan(step, x, m, 4, reverse, unroll=3), X, M):
-        alike(found, wanted)
+        assert_same(found, wanted)
 
 
 @pytest.mark.sample(3)
@@ -85,7 +85,7 @@ def test_while_loop_is_a_while():
         value, count = X, 0
         while np.sum(value) < 50.0:
             value, count = value * 1.5 + 1.0, count + 1
-        alike(found, (value, np.int64(count)))
+        assert_same(found, (value, np.int64(count)))
 
 
 @pytest.mark.sample(3)
@@ -96,7 +96,7 @@ def test_map_is_a_stack(size):
 
     wanted = {"a": np.sum(M**2, 1), "b": (M[:, :, None] * M[:, None, :], None)}
     for found in ways(lambda m: wg.map(f, m, batch_size=size), M):
-        alike(found, wanted)
+        assert_same(found, wanted)
     gradient = wg.grad(lambda m: np.sum(wg.map(f, m, batch_size=size)["b"][0] * M[:, :, None]))
     exact = wg.grad(lambda m: np.sum(m[:, :, None] * m[:, None, :] * M[:, :, None]))(M)
     for found in ways(gradient, M):
@@ -200,7 +200,7 @@ def test_plain_arrays_give_plain_arrays_and_tensors_tensors():
     np.testing.assert_allclose(x.grad.numpy(), np.prod(M, 0))
 
 
-# ---- sizes with names --------------------------------------------------------------------------
+# ---- symbolic sizes --------------------------------------------------------------------------
 
 
 def test_symbolic_lengths():

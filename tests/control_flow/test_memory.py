@@ -1,4 +1,4 @@
-"""Loops with room for few states: schedules are the best there are, derivatives stay the same."""
+"""Loops with memory for few states: schedules are the best there are, derivatives stay the same."""
 
 import functools
 import itertools
@@ -21,44 +21,44 @@ from wengert.errors import ArgumentError
 
 
 @functools.cache
-def fewest(length, room):
+def fewest(length, slots):
     """The fewest steps by trying all ways."""
     if length < 2:
         return 0
-    if room == 1:
+    if slots == 1:
         return length * (length - 1) // 2
-    ways = (m + fewest(length - m, room - 1) + fewest(m, room) for m in range(1, length))
+    ways = (m + fewest(length - m, slots - 1) + fewest(m, slots) for m in range(1, length))
     return min(ways)
 
 
-@pytest.mark.parametrize("room", range(1, 8))
-def test_no_schedule_takes_fewer_steps(room):
+@pytest.mark.parametrize("slots", range(1, 8))
+def test_no_schedule_takes_fewer_steps(slots):
     for length in range(60):
-        actions = list(reversal(length, room, 1))
-        assert sum(a.steps for a in actions) == fewest(length, room) == advances(length, room)
+        actions = list(reversal(length, slots, 1))
+        assert sum(a.steps for a in actions) == fewest(length, slots) == advances(length, slots)
         backwards = [a.begin + a.steps for a in actions if a.backwards]
         assert backwards == list(reversed(range(length)))
-        assert max((a.slot for a in actions), default=0) < room
+        assert max((a.slot for a in actions), default=0) < slots
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("block", [1, 2, 3, 7])
 @pytest.mark.parametrize("kept", [stored_by_count, stored_by_distance])
 def test_the_backward_pass_from_what_is_left(kept, block):
-    for length, room in itertools.product(range(80), range(1, 6)):
-        places = kept(length, room, block)
-        assert len(places) <= room
-        actions = list(reversal(length, room, block, places))
+    for length, slots in itertools.product(range(80), range(1, 6)):
+        places = kept(length, slots, block)
+        assert len(places) <= slots
+        actions = list(reversal(length, slots, block, places))
         steps = [a.steps + a.backwards for a in actions]
-        assert sum(steps) == recomputed(length, room, block, places)
+        assert sum(steps) == recomputed(length, slots, block, places)
         ends = [a.begin + a.steps + a.backwards for a in actions if a.backwards]
         assert ends == sorted(ends, reverse=True) and ends[:1] == [length][: len(ends)]
-        assert all(a.backwards <= block and a.slot < room for a in actions)
+        assert all(a.backwards <= block and a.slot < slots for a in actions)
         assert sum(a.backwards for a in actions) == length
         if kept is stored_by_count:
             first = places[-1]
-            assert recomputed(length, room, block) - first == recomputed(
-                length, room, block, places
+            assert recomputed(length, slots, block) - first == recomputed(
+                length, slots, block, places
             )
 
 
@@ -100,8 +100,8 @@ def powers(x, n, memory=None):
 POINT = np.array([10.0, 28.0, 8.0 / 3.0])
 
 
-def slow(room):
-    return pytest.param(room, marks=pytest.mark.slow)
+def slow(slots):
+    return pytest.param(slots, marks=pytest.mark.slow)
 
 
 ROOMS = [1, slow(2), 5, 100, "24 B", slow("1 kB"), "1.5 KiB"]
@@ -113,19 +113,19 @@ def ways(f, *args):
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("room", ROOMS)
-def test_gradients_are_the_same(room):
+@pytest.mark.parametrize("slots", ROOMS)
+def test_gradients_are_the_same(slots):
     for n in (0, 1, 2, 30):
         want = wg.grad(lorenz)(POINT, n)
-        for got in ways(wg.grad(lambda p, n=n: lorenz(p, n, room)), POINT):
+        for got in ways(wg.grad(lambda p, n=n: lorenz(p, n, slots)), POINT):
             np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("room", [1, 2, 3, 50])
-def test_loops_of_unknown_length(room):
-    for got in ways(wg.grad(lambda a: newton(a, room)), 2.0):
+@pytest.mark.parametrize("slots", [1, 2, 3, 50])
+def test_loops_of_unknown_length(slots):
+    for got in ways(wg.grad(lambda a: newton(a, slots)), 2.0):
         np.testing.assert_allclose(got, wg.grad(newton)(2.0), rtol=1e-12)
-    f = wg.jit(wg.grad(lambda x, n: powers(x, n, room)))
+    f = wg.jit(wg.grad(lambda x, n: powers(x, n, slots)))
     for n in (0, 1, 7, 40):
         np.testing.assert_allclose(f(0.7, n), wg.grad(powers)(0.7, n), rtol=1e-12)
 
@@ -208,13 +208,13 @@ def test_the_backward_pass_keeps_no_more_than_there_is_memory_for():
     assert len(stacked) == 3  # ys, again ys, and the cotangent of the xs
 
 
-@pytest.mark.parametrize("room", [0, -1, 1.5, "2 B", "many", "3", None])
-def test_what_is_no_room(room):
-    if room is None:
-        assert lorenz(POINT, 3, room) == lorenz(POINT, 3)
+@pytest.mark.parametrize("slots", [0, -1, 1.5, "2 B", "many", "3", None])
+def test_what_is_no_room(slots):
+    if slots is None:
+        assert lorenz(POINT, 3, slots) == lorenz(POINT, 3)
         return
     with pytest.raises(ArgumentError, match=r"memory=.*test_memory.py"):
-        lorenz(POINT, 3, room)
+        lorenz(POINT, 3, slots)
 
 
 def test_cuts_are_the_cheapest():
@@ -266,15 +266,15 @@ WIDE = np.linspace(0.3, 1.2, 12)
 
 
 @pytest.mark.parametrize(
-    "room", [1, *map(slow, (2, 3, 5, 6)), 7, 36, slow(100), slow("500 B"), "2 kB"]
+    "slots", [1, *map(slow, (2, 3, 5, 6)), 7, 36, slow(100), slow("500 B"), "2 kB"]
 )
-def test_states_that_are_arrays(room):
+def test_states_that_are_arrays(slots):
     for n in (0, 1, 2, 17):
         value, want = wg.value_and_grad(recurrent)(WIDE, n)
-        got = wg.jit(wg.value_and_grad(lambda p, n=n: recurrent(p, n, room)))(WIDE)
+        got = wg.jit(wg.value_and_grad(lambda p, n=n: recurrent(p, n, slots)))(WIDE)
         np.testing.assert_allclose(got[0], value, rtol=1e-12)
         np.testing.assert_allclose(got[1], want, rtol=1e-11, atol=1e-13)
-    got = wg.jit(wg.grad(lambda p: settling(p, room)))(WIDE)
+    got = wg.jit(wg.grad(lambda p: settling(p, slots)))(WIDE)
     np.testing.assert_allclose(got, wg.grad(settling)(WIDE), rtol=1e-11)
 
 

@@ -1,4 +1,4 @@
-"""Jacobians along all unit vectors at once are what single sweeps give, and exist in graphs."""
+"""Jacobians along all unit vectors at once are what single passes give, and exist in graphs."""
 
 import numpy as np
 import pytest

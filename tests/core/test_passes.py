@@ -1,6 +1,6 @@
 """Random programs: every way to the derivative gives the same one.
 
-The plain sweep has its innermost steps written out; the general one is the meaning.  A program is
+The plain pass has its innermost steps inlined; the general one is the meaning.  A program is
 a random list of operations on a few arrays of shapes that broadcast; the value must be NumPy's to
 the bit, and plain reverse, recorded reverse, guarded reverse, forward, and the checkpointed program
 must agree.

@@ -27,7 +27,7 @@ CALLS = {
     "f([x, x])": lambda f, x: f([x, x]),
 }
 TAKES_LISTS = "concatenate stack hstack vstack dstack column_stack block concat".split()
-# What is no function of arrays of numbers, reads or writes files, or answers by chance (empty).
+# What is not a function of arrays of numbers, reads or writes files, or answers by chance (empty).
 NOT_ASKED = [
     *"test info save savez savetxt savez_compressed show_config show_runtime load loadtxt".split(),
     *"fromfile genfromtxt fromregex get_include empty empty_like seterr seterrcall".split(),

@@ -2,7 +2,7 @@
 
 d/dx x^n = n x^(n-1) holds at 0 for whole n >= 1, and is 0 for n = 0 as x^0 = 1 everywhere; d/dy x^y
 = x^y log x has the limit 0 at x = 0, y > 0 (NIST DLMF 4.2.30, 4.4.17).  Next to a whole y, a power
-of a negative x is not real: its derivative by y does not exist.
+of a negative x is not real: its derivative with respect to y does not exist.
 """
 
 import numpy as np

@@ -2,7 +2,7 @@
 
 The derivative of a product by a factor is the product of the others, whatever is zero: 6 for the
 middle one of 2 * 0 * 3.  Ties: the mean of the one-sided derivatives, shared evenly (docs/
-conventions.md, 2), but sorting and its kin follow the permutation that NumPy chose: what has to
+conventions.md, 2), but sorting and selection follow the permutation that NumPy chose: what has to
 hold there is that the gradient is that of *a* choice, each element chosen once.
 """
 

@@ -17,7 +17,7 @@ DIGITS = {np.float64: 1e-12, np.float32: 2e-5}
 
 
 def forward(f, n):
-    """The gradient by all `n` arguments by forward mode, one direction for each element."""
+    """The gradient with respect to all `n` arguments in forward mode, one pass per element."""
 
     def gradient(*xs):
         found = []
@@ -76,7 +76,7 @@ def compiled(derivatives, xs, interpreted=True):
 
 
 def gradients(f, xs, graphs=True):
-    """Pairs of a name and the gradients by all arguments."""
+    """Pairs of a name and the gradients with respect to all arguments."""
     n = len(xs)
     reverse = wg.grad(f, tuple(range(n)))
     derivatives = {"reverse": reverse, "forward": forward(f, n)}
@@ -95,7 +95,7 @@ def gradients(f, xs, graphs=True):
 
 
 def hessians(f, x, graphs=True):
-    """Pairs of a name and the matrix of second derivatives by the only argument."""
+    """Pairs of a name and the matrix of second derivatives with respect to the only argument."""
     derivatives = {
         "forward over reverse": wg.jacfwd(wg.grad(f)),
         "reverse over reverse": wg.jacrev(wg.grad(f)),

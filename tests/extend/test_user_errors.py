@@ -165,7 +165,7 @@ def test_a_value_that_no_tensor_can_hold(value):
 
     with pytest.raises(DtypeError, match="strange returned a value of"):
         strange(wg.tensor(1.0))
-    assert strange(1.0) is value  # plain values are the user's own affair
+    assert strange(1.0) is value  # plain values are not checked
 
 
 def test_a_function_that_computes_with_an_outside_tensor_is_refused():

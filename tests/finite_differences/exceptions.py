@@ -1,4 +1,4 @@
-"""Cases of the sweep in which theirs is finite, and its differences are not a derivative: with why.
+"""Cases in which theirs is finite, and its differences are not a derivative: with why.
 
 The only cases that nothing is compared in.  Of functions whose differences merely lack digits there
 is a formula in many digits instead (formulas.py).

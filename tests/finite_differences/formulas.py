@@ -3,7 +3,7 @@
     FORMULAS    by namespace and name, with the signature of SciPy's, for arrays of mpmath's numbers
 
 Each is found another way than SciPy's, or the same way in many digits, and at the catalogue's own
-arguments the sweep demands that SciPy's gives the same.  Definitions: SciPy's documentation of the
+arguments the tests demand that SciPy's gives the same.  Definitions: SciPy's documentation of the
 function, and of the special functions in them DLMF.
 """
 

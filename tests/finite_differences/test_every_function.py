@@ -18,7 +18,7 @@ from tools.coverage.spaces import ours_of, theirs_of, way_of
 
 from .exceptions import EXCEPTIONS
 from .formulas import FORMULAS
-from .ways import sweep
+from .ways import compare
 
 FACTS = json.loads((Path(__file__).parents[2] / "docs" / "coverage.json").read_text())
 SAMPLE = 85  # each so many-th is swept whenever the tests run
@@ -45,7 +45,7 @@ def swept(space, name, fact):
     call = call_of(space, name, theirs)
     formula = FORMULAS.get((space, name))
     single = "float32" in (*fact.get("dtypes", ()), *fact.get("other precision", ()))
-    found = sweep(ours, theirs, call, way_of(space, name), rng, traced, order, single, formula)
+    found = compare(ours, theirs, call, way_of(space, name), rng, traced, order, single, formula)
     cases = EXCEPTIONS.get((space, name), ())
     found.faults = [f for f in found.faults if not f.startswith((*cases, "-"))]
     return found
@@ -87,5 +87,5 @@ def test_a_planted_fault_is_found():
     def wrong(x):
         return np.sin(x) + 1e-4 * x
 
-    found = sweep(wrong, np.sin, ((np.array([0.3, 0.7]),), {}), "", np.random.default_rng(0))
+    found = compare(wrong, np.sin, ((np.array([0.3, 0.7]),), {}), "", np.random.default_rng(0))
     assert any("forward" in f for f in found.faults) and any("value" in f for f in found.faults)

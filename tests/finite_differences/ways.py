@@ -1,4 +1,4 @@
-"""One function swept: values and derivatives by every way there is, against differences of theirs.
+"""One function: values and derivatives in every way, against differences of theirs.
 
 The reference is never ours.  It is NumPy's or SciPy's own function: a step along the imaginary axis
 where it takes complex numbers (W. Squire, G. Trapp, Using complex variables to estimate
@@ -15,7 +15,7 @@ at the catalogue's arguments (tools.coverage), at random ones around them, at ze
 numbers, large, small and negative ones, and with arrays in Fortran's order, with negative strides
 and read-only.  Where the reference refuses, is not finite, or has a kink, nothing is compared.
 
-    sweep       of one function: a `Swept`
+    compare     of one function: a `Comparison`
     Case        a function at some arguments, and what the reference says of it
 """
 
@@ -48,8 +48,8 @@ TINY = 1e-300
 
 
 @dataclass
-class Swept:
-    """What a sweep of one function found: counts, and the largest errors."""
+class Comparison:
+    """What the comparison of one function found: counts, and the largest errors."""
 
     cases: int = 0
     skipped: int = 0
@@ -73,15 +73,15 @@ class Unclear(Exception):
     """The reference does not say what the derivative is."""
 
 
-def sweep(ours, theirs, call, way, rng, traced=True, order=2, single=False, formula=None):
-    """Sweep one function.
+def compare(ours, theirs, call, way, rng, traced=True, order=2, single=False, formula=None):
+    """Compare one function.
 
     `traced`: whether it can be traced; `order`: of derivatives that are claimed of it; `single`:
     whether float32 is; `formula`: the same function in many digits.
     """
     mine, reference = Program(ours, call, way), Program(theirs, call, way)
     digits = None if formula is None else Program(formula, call, way)
-    found = Swept()
+    found = Comparison()
     for name, inputs in arrangements(rng, mine.inputs):
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -208,7 +208,7 @@ class Case:
             self.scale = _largest(self.slope) + 1e-3 * _largest(self.want)
 
     def _complex_step(self):
-        """The slope by a step along the imaginary axis; None where theirs is not analytic."""
+        """The slope from a step along the imaginary axis; None where theirs is not analytic."""
         if any(x.dtype.kind == "c" for x in self.inputs) or self.want.dtype.kind == "c":
             return None
         h = 1e-20 * self.length

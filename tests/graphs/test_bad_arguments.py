@@ -66,7 +66,7 @@ CASES = {
     "rows": lambda: ONE.vmap(axis_size=[]),
     "minus one row": lambda: ONE.vmap(axis_size=-1),
     "a line of another graph": lambda: GRAPH.node(X),
-    "a line of a list": lambda: GRAPH.index([]),
+    "a node of a list": lambda: GRAPH.index([]),
     "several lines": lambda: GRAPH.node(slice(0, 2)),
     "operands": lambda: GRAPH.operands("x"),
     "consumers": lambda: GRAPH.consumers(99),
@@ -87,7 +87,7 @@ CASES = {
     "report of None": lambda: report(None),
     "an executable of None": lambda: Executable(None, backend("null")),
     "a page": lambda: GRAPH.show(3),
-    "a backend that is none": lambda: register_backend(wg.computation(GRAPH)),
+    "not a backend": lambda: register_backend(wg.computation(GRAPH)),
     "why of a huge index": lambda: wg.why(np.sin, np.ones(3), index=2**63),
     "explain of None": lambda: wg.explain(None)(1.0),
     "explain a type": lambda: wg.explain(range)(1.0),  # which says no signature

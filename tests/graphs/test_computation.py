@@ -175,7 +175,7 @@ def test_lists_and_other_dtypes():
 )
 def test_what_does_not_fit_names_the_input(value, error):
     f = wg.computation(wg.input("x", shape=2) * 2.0)
-    if error is None:  # a tensor of another graph: this one is written down again for it
+    if error is None:  # a tensor of another graph: its nodes are recorded again
         assert f(value).shape == (2,)
         return
     with pytest.raises(error, match=r"^x ") as caught:

@@ -1,4 +1,4 @@
-"""Tracing: what a function does is written down once, and means the same as running it."""
+"""Tracing: a function is traced once, and means the same as running it."""
 
 import functools
 import threading

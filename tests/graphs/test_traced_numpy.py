@@ -1,4 +1,4 @@
-"""NumPy's functions on traced tensors, with sizes that have names.
+"""NumPy's functions on traced tensors, with symbolic sizes.
 
 The programs of tests/numpy are all traced there.  Here: arrays made of sizes, programs that write
 in place, and the methods of tensors, each compared with plain NumPy at several sizes.

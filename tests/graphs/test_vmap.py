@@ -1,4 +1,4 @@
-"""vmap: many rows at once are what a Python loop over the rows gives.
+"""vmap: batches are what a Python loop over the rows gives.
 
 The witness is a loop, of eager calls.  What each single operation does with rows is the law
 `batching_is_right` (tests/laws); here are the transformation itself, its axes and containers, its

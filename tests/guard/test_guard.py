@@ -48,7 +48,7 @@ def stored(monkeypatch):
 
 def test_no_hot_path_executes_more():
     status, printed = guard("--kind", "bytecodes")
-    assert status == 0, f"\n{printed}\n(`make guard-update` writes down what is right)"
+    assert status == 0, f"\n{printed}\n(`make guard-update` stores the present figures)"
 
 
 def test_a_path_slower_by_a_half_is_reported():

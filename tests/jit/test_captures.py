@@ -213,7 +213,7 @@ def test_long_lists_sets_and_queues_count():
     follows(lambda x: x * queue[0], lambda: queue.rotate())
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1.0
     BLUE = 2.0
 
@@ -222,7 +222,7 @@ class Plain:
     scale = 1.0
 
     def __init__(self):
-        self.w, self.k, self.colour = np.ones(3), 2.0, Colour.RED
+        self.w, self.k, self.color = np.ones(3), 2.0, Color.RED
         self.unread = []
 
     @property
@@ -230,7 +230,7 @@ class Plain:
         return 2.0 * self.w
 
     def step(self, x):
-        return self.again(x) * self.k * self.scale * self.colour.value
+        return self.again(x) * self.k * self.scale * self.color.value
 
     def again(self, x):
         return x * self.w + W
@@ -247,7 +247,7 @@ def test_objects_count():
         lambda: o.w.__setitem__(0, 3.0),
         lambda: setattr(o, "w", np.full(3, 2.0)),
         lambda: setattr(o, "k", 5.0),
-        lambda: setattr(o, "colour", Colour.BLUE),
+        lambda: setattr(o, "color", Color.BLUE),
         lambda: setattr(o, "scale", 3.0),
         lambda: o.__dict__.update(k=1.0),
     )
@@ -277,7 +277,7 @@ def test_a_compiled_method_sees_its_object():
     for o in (a, b, a):
         follows(o.step, lambda o=o: o.w.__setitem__(1, o.w[1] + 1), compiled=o.run)
         follows(o.step, lambda o=o: setattr(o, "k", o.k + 1), compiled=o.run)
-    assert set(vars(a)) == {"w", "k", "colour", "unread"}
+    assert set(vars(a)) == {"w", "k", "color", "unread"}
 
 
 def test_an_object_among_the_arguments_counts():
@@ -641,7 +641,7 @@ def test_captured_values_do_not_leave_native_code(compiler, monkeypatch):
         f(*args)
         f(*args)
         with monkeypatch.context() as patch:
-            patch.setattr(type(f._layout), "call", None)  # what the long way begins with
+            patch.setattr(type(f._layout), "call", None)  # where the slow path begins
             f(*args)
 
 

@@ -1,6 +1,6 @@
-"""Calls with containers: what goes the short way is what the long way gives, and nothing else does.
+"""Calls with containers: the fast path gives what the slow path gives, and nothing else does.
 
-The long way is that of a fresh function, which has no shortcut yet.
+The slow path is that of a fresh function, which has no shortcut yet.
 """
 
 import threading

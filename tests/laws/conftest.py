@@ -4,11 +4,12 @@ A test of a law takes `op`; it is run for each operation that the packages of we
 registered and that the law speaks of, whoever added it.  What a law says and how it is checked
 stands in `wengert.testing`, where users find it for their own operations; a file only names it.
 
-The functions of scipy.special are alike: an entry of each names the ufunc and states partials.  The
-laws that cost most are run for one in SAMPLE of them (chosen by the checksum of the name, so the
-choice does not move when functions are added), and for all of them by `make test-all`; their values
-in native code for one in SAMPLE_OF_VALUES.  Their values are in every run, and so are their
-derivatives against mpmath's, in both modes to second order (tests/scipy/test_special_*.py).
+The functions of scipy.special have the same form: an entry of each names the ufunc and states
+partials.  The laws that cost most are run for one in SAMPLE of them (selected by the checksum of
+the name, so the selection does not change when functions are added), and for all of them by
+`make test-all`; their values in native code for one in SAMPLE_OF_VALUES.  Their values are in every
+run, and so are their derivatives against mpmath's, in both modes to second order
+(tests/scipy/test_special_*.py).
 
 A derivative in native code consists of operations whose values in native code are checked for each
 operation, so the laws of NATIVE_DERIVATIVES are run for one operation in two.

@@ -1,4 +1,4 @@
-"""Many rows at once are what a Python loop over the rows gives, derivatives included."""
+"""Batches are what a Python loop over the rows gives, derivatives included."""
 
 from wengert.testing.laws.batching import batching_is_right
 

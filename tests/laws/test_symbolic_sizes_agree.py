@@ -1,4 +1,4 @@
-"""A graph for sizes with names gives what eager execution gives, at several sizes."""
+"""A graph for symbolic sizes gives what eager execution gives, at several sizes."""
 
 from wengert.testing.laws.symbolic_sizes import symbolic_sizes_agree
 

@@ -208,7 +208,7 @@ def made():
         inputs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
         try:
             y = f(F, *inputs)
-        except RuntimeError:  # some take no derivative by the target or by weights
+        except RuntimeError:  # some take no derivative with respect to the target or the weights
             inputs = [t.detach().requires_grad_(k == 0) for k, t in enumerate(inputs)]
             y = f(F, *inputs)
         loss = (y * torch.tensor(upstream(tuple(y.shape)))).sum()

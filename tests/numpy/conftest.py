@@ -17,7 +17,7 @@ from wengert.errors import CheckError, TraceError, WengertError
 from wengert.testing import check_grads
 from wengert.testing.traced_checks import check_traced
 
-# Programs of which there is no graph: what they do, or the shape of what they give, depends on
+# Programs without a graph: what they do, or the shape of what they give, depends on
 # values, or on how an array lies in memory.
 NO_GRAPH = {
     "how many elements there are": """test_ranges[arange] test_ranges[arange|step]

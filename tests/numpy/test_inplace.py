@@ -1,4 +1,4 @@
-"""In place: whole small programs on arrays and on tensors, values, sharing and gradients alike.
+"""In place: small programs on arrays and on tensors, with equal values, sharing and gradients.
 
 Random programs of views (slices with new axes, reshapes, transposes, flips, diagonals and
 transposes by einsum, rows by iteration, windows), assignments through views and bases, augmented

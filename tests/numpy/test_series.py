@@ -80,7 +80,7 @@ def test_tensors_agree_with_numpy(name, case):
         assert got.shape == want.shape and got.dtype == want.dtype
         np.testing.assert_allclose(got.numpy(), want, rtol=1e-11, atol=1e-12)
     grad_checks.check_grads(ours, args, order=1)
-    if case not in ("roots", "trim"):  # of which there is no graph, or a complex one
+    if case not in ("roots", "trim"):  # without a graph, or a complex one
         check_traced(ours, args, sizes=False)
 
 

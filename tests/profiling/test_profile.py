@@ -195,7 +195,7 @@ def test_writes_belong_to_the_line_that_writes():
     assert here("y[1:] = y[1:] @ np.eye(3)") in places
 
 
-# ---- loops and choices -------------------------------------------------------------------------
+# ---- loops and branches -------------------------------------------------------------------------
 
 
 def rolling(w, xs):

@@ -64,7 +64,7 @@ def test_keys_of_seeds():
         assert key.dtype == np.uint64
         assert np.array_equal(key, wg.random.key(seed))
     assert len({tuple(wg.random.key(n)) for n in range(1000)}) == 1000
-    # A stream and the key of its seed begin alike.
+    # A stream and the key of its seed begin with the same numbers.
     first = np.asarray(wg.random.Stream(3).uniform(5))
     assert np.array_equal(wg.random.uniform(wg.random.key(3), 5), first)
 

@@ -1,10 +1,10 @@
-"""The rules of the house that no linter knows.
+"""Rules of this repository that no linter has.
 
     maps        every module opens with a docstring that says what it holds: 3 lines or more,
                 one or more in an __init__.py; that of a folder names every module in it
     privacy     a name that begins with an underscore is used in its own file only
     sizes       a file has at most 450 lines, a function at most 60 beside its docstring
-    promises    no note to do something later: do it, or write it down where users can read it
+    promises    no note to do something later: do it, or say so where users can read it
     neutrality  no file names a host of a package index or a path of the machine it was written on,
                 and no lock file fixes versions for one machine
     package     typed, one version, one configuration
@@ -96,7 +96,7 @@ def test_modules_open_with_a_map():
         assert path.name == "__init__.py" or len(lines) >= MAP_LIMIT, f"{path}: a short map"
 
 
-# The one door reads the state of recording itself: a call would cost a tenth of an operation.
+# `apply` reads the state of recording itself: a call would cost a tenth of an operation.
 OPENED = {"_engine/core/dispatch.py"}
 
 

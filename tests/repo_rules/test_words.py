@@ -1,9 +1,9 @@
 """Words that this project no longer uses, and the words to use instead (docs/glossary.md).
 
 WORDS has a pattern for each, which matches phrases where the word also has a standard meaning
-(`os.walk`, "a list is kept").  Checked are sources, pages, examples, benchmarks, and the names of
-tests.  words_allowed.json says for each folder which of them it still has; new ones cannot be added
-elsewhere, and an entry that is no longer needed has to go, which
+(`os.walk`, "a list is kept").  Checked are sources, pages, examples, benchmarks, and tests with
+their names.  words_allowed.json says for each folder which of them it still has; new ones cannot be
+added elsewhere, and an entry that is no longer needed has to go, which
 
     python tests/repo_rules/test_words.py
 
@@ -111,9 +111,12 @@ def texts():
             text = path.read_text(encoding="utf-8")
             found.append((folder_of(path), path.relative_to(ROOT).as_posix(), text))
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        names = [path.stem, *re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.M)]
+        text = path.read_text(encoding="utf-8") if path != Path(__file__).resolve() else ""
+        place = path.relative_to(ROOT).as_posix()
+        found.append((folder_of(path), place, text))
+        names = [path.stem, *re.findall(r"^def (test_\w+)", text, re.M)]
         text = "\n".join(name.replace("_", " ") for name in names)
-        found.append((folder_of(path), f"names in {path.relative_to(ROOT).as_posix()}", text))
+        found.append((folder_of(path), f"names in {place}", text))
     return found
 
 

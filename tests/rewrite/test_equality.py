@@ -1,4 +1,4 @@
-"""Symbolic equality of lines and graphs: what is the same, and what only looks alike."""
+"""Equality of nodes and graphs."""
 
 import numpy as np
 import pytest

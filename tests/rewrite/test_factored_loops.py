@@ -1,4 +1,4 @@
-"""A matrix that is the same in each step of a loop is factorized once, in both sweeps."""
+"""A matrix that is the same in each step of a loop is factorized once, in both passes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Loops and choices as rewriting sees them: bodies, loops in step, what nobody needs."""
+"""Loops and branches as rewriting sees them: bodies, fused loops, dead code."""
 
 import numpy as np
 import pytest
@@ -322,7 +322,7 @@ def test_one_loop_after_another_is_not_in_step():
         return control.scan(follow, x, ys)[1]
 
     words, made = done(f, 0.5)
-    assert len(loops(made)) == 2 and "loops in step" not in words
+    assert len(loops(made)) == 2 and "fused loops" not in words
 
 
 def test_loops_that_wait_for_each_other_crosswise():
@@ -337,7 +337,7 @@ def test_loops_that_wait_for_each_other_crosswise():
         return c, d
 
     words, made = done(f, 0.5, 0.25)
-    assert "loops in step" in words and len(loops(made)) == 3
+    assert "fused loops" in words and len(loops(made)) == 3
 
 
 def test_what_a_loop_inside_ends_with_is_not_what_it_collects():
@@ -455,7 +455,7 @@ def test_mixed_derivatives_of_a_gradient_of_one_argument():
     assert abs(wanted) > 0.1
 
 
-# ---- what is told, and what it costs -------------------------------------------------------------
+# ---- what is reported, and its cost ------------------------------------------------------------
 
 
 def test_history_says_what_was_done_inside():
@@ -466,7 +466,7 @@ def test_history_says_what_was_done_inside():
     assert (
         str(simplify(wg.trace(wg.value_and_grad(f))(*args), history=True).history)[:8] == text[:8]
     )
-    assert "2 x loops in step" in text
+    assert "2 x fused loops" in text
     assert "x * 1: multiply" in made.history.applications()
 
 

@@ -1,7 +1,7 @@
 """Random programs give the same values and gradients before and after every pass.
 
 A program is a list of steps, each an operation on values that earlier steps made; it runs on arrays
-and traces alike.  Operands hold zeros of both signs, infinities and NaN as well.
+and traces.  Operands hold zeros of both signs, infinities and NaN as well.
 """
 
 import functools

@@ -1,6 +1,6 @@
-"""The sweep over functions of scipy.special: derivatives against mpmath's, to second order.
+"""Tests of functions of scipy.special: derivatives against mpmath's, to second order.
 
-`sweep(case)` takes a `Case`: our function, the same in mpmath, and points.  mpmath differentiates
+`compare(case)` takes a `Case`: our function, the same in mpmath, and points.  mpmath differentiates
 its function by differences of many digits; every way to our derivative has to give that:
 
     first    reverse and forward mode, of the rows of vmap, of a graph
@@ -123,7 +123,7 @@ def make_case():
 
 
 @pytest.fixture
-def sweep():
+def compare():
     def check(case):
         for slot, name, order, error, got, want in each(case):
             allowed = case.first if order == 1 else case.second

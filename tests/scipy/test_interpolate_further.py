@@ -1,4 +1,4 @@
-"""Polynomials and splines by FITPACK's names: SciPy's values, derivatives by everything."""
+"""Polynomials and splines by FITPACK's names: SciPy's values, derivatives in all arguments."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 """Signals and filters: values are SciPy's, derivatives those of differences.
 
 `same` calls SciPy's function and ours with the same arguments and compares values, shapes and
-dtypes, or that both refuse.  The sweeps over options are values only; gradients are taken of one
+dtypes, or that both refuse.  Options are compared by values only; gradients are taken of one
 case of each way through the code, by every operand.
 """
 

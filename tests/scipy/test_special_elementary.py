@@ -74,8 +74,8 @@ CASES = [
 
 @pytest.mark.sample(12)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
-def test_derivatives(row, sweep, make_case):
-    sweep(make_case(*row))
+def test_derivatives(row, compare, make_case):
+    compare(make_case(*row))
 
 
 def slope(f, *point, by=0):

@@ -1,4 +1,4 @@
-"""Gamma and beta functions, binomials and their kin: derivatives against mpmath's."""
+"""Gamma and beta functions, binomials and related functions: derivatives against mpmath's."""
 
 import mpmath as mp
 import numpy as np
@@ -60,9 +60,9 @@ CASES = [
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
-def test_derivatives(row, sweep, make_case):
+def test_derivatives(row, compare, make_case):
     *what, options = row
-    sweep(make_case(*what, **{"first": 1e-12, "second": 5e-12} | options))
+    compare(make_case(*what, **{"first": 1e-12, "second": 5e-12} | options))
 
 
 @pytest.mark.parametrize("f", [sp.gamma, sp.loggamma, sp.rgamma, sp.digamma])

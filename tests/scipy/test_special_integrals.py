@@ -93,9 +93,9 @@ CASES = [
 
 @pytest.mark.sample(13)
 @pytest.mark.parametrize("row", CASES, ids=lambda row: row[0])
-def test_derivatives(row, sweep, make_case):
+def test_derivatives(row, compare, make_case):
     *what, options = row
-    sweep(make_case(*what, **{"first": 5e-13} | options))
+    compare(make_case(*what, **{"first": 5e-13} | options))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ def graph():
 
 
 def slope(function, x):
-    """The derivative by a unary operator's own rule."""
+    """The derivative from a unary operator's own rule."""
     graph = OperatorGraph()
     node = graph.input()
     (grad,) = graph.gradient(function(graph, node), [node])

@@ -42,7 +42,7 @@ def same_graph(a, b):
     specs = [named_in_order(str([n.spec for n in g.nodes])) for g in (a, b)]
     assert specs[0] == specs[1]
     # Variables are equal to themselves only, and so are effects.
-    # The rule of a function comes back as a list, which is no other's equal.
+    # The rule of a function comes back as a list, which compares by identity.
     ruled = any(n.op.kind == "call" for n in a.nodes if n.args)
     assert a.variables or a.effects or ruled or equals(a, b)
     assert a.structure == b.structure and a.name == b.name

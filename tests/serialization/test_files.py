@@ -192,7 +192,7 @@ def test_snapshots_on_a_file_system_without_links(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("links", [True, False])
 def test_a_snapshot_replaces_no_file(tmp_path, monkeypatch, links):
-    """Of two processes that choose the same name one is told, and takes the next number."""
+    """Of two processes that choose the same name one gets an error, and takes the next number."""
     if not links:
         monkeypatch.setattr(os, "link", no_link)
     atomic_files.write(tmp_path / "file", [b"first"], exclusive=True)

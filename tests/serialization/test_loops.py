@@ -1,4 +1,4 @@
-"""Graphs with loops and choices as files: their bodies, and what a hostile writer makes of them."""
+"""Graphs with loops and branches as files: their bodies, and hostile files."""
 
 import copy
 import pickle

@@ -90,7 +90,7 @@ STEPS = {
     "operator": lambda x, y, k: halve(x),
     "body": lambda x, y, k: bump(x),
 }
-# Those whose derivative or shape rule a size with a name does not have stay with numbers.
+# Those whose derivative or shape rule a symbolic size does not have stay with numbers.
 NUMBERED = {"pad", "solve", "operator", "split"}
 
 

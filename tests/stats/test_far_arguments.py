@@ -1,6 +1,6 @@
-"""Distributions where a number on the way overflows, underflows or meets a kink that is none.
+"""Distributions where a number on the way overflows, underflows or meets a removable kink.
 
-Found by the sweep (tests/sweep), held to mpmath or to what a formula gives by hand.
+Found by the tests (tests/finite_differences), held to mpmath or to what a formula gives by hand.
 """
 
 import mpmath as mp
@@ -35,7 +35,7 @@ def skewed(x, a, b):
 
 @pytest.mark.parametrize("shapes", [(0.5, 0.5), (1.5, 2.5)])
 def test_jf_skew_t_in_the_middle(shapes):
-    """At 0 the slope by the point is the density, and not 0."""
+    """At 0 the derivative with respect to the point is the density, and not 0."""
     found = slopes(stats.jf_skew_t.cdf, 0.0, *shapes)
     np.testing.assert_allclose(found, by_digits(skewed, 0.0, *shapes), rtol=1e-10)
     np.testing.assert_allclose(found[0], scipy.stats.jf_skew_t.pdf(0.0, *shapes), rtol=1e-12)
@@ -122,7 +122,9 @@ def test_genhyperbolic_of_large_parameters():
     log_slopes = slopes(stats.genhyperbolic.logpdf, *args)
     np.testing.assert_allclose(found, stats.genhyperbolic.pdf(*args) * log_slopes, rtol=1e-11)
     bend = wg.hessian(lambda p: stats.geninvgauss.mean(p, 2300.0))(1700.0)
-    np.testing.assert_allclose(bend, 9.83242229406005e-8, rtol=1e-4)  # by 80 digits (tests/sweep)
+    np.testing.assert_allclose(
+        bend, 9.83242229406005e-8, rtol=1e-4
+    )  # by 80 digits (tests/finite_differences)
 
 
 def test_circstd_of_points_close_to_each_other():

@@ -8,7 +8,7 @@ import pytest
 import wengert as wg
 from wengert.scipy import stats
 
-# Value-free: the slope by the first argument, and by it again, in closed form.
+# Value-free: the first and second derivative with respect to the first argument, in closed form.
 CASES = {
     "cauchy.ppf": (lambda q: stats.cauchy.ppf(q, 0.5, 0.5), 0.5, 0.5 * pi, 0.0),
     "cauchy.isf": (lambda q: stats.cauchy.isf(q, 0.5, 0.5), 0.5, -0.5 * pi, 0.0),

@@ -1,4 +1,4 @@
-"""The page of a graph, without a browser: what it is told, what it is made of, what stays out."""
+"""The page of a graph, without a browser: what it shows, what it consists of, what stays out."""
 
 import base64
 import hashlib
@@ -61,7 +61,7 @@ def row(data, line, step=0):
     return {**said, "op": data["ops"][columns["op"][p]], "level": columns["level"][p], "number": p}
 
 
-# ---- what the page is told ---------------------------------------------------------------------
+# ---- what the page shows   ---------------------------------------------------------------------
 
 
 def test_every_line_is_reported(graph):

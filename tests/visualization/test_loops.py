@@ -1,4 +1,4 @@
-"""Loops and choices in pictures: what they do is drawn inside of them, and said once in text."""
+"""Loops and branches in pictures: what they do is drawn inside of them, and said once in text."""
 
 import json
 import re

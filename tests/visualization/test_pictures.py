@@ -131,15 +131,15 @@ def test_values_in_a_few_characters():
     assert brief(None) == "-"
 
 
-def luminance(colour):
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+def luminance(color):
+    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     r, g, b = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
-@pytest.mark.parametrize(("name", "colours"), [*ROLES.items(), *KINDS.items()])
-def test_text_is_legible_on_its_fill(name, colours):
-    fill, _, ink = map(luminance, colours)
+@pytest.mark.parametrize(("name", "colors"), [*ROLES.items(), *KINDS.items()])
+def test_text_is_legible_on_its_fill(name, colors):
+    fill, _, ink = map(luminance, colors)
     contrast = (max(fill, ink) + 0.05) / (min(fill, ink) + 0.05)
     assert contrast > (3 if name == "constant" else 4.5)
 

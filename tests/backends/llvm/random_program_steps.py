@@ -1,7 +1,7 @@
 """The steps of which random programs consist (random_programs.py): plain NumPy, guarded.
 
 A step takes a random generator and gives a function of one or more values that is the same for all
-lengths, so that a program serves arrays, traces, and lengths with names.  What would run away is
+lengths, so that a program serves arrays, traces, and symbolic lengths.  What would run away is
 guarded: values stay of the size of one, steps and comparisons stand away from the values that
 programs often meet (0, 1), so that a last bit decides nothing.
 """
@@ -183,7 +183,7 @@ WHOLE_REDUCTIONS = {
     "prod": np.prod,
 }
 
-# ---- rows, in several sweeps; arrays with at least one axis ----
+# ---- rows, in several passes; arrays with at least one axis ----
 
 ROWS = {
     "softmax": softmax,

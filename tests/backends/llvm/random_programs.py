@@ -232,7 +232,7 @@ class Bundle:
         return list(wg.grad(slope, self.slots)(*inputs))
 
     def sizes(self, world):
-        """The lengths that have names."""
+        """The symbolic lengths."""
         if not self.named:
             return {}
         (n, m), k = world[0].shape, world[5].shape[1]

@@ -1,7 +1,7 @@
 """Index arrays in native code, compared with NumPy: reading, writing, adding, and their errors.
 
 Indices are drawn at random: slices, numbers, None, Ellipsis and index arrays of every dtype, in any
-mixture; no line of the graph may be left to Python.
+mixture; no node may be a host callback.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ def test_sorted_values_have_gradients():
 
 
 def test_labels_beside_a_range_are_read_and_written_where_they_are():
-    """x[arange(n), labels], as a cross-entropy reads it: the range is no array in memory."""
+    """x[arange(n), labels], as a cross-entropy reads it: the range is not stored in memory."""
     rng = np.random.default_rng(5)
     x, labels = rng.normal(size=(6, 4)), rng.integers(0, 4, 6)
     graph = wg.trace(lambda x, k: x[np.arange(6), k])(x, labels)
@@ -256,7 +256,7 @@ def test_one_position():
         wg.jit(lambda x, i: x[i])(x, np.array(2))
 
 
-# ---- nothing, and sizes with names ---------------------------------------------------------------
+# ---- nothing, and symbolic sizes ---------------------------------------------------------------
 
 
 def test_empty_index_arrays():

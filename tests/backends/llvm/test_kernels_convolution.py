@@ -1,6 +1,6 @@
 """Native convolution and pooling: what NumPy gives, on one thread and on two, at every stride.
 
-In the default run a few cases, chosen so that each way through the kernels is taken; the sweep over
+In the default run a few cases, chosen so that each way through the kernels is taken; the product of
 random ones, and memory between pages without access, are `make test-all`'s.
 """
 
@@ -68,7 +68,7 @@ CASES = {
     "padded": ((2, 3, 9, 11), (4, 3, 3, 3), {**frame(2, 1, (1, 1)), "groups": 1}),
     "one by one": ((2, 5, 6, 7), (4, 5, 1, 1), {**frame(2), "groups": 1}),
     "each channel": ((2, 3, 9, 40), (6, 1, 3, 3), {**frame(2, 2, (1, 0), 2), "groups": 3}),
-    "each channel, neighbours": ((2, 3, 9, 40), (6, 1, 3, 2), {**frame(2, 1, (4, 1)), "groups": 3}),
+    "each channel, neighbors": ((2, 3, 9, 40), (6, 1, 3, 2), {**frame(2, 1, (4, 1)), "groups": 3}),
     "each channel, dilated": ((2, 2, 30), (2, 1, 4), {**frame(1, 1, (-3, 7), 2), "groups": 2}),
     "one channel of space": ((2, 1, 5, 6, 7), (3, 1, 2, 1, 3), {**frame(3), "groups": 1}),
     "long": ((1, 2, 1300), (3, 2, 60), {**frame(1, 1, (2, -3)), "groups": 1}),

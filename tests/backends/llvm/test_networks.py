@@ -135,7 +135,7 @@ FUNCTIONS = {
 
 
 def agree(make, *args):
-    """Value and gradient by the first argument, compiled and not; `make` is asked for both."""
+    """Value and gradient, compiled and not; `make` is asked for both."""
 
     def weighed(f):
         def total(*args):

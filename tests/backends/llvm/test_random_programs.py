@@ -1,7 +1,7 @@
 """Random programs: eager execution, the interpreter and native code give the same values.
 
 Eight programs share a graph, so that compiling is paid once for all (random_programs.py).  Every
-third bundle has lengths with names and runs at two sets of sizes; every second is simplified first.
+third bundle has symbolic lengths and runs at two sets of sizes; every second is simplified first.
 Derivatives of such programs: test_random_gradients.py.
 """
 

@@ -99,7 +99,7 @@ def betainc_s(s, a, b, x):
 
 @elementwise
 def power_of_beta(s, a, b, x):
-    """Its derivative by x."""
+    """Its derivative with respect to x."""
     size = (a - 1.0) * s.log(x) + (b - 1.0) * s.log1p(-x)
     return s.exp(size - s.special("betaln", a, b))
 
@@ -115,7 +115,7 @@ def gammainc_s(s, a, x):
 
 @elementwise
 def power_of_gamma(s, a, x):
-    """Its derivative by x."""
+    """Its derivative with respect to x."""
     return s.exp((a - 1.0) * s.log(x) - x - s.special("gammaln", a))
 
 
@@ -281,7 +281,7 @@ def several(x):
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_tails(dtype):
-    """All lengths to 40 by the code for lengths with names, some by code of their own."""
+    """All lengths to 40 by the code for symbolic lengths, some by code of their own."""
     compiled = wg.jit(several, host_callbacks="forbid")
     for n in range(1, 41):
         x = np.linspace(0.5, 3.0, n, dtype=dtype)

@@ -60,7 +60,7 @@ def marked(function, start, stop, grain, threads):
 
 
 def expected(start, stop, grain, threads):
-    """The same cut, written down once more in Python."""
+    """The same cut, computed once more in Python."""
     out = np.zeros(max(stop, 1), np.int64)
     units = -(-(stop - start) // max(grain, 1))
     count = max(min(units, threads, thread_pool.MAX_THREADS), 1) if stop > start else 0

@@ -57,7 +57,7 @@ def planes(dtype, count, seed=0):
 
 
 def multiples(dtype, count, seed=0):
-    """The numbers nearest to multiples of pi/2 below 1e6 or so, and their neighbours."""
+    """The numbers nearest to multiples of pi/2 below 1e6 or so, and their neighbors."""
     random = np.random.default_rng(seed)
     quarters = random.integers(1, 600_000, count)
     with mpmath.workdps(40):

@@ -4,7 +4,7 @@
     ulps           errors against mpmath at 60 digits, in units of the last place
     hard_points    where leaves go wrong: special values, powers of two, subnormals, random bits
     nanoseconds    what one element costs, from the first cache
-    assembly       what the machine is told to do
+    assembly       the instructions of the machine
     forget         so that leaves are compiled anew, for another processor
 
 An error is measured in the spacing of numbers at the exact value; that of subnormals is constant.

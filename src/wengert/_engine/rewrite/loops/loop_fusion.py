@@ -294,7 +294,7 @@ def _with_crews(
         fused, results = _Crew(crew, new).made()
         for one, parts in zip(crew, results, strict=True):
             new.replace(one.loop.node, parts)
-            word = "loops in step" if len(crew) > 1 else "twice in a loop"
+            word = "fused loops" if len(crew) > 1 else "twice in a loop"
             applied.append(Applied(word, one.loop.node, fused))
     return new.graph(graph), applied
 
