@@ -242,7 +242,7 @@ def variants(tree: Any) -> list[Any]:
             f"a pattern with more than {_MOST_COMMUTATIVE} commutative operations. Split it, or "
             f"write a rule as a function of the node{at(user_line())}."
         )
-    return list({repr(t): t for t in _orders(tree)}.values())
+    return list(_orders(tree))
 
 
 def _count(tree: Any) -> int:
@@ -256,9 +256,9 @@ def _orders(tree: Any) -> Iterator[Any]:
         yield tree
         return
     for args in product(*map(_orders, tree.args)):
-        yield tree._replace(args=args)
-        if tree.op.commutative:
-            yield tree._replace(args=args[::-1])
+        yield OperationPattern(tree.op, tree.params, args)
+        if tree.op.commutative and not (type(args[0]) is Wildcard and args[0] == args[1]):
+            yield OperationPattern(tree.op, tree.params, args[::-1])
 
 
 def matches(
