@@ -56,6 +56,11 @@ class Section:
         """Begin a basic block; the block before has to end with a branch."""
         self.pieces.append(f"{name}:")
 
+    def block(self, name: str) -> None:
+        """End a basic block, and begin the one after it."""
+        self.write(f"br label %{name}")
+        self.label(name)
+
     def inside(self) -> Section:
         """A new section at this point, in which more is written later."""
         section = Section(self.function)
@@ -129,8 +134,7 @@ class Section:
         n = self.function.number()
         counter = self.function.slot("i64")
         self.write(f"store i64 {start}, ptr {counter}")
-        self.write(f"br label %head{n}")
-        self.label(f"head{n}")
+        self.block(f"head{n}")
         now = self.value(f"load i64, ptr {counter}")
         more = self.value(f"icmp slt i64 {now}, {stop}")
         self.write(f"br i1 {more}, label %body{n}, label %done{n}")

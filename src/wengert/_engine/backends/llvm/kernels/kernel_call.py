@@ -367,8 +367,7 @@ class KernelCall:
     def finish(self) -> None:
         """Write the exit."""
         body = self.function.body
-        body.write("br label %leave")
-        body.label("leave")
+        body.block("leave")
         if self._limited():
             address = blas_threads.symbols()["wengert_blas_leave"]
             body.write(f"call void {self.external('wengert_blas_leave', address, 'void', [])}()")

@@ -104,8 +104,7 @@ def until(s: Section, limit: int) -> Iterator[tuple[Section, Any]]:
 
     with s.loop("0", str(limit)) as (t, _):
         yield t, leave
-    s.write(f"br label %left{n}")
-    s.label(f"left{n}")
+    s.block(f"left{n}")
 
 
 def whole(block: Block, s: Section, i: Index) -> Lane:

@@ -160,8 +160,7 @@ def _finish(module: ModuleBuilder) -> None:
     """Take parts and compute them until none is left."""
     f = Function(module, "finish", [])
     s = f.body
-    s.write("br label %again")
-    s.label("again")
+    s.block("again")
     pair = s.value("call {i64, i64} @take()")
     part = s.value(f"extractvalue {{i64, i64}} {pair}, 0")
     parts = s.value(f"extractvalue {{i64, i64}} {pair}, 1")
@@ -200,8 +199,7 @@ def _spin(s: Section, ready: str, seen: str) -> None:
     """
     count = s.function.slot("i64")
     s.write(f"store i64 0, ptr {count}")
-    s.write("br label %look")
-    s.label("look")
+    s.block("look")
     answer = s.value(f"call i1 @{ready}()")
     s.write(f"br i1 {answer}, label %{seen}, label %idle")
     s.label("idle")
@@ -218,8 +216,7 @@ def _spin(s: Section, ready: str, seen: str) -> None:
 
 def _sleep(s: Section, ready: str, condition: int, awake: str) -> None:
     """Wait for a condition until something holds; the lock is held, before and after."""
-    s.write("br label %check")
-    s.label("check")
+    s.block("check")
     answer = s.value(f"call i1 @{ready}()")
     s.write(f"br i1 {answer}, label %{awake}, label %sleep")
     s.label("sleep")
@@ -234,8 +231,7 @@ def _worker(module: ModuleBuilder) -> None:
     module.add(f)
     f = Function(module, "worker", [("ptr", "nothing")], "ptr")
     s = f.body
-    s.write("br label %begin")
-    s.label("begin")
+    s.block("begin")
     _spin(s, "is_open", "work")
     # An offer made after this line finds us counted; one made before it is seen by `_sleep`.
     _locked(s, True)
@@ -243,8 +239,7 @@ def _worker(module: ModuleBuilder) -> None:
     _sleep(s, "is_open", _WAKE, "awake")
     _add(s, _ASLEEP, "-1")
     _locked(s, False)
-    s.write("br label %work")
-    s.label("work")
+    s.block("work")
     s.write("call void @finish()")
     s.write("br label %begin")
     module.add(f)
@@ -285,8 +280,7 @@ def _wait(module: ModuleBuilder) -> None:
     _sleep(s, "is_done", _DONE, "finished")
     _set(s, _WAITING, "0")
     _locked(s, False)
-    s.write("br label %done")
-    s.label("done")
+    s.block("done")
     s.write("ret void")
     module.add(f)
 

@@ -277,8 +277,7 @@ def _each(s: Section, width: int, bits: Name, write: Callable[[Section, Name], N
     function = s.function
     n, cell = function.number(), function.slot("i64")
     s.write(f"store i64 {bits}, ptr {cell}")
-    s.write(f"br label %head{n}")
-    s.label(f"head{n}")
+    s.block(f"head{n}")
     left = s.value(f"load i64, ptr {cell}")
     more = s.value(f"icmp ne i64 {left}, 0")
     s.write(f"br i1 {more}, label %body{n}, label %done{n}")

@@ -50,8 +50,7 @@ def repeat(
         ]
 
     keep(lanes)
-    section.write(f"br label %again{number}")
-    section.label(f"again{number}")
+    section.block(f"again{number}")
     now = kept()
     flags = s.widened(unfinished(*now), width)
     section.write(f"br i1 {_any(s, flags, width)}, label %turn{number}, label %rest{number}")

@@ -12,7 +12,7 @@ Depthwise convolutions have loops of their own (conv/depthwise_conv.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any, NamedTuple
 
@@ -124,19 +124,12 @@ def _values(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
         ready = image.bring(t, offset(t, x.pointer, t.times(q, str(form.x_size)), dtype))
         target = offset(t, y.pointer, t.times(q, str(form.outputs * form.places)), dtype)
         weights = _weights(t, form, w.pointer, q)
-        for part in passes:
-            with t.loop("0", str(part.times)) as (u, k):
-                first, place = _first(call, u, part, k)
-                found = columns or ready
-                if columns:
-                    image.write_out(u, ready, part, first, columns)
-                into = Matrix(
-                    offset(u, target, place, dtype),
-                    MatrixAxis(form.outputs, form.places),
-                    MatrixAxis(part.width, 1),
-                )
-                rows = _rows(found, form.depth, part.width)
-                write_product(call, u, Product(weights, rows, into, dtype))
+        for u, part, first, place in _each_pass(call, t, passes):
+            if columns:
+                image.write_out(u, ready, part, first, columns)
+            rows = _rows(columns or ready, form.depth, part.width)
+            into = _outputs(u, form, target, place, part)
+            write_product(call, u, Product(weights, rows, into, dtype))
 
 
 @kernel("convolution_input", serves=_serves)
@@ -167,18 +160,12 @@ def _inputs(call: KernelCall, start: Name, stop: Name, form: Form) -> None:
         image.prepare(t)
         if columns and not image.memory:
             clear(call, t, target, form.x_size, dtype)
-        for part in passes:
-            with t.loop("0", str(part.times)) as (u, k):
-                first, place = _first(call, u, part, k)
-                given = Matrix(
-                    offset(u, source, place, dtype),
-                    MatrixAxis(form.outputs, form.places),
-                    MatrixAxis(part.width, 1),
-                )
-                into = _rows(columns or target, form.depth, part.width)
-                write_product(call, u, Product(weights, given, into, dtype))
-                if columns:
-                    image.add_up(u, image.memory or target, part, first, columns)
+        for u, part, first, place in _each_pass(call, t, passes):
+            given = _outputs(u, form, source, place, part)
+            into = _rows(columns or target, form.depth, part.width)
+            write_product(call, u, Product(weights, given, into, dtype))
+            if columns:
+                image.add_up(u, image.memory or target, part, first, columns)
         image.take(t, target)
 
 
@@ -224,20 +211,13 @@ def _gradients(call: KernelCall, start: Name, stop: Name, form: Form, block: int
             ready = image.bring(u, source)
             number = u.plus(u.times(n, str(form.groups)), group)
             given = offset(u, y.pointer, u.times(number, str(form.outputs * form.places)), dtype)
-            for part in passes:
-                with u.loop("0", str(part.times)) as (v, k):
-                    first, place = _first(call, v, part, k)
-                    if columns:
-                        image.write_out(v, ready, part, first, columns)
-                    right = Matrix(
-                        offset(v, given, place, dtype),
-                        MatrixAxis(form.outputs, form.places),
-                        MatrixAxis(part.width, 1),
-                    )
-                    into = _rows(total, own.depth, form.outputs)
-                    left = _rows(columns or ready, own.depth, part.width)
-                    product = Product(left, right.transposed, into, dtype, 1.0, 1.0)
-                    write_product(call, v, product)
+            for v, part, first, place in _each_pass(call, u, passes):
+                if columns:
+                    image.write_out(v, ready, part, first, columns)
+                right = _outputs(v, form, given, place, part)
+                into = _rows(total, own.depth, form.outputs)
+                left = _rows(columns or ready, own.depth, part.width)
+                write_product(call, v, Product(left, right.transposed, into, dtype, 1.0, 1.0))
         size = form.outputs * form.depth
         inside = t.value(f"srem i64 {q}, {blocks}")
         at = t.plus(t.times(group, str(size)), t.times(inside, str(own.depth)))
@@ -259,10 +239,20 @@ def _columns(call: KernelCall, form: Form, passes: list[PlaceGroup]) -> Name:
     return call.scratch(form.depth * max(p.width for p in passes) * form.dtype.itemsize)
 
 
-def _first(call: KernelCall, s: Section, part: PlaceGroup, k: Name) -> tuple[Name, Name]:
-    """The first piece of a pass, and its position."""
-    first = s.times(k, str(part.rows))
-    return first, entry(s, table(call, part.targets), first)
+def _each_pass(
+    call: KernelCall, s: Section, passes: list[PlaceGroup]
+) -> Iterator[tuple[Section, PlaceGroup, Name, Name]]:
+    """Loops over passes: the section, the pass, its first piece, and the position of that."""
+    for part in passes:
+        with s.loop("0", str(part.times)) as (t, k):
+            first = t.times(k, str(part.rows))
+            yield t, part, first, entry(t, table(call, part.targets), first)
+
+
+def _outputs(s: Section, form: Form, base: Name, place: Name, part: PlaceGroup) -> Matrix:
+    """The outputs of a group at the positions of a pass."""
+    pointer = offset(s, base, place, form.dtype)
+    return Matrix(pointer, MatrixAxis(form.outputs, form.places), MatrixAxis(part.width, 1))
 
 
 def _weights(s: Section, form: Form, pointer: Name, q: Name) -> Matrix:
