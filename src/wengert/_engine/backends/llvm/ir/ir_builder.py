@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from ..tuning import thresholds
 
@@ -156,6 +156,10 @@ class Section:
         yield body
         body.write(f"br label %done{n}")
         self.label(f"done{n}")
+
+    def unless(self, condition: Name) -> AbstractContextManager[Section]:
+        """Code that runs only if an i1 does not hold."""
+        return self.when(self.value(f"xor i1 {condition}, true"))
 
 
 def _number(x: Name) -> int | None:

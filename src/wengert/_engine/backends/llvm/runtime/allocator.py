@@ -198,7 +198,7 @@ def _alloc(module: ModuleBuilder) -> None:
         store(large, peak, "@memory", _COUNTED["peak"])
         color = load(large, "@memory", _COLOR)
         _release(large)
-        with large.when(large.value(f"xor i1 {hit}, true")) as miss:
+        with large.unless(hit) as miss:
             made = miss.value(f"call ptr @fresh(i64 {size}, i64 {index}, i64 {color})")
             miss.write(f"store ptr {made}, ptr {answer}")
             none = miss.value(f"icmp eq ptr {made}, null")
@@ -243,7 +243,7 @@ def _free(module: ModuleBuilder) -> None:
         small = some.value(f"icmp eq i64 {index}, {_C_LIBRARY}")
         with some.when(small) as given:
             given.write(f"call void {release}(ptr {load(given, header, _LENGTH, 'ptr')})")
-        with some.when(some.value(f"xor i1 {small}, true")) as large:
+        with some.unless(small) as large:
             size = load(large, header, _SIZE)
             two = large.value(f"shl i64 {index}, 1")
             head = field(large, "@memory", large.value(f"add i64 {two}, {_LISTS}"))
@@ -306,7 +306,7 @@ def _realloc(module: ModuleBuilder) -> None:
     near = s.value(f"icmp uge i64 %bytes, {s.value(f'lshr i64 {size}, 1')}")
     stays = s.value(f"and i1 {fits}, {near}")
     s.write(f"store ptr %block, ptr {answer}")
-    with s.when(s.value(f"xor i1 {stays}, true")) as moves:
+    with s.unless(stays) as moves:
         new = moves.value("call ptr @wengert_alloc(i64 %bytes)")
         moves.write(f"store ptr {new}, ptr {answer}")
         with moves.when(moves.value(f"icmp ne ptr {new}, null")) as got:

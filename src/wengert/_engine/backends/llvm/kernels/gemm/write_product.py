@@ -51,7 +51,7 @@ def _either(
     """The microkernel if an i1 holds, else another routine."""
     with s.when(condition) as t:
         gemm_microkernel.run(call, t, product)
-    with s.when(s.value(f"xor i1 {condition}, true")) as t:
+    with s.unless(condition) as t:
         other(call, t, product)
 
 

@@ -181,7 +181,7 @@ def _bring_near_one(triangle: _Triangle, s: Section, count: Name) -> None:
             "less_equal", one_norm(call, u, triangle.root), language.constant(_NEAR_ONE, F64)
         )
         u.write(f"store i1 {near.name}, ptr {done}")
-        with u.when(u.value(f"xor i1 {near.name}, true")) as v:
+        with u.unless(near.name) as v:
             triangle.take_root(v, triangle.form, triangle.other)
             copy(call, v, triangle.form, triangle.other)
             more = v.value(f"add i64 {v.value(f'load i64, ptr {count}')}, 1")

@@ -183,7 +183,7 @@ class _Rotation:
             before = u.larger(u.minus(i, "1"), "0")
             behind = u.smaller(u.plus(i, "1"), last)
             second = self._linked(u, i, before)
-            with u.when(u.value(f"xor i1 {second}, true")) as v:
+            with u.unless(second) as v:
                 two = self._linked(v, behind, i)
                 count = v.value(f"zext i1 {two} to i64")
                 yield v, (i, v.plus(v.plus(i, "1"), count), two)

@@ -215,7 +215,7 @@ def _enter_next64(module: ModuleBuilder) -> None:
     s = function.body
     used = _load(s, "%bits", _USED)
     more = s.value(f"icmp ult i64 {used}, {4 * lanes_of_group()}")
-    with s.when(s.value(f"xor i1 {more}, true")) as t:
+    with s.unless(more) as t:
         t.write("call void @philox.fill(ptr %bits)")
     now = s.value(f"select i1 {more}, i64 {used}, i64 0")
     s.write(f"store i64 {s.value(f'add i64 {now}, 1')}, ptr {_place(s, '%bits', _USED)}")
@@ -250,7 +250,7 @@ def _enter_next32(module: ModuleBuilder) -> None:
     result = function.slot("i64")
     s.write(f"store i64 {spare}, ptr {result}")
     s.write(f"store i64 0, ptr {_place(s, '%bits', _HAS_SPARE)}")
-    with s.when(s.value(f"xor i1 {has}, true")) as t:
+    with s.unless(has) as t:
         word = t.value("call i64 @philox.next64(ptr %bits)")
         t.write(f"store i64 {word}, ptr {result}")
         upper = t.value(f"lshr i64 {word}, 32")
