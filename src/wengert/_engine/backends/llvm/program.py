@@ -122,7 +122,7 @@ class Program(FunctionCodegen):
         self.sizes = tuple(sorted({n for n in names_in(lengths) if not n.startswith(OPEN)}))
         self.size_slots = tuple(self._slot() for _ in self.sizes)
         results = (*graph.outputs, *graph.updates.values())
-        self.outputs = tuple(self._port(s) for n in results for s in specs_of(n))
+        self.outputs = tuple(Port(s, self._slot()) for n in results for s in specs_of(n))
         self.counts = [len(n.spec) if isinstance(n.spec, tuple) else 0 for n in results]
         self.constants: list[tuple[int, np.ndarray[Any, Any]]] = []
         self.callbacks = HostCallbacks(graph, self.sizes, self.size_slots)
@@ -220,9 +220,6 @@ class Program(FunctionCodegen):
     def _slot(self) -> int:
         self.slots += 1
         return self.slots - 1
-
-    def _port(self, spec: Spec) -> Port:
-        return Port(spec, self._slot())
 
     def _input(self, number: int, spec: Spec, layout: str) -> Port:
         port = Port(spec, self._slot(), layout == "S", layout == "F")

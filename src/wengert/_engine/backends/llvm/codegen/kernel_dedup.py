@@ -27,7 +27,7 @@ from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Dim
 
 from ..lowering.loop_ir import ElementRule, Expr, IndexValue, Reduce, ScalarConstant, Stored, View
-from ..schedule.fusion import FusedLoops, LoopGroup
+from ..schedule.fusion import FusedLoops
 from ..schedule.iteration_space import Space
 from ..tuning import thresholds
 from .loop_nests import LoopNest
@@ -126,7 +126,10 @@ class StructuralKey:
         self._numbers: dict[Expr, int] = {}
         self._inside: set[int] = set()
         roots = {r for s in fused.groups for r in s.roots}
-        parts: list[Any] = [fused.rows, *[self._loop_group(s) for s in fused.groups]]
+        parts: list[Any] = [fused.rows]
+        for group in fused.groups:
+            numbers = tuple(map(self._number, group.roots))
+            parts.append((group.space, group.reduced, group.weight, numbers))
         done = 0
         while done < len(self.exprs):
             expr = self.exprs[done]
@@ -141,9 +144,6 @@ class StructuralKey:
             parts.append(self._rules.get(rule) or self._rule(rule))
             parts.append(tuple(map(self._number, expr.operands)))
         self.key = tuple(parts)
-
-    def _loop_group(self, group: LoopGroup) -> tuple[Any, ...]:
-        return group.space, group.reduced, group.weight, tuple(map(self._number, group.roots))
 
     def _rule(self, rule: ElementRule) -> Any:
         before = self._met

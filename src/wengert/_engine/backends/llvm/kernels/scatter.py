@@ -16,12 +16,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.node import Node
-from wengert._engine.core.spec import Spec
 from wengert._engine.core.symbolic.dim import Length, names_in
 from wengert._engine.core.types import Scalar
 from wengert._engine.ops.indexing.template import IndexSlot
 
-from ..ir.index_analysis import IndexPlan, chosen
+from ..ir.index_analysis import chosen
 from ..ir.ir_builder import Function, Name, Section
 from ..ir.llvm_types import I64, Dtype, part_of
 from ..ir.memory_access import load, store
@@ -54,20 +53,13 @@ def _is_whole(node: Node) -> bool:
     specs = [node.spec, *[a.spec for a in node.inputs]]
     first = 2 if node.op.name == "setitem" else 1
     known = set(names_in(n for s in specs for n in s.shape))
-    found = _chosen_by(node, node.spec, [s.spec for s in node.inputs[first:]])
+    arrays = [a.spec for a in node.inputs[first:]]
+    found = chosen(node.params["index"], node.spec.shape, [a.shape for a in arrays])
     return (
-        all(a.spec.dtype.kind in "iu" for a in node.inputs[first:])
+        all(a.dtype.kind in "iu" for a in arrays)
         and found is not None
-        and set(names_in(_lengths(found))) <= known
+        and set(names_in([*found.shape, *[p.start for p in found.parts]])) <= known
     )
-
-
-def _chosen_by(node: Node, whole: Spec, arrays: Sequence[Any]) -> IndexPlan | None:
-    return chosen(node.params["index"], whole.shape, [a.shape for a in arrays])
-
-
-def _lengths(found: IndexPlan) -> list[Length]:
-    return [*found.shape, *[p.start for p in found.parts]]
 
 
 @kernel("scatter", strided=True, serves=_is_whole)

@@ -32,7 +32,7 @@ def _concatenate(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
     def choices(index: tuple[Affine, ...]) -> Any:
         found = []
         for k, x in enumerate(parts):
-            form = ZERO if is_one(x.shape[axis]) else index[axis].plus(_minus(starts[k]))
+            form = ZERO if is_one(x.shape[axis]) else index[axis].plus(-starts[k])
             place = (*index[:axis], form, *index[axis + 1 :])
             last = k == len(parts) - 1
             # The first bound above the index: earlier operands have been selected already.
@@ -41,10 +41,6 @@ def _concatenate(_: Lowering, node: Node, operands: Sequence[Expr]) -> Any:
         return _below(found, index[axis], starts)
 
     return Expr(SelectExpr("concatenate", choices), parts, node.spec.shape, node.spec.dtype, node)
-
-
-def _minus(n: Length) -> Length:
-    return -n
 
 
 def _below(found: list[Any], form: Affine, starts: Sequence[Length]) -> Any:

@@ -130,7 +130,7 @@ class StepCost:
             moved = sum(min(here, number_of(size_of(y.shape), self._sizes)) for y in new)
             if x is root and x in self._stored:
                 moved += number_of(size_of(x.shape), self._sizes)
-            user = x if _is_located(x) else user
+            user = x if x.node is not None and _line(x.node).where else user
             self._note(user, (_work_of(x) * here + self._each * moved) * often)
             if isinstance(x.rule, Map | Reduce) and self.flops is not None:
                 self.flops += here * often
@@ -164,14 +164,12 @@ class StepCost:
         self._name(line)
         self._charge(line, 1.0)
         found = flops_of(node, [a.spec for a in node.inputs], node.spec)
-        found = None if found is None else self._float(found)
+        if found is not None and not isinstance(found, float):
+            found = float(number_of(found, self._sizes))
         self.flops = None if found is None or self.flops is None else self.flops + found
         owners = dict.fromkeys(owner_of(x) for x in step.operands)
         self.read += sum(self._bytes(x) for x in owners)
         self.written += sum(number_of(bytes_of(s), self._sizes) for s in specs_of(node))
-
-    def _float(self, count: Any) -> float:
-        return count if isinstance(count, float) else float(number_of(count, self._sizes))
 
 
 def _work_of(x: Expr) -> float:
@@ -182,11 +180,6 @@ def _work_of(x: Expr) -> float:
 def _line(node: Any) -> Any:
     """The node of the graph that a node is, or is part of; of many that write the last."""
     return origin_of(getattr(node, "last", node))
-
-
-def _is_located(x: Expr) -> bool:
-    """Whether the user's line is known."""
-    return x.node is not None and bool(_line(x.node).where)
 
 
 def _where(node: Any) -> str:

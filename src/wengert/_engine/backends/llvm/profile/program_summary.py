@@ -6,7 +6,6 @@ Summary    all of them; printed as a table
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -167,10 +166,6 @@ def _shown(expr: Expr, names: dict[Expr, str]) -> str:
     return f"{names[expr]} {spec}" if expr in names else f"{expr.rule} {spec}"
 
 
-def _bytes(exprs: Sequence[Expr]) -> Length:
-    return sum(size_of(x.shape) * x.dtype.itemsize for x in exprs)
-
-
 def _nest(plan: Schedule, fused: FusedLoops, names: dict[Expr, str], function: str) -> Stage:
     mine = set(roots_of(fused))
     read: dict[Expr, None] = {}
@@ -186,13 +181,14 @@ def _nest(plan: Schedule, fused: FusedLoops, names: dict[Expr, str], function: s
         rows = ",".join(map(str, first[: fused.rows]))
         title = f"over the rows of [{rows}], {len(fused.groups)} passes each"
     passes = tuple(
-        f"{', '.join(_word(r, names) for r in group.roots)}{_combined(fused, group)}"
+        ", ".join(f"{r.rule} {names.get(r, '')}".rstrip() for r in group.roots)
+        + _combined(fused, group)
         for group in fused.groups
     )
     flops: Any = sum(
         _weight(r) * size_of(space_of(r)) for group in fused.groups for r in group.roots
     )
-    moved = _bytes([*read, *given])
+    moved = sum(size_of(x.shape) * x.dtype.itemsize for x in (*read, *given))
     return Stage(
         "nest",
         f"{title} ({function})",
@@ -212,10 +208,6 @@ def _combined(fused: FusedLoops, group: LoopGroup) -> str:
     return {"all": " of all rows", "columns": " over the rows"}.get(role_of(group, fused.rows), "")
 
 
-def _word(root: Expr, names: dict[Expr, str]) -> str:
-    return f"{root.rule} {names.get(root, '')}".rstrip()
-
-
 def _weight(root: Expr) -> int:
     """The operations of one element, each function counted as one."""
     total = 1 if isinstance(root.rule, Map | Reduce) else 0
@@ -233,7 +225,8 @@ def _step(program: Program, step: Expr, names: dict[Expr, str]) -> Stage:
     results = node.spec if isinstance(node.spec, tuple) else (node.spec,)
     moved: Length = sum(s.size * s.dtype.itemsize for s in (*operands, *results))
     owners = [owner_of(x) for x in step.operands]
-    reads = tuple(_shown(x, names) for x in dict.fromkeys(owners) if not _is_constant(x))
+    constants = [x for x in owners if isinstance(x.rule, Stored) and x.rule.array is not None]
+    reads = tuple(_shown(x, names) for x in dict.fromkeys(owners) if x not in constants)
     kind = "call" if is_served(node) else "host callback"
     if node.op.kind == "control":
         kind = "loop" if "body" in node.params else "branch"
@@ -248,7 +241,3 @@ def _step(program: Program, step: Expr, names: dict[Expr, str]) -> Stage:
         node.op.name,
         f"   # {short(node.where)}" if node.where else "",
     )
-
-
-def _is_constant(expr: Expr) -> bool:
-    return isinstance(expr.rule, Stored) and expr.rule.array is not None

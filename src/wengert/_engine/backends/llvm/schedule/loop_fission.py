@@ -91,10 +91,9 @@ def _components(group: LoopGroup, accesses: Callable[[Expr], list[Access]]) -> l
 def _kind(roots: Sequence[Expr], accesses: Callable[[Expr], list[Access]]) -> Any:
     """A key that identical parts share."""
     return tuple(
-        (type(x.rule), x.weight, x.dtype, tuple([_read(a.expr) for a in accesses(x)]))
+        (
+            *(type(x.rule), x.weight, x.dtype),
+            tuple([(isinstance(y.rule, Stored), y.shape, y.dtype) for y, *_ in accesses(x)]),
+        )
         for x in roots
     )
-
-
-def _read(x: Expr) -> Any:
-    return isinstance(x.rule, Stored), x.shape, x.dtype

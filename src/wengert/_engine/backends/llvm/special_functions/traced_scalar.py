@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.llvm_types import C128, F64, in_register
+from ..ir.llvm_types import C128, F64, in_register, part_of
 from ..ir.memory_access import load, store
 from ..ir.simd_value import ComplexLane, Lane
 from .branch_scopes import Scope, deepest, sees
@@ -188,7 +188,7 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _place(self, value: Any) -> str:
         number = max(1, value.width) * (2 if type(value) is ComplexLane else 1)
-        kind = in_register(_part_of(value))
+        kind = in_register(part_of(value.dtype))
         return self.scope.function.slot(f"[{number} x {kind}]", 64)
 
     # ---- NumPy's protocols ---------------------------------------------------------------------
@@ -219,10 +219,6 @@ class TracedScalar(np.lib.mixins.NDArrayOperatorsMixin):
         if known is None:
             raise UnsupportedFunction(function.__name__)
         return known(*inputs, **options)
-
-
-def _part_of(value: Any) -> Any:
-    return value.real.dtype if type(value) is ComplexLane else value.dtype
 
 
 def _moved(value: Any, scope: Scope) -> Any:
@@ -258,11 +254,8 @@ def _boxed(x: TracedScalar) -> Any:
 def _where(condition: Any, x: Any, y: Any) -> Any:
     if any(isinstance(v, np.ndarray) and v.ndim for v in (condition, x, y)):
         return over_objects(_where, condition, x, y)
-    return _some((condition, x, y)).writer.chosen(condition, x, y)
-
-
-def _some(values: tuple[float | TracedScalar, ...]) -> TracedScalar:
-    return next(v for v in values if isinstance(v, TracedScalar))
+    writer = next(v.writer for v in (condition, x, y) if isinstance(v, TracedScalar))
+    return writer.chosen(condition, x, y)
 
 
 def _like(value: Any) -> Callable[..., Any]:

@@ -139,7 +139,8 @@ def contract_pair(
             addend = None
     words = (left, right, result)
     by_blas = choose(Product(*_matrices(call, s, words, roles), dtype)).calls_blas
-    if addend is not None and (by_blas or not _lies_as(addend, c)):
+    layout = None if addend is None else (addend.labels, addend.array.strides)
+    if addend is not None and (by_blas or layout != (c.labels, c.array.strides)):
         copy(call, s, c.array, arranged(addend, c.labels))
         addend = None
     if by_blas:
@@ -194,11 +195,6 @@ def _for_all(
             write(on, u, [i, *more])
 
     call.in_parts(lengths[0], grain, part)
-
-
-def _lies_as(x: Subscripts, y: Subscripts) -> bool:
-    """Whether the elements of two operands have the same layout."""
-    return x.labels == y.labels and x.array.strides == y.array.strides
 
 
 def _matrices(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.op import lookup
-from wengert._engine.core.symbolic.dim import Length, names_in, valued
+from wengert._engine.core.symbolic.dim import names_in, valued
 
 from ...ir.ir_builder import Name, Section
 from ...ir.llvm_types import BOOL
@@ -30,11 +30,6 @@ from .einsum_lowering import contract_pair, new, sum_over
 from .operands import Subscripts, arranged, subscripts
 
 _UNKNOWN = 256  # stands for an unknown size
-
-
-def _size(length: Length) -> int:
-    """A length as a number; an unknown size as `_UNKNOWN`."""
-    return int(valued(length, dict.fromkeys(names_in([length]), _UNKNOWN)))
 
 
 # ---- the kernels -------------------------------------------------------------------------------
@@ -72,7 +67,9 @@ def _path(operands: Sequence[Subscripts], result: Subscripts) -> list[tuple[int,
     """The pairs of operands to multiply, in order; each product is appended."""
     if len(operands) == 2:
         return [(0, 1)]
-    stand_ins = [np.broadcast_to(0.0, [_size(n) for n in w.array.shape]) for w in operands]
+    sizes = dict.fromkeys(names_in(n for w in operands for n in w.array.shape), _UNKNOWN)
+    shapes = [[int(valued(n, sizes)) for n in w.array.shape] for w in operands]
+    stand_ins = [np.broadcast_to(0.0, shape) for shape in shapes]
     text = f"{','.join(w.labels for w in operands)}->{result.labels}"
     found: list[tuple[int, int]] = []
     count = len(operands)

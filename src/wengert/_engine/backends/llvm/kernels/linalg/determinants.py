@@ -148,10 +148,6 @@ def _of_pivots(block: Block, pivots: Sequence[Any], sign: Scalar) -> Any:
     return product if len(pivots) == 1 else _whole(block, product, _known(pivots, sign))
 
 
-def _logarithm_of_pivots(block: Block, pivots: Sequence[Any], sign: Scalar) -> Any:
-    return _logarithm(block, _product(pivots, sign), _known(pivots, sign))
-
-
 # ---- by formula ----------------------------------------------------------------------------------
 
 
@@ -231,7 +227,8 @@ def slogdet(call: KernelCall) -> None:
     def write(block: Block) -> None:
         language = call.language
         found = Elimination(block, loaded(block, 0, n, n))
-        direction, size = _logarithm_of_pivots(block, *found.diagonal())
+        factors = found.diagonal()
+        direction, size = _logarithm(block, _product(*factors), _known(*factors))
         found.fail_in_doubt(language.compare("not_equal", direction, _number(language, 0.0)))
         block.write(1, direction)
         block.write(2, size)
