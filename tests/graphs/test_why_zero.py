@@ -244,7 +244,7 @@ def test_an_index_that_cannot_be():
         wg.why(element_masked, X, index=7)
     with pytest.raises(wg.WengertError, match="not one element"):
         wg.why(element_masked, X, index=slice(2))
-    with pytest.raises(wg.WengertError, match="by 2 arrays"):
+    with pytest.raises(wg.WengertError, match="for 2 arrays"):
         wg.why(lambda a, b: np.sum(a * b), X, X, argnums=(0, 1), index=0)
 
 
@@ -257,7 +257,7 @@ def test_a_hook_that_makes_zeros():
 
 def test_float32_ends_early():
     found = wg.why(lambda x: np.sum(np.exp(-200.0 * x)), np.ones(2, np.float32))
-    assert found.kinds == ("underflow",) and "float64 reaches further" in found[0].message
+    assert found.kinds == ("underflow",) and "float32 has a small range" in found[0].message
     assert wg.why(lambda x: np.sum(np.exp(-200.0 * x)), np.ones(2)).symptoms == ("tiny",)
 
 

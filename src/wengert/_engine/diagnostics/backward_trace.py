@@ -1,8 +1,8 @@
 """Backward trace: the backward pass from some outputs to some targets, node by node.
 
-An *edge* is what one line passes on to one of its operands.  The questions that the other files
-ask are about edges: where is what arrives not zero, and what is passed on is; where is what arrives
-finite, and what is passed on is not.
+An *edge* is the contribution of one node to the cotangent of one operand.  The other files search
+for edges: where the cotangent of the node is not zero and the contribution is; where the cotangent
+is finite and the contribution is not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .recorded_pass import PassStep, watched
 
 
 class Edge(NamedTuple):
-    """What one line passes on to one operand.
+    """The contribution of one node to the cotangent of one operand.
 
     node : Node
     position : int
@@ -41,20 +41,20 @@ class Edge(NamedTuple):
 
 
 class Backward:
-    """One sweep.
+    """One backward pass.
 
     Attributes
     ----------
     seeds : dict
         The cotangent of each output: ones.
     cotangents : dict
-        The complete cotangent of each node that was reached, in the order in which they were.
+        The complete cotangent of each node that was visited, in order.
     arrived : dict
-        The same before hooks, where a node has some.
+        The same before hooks were called, for nodes with hooks.
     into : dict
-        For a node the edges that lead into it.
+        For each node the edges that lead to it.
     ctx : RuleContext
-        How the rules were called.
+        The context that the rules were passed.
     """
 
     def __init__(self, outputs: Sequence[Node], targets: Sequence[Node], guarded: bool) -> None:
@@ -82,12 +82,12 @@ class Backward:
 
 
 def swept(outputs: Sequence[Node], targets: Sequence[Node]) -> Backward:
-    """The sweep as the engine does it: guarded, if it gives a NaN otherwise; then with limits.
+    """The backward pass as in reverse.py: guarded if the result has NaN, then with limits.
 
     Raises
     ------
     DerivativeError
-        There is none where values are equal.
+        The derivative does not exist because values are equal.
     """
     found = Backward(outputs, targets, guarded=False)
     if not _is_nan(found, targets):
@@ -105,7 +105,7 @@ def _is_nan(found: Backward, targets: Sequence[Node]) -> bool:
 
 
 def magnitude(t: Any) -> float:
-    """The largest magnitude; NaN where one is NaN, 0 of nothing."""
+    """The largest magnitude: NaN if an element is NaN, 0 for an empty array."""
     if isinstance(t, np.float64):
         return abs(float(t))
     if isinstance(t, TupleCotangent):

@@ -1,4 +1,4 @@
-"""Debug: look at values on their way, without changing what is computed.
+"""Debugging: inspect intermediate values without changing the result.
 
     debug(...)  find the first NaN or infinity: ``with wengert.debug(nan=True):``
     show       print a value
@@ -6,10 +6,9 @@
     log        append a line of JSON about a value to a file, or send it to a logger
     guard      raise GuardError when a value is out of range, NaN or infinite
 
-Each returns the value it is given, and derivatives pass unchanged.  Outside of a graph it acts at
-once; in a graph it acts whenever the graph runs, in the order of the program, even if nobody uses
-what it returns.  In a graph that is built by hand (`wengert.input`), use what it returns, or
-name it in ``computation(..., effects=[...])``.
+Each is an identity, also for derivatives.  Outside of a graph it acts immediately; in a graph it
+acts whenever the graph runs, in program order, even if its result is not used.  In a graph that is
+built from `wengert.input`, use the result, or name it in ``computation(..., effects=[...])``.
 """
 
 from __future__ import annotations
@@ -51,13 +50,13 @@ def show(
     ----------
     x : array_like or Tensor
     label : str, optional
-        What to call it; by default the user's file and line.
+        By default the user's file and line.
     file : file, optional
-        Open for writing; by default the standard output at the time of running.
+        Open for writing; by default the standard output at run time.
     logger : logging.Logger, optional
-        To send the line to, at level INFO, in place of printing it.
+        Receives the text at level INFO instead of its being printed.
     gradient : bool
-        Whether to print the cotangent too, when a derivative passes.
+        Whether to print the cotangent too.
 
     Examples
     --------
@@ -184,13 +183,13 @@ def guard(
     label : str, optional
         What to call it in the message.
     gradient : bool
-        Whether the cotangent is guarded in the same way, when a derivative passes.
+        Whether the cotangent is checked in the same way.
 
     Raises
     ------
     GuardError
-        When the value is computed: the message has the label, the first index that is wrong, what
-        stands there, and the user's line.
+        When the value is computed: the message has the label, the first index out of range, the
+        element there, and the user's line.
 
     Examples
     --------
@@ -222,15 +221,15 @@ class _Debug(ModuleType):
     def __call__(self, *, nan: bool = False, inf: bool = False, raises: bool = True) -> Switch:
         """Find the first NaN or infinity, in values and derivatives, eager and compiled.
 
-        Turns the search on, or off, from here on; as a block (``with``) or decorator for what runs
-        in it. It holds for this thread (or task).
+        Turns the checks on or off; as a context manager or decorator, for the block or function. It
+        applies to this thread (or task).
 
         Parameters
         ----------
         nan, inf : bool
-            What to look for. Neither turns it off.
+            What to check for. Neither turns the checks off.
         raises : bool, default True
-            Whether the first one raises; if not, all that begin are kept in ``.found``.
+            Whether the first one raises an error; otherwise the errors are collected in ``.found``.
 
         Returns
         -------
@@ -240,21 +239,22 @@ class _Debug(ModuleType):
         Raises
         ------
         NotFiniteError
-            Where it begins: the message has the operation, its operands, and the user's line. It
-            is a GuardError and, as NumPy's own, a FloatingPointError.
+            At the first NaN or infinity: the message has the operation, its operands, and the
+            user's line. It is a GuardError and, like NumPy's own, a FloatingPointError.
 
         Notes
         -----
-        *Values*: what operations on tensors give, and so all in a function that is differentiated;
-        in compiled functions and graphs, all of their nodes. NumPy's functions of plain arrays are
-        not seen; ``np.errstate(all="raise")`` is for them.
+        *Values*: the results of operations on tensors, and so all in a function that is
+        differentiated; in compiled functions and graphs, all nodes. NumPy's functions of plain
+        arrays are not checked; use ``np.errstate(all="raise")`` for them.
 
-        *Derivatives*: a NaN on the way, in a branch not taken, does no harm and is passed over; if
-        a result of a sweep is bad, the operation is told that gave the first.
+        *Derivatives*: an intermediate NaN in a branch that is not taken has no effect and is
+        ignored; if a result of a backward pass is NaN, the operation that produced the first is
+        reported.
 
-        *Compiled functions* run node by node, interpreted, while it is on; loops are looked
-        into, so that the message names the node and the step. What such a program does not compute
-        cannot be bad: the gradient of ``log(x)`` at -1 is -1, and the logarithm is not asked for.
+        *Compiled functions* are interpreted node by node while it is on, loops included, so that
+        the message names the node and the iteration. Values that the program does not compute are
+        not checked: the gradient of ``log(x)`` at -1 is -1, and the logarithm is not computed.
 
         *Cost*: none while it is off; some microseconds an operation while it is on.
 
@@ -279,7 +279,7 @@ def _given(**params: Any) -> dict[str, Any]:
 
 
 def _value(x: Operand, numeric: bool = False) -> Any:
-    """A value that there is something to say of."""
+    """A value that can be printed, kept, logged or checked."""
     if isinstance(x, Handle):
         return x
     try:

@@ -1,7 +1,7 @@
 """Dependency trace: the nodes that a value depends on, differentiably or not.
 
-`plain` is the value of an operand as it stands now: a large array that was written to behind the
-tape's back is no error here, because the user asks what went wrong.
+`plain` is the present value of an operand: a large array that was modified after it was recorded is
+not an error here, because the user is looking for the cause of a problem.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _serial = attrgetter("serial")
 
 
 def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
-    """Everything that leads to some nodes and is in the list, in order of creation.
+    """All nodes that some nodes depend on, in order of creation.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def ancestors(outputs: Iterable[Node], smooth: bool = False) -> list[Node]:
 
 
 def dependent(nodes: Iterable[Node], sources: Iterable[Node], smooth: bool = False) -> set[Node]:
-    """Those of some nodes, given in order, that depend on a source; it included.
+    """The nodes, of those given in order, that depend on a source, the source included.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def dependent(nodes: Iterable[Node], sources: Iterable[Node], smooth: bool = Fal
 
 
 def plain(operand: Operand | Node) -> Any:
-    """The value of an operand, which is a node or a value itself."""
+    """The value of an operand, which is a node or a value."""
     if isinstance(operand, Watched):
         return operand._array
     return operand.value if isinstance(operand, Node) else operand

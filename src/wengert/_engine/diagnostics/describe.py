@@ -1,7 +1,7 @@
 """Descriptions of nodes in messages.
 
 named    a node by its operation, its name and its spec: ``matmul h float64[8,4]``
-called   the same after a word of one's own: ``input x float64[3]``
+called   the same after a given word: ``input x float64[3]``
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from wengert._engine.core.spec import shown
 
 
 def named(node: Node) -> str:
-    """How to call a node: its operation, its name if it has one, and its spec."""
+    """A node in a message: its operation, its name if it has one, and its spec."""
     return called(node.op.name, node)
 
 
 def called(word: str, node: Node) -> str:
-    """How to call a node that is something more than what made it: an input, a parameter."""
+    """A node in a message, described by a word: an input, a parameter."""
     return f"{word} {node.name} {shown(node.spec)}" if node.name else f"{word} {shown(node.spec)}"

@@ -1,9 +1,9 @@
 """Disconnected: y does not depend differentiably on x, and where the connection is lost.
 
-The list also knows nodes that no derivative passes (comparisons, casts to integers), and,
-while nodes are noted, what `no_grad`, `detach` and conversions to plain numbers cut off.  So the
-search goes from x forward by the ways a derivative passes, and reports the first lines on the way
-to y at which it stops.
+The graph also contains nodes without derivative (comparisons, casts to integers) and, while it is
+recorded for diagnosis, what `no_grad`, `detach` and conversions to plain numbers cut off.  The
+search goes forward from x along differentiable nodes, and reports the first nodes between x and y
+that are not.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Reads = Sequence[tuple[Node, str, str]]
 STOPS = {
     "stop_gradient": (
         "detached",
-        "stop_gradient or detach() stands on the way: its value goes on, its derivative is zero by "
-        "decree. Leave it out if that is not meant",
+        "stop_gradient or detach() is between x and y: its derivative is defined to be zero. Leave "
+        "it out if that is not intended",
     ),
     "discretise": (
         "discrete",
-        "a cast to integers or booleans: derivatives stop there. Stay in floating point, "
+        "a cast to integers or booleans has no derivative. Stay in floating point, "
         "or use a smooth approximation",
     ),
 }
@@ -48,15 +48,15 @@ _NO_GRAD = (
 def disconnected(
     outputs: Sequence[Node], target: Node, reads: Reads, visited: Container[Node]
 ) -> list[Finding]:
-    """Why no derivative leads from some outputs back to a target.
+    """Why some outputs do not depend differentiably on a target.
 
     Parameters
     ----------
     outputs, target
     reads : sequence
-        What became plain numbers while nodes were noted.
+        Values that were converted to plain numbers while the graph was recorded.
     visited : container of Node
-        The nodes that a sweep has reached.
+        The nodes that a backward pass has visited.
     """
     nodes = ancestors(outputs)
     released = [n for n in nodes if n.op is RELEASED]
@@ -66,7 +66,7 @@ def disconnected(
     if target in nodes:
         smooth = dependent(nodes, [target], smooth=True)
         found = [_stop(n) for n in _last_stops(outputs, reached, smooth)]
-        # Behind the last line that a derivative does pass, an operand may take none.
+        # After the last differentiable node, an operand may have no derivative.
         return found or [
             _unpassed(n, smooth)
             for n in nodes
@@ -77,7 +77,7 @@ def disconnected(
 
 
 def _last_stops(outputs: Sequence[Node], reached: set[Node], smooth: set[Node]) -> list[Node]:
-    """Nodes behind which no derivative goes on, met from y: a condition on the way is none."""
+    """The last nodes before y without derivative, not counting conditions."""
     found = []
     stack = [n for n in dict.fromkeys(outputs) if n in reached and n not in smooth]
     seen = set(stack)
@@ -96,7 +96,7 @@ def _last_stops(outputs: Sequence[Node], reached: set[Node], smooth: set[Node]) 
 def _released(node: Node) -> Finding:
     return Finding(
         "released",
-        f"the history of {shown(node.spec)} was given back by backward(retain_graph=False). Leave "
+        f"the graph of {shown(node.spec)} was freed by backward(retain_graph=False). Leave "
         "retain_graph at its default to differentiate more than once",
         node,
         node.where,
@@ -105,13 +105,13 @@ def _released(node: Node) -> Finding:
 
 
 def _stop(node: Node) -> Finding:
-    """A node that depends on x, and that no derivative passes."""
+    """A node that depends on x and has no derivative."""
     kind, reason = reason_of_stop(node)
     return Finding(kind, reason, node, node.where, "disconnected")
 
 
 def reason_of_stop(node: Node) -> tuple[str, str]:
-    """Why no derivative passes a node: the kind of finding, and a sentence."""
+    """Why a node has no derivative: the kind of finding, and a sentence."""
     name = node.op.name
     if not node.op.discrete:
         return "no_grad", f"{named(node)}: {_NO_GRAD}"
@@ -121,11 +121,11 @@ def reason_of_stop(node: Node) -> tuple[str, str]:
         return "discrete", f"{name} is a step function: its derivative is zero wherever it exists"
     if name in _POSITIONS:
         return "discrete", (
-            f"{name} gives positions, which do not move with the values. Use the values at them, "
+            f"{name} gives positions, which do not vary with the values. Use the values at them, "
             "x[position], or a soft maximum"
         )
     return "discrete", (
-        f"{name} gives {shown(node.spec)}, which jumps or stands still: its derivative is zero. "
+        f"{name} gives {shown(node.spec)}, which is piecewise constant: its derivative is zero. "
         "Choose values with np.where(condition, x, y) instead of computing with the condition, or "
         "use a smooth function such as a sigmoid"
     )
@@ -138,7 +138,7 @@ def _unpassed(node: Node, smooth: set[Node]) -> Finding:
     what = "the condition" if is_condition else "an operand"
     return Finding(
         "condition",
-        f"it comes into {named(node)} only as {what} that has no derivative",
+        f"it is used by {named(node)} only as {what} that has no derivative",
         node,
         node.where,
         "disconnected",
@@ -146,7 +146,7 @@ def _unpassed(node: Node, smooth: set[Node]) -> Finding:
 
 
 def _through_numbers(target: Node, reads: Reads) -> list[Finding]:
-    """Values of x, or of what depends on it, that left the list as plain numbers."""
+    """Values of x, or of what depends on it, that were converted to plain numbers."""
     nodes = [node for node, _, _ in reads]
     from_target = dependent(ancestors([*nodes, target]), [target])
     found = []
@@ -157,12 +157,12 @@ def _through_numbers(target: Node, reads: Reads) -> list[Finding]:
         if kind == "branch":
             message = (
                 f"the program branched on {named(node)}, which depends on it. The branch that was "
-                "taken is differentiated; the choice itself has no derivative"
+                "taken is differentiated; the condition itself has no derivative"
             )
         else:
             message = (
-                f"{what} of {named(node)} made a plain number of it: its value goes on, and the "
-                "list does not know where it came from. Compute with the tensor itself"
+                f"{what} of {named(node)} made a plain number of it, which has no connection to "
+                "the graph. Compute with the tensor itself"
             )
         found.append(Finding(kind, message, node, where or None, "disconnected"))
     found.sort(key=lambda f: f.kind == "branch")
@@ -170,29 +170,29 @@ def _through_numbers(target: Node, reads: Reads) -> list[Finding]:
 
 
 def _rewritten(target: Node, nodes: Sequence[Node]) -> list[Finding]:
-    """Whether x is something newer than what y was computed from."""
+    """Whether x was modified after y had been computed from it."""
     known = set(nodes)
     node = target
     while node.op.name == "setitem" and isinstance(node.args[0], Node):
         last, node = node, node.args[0]
         if node in known:
             message = (
-                "x was written to in place after y had been computed from it, so what is called x "
-                "now is a later node of the graph. Take the derivative first, or write to a copy"
+                "x was modified in place after y had been computed from it, so x is now a later "
+                "node of the graph. Take the derivative first, or modify a copy"
             )
             return [Finding("rewritten", message, last, last.where, "disconnected")]
     shared = [n for n in ancestors([target]) if n in known and type(n) is Node and n is not target]
     if not shared:
         return []
     message = (
-        f"{named(target)} and y were both computed from {named(shared[-1])}, but y not from it. "
-        "If its name was given to a new tensor (x = x * 2), keep the old one, and ask by that"
+        f"{named(target)} and y were both computed from {named(shared[-1])}, but y not from x. "
+        "If the name was assigned to a new tensor (x = x * 2), keep the old one and pass that"
     )
     return [Finding("rewritten", message, target, target.where, "disconnected")]
 
 
 def _copies(target: Node, nodes: Sequence[Node]) -> list[Finding]:
-    """Operands on the way to y that hold the values of x, and are not x."""
+    """Operands between x and y that have the values of x, and are not x."""
     value = target.value
     if target.is_outdated or value is None or isinstance(value, tuple) or np.size(value) == 0:
         return []
@@ -225,7 +225,7 @@ def _equal(other: Operand, value: Array) -> bool:
         return False
     if np.shape(other) != np.shape(value) or np.asarray(other).dtype.kind not in "fc":
         return False
-    # Zeros and ones stand in every program: equal numbers of that sort say nothing.
+    # Zeros and ones are in every program: equal values prove nothing.
     telling = np.asarray(value)
     if telling.size < 2 and other is not value:
         return False
@@ -244,12 +244,12 @@ def _unused(outputs: Sequence[Node], target: Node, nodes: Sequence[Node]) -> Fin
         known = f"What it depends on: {names}{more}."
     else:
         known = (
-            "It depends on no variable at all: it was computed from plain numbers, under no_grad, "
+            "It depends on no variable: it was computed from plain numbers, under no_grad, "
             "or from what was made into plain numbers."
         )
     return Finding(
         "unused",
-        f"{shown(target.spec)} does not appear in the list that leads to y. {known}",
+        f"{shown(target.spec)} does not appear in the graph of y. {known}",
         target,
         next((n.where for n in outputs if n.where), None),
         "disconnected",

@@ -1,7 +1,8 @@
-"""Explain: what a function does, line by line of its program, and what is worth knowing about it.
+"""Explain: what a function does, line by line, with notes on cost and derivatives.
 
-The function is traced; where it cannot be (it branches on a value), what it did in one run is
-explained instead.
+The function is traced; if it cannot be (it branches on a value), one run of it is explained.
+
+    explain    of a function or a graph; it returns an `Explanation` (explanation_report.py)
 """
 
 from __future__ import annotations
@@ -47,25 +48,25 @@ def explain(
     simplify: bool = False,
     backend: str | Backend | None = None,
 ) -> Callable[..., Explanation]:
-    """Return a function that explains what `fun` does with given arguments: what, where and why.
+    """Return a function that explains what `fun` does for given arguments.
 
     Parameters
     ----------
     fun : callable or Graph
         A function of arrays; the nodes of a derivative, such as ``wg.grad(f)``, are distinguished
-        by level. A graph is explained as it is, whatever it is called with.
+        by level. A graph is explained as it is, regardless of the arguments.
     static_argnums, static_argnames
         Arguments to pass on as they are, as in `trace`.
     simplify : bool, default False
         Also note which lines `Graph.simplify` would change, and by which rules.
     backend : str or Backend, optional
-        Also say how it runs the simplified graph, if it compiles ("llvm"): which lines share a
-        loop, what is called, what is kept in memory, bytes and operations (``program``).
+        Also describe how it runs the simplified graph, if it compiles ("llvm"): fused loops,
+        library calls, buffers, bytes and operations (``program``).
 
     Returns
     -------
     callable
-        ``explain(fun)(*args)`` takes arrays, of which only shape and dtype count, or specs
+        ``explain(fun)(*args)`` takes arrays, of which only shape and dtype matter, or specs
         (`wengert.spec`), and returns an `Explanation`: print it, show it in a notebook, or read
         ``graph``, ``lines``, ``notes``, ``kinds``, ``flops``, ``bytes``.
 
@@ -76,8 +77,7 @@ def explain(
 
     Notes
     -----
-    Operations and bytes are estimates (`wengert._engine.ops.cost_model`). The cost of explaining is
-    that of a trace.
+    Operations and bytes are estimates. The cost is that of a trace.
 
     See Also
     --------
@@ -115,13 +115,13 @@ def explain(
 
 
 def _unnoticed(fun: Any) -> list[Finding]:
-    """What the function captures and `jit` can neither feed nor compare."""
+    """Captured objects that `jit` can neither pass as inputs nor compare."""
     captured = captured_by(fun, (), lambda array: False)
     return [
         Finding(
             "captured",
-            f"{name} is captured, and can be neither fed nor compared at a call of the compiled "
-            f"function: {why}. What changes in it is not noticed; pass what is needed of it as an "
+            f"{name} is captured, and can be neither an input nor compared at a call of the "
+            f"compiled function: {why}. Changes of it are not noticed; pass what is needed as an "
             "argument",
         )
         for name, why in captured.unguarded.items()
@@ -151,8 +151,7 @@ def _program(graph: lists.BaseGraph, backend: Backend) -> Any:
     summarize = getattr(backend, "summarize", None)
     if summarize is None:
         raise BackendError(
-            f"the backend {backend.name!r} makes no program that could be explained. Ask for "
-            f"'llvm'{at(user_line())}."
+            f"the backend {backend.name!r} does not compile programs. Use 'llvm'{at(user_line())}."
         )
     executed = rewrite.without_calls(graph)
     simplified = rewrite.simplify(executed)  # a program lives no longer than its graph
@@ -175,7 +174,7 @@ def _rewrites(graph: lists.BaseGraph) -> list[Finding]:
 def _run(
     fun: Callable[..., Any] | Derived, args: tuple[Operand, ...], kwargs: dict[Any, Any]
 ) -> Graph:
-    """The list that one run of a function leaves behind."""
+    """The graph that one run of a function records."""
     bound = _signature(fun).bind(*args, **kwargs)
     leaves, structure = pytree.flatten(dict(bound.arguments))
     paths = pytree.paths(dict(bound.arguments))
@@ -191,7 +190,7 @@ def _run(
 def _signature(fun: Callable[..., Any] | Derived) -> inspect.Signature:
     try:
         return inspect.signature(fun)
-    except ValueError:  # a type or function of C that does not say
+    except ValueError:  # a type or function of C without a signature
         return inspect.signature(lambda *args, **kwargs: None)
 
 

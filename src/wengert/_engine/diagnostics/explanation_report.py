@@ -1,7 +1,7 @@
-"""Explanation: what `wengert.explain` found out about a function, as text, HTML and attributes.
+"""Explanation: the result of `wengert.explain`, as text, HTML and attributes.
 
-One entry for each line of the user's program (`RecordedLine`): what was recorded for it, of which
-shapes, what its derivatives added, and what that costs; then notes (graph_notes.py).
+It has one entry per line of the user's program (`RecordedLine`): its operations, their shapes,
+the operations of its derivatives, and costs; then notes (graph_notes.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wengert._engine.backends.llvm.profile.program_summary import Summary
     from wengert._engine.core.types import Size
 
-USUAL = 100  # what a symbolic size counts as, where lines are compared
+USUAL = 100  # stands for a symbolic size when lines are compared
 
 
 class RecordedLine:
@@ -34,12 +34,11 @@ class RecordedLine:
     Attributes
     ----------
     where : str or None
-        ``file.py:12, in f``; None for what belongs to no line.
+        ``file.py:12, in f``; None for nodes without a line.
     nodes : tuple of Node
-        The nodes of the graph that stem from it, derivatives included, and those of bodies of
-        loops.
+        The nodes of the graph recorded for it, those of derivatives and of loop bodies included.
     times : dict
-        How often lines of loops run, where that is known.
+        How often nodes of loop bodies run, where known.
     """
 
     def __init__(
@@ -51,67 +50,67 @@ class RecordedLine:
 
     @property
     def text(self) -> str:
-        """What stands there; empty where it cannot be read."""
+        """The source text; empty if it cannot be read."""
         place = place_of(self.where)
         return "" if place is None else place.text
 
     @property
     def place(self) -> str:
-        """File and line without folders."""
+        """File name and line number, without folders."""
         place = place_of(self.where)
         return "(no line)" if place is None else place.short
 
     def at_level(self, level: int) -> list[Node]:
-        """Its lines of a level: 0 the value, k a k-th derivative."""
+        """Its nodes of a level: 0 for the value, k for the k-th derivative."""
         return [n for n in self.nodes if n.level == level]
 
     @property
     def levels(self) -> list[int]:
-        """The levels that occur, from 0."""
+        """The levels of its nodes, ascending."""
         return sorted({n.level for n in self.nodes})
 
     @property
     def flops(self) -> Any:
-        """Floating-point operations, as far as known: a number, or an expression in sizes."""
+        """Known floating-point operations: a number, or an expression in sizes."""
         return sum(_flops(n) * self.times.get(n, 1) for n in self.nodes)
 
     @property
     def bytes(self) -> Any:
-        """Bytes of all values that are made here."""
+        """Bytes of all values computed here."""
         return sum(_bytes(n) * self.times.get(n, 1) for n in self.nodes if not shares_memory(n))
 
     def words(self, level: int) -> str:
-        """The operations of a level with the specs of their results, equal ones counted."""
+        """The operations of a level with the specs of their results, with multiplicities."""
         counted = Counter(f"{n.op.name} {shown(n.spec)}" for n in self.at_level(level))
         return ", ".join(word + (f" x {k}" if k > 1 else "") for word, k in counted.items())
 
 
 class Explanation:
-    """What a function does, line by line, and what is worth knowing about it.
+    """What a function does, line by line, with notes.
 
     Attributes
     ----------
     graph : Graph
-        The list.
+        The graph.
     traced : bool
-        Whether it was traced, and so holds for all values; otherwise it is what one run did.
+        Whether it was traced and so is valid for all values, or recorded in one run.
     reason : str
         Why it could not be traced.
     lines : tuple of RecordedLine
-        In the order in which they come into the list.
+        In the order in which they were recorded.
     notes : tuple of Finding
-        What loops cost; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
-        slow; what is captured and may change unnoticed.
+        The cost of loops; what is opaque, broadcast, cast, widened, stopped, guarded, unused, held,
+        slow; captured objects whose changes are not noticed.
     kinds : dict from int to Counter
-        For each level how many lines of which kind of operation.
+        For each level the number of nodes of each kind of operation.
     scopes : Counter
-        How many lines each scope has.
+        The number of nodes of each scope.
     flops, bytes
-        Of all lines: numbers, or expressions in sizes.
+        Of all nodes: numbers, or expressions in sizes.
     constants : int
-        Bytes of the constants that are held.
+        Bytes of the constants.
     program : optional
-        How a backend runs it: nests, calls, host callbacks and buffers; None if not requested.
+        How a backend runs it: loops, calls, host callbacks and buffers; None if not requested.
     """
 
     def __init__(
@@ -140,27 +139,27 @@ class Explanation:
 
     @property
     def operations(self) -> list[Node]:
-        """The lines that an operation makes, those of loops and branches among them."""
+        """The nodes with an operation, those of loop and branch bodies included."""
         return [node for node, _ in _with_bodies(self.graph.nodes, 1)]
 
     @property
     def inputs(self) -> list[Node]:
-        """What is fed."""
+        """The inputs of the graph."""
         return list(self.graph.inputs)
 
     @property
     def flops(self) -> Any:
-        """Floating-point operations of all lines, as far as known."""
+        """Known floating-point operations of all nodes."""
         return sum(line.flops for line in self.lines)
 
     @property
     def bytes(self) -> Any:
-        """Bytes of all values that the operations make."""
+        """Bytes of the results of all operations."""
         return sum(line.bytes for line in self.lines)
 
     @property
     def constants(self) -> int:
-        """Bytes of the constants that are held."""
+        """Bytes of the constants."""
         held = [
             n for n in self.graph.nodes if isinstance(n, ConstantLeaf) and isinstance(n.op, LeafOp)
         ]
@@ -168,7 +167,7 @@ class Explanation:
         return sum(bytes_of(n.spec) for n in held if n in read and n.value is not None)
 
     def largest(self, count: int = 3) -> list[Node]:
-        """The lines whose values take most memory; symbolic sizes count as 100."""
+        """The lines whose values take most memory; symbolic sizes are taken as 100."""
         own = [n for n in self.operations if not shares_memory(n)]
         return sorted(own, key=lambda n: -_number(_bytes(n)))[:count]
 
@@ -179,7 +178,7 @@ class Explanation:
     # ---- text ----------------------------------------------------------------------------------
 
     def summary(self) -> list[str]:
-        """A few sentences on the whole."""
+        """A few sentences about the whole function."""
         inputs = ", ".join(f"{n.name or ''} {shown(n.spec)}".strip() for n in self.inputs)
         outputs = ", ".join(shown(n.spec) for n in self.graph.outputs)
         words = [f"{self.graph.name}({inputs}) -> {outputs}"]
@@ -244,7 +243,7 @@ class Explanation:
 
 
 def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]]:
-    """Lines and those of the bodies in them, and how often each runs; once if nobody knows."""
+    """Nodes, those of bodies included, and how often each runs; once if that is not known."""
     for node in nodes:
         if isinstance(node.op, LeafOp) or node.op.aliasing.transparent:
             continue
@@ -256,7 +255,7 @@ def _with_bodies(nodes: Sequence[Node], times: int) -> Iterator[tuple[Node, Any]
 
 
 def _age(line: RecordedLine) -> tuple[bool, int]:
-    """As the program runs; what belongs to derivatives only comes last."""
+    """The position in the program; lines of derivatives only come last."""
     own = line.at_level(0)
     return not own, min(n.serial for n in own or line.nodes)
 
@@ -267,15 +266,15 @@ def _at(f: Finding) -> str:
 
 
 def _flops(node: Node) -> Any:
-    """An integer, which can be added to an expression in sizes; 0 if it is not known."""
+    """An integer that can be added to an expression in sizes; 0 if not known."""
     if node.params and bodies_of(node):
-        return 0  # that of its bodies' lines
+        return 0  # counted at the nodes of its bodies
     found = flops_of(node, [a.spec for a in node.inputs], node.spec)
     return round(found) if isinstance(found, float) else found or 0
 
 
 def _bytes(node: Node) -> Any:
-    """Of a value, but for outputs whose length is known when a loop has ended."""
+    """The bytes of a value, without outputs whose length is known only after the loop."""
     parts = node.spec if isinstance(node.spec, tuple) else (node.spec,)
     return sum(bytes_of(s) for s in parts if not any(map(is_open, s.shape)))
 

@@ -1,4 +1,4 @@
-"""Findings: what `wengert.why` found, as text that a person reads and as records for programs.
+"""Findings: the result of `wengert.why`, as text and as records.
 
 A finding has a *symptom* (what is wrong with the gradient) and a *kind* (the cause):
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
+    """One finding about a gradient.
 
     Attributes
     ----------
     kind : str
-        The cause, one word: see the map of this file.
+        The cause, one word; see the list at the top of this file.
     message : str
         One or two sentences: what, why, and what to do.
     node : Node or None
@@ -41,7 +41,7 @@ class Finding:
     where : str or None
         The user's file and line, ``file.py:12, in f``.
     symptom : str
-        What it does to the gradient: disconnected, zero, nan, infinite, huge, tiny, slow, error.
+        The effect on the gradient: disconnected, zero, nan, infinite, huge, tiny, slow, error.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Finding:
 
     @property
     def text(self) -> str:
-        """What stands on the user's line; empty where it cannot be read."""
+        """The source text of that line; empty if it cannot be read."""
         place = place_of(self.where)
         return "" if place is None else place.text
 
@@ -86,9 +86,9 @@ class Findings(Sequence[Finding]):
         One sentence on the gradient.
     items : tuple of Finding
     gradient : array, container of arrays, or None
-        The gradient that was looked at; None where nothing depends, or where values are not known.
+        The gradient that was examined; None if y does not depend on x, or values are not known.
     notes : tuple of str
-        What else a reader should know.
+        Further remarks.
     """
 
     def __init__(

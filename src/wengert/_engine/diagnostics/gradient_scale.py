@@ -1,7 +1,7 @@
 """Gradient scale: a gradient that is very large or very small, and where it became so.
 
-The way with the largest contributions is followed from x to y; what the cotangent was multiplied
-with along it is summed up for each line of the user's program.
+The path with the largest contributions is followed from x to y; the factors that multiply the
+cotangent along it are combined per line of the user's program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CANCELLED = 1e-9  # of two contributions this much is left over: they cancel
 
 
 def out_of_scale(back: Backward, target: Node) -> list[Finding]:
-    """Where a gradient beyond `HUGE` or `TINY` grew or shrank; nothing for one between them."""
+    """Where a gradient beyond `HUGE` or `TINY` grew or shrank; empty for others."""
     size = magnitude(back.cotangents[target])
     if size == 0 or TINY <= size <= HUGE:
         return []
@@ -57,7 +57,7 @@ def out_of_scale(back: Backward, target: Node) -> list[Finding]:
 
 
 def _way(back: Backward, target: Node) -> list[Edge]:
-    """From a target to an output by the largest contribution each time."""
+    """The path from a target to an output along the largest contributions."""
     way: list[Edge] = []
     here = target
     while back.into.get(here):
@@ -68,7 +68,7 @@ def _way(back: Backward, target: Node) -> list[Edge]:
 
 
 def _factors(back: Backward, way: list[Edge]) -> list[tuple[Edge, float]]:
-    """By how much (its logarithm) the cotangent is multiplied at each edge."""
+    """The logarithm of the factor of the cotangent at each edge."""
     found = []
     for edge in way:
         arrived = magnitude(back.cotangents[edge.node])
@@ -78,7 +78,7 @@ def _factors(back: Backward, way: list[Edge]) -> list[tuple[Edge, float]]:
 
 
 def _left_over(back: Backward, way: list[Edge], target: Node) -> Finding | None:
-    """A tiny sum of contributions that are not."""
+    """A tiny sum of contributions that are not tiny."""
     for node in dict.fromkeys([target, *(e.operand for e in way)]):
         edges = back.into.get(node, [])
         largest = max((max(e.given, e.passed) for e in edges), default=0.0)

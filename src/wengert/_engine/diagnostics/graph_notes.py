@@ -1,15 +1,15 @@
 """Notes on the nodes of a graph for `wengert.explain`.
 
-loop       how many steps, what each costs, what is carried and what is kept
-opaque     a call that is not looked into: LAPACK, a user's operation
+loop       the number of steps, the cost of each, the carry and what is stored
+opaque     a call that is not analyzed: LAPACK, a user's operation
 broadcast  operands of different shapes
 widened    a result of more digits than one of its operands, and which operand is the reason
-cast       operands of different sorts of numbers
-stopped    a derivative does not pass: a comparison, a cast to integers, stop_gradient
-guarded    a strong zero stands where a slope may be infinite
+cast       operands of different kinds of numbers
+stopped    no derivative: a comparison, a cast to integers, stop_gradient
+guarded    a strong zero where a slope may be infinite
 unused     an input that the outputs do not depend on, or not differentiably
 held       a large constant that the graph keeps
-shape      a shape that is found out by running, or a condition on sizes
+shape      a shape that was found by running, or a condition on sizes
 
 `wengert.explain` adds what is slow (slow_gradients.py), and what simplifying would do.
 """
@@ -54,7 +54,7 @@ def _opaque(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     whose = "a library" if getattr(op, "trusted", False) else "the user"
     yield _note(
         "opaque",
-        f"{named(node)} is one call into code of {whose}: it is not looked into, fused or "
+        f"{named(node)} is one call into code of {whose}: it is not analyzed, fused or "
         "simplified; its derivative is its own rule",
         node,
     )
@@ -99,7 +99,7 @@ def _replay(node: Node, graph: BaseGraph) -> Iterator[Finding]:
 
 
 def _operands(node: Node) -> list[tuple[Node, Spec]]:
-    """The operands that are computed with: not the condition of a choice."""
+    """The operands that are computed with: not conditions and indices."""
     inputs = [a for a in node.inputs if a not in node.inputs[node.op.selectors]]
     return [(a, a.spec) for a in inputs if isinstance(a.spec, Spec)]
 
@@ -175,7 +175,7 @@ def _guarded(node: Node, graph: BaseGraph) -> Iterator[Finding]:
     yield _note(
         "guarded",
         f"{whose} can be infinite where the cotangent is exactly 0 because something was not "
-        "chosen: their product counts as 0, and not as NaN (docs/conventions.md, 4)",
+        "selected: their product counts as 0, and not as NaN (docs/conventions.md, 4)",
         node,
     )
 
@@ -219,7 +219,7 @@ LOOKS: Sequence[Callable[[Node, BaseGraph], Iterator[Finding]]] = (
 
 
 def _inputs(graph: BaseGraph) -> Iterator[Finding]:
-    """Inputs that the outputs do not depend on, or not by a way that a derivative passes."""
+    """Inputs that the outputs do not depend on, or not differentiably."""
     reached = set(ancestors([*graph.outputs, *graph.updates.values(), *graph.effects]))
     smooth = set(ancestors(graph.outputs, smooth=True))
     for node in graph.inputs:

@@ -1,12 +1,11 @@
 """Which node gave the first NaN or infinity, while `wengert.debug(nan=True)` looks for them.
 
-A node of the function itself that makes a bad value of good ones is reported at once.  Nodes of
-derivatives are guarded where a derivative is infinite and what was not selected is NaN, so they are
-reported only if a result is computed from them.
+A node of the function itself whose value is bad (NaN or infinite) although its operands are good is
+reported immediately.  Nodes of derivatives may be bad without effect, in branches that were not
+taken, so they are reported only if a result is computed from them.
 
-A loop is one operation to whoever looks at values; when its result is bad, it is run once more,
-node by node, and the search stops at the first node whose operands are good.  A derivative that ran
-with values is likewise asked for its results, and run once more if one is bad.
+A loop is one operation; if its result is bad, it is run again, node by node, up to the first bad
+node whose operands are good.  An eager derivative is likewise run again if a result is bad.
 
 These are the functions of `core.nonfinite_checks.Locator`:
 
@@ -46,7 +45,7 @@ Values = Sequence[Any]
 
 
 class NodeWatch:
-    """What is seen of the nodes of a graph while it runs.
+    """Checks the nodes of a graph while it runs.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ class NodeWatch:
         operands: Values,
         out: Array | tuple[Array, ...] | None,
     ) -> None:
-        """A node gave a value; `params` are its parameters, or None if it ran in another way.
+        """Check the value of a node; `params` are its parameters, or None if it was not applied.
 
         Raises
         ------
@@ -81,7 +80,7 @@ class NodeWatch:
             self._born[node] = lambda: self._tell(node, params, operands, out)
 
     def ended(self, nodes: Sequence[Node], outputs: Iterable[Node]) -> None:
-        """Tell of the first line of a derivative that a bad result was computed from.
+        """Report the first node of a derivative that a bad result was computed from.
 
         Raises
         ------
@@ -105,7 +104,7 @@ class NodeWatch:
 
 
 def look_inside(checks: Checks, op: Control, params: dict[str, Any], values: Values) -> None:
-    """Run a loop or branch again, line by line, and tell of the node that made it.
+    """Run a loop or branch again, node by node, and report the first bad node.
 
     Parameters
     ----------
@@ -116,20 +115,20 @@ def look_inside(checks: Checks, op: Control, params: dict[str, Any], values: Val
     Raises
     ------
     NotFiniteError
-        Naming that line, and the step of the loop.
+        Naming the user's line, and the step of the loop.
     """
     _LocatorRun(checks).run(op, params, values)
 
 
 class _LocatorRun:
-    """One run, line by line."""
+    """One run, node by node."""
 
     def __init__(self, checks: Checks) -> None:
         self._checks = checks
         self._step = ""
 
     def run(self, op: Control, params: dict[str, Any], values: Values) -> Any:
-        """What a loop or branch gives."""
+        """The results of a loop or branch."""
         outer = self._step
 
         def visit(number: int, _: list[Operand]) -> None:
@@ -176,7 +175,7 @@ class _LocatorRun:
 def run_checked(
     graph: BaseGraph, sizes: Mapping[str, int], values: Sequence[Any], checks: Checks
 ) -> list[Any]:
-    """The results of a graph, each node of which is looked at.
+    """The results of a graph, with a check of each node.
 
     Parameters
     ----------
@@ -192,13 +191,13 @@ def run_checked(
 
 
 class _Checked(Interpreter):
-    """The interpreter; one object for each run."""
+    """The interpreter, with a check of every value; one object per run."""
 
     def __init__(self, checks: Checks) -> None:
         self._watch = NodeWatch(checks)
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
-        """The interpreter's steps, each of which is looked at."""
+        """The interpreter's steps, each followed by a check."""
         program = InterpretedProgram(self, graph, sizes, reuses=False)
         program.steps = [
             (self._looked_at(run, graph.nodes[node], sizes), a, b, slot)
@@ -227,7 +226,7 @@ class _Checked(Interpreter):
 
 
 def report_backward(checks: Checks, tape: Tape, seeds: Known, results: Sequence[Any]) -> None:
-    """Tell of the first operation whose cotangents are bad, if a result is."""
+    """Report the first operation whose cotangents are bad, if a result is bad."""
     if not any(checks.is_bad(value_of(r)) for r in results):
         return
     plain = {n: value_of(t) for n, t in seeds.items()}
@@ -236,7 +235,7 @@ def report_backward(checks: Checks, tape: Tape, seeds: Known, results: Sequence[
     with np.errstate(all="ignore"):
         for step in watched(tape, plain, guarded=True):
             if checks.is_bad(step.cotangent):
-                continue  # it was found before, or the sweep began with it
+                continue  # reported before, or part of the seed
             for i, bar in enumerate(step.passed):
                 if checks.is_bad(bar):
                     began = infinite if finite.is_bad(step.cotangent) else None
@@ -250,7 +249,7 @@ def report_backward(checks: Checks, tape: Tape, seeds: Known, results: Sequence[
 def report_forward(
     checks: Checks, tape: Tape, given: Known, outputs: Sequence[Node], results: Sequence[Any]
 ) -> None:
-    """Tell of the first operation whose tangent is bad, if a result is."""
+    """Report the first operation whose tangent is bad, if a result is bad."""
     if not any(checks.is_bad(value_of(r)) for r in results):
         return
     with np.errstate(all="ignore"):
@@ -279,7 +278,7 @@ def _report(
     operands = "; ".join(short(a.value if isinstance(a, Node) else a) for a in node.args)
     began = ""
     if infinite is not None:
-        began = f", whose infinity began in the gradient of {infinite.op.name}{at(infinite.where)}"
+        began = f", first infinite in the gradient of {infinite.op.name}{at(infinite.where)}"
     checks.report(
         f"the {what} of {node.op.name} is {element}{place}; its operands are {operands}, and it "
         f"was given the derivative {short(given)}{began}. Keep the operands away from points where "

@@ -1,9 +1,9 @@
 """Switching the NaN checks on and off: ``with wengert.debug(nan=True):``.
 
-Checks hold for a block, or from the call of `wengert.debug` until ``wengert.debug()``.  Inside of a
-block that turns them off, values are not looked at.
+Checks apply to a block, or from the call of `wengert.debug` until ``wengert.debug()``.  Inside a
+block that turns them off, values are not checked.
 
-Switch    turns them on or off, from where it is made, or for a block
+Switch    turns them on or off, permanently or for a block
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from . import nan_locator
 
 
 class Switch:
-    """Checks turned on, or off: from where it is made, or, as a block, until its end.
+    """NaN checks turned on or off, until changed or, as a context manager, for a block.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Switch:
         self._settings = nan, inf, raises
         self._checks = Checks(*self._settings, nan_locator)
         self._closing = ExitStack()
-        self._lasting: list[Switch] = []  # switches without a block, which this one turns off
+        self._lasting: list[Switch] = []  # permanent switches, which this one turns off
         self._outer = _lasting.get()
         if not nan and not inf:
             while self._outer is not None:
@@ -58,10 +58,10 @@ class Switch:
         self._begin()
 
     def _begin(self) -> None:
-        """Let it hold from here."""
+        """Apply from here."""
         is_on = self._checks.nan or self._checks.inf
         if current_trace() is not None or (not is_on and innermost_session() is None):
-            return  # a graph is being built, where no value is known; or nothing is on
+            return  # a graph is being built, and there are no values; or nothing is on
         if is_on:
             self._closing.enter_context(paused())
             self._closing.enter_context(gated())
@@ -81,7 +81,7 @@ class Switch:
         return self._checks.found
 
     def close(self) -> None:
-        """End what it began."""
+        """Restore the previous state."""
         self._closing.close()
 
     def __enter__(self) -> Switch:
@@ -95,7 +95,7 @@ class Switch:
             other._begin()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that runs with these settings (a decorator)."""
+        """Wrap a function to run with these settings (a decorator)."""
         with self:
             settings = self._settings
 
@@ -111,7 +111,7 @@ _lasting: ContextVar[Switch | None] = ContextVar("wengert_lasting_checks", defau
 
 
 class _NullList(list[Any]):
-    """A list that keeps nothing."""
+    """A list that discards what is appended."""
 
     def append(self, item: Any) -> None:
-        """Nothing."""
+        """Do nothing."""

@@ -1,7 +1,7 @@
 """Non-finite gradients: y is finite and its gradient is not, and which node made it so.
 
-From a bad element of the gradient the way goes towards y along edges that passed something bad;
-the culprits are the edges at which something finite arrived.
+From a bad element of the gradient the search goes towards y along edges with bad contributions; the
+causes are the edges of nodes whose cotangent is finite.
 """
 
 from __future__ import annotations
@@ -66,19 +66,19 @@ def _spoken(edge: Edge, back: Backward, mixed: Edge | None, symptom: str) -> Fin
     else:
         kind = "overflow"
         what = (
-            f"the slope of {node.op.name} at {operands}, times what comes back "
+            f"the slope of {node.op.name} at {operands}, times its cotangent "
             f"({magnitude(t):.3g}), is too large for {node.spec.dtype}{at_element}"
         )
         advice = node.op.remedy.advice("overflow")
     message = f"{what}. {advice}"
     if mixed is not None and mixed.node is not node:
-        message += f". It met a slope of 0 in {named(mixed.node)} (0 * inf is NaN)"
+        message += f". It was multiplied by a slope of 0 in {named(mixed.node)} (0 * inf is NaN)"
         message += f" at {mixed.node.where}" if mixed.node.where else ""
     return Finding(kind, message, node, node.where, symptom)
 
 
 def _bad_operand(node: Node, index: Index | None, symptom: str) -> Finding | None:
-    """An operand that is not finite itself at the element: the run forward is to blame."""
+    """An operand that is not finite at the element, so that the cause is in the forward pass."""
     for a in node.args:
         value = plain(a)
         if isinstance(value, tuple) or not isinstance(a, Node) or not a.args:
@@ -99,7 +99,7 @@ def _meets(node: Node, value: Array, index: Index) -> bool:
 
 
 def _is_singular(edge: Edge, t: Array | tuple[Operand, ...], back: Backward) -> bool:
-    """Whether even a very small cotangent gives something that is not finite."""
+    """Whether the contribution is not finite even for a very small cotangent."""
     if isinstance(t, tuple | dict):
         return True
     size = magnitude(t)

@@ -1,8 +1,8 @@
 """Non-finite values: where a NaN or an infinity appeared first in the forward pass.
 
-From a bad element of the result the way goes back: through an elementwise operation by the
-operands' elements at the same index, so that what `np.where` did not choose is not blamed; through
-others by any bad operand.  It ends at a node whose operands are all finite there.
+From a bad element of the result the search goes back: through an elementwise operation to the
+operands' elements at the same index, without those that `np.where` did not select; through others
+to any bad operand.  It ends at a node whose operands are all finite there.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _index_in(node: Node, value: Operand, index: Index | None) -> Index | None:
 
 
 def at_index(value: Operand, index: Index) -> Index | None:
-    """The index into an operand that belongs to an element of the result of a broadcast."""
+    """The index into an operand for an element of the broadcast result."""
     array = np.asarray(value)
     if array.dtype.kind not in "fc" or array.ndim > len(index):
         return None
@@ -124,7 +124,7 @@ def _element(bad: Bad) -> Any:
 
 
 def is_nan(x: Operand) -> bool:
-    """Whether a number is not a number."""
+    """Whether a number is NaN."""
     return x is not None and bool(np.isnan(x))
 
 
@@ -151,22 +151,24 @@ def first_nonfinite(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
 
 
 def _given(bad: Bad, turned: Bad | None, symptom: str) -> Finding:
-    """A bad number that was there from the beginning: in an input, or in a constant."""
+    """A bad number in an input or in a constant."""
     node, element = bad.node, _element(bad)
     is_input = bad.operand is None and type(node) is Node
     at_element = f" (element {bad.at})" if bad.at else ""
-    if turned is not None and not is_input:  # an infinite constant is a good one, until it is not
+    if (
+        turned is not None and not is_input
+    ):  # an infinite constant is a problem only if it gives NaN
         where = f" (element {turned.at})" if turned.at else ""
         message = (
             f"{turned.node.op.name} of {operands_at(turned.node, turned.at)} is nan{where}. The "
-            f"infinity is a constant that comes into {named(node)}{_place(node)}"
+            f"infinity is a constant operand of {named(node)}{_place(node)}"
         )
         return Finding("operation", message, turned.node, turned.node.where, symptom)
     if is_input:
         what = called("the input", node)
     else:
         what = f"a constant that comes into {named(node)}"
-    message = f"{what} is {element} itself{at_element}. Look where it comes from"
+    message = f"{what} is {element}{at_element}. Check where it comes from"
     return Finding("input" if is_input else "constant", message, node, node.where, symptom)
 
 
@@ -175,7 +177,7 @@ def _place(node: Node) -> str:
 
 
 def operands_at(node: Node, index: Index | None) -> str:
-    """The operands of a node at an element, as far as they are single numbers there."""
+    """The operands of a node at an element, in words."""
     words = []
     for a in node.args:
         value = plain(a)

@@ -1,11 +1,11 @@
-"""Traced derivatives: forward and backward passes that keep every step, for diagnosis.
+"""Recorded passes: forward and backward passes that keep every step, for diagnosis.
 
     watched     from the outputs back, a step for each node
     tangents    from a target forward, the tangent of each node
 
-The same traversal as in reverse.py, in the plainest form: one step for each node, with the
-cotangent that arrived there and what the operation made of it for each operand.  It runs when
-somebody asks, so it keeps what the engine frees, and is not written for speed.
+The same traversal as in reverse.py, in its simplest form: one step per node, with the cotangent of
+the node and the contribution to each operand.  All of them are kept, and it is not optimized for
+speed.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 class PassStep(NamedTuple):
-    """What happened at one line.
+    """The step of a pass at one node.
 
     node : the node.
     arrived : its complete cotangent; a tuple for an operation with several outputs.
     cotangent : the same after the hooks of the node, if it has any.
-    given : what the operation made of it for each operand, as it came; None where nothing.
-    passed : the same as members of the operands' spaces: summed over what was broadcast.
+    given : the contribution to each operand as its rule returned it, or None.
+    passed : the same with the shape and dtype of the operand: summed over broadcast axes.
     """
 
     node: Node
@@ -46,12 +46,12 @@ class PassStep(NamedTuple):
 
 
 def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Iterator[PassStep]:
-    """The steps of a plain sweep, from the outputs back.
+    """The steps of a backward pass on values.
 
     Parameters
     ----------
     tape : Tape
-        Of nodes whose values are known.
+        Its nodes have values.
     seeds : mapping from Node
         The cotangent of each output.
     guarded : bool
@@ -82,12 +82,12 @@ def watched(tape: Tape, seeds: Mapping[Node, Any], guarded: bool = False) -> Ite
 
 
 def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
-    """The tangents of the nodes between some targets and the outputs, all kept.
+    """The tangents of all nodes between some targets and the outputs.
 
     Parameters
     ----------
     tape : Tape
-        Of nodes whose values are known.
+        Its nodes have values.
     known : mapping from Node
         The tangents of the targets.
     """
@@ -102,9 +102,9 @@ def tangents(tape: Tape, known: Mapping[Node, Any]) -> dict[Node, Any]:
 
 
 def tangent_of(node: Node, dots: list[Any]) -> Any:
-    """The tangent of a node from those of its operands, None where they have none.
+    """The tangent of a node from those of its operands (None for zero).
 
-    Floating-point warnings are the caller's to silence.
+    The caller has to silence floating-point warnings.
     """
     inputs = [a.value if isinstance(a, Node) else a for a in node.args]
     op: Any = node.op
@@ -115,9 +115,9 @@ def tangent_of(node: Node, dots: list[Any]) -> Any:
 
 
 def given_by(node: Node, t: Array | tuple[Operand, ...], ctx: RuleContext) -> list[Any]:
-    """What an operation makes of a cotangent for each operand; None where nothing.
+    """The contributions of a node to the cotangents of its operands, or None.
 
-    Floating-point warnings are the caller's to silence.
+    The caller has to silence floating-point warnings.
     """
     if not node.args:
         return []
@@ -129,7 +129,7 @@ def given_by(node: Node, t: Array | tuple[Operand, ...], ctx: RuleContext) -> li
 
 
 def _plain(bar: Any) -> Any:
-    """A user's rule may return handles, and Python numbers."""
+    """The result of a rule as plain arrays; a user's rule may return handles and Python numbers."""
     if isinstance(bar, Handle):
         bar = value_of(bar)
     return (

@@ -1,7 +1,7 @@
-"""Running the checks: the diagnoses of the other files, for one y and some x, in order.
+"""Running the checks of the other files for one y and some x, in order.
 
-First whether anything leads from y to x, then what the sweep gives: zeros, NaN and infinities,
-very large and very small numbers; at last what makes it slow.
+First whether y depends on x, then whether the gradient is zero, NaN, infinite, very large or very
+small; finally what makes it slow.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 _AT = re.compile(r"^(?P<message>.*?)(?: \(at (?P<where>[^()]*)\))?\.?$", re.DOTALL)
 NO_LINES = (
-    "The nodes are not known: compute y in a block `with wengert.note_lines():`, or ask "
+    "The source lines are not known: compute y in a block `with wengert.note_lines():`, or ask "
     "wengert.why(function, *arguments)."
 )
 
 
 class DifferentiatedInput(NamedTuple):
-    """One thing that the derivative is taken by."""
+    """One input that the derivative is taken with respect to."""
 
     name: str
     node: Node
 
 
 class How(NamedTuple):
-    """What else is asked.
+    """Options of the checks.
 
     time : whether to measure.
     index : of one element of the gradient, or None for all of it.
@@ -57,7 +57,7 @@ class How(NamedTuple):
 
 
 class Examined(NamedTuple):
-    """What was found.
+    """The results of the checks.
 
     summary : one sentence.
     findings : the causes.
@@ -74,14 +74,14 @@ class Examined(NamedTuple):
 def examine(
     outputs: Sequence[Node], targets: Sequence[DifferentiatedInput], reads: Reads | None, how: How
 ) -> Examined:
-    """Look at the gradient of some outputs by some targets.
+    """Check the gradient of some outputs with respect to some targets.
 
     Parameters
     ----------
     outputs, targets
-        The nodes of y, and of what the derivative is taken by.
+        The nodes of y, and of the inputs to differentiate with respect to.
     reads : list or None
-        What became plain numbers (`core.recording.Session`); None where nodes were not noted.
+        Values that were converted to plain numbers (`core.recording.Session`); None if not noted.
     how : How
     """
     live = [n for n in outputs if type(n) is Node]
@@ -95,7 +95,7 @@ def examine(
         except DerivativeError as error:
             found.append(_failed(error))
     gradients = [None if back is None else back.cotangents.get(n) for n in nodes]
-    bad = [] if back is None else _values(live)  # what comes after them says nothing
+    bad = [] if back is None else _values(live)  # later checks are meaningless then
     found += bad
     words = []
     causes: list[tuple[DifferentiatedInput, Finding]] = []
@@ -133,7 +133,7 @@ def _of_target(
             and any(n.is_traced for n in outputs)
             and node in ancestors(outputs, smooth=True)
         ):
-            return [], "connected (its values are not known: give some)"
+            return [], "connected (its values are not known: pass some)"
         visited = {} if back is None else back.cotangents
         return disconnected(outputs, node, reads or (), visited), "None: y is not connected to it"
     assert back is not None
@@ -171,7 +171,7 @@ def _element(gradient: Array, index: int | slice | tuple[int, ...]) -> Any:
 
 
 def _values(outputs: Sequence[Node]) -> list[Finding]:
-    """Where values of y that are not finite come from."""
+    """Where non-finite values of y come from."""
     found = []
     for node in outputs:
         index = bad_index(node.value)
@@ -182,7 +182,7 @@ def _values(outputs: Sequence[Node]) -> list[Finding]:
 
 
 def _addressed(causes: Sequence[tuple[DifferentiatedInput, Finding]], count: int) -> list[Finding]:
-    """Each cause once, with the targets that it is about if it is not about all of them."""
+    """Each cause once, with the names of its targets unless it applies to all."""
     merged: dict[Any, tuple[Finding, list[str]]] = {}
     for target, f in causes:
         key = (f.symptom, f.kind, f.where, f.node, f.node or f.message)

@@ -1,9 +1,9 @@
 """Slow gradients: what makes a program slow to differentiate.
 
-    slow     read off its list: loops, repetitions, large arrays, copies
-    timed    measured: every node is run again, forward and backward
+    slow     from the graph: loops, repetitions, large arrays, copies
+    timed    by measurement: every node is run again, forward and backward
 
-Thresholds are such that a program which takes a millisecond gets no finding.
+With these thresholds a program that takes a millisecond gets no finding.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ SHARE = 0.3  # of the measured time, that a node is worth mentioning
 
 
 def slow(outputs: Sequence[Node], wasted: int = REPEATED) -> list[Finding]:
-    """What is slow in the list of some outputs, known by looking at it.
+    """What is slow in the graph of some outputs, without measuring.
 
     Parameters
     ----------
     outputs : sequence of Node
     wasted : int
-        From how many bytes on a repeated computation is worth mentioning.
+        The bytes from which a repeated computation is reported.
     """
     nodes = [n for n in ancestors(outputs) if isinstance(n.op, Op) and n.args]
     found = [*_loops(nodes), *_repeated(nodes, wasted), *_spread(nodes), *_copied(nodes)]
@@ -79,7 +79,7 @@ def _repeated(recorded: Sequence[Node], least: int) -> list[Finding]:
     """The same operation on the same operands, more than once."""
     groups: dict[Any, list[Node]] = defaultdict(list)
     for node in recorded:
-        # The user cannot change what a derivative repeats.
+        # Repetitions inside derivatives are not under the user's control.
         if node.op.aliasing.view or node.level:
             continue
         operands = tuple(id(a) if isinstance(a, Node | np.ndarray) else repr(a) for a in node.args)
@@ -122,8 +122,8 @@ def _copied(recorded: Sequence[Node]) -> list[Finding]:
         if len(nodes) >= COPIES:
             message = (
                 f"{len(nodes)} assignments to elements of {named(nodes[0])}, each of which copied "
-                "the whole array, because something else still holds its memory (another variable, "
-                "a view, numpy()). Collect the parts and np.stack them, or let the others go"
+                "the whole array, because something else still refers to its memory (another "
+                "variable, a view, numpy()). Collect the parts and np.stack them, or delete these"
             )
             found.append(_finding("copies", message, nodes[0]))
     return found
@@ -191,7 +191,7 @@ def _bytes(node: Node) -> int:
 
 
 def timed(outputs: Sequence[Node], cotangents: dict[Node, Any]) -> list[Finding]:
-    """Where the time goes: each node is run again, forward and backward, and measured."""
+    """Where the time is spent: each node is run again and measured, forward and backward."""
     spent: dict[str, float] = defaultdict(float)
     first: dict[str, Node] = {}
     for node in ancestors(outputs):

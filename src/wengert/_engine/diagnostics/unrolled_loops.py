@@ -1,9 +1,9 @@
 """Unrolled loops: the loops of a graph run and recorded step by step, for diagnosis.
 
-A loop's node knows its operands and results and nothing between: where a NaN began inside of it is
-seen when its steps are nodes of their own, each of which says to which step it belongs.
+The node of a loop has its operands and results, and nothing in between.  To find where a NaN first
+appears inside it, its steps are recorded as nodes, each with the number of its step.
 
-    step_by_step   what a loop or branch gives, for `inline_graph`
+    step_by_step   the results of a loop or branch, for `inline_graph`
 """
 
 from __future__ import annotations

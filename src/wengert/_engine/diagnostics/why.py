@@ -1,7 +1,7 @@
 """Why: an answer to why a gradient is None, zero, NaN, huge, tiny or slow.
 
-`why` finds out what y and x are, runs functions and graphs while the user's lines are noted, and
-hands over to diagnosis/, which looks at the list and at a sweep of it.
+`why` determines what y and x are, and runs functions and graphs while the user's lines are noted;
+the checks (run_checks.py) examine the graph and a backward pass of it.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ def why(
     time: bool = False,
     **kwargs: Any,
 ) -> Findings:
-    """Why a gradient is None, zero, NaN, infinite, huge, tiny or slow: what, where, and a remedy.
+    """Why a gradient is None, zero, NaN, infinite, huge, tiny or slow: cause, line and remedy.
 
     Parameters
     ----------
     y : Tensor, callable or Graph
-        *Tensors*: ``why(y, x)`` asks about the gradient of y by x, a tensor, a container of
-        tensors or a module; ``why(y)`` by all leaves that require a gradient.
-        *Functions of arrays*: ``why(f, *args)`` runs ``f(*args)`` and asks about its gradient
+        *Tensors*: ``why(y, x)`` examines the gradient of y with respect to x, a tensor, a container
+        of tensors or a module; ``why(y)`` with respect to all leaves that require a gradient.
+
+        *Functions of arrays*: ``why(f, *args)`` runs ``f(*args)`` and examines its gradient
         by the arguments that `argnums` and `argnames` choose, as in `wengert.grad`.
-        *Graphs*: ``why(graph, *args)`` runs its nodes on values; ``why(graph)`` only looks.
+        *Graphs*: ``why(graph, *args)`` runs the graph on values; ``why(graph)`` only examines it.
     *args, **kwargs
         x, or the arguments of the function or graph.
     argnums : int or sequence of int, default 0
     argnames : str or sequence of str, optional
     index : index, optional
-        Ask about one element of the gradient with respect to x, which is then one array: why it is
-        zero.
+        Why this element of the gradient with respect to x, one array, is zero.
     time : bool, default False
         Also run every operation again and measure it, forward and backward.
 
@@ -74,7 +74,7 @@ def why(
     Raises
     ------
     ArgumentError
-        y or x is not something that has a gradient.
+        y has no gradient, or x is nothing to differentiate with respect to.
 
     Notes
     -----
@@ -83,13 +83,11 @@ def why(
     *Lines.* Functions and graphs are run with the user's lines noted. Tensors made before have
     lines if they were computed in a block ``with wengert.note_lines():``.
 
-    *Thresholds.* A gradient is huge above 1e8 and tiny below 1e-12, for a y whose own cotangent is
-    1; what counts as slow is in ``wengert._engine.diagnostics.slow_gradients``. A gradient with
-    some zero elements is an ordinary one: zero means that all elements are. Ask for one with
-    ``index=``.
+    *Thresholds.* A gradient is huge above 1e8 and tiny below 1e-12, for a cotangent of y of 1. A
+    gradient is reported as zero if all elements are; examine one element with ``index=``.
 
     *Cost.* That of the function with lines noted (about twice the time of each operation), one
-    backward sweep that keeps every cotangent, and one look at the list.
+    backward pass that keeps every cotangent, and one traversal of the graph.
 
     See Also
     --------
@@ -136,8 +134,8 @@ def _examined(
 ) -> Findings:
     if how.index is not None and len(targets) != 1:
         raise ArgumentError(
-            f"why(..., index={how.index!r}) by {len(targets)} arrays: an index is of one. Choose "
-            f"it with argnums, or give it as x{at(user_line())}."
+            f"why(..., index={how.index!r}) for {len(targets)} arrays: an index is of one. Choose "
+            f"it with argnums, or pass it as x{at(user_line())}."
         )
     found = examine(outputs, targets, reads, how)
     gradients = found.gradients
@@ -157,7 +155,7 @@ UNROLLED = (
 
 
 def _with_step(finding: Finding) -> Finding:
-    """A finding that says in which step of a loop its line ran."""
+    """A finding with the step of the loop in which its line ran."""
     info = finding.node.info if finding.node is not None else None
     if info is None or not info.step:
         return finding
@@ -238,7 +236,7 @@ def _names(
     argnums: Argnums,
     argnames: Any,
 ) -> list[str]:
-    """The chosen arguments by the names of the function's parameters, with the way inside them."""
+    """The chosen arguments by the names of the function's parameters, with their paths."""
     try:
         known = list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):

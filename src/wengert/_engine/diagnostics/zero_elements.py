@@ -1,7 +1,7 @@
 """Zero elements: one element of a gradient is zero, and where its effect on y is lost.
 
-A tangent that is one at this element and zero elsewhere is pushed forward; a node whose operands
-still have a tangent that is not zero, and whose own is, is where the element was lost.
+The tangent that is one at this element and zero elsewhere is pushed forward; the search is for
+nodes whose tangent is zero although that of an operand is not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def unused_elements(outputs: Sequence[Node], target: Node, index: Any) -> list[Finding]:
-    """Where, from y backwards, an element of a target stops to count.
+    """Where, from y backwards, the influence of an element of a target ends.
 
     Parameters
     ----------
@@ -68,12 +68,14 @@ def _size(dot: Any) -> float:
 
 
 def _stops(node: Node, alive: Sequence[int], dots: dict[Node, Any]) -> list[Finding]:
-    """Why a node whose operands have tangents has none."""
+    """Why a node has no tangent although its operands have some."""
     found = []
     for i in alive:
         only = [dots[a] if k == i else None for k, a in enumerate(node.args)]
         if _size(tangent_of(node, only)) > 0:
-            message = f"in {named(node)} it comes in several times, and the ways cancel exactly"
+            message = (
+                f"it is used several times in {named(node)}, and the contributions cancel exactly"
+            )
             return [Finding("cancelled", message, node, node.where, "zero")]
         only[i] = _weighted(only[i])
         if _size(tangent_of(node, only)) > 0:
@@ -85,7 +87,7 @@ def _stops(node: Node, alive: Sequence[int], dots: dict[Node, Any]) -> list[Find
 
 
 def _weighted(dot: Any) -> Any:
-    """The same elements changed by other amounts, so that their sum is no longer zero."""
+    """The same elements with other amounts, so that their sum is not zero."""
     if isinstance(dot, tuple):
         return tuple(None if d is None else _weighted(d) for d in dot)
     array = np.asarray(dot)
@@ -95,7 +97,7 @@ def _weighted(dot: Any) -> Any:
 def _reason(node: Node, position: int, dot: Array) -> tuple[str, str]:
     kind = node.op.kind
     if kind in ("view", "indexing") and node.op.name != "setitem":
-        return "unchosen", f"{named(node)} leaves it out: only other elements go on"
+        return "unchosen", f"{named(node)} does not select it: only other elements are used"
     if node.op.name in ("max", "min"):
         return "unchosen", f"{node.op.name} chose another element"
     size = magnitude(dot)

@@ -1,7 +1,7 @@
 """Zero gradients: the gradient is exactly zero, and where the cotangent became zero.
 
-A cotangent dies on an edge: something that is not zero arrives at a node, and all that the node
-passes on to an operand is exactly zero.  What kills it is read off the operation and the values.
+A cotangent vanishes on an edge: the cotangent of a node is not zero, and its contribution to an
+operand is exactly zero.  The cause is derived from the operation and the values.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Cause = tuple[str, str]  # kind and message
 
 
 def vanished_cotangents(back: Backward, target: Node) -> list[Finding]:
-    """Where, from y backwards, what was not zero became zero on the way to a target.
+    """Where, from y backwards, the cotangent became zero before it reached a target.
 
-    The way is followed from the target, through nodes that received nothing but zeros, up to the
-    edges at which something died.  A branch not taken is passed over: what it shares with the one
-    that was taken is alive.
+    The search starts at the target and goes through nodes whose cotangents are zero, up to the
+    edges at which a cotangent vanished.  Branches that were not taken are skipped: the nodes that
+    they share with the branch taken have cotangents that are not zero.
     """
     findings: list[Finding] = []
     seen = {target}
@@ -84,7 +84,7 @@ def _death(edge: Edge, back: Backward) -> Finding:
 
 
 def _overflowed(edge: Edge, t: Any) -> Finding | None:
-    """An operand that became infinite before, so that the operation is flat here."""
+    """An operand that is infinite, so that the operation is flat there."""
     node = edge.node
     if node.op.kind != "elementwise" or isinstance(t, tuple):
         return None
@@ -101,18 +101,18 @@ def _overflowed(edge: Edge, t: Any) -> Finding | None:
 
 
 def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
-    """Why nothing passes an edge at which `t` arrives."""
+    """Why the contribution at an edge is zero, for the cotangent `t` of the node."""
     name = edge.node.op.name
     spec = edge.operand.spec
     if not isinstance(spec, tuple) and spec.size == 0:
-        return "unchosen", f"{name}: its operand has no elements: nothing was chosen before"
+        return "unchosen", f"{name}: its operand has no elements: nothing was selected before"
     known = _CAUSES.get(name)
     if known is not None:
         found = known(edge, t)
         if found is not None:
             return found
     if edge.node.op.differentiation.masks:
-        return "unchosen", f"{name} chose its other operand{_count(edge, t)}"
+        return "unchosen", f"{name} selected its other operand{_count(edge, t)}"
     if edge.node.op.zero_slope == SELECTS:
         return (
             "unchosen",
@@ -122,9 +122,9 @@ def cause(edge: Edge, t: Any, ctx: RuleContext) -> Cause:
     if _vanishes(edge, t, ctx):
         return (
             "vanished",
-            f"what arrives at {named(edge.node)} is at most {magnitude(t):.3g}, and times the "
-            "slope there it is smaller than any number of this precision: the derivatives along "
-            f"the way multiply to nothing. Compute with logarithms, or normalise{_wider(edge)}",
+            f"the cotangent of {named(edge.node)} is at most {magnitude(t):.3g}, and times the "
+            "slope there it underflows in this precision: the derivatives along the path "
+            f"multiply to zero. Compute with logarithms, or normalise{_wider(edge)}",
         )
     return _slope(edge, t)
 
@@ -163,8 +163,8 @@ def _slope(edge: Edge, t: Any) -> Cause:
         return "multiplied", f"{named(node)}: {which} is exactly zero where it counts{since}"
     return (
         "flat",
-        f"the slope of {name} at {span} is exactly 0: a stationary point of it, not a fault of "
-        "the derivative. Start from another point if that is not meant",
+        f"the slope of {name} at {span} is exactly 0: a stationary point, not an error of the "
+        "derivative. Start from another point if that is not intended",
     )
 
 
@@ -184,17 +184,17 @@ def _relu(edge: Edge, t: Array) -> Cause | None:
     return (
         "saturated",
         f"relu: its operand is not positive{_count(edge, t)} ({_span(operand_where(edge, t))}), so "
-        "it passes nothing back. Change the initial values, or use leaky_relu, elu or softplus",
+        "its derivative is 0. Change the initial values, or use leaky_relu, elu or softplus",
     )
 
 
 def _clip(edge: Edge, t: Array) -> Cause | None:
     if edge.position:
-        return "unchosen", f"clip did not meet this bound{_count(edge, t)}"
+        return "unchosen", f"clip did not reach this bound{_count(edge, t)}"
     return (
         "saturated",
         f"clip: its operand is outside the bounds{_count(edge, t)} "
-        f"({_span(operand_where(edge, t))}), where the result stands still",
+        f"({_span(operand_where(edge, t))}), where the result is constant",
     )
 
 
@@ -207,12 +207,12 @@ def _multiply(edge: Edge, t: Array) -> Cause | None:
     return (
         "multiplied",
         f"{edge.node.op.name}: the other operand is exactly zero{_count(edge, t)}, and so is the "
-        f"product of it with what comes back{_since(other)}",
+        f"its product with the cotangent{_since(other)}",
     )
 
 
 def _since(zero: Any) -> str:
-    """Where a value of zeros became so, if an operation made it of others."""
+    """Where a value became zero, if an operation computed it from values that are not."""
     made = None
     while isinstance(zero, Node) and zero.args and not zero.op.aliasing.transparent:
         if np.any(plain(zero)):
@@ -271,7 +271,7 @@ _CAUSES: dict[str, Callable[[Edge, Any], Cause | None]] = {
 
 
 def _where_alive(value: Operand, t: Array) -> Any:
-    """The elements of an operand that meet a cotangent that is not zero."""
+    """The elements of an operand where the cotangent is not zero."""
     if isinstance(t, tuple) or np.size(t) == 0:
         return np.asarray(value)
     alive = np.asarray(t) != 0
@@ -282,7 +282,7 @@ def _where_alive(value: Operand, t: Array) -> Any:
 
 
 def operand_where(edge: Edge, t: Any) -> Any:
-    """The values of the operand where what arrives is not zero; all of them if that is not known.
+    """The values of the operand where the cotangent is not zero; all of them if that is not known.
 
     None for an operand with several values.
     """
@@ -316,7 +316,7 @@ def _is_far(values: Array) -> bool:
 
 
 def _vanishes(edge: Edge, t: Any, ctx: RuleContext) -> bool:
-    """Whether a larger cotangent would get through."""
+    """Whether the contribution would not be zero for a larger cotangent."""
     size = magnitude(t)
     if isinstance(t, tuple) or not 0 < size < 1e-3:
         return False
@@ -328,4 +328,4 @@ def _vanishes(edge: Edge, t: Any, ctx: RuleContext) -> bool:
 def _wider(edge: Edge) -> str:
     spec = edge.operand.spec
     narrow = not isinstance(spec, tuple) and spec.dtype in (np.float32, np.float16, np.complex64)
-    return f" ({spec.dtype} ends early: float64 reaches further)" if narrow else ""
+    return f" ({spec.dtype} has a small range: use float64)" if narrow else ""
