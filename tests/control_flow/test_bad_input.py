@@ -109,7 +109,7 @@ IN_STEPS = {
     "carry holds a word": (
         lambda x: wg.scan(same, ("a", x), x),
         StructureError,
-        r"carry at \[0\] is a str. A carry is made of arrays and numbers; take what stays",
+        r"carry at \[0\] is a str. A carry is made of arrays and numbers; capture what does",
     ),
     "step returns one": (
         lambda x: wg.scan(lambda c, v: v, x[0], x),
@@ -144,17 +144,17 @@ IN_STEPS = {
     "xs are words": (
         lambda x: wg.map(first, {"a": "b"}),
         StructureError,
-        r"map: xs at \['a'\] is a str, which has no first axis to walk along. Give arrays",
+        r"map: xs at \['a'\] is a str, which has no first axis to loop over. Give arrays",
     ),
     "no length": (
         lambda x: wg.scan(same, x),
         StructureError,
-        r"nothing says how many steps there are. Give xs, or length",
+        r"the number of steps is not given. Give xs, or length",
     ),
     "nothing to map": (
         lambda x: wg.map(first, None),
         StructureError,
-        r"map: nothing says how many steps there are",
+        r"map: the number of steps is not given",
     ),
     "negative length": (
         lambda x: wg.scan(same, x, None, -1),
@@ -184,22 +184,22 @@ IN_STEPS = {
     "bound is a float": (
         lambda x: wg.fori_loop(0, 2.0, lambda i, c: c, x),
         DtypeError,
-        r"fori_loop: upper is float64\[\], and not an integer.*int\(x\)",
+        r"fori_loop: upper must be an integer, and is float64\[\].*int\(x\)",
     ),
     "bound is a float from outside": (
         lambda x: wg.fori_loop(x[0], 2, lambda i, c: c, x),
         DtypeError,
-        r"fori_loop: lower is float64\[\], and not an integer.*x\.astype\(int\)",
+        r"fori_loop: lower must be an integer, and is float64\[\].*x\.astype\(int\)",
     ),
     "bound is an array": (
         lambda x: wg.fori_loop(0, np.arange(2), lambda i, c: c, x),
         DtypeError,
-        r"upper is int64\[2\], and not an integer",
+        r"upper must be an integer, and is int64\[2\]",
     ),
     "bound is nothing": (
         lambda x: wg.fori_loop(None, 2, lambda i, c: c, x),
         DtypeError,
-        r"lower is a NoneType, and not an integer",
+        r"lower must be an integer, and is a NoneType",
     ),
     "condition is a number": (
         lambda x: wg.while_loop(lambda c: c[0], lambda c: c, x),
@@ -249,22 +249,22 @@ IN_STEPS = {
     "index is a float": (
         lambda x: wg.switch(x[0], [np.sin, np.cos], x),
         DtypeError,
-        r"switch: what it chooses by is float64\[\], and not an integer",
+        r"switch: the selector is float64\[\], and not an integer",
     ),
     "index is a boolean": (
         lambda x: wg.switch(True, [np.sin, np.cos], x),
         DtypeError,
-        r"switch: what it chooses by is bool\[\], and not an integer",
+        r"switch: the selector is bool\[\], and not an integer",
     ),
     "pred is an array": (
         lambda x: wg.cond(x > 0, np.sin, np.cos, x),
         DtypeError,
-        r"cond: what it chooses by is bool\[3\], and not a boolean",
+        r"cond: the selector is bool\[3\], and not a boolean",
     ),
     "pred is nothing": (
         lambda x: wg.cond(None, np.sin, np.cos, x),
         DtypeError,
-        r"cond: what it chooses by is a NoneType, and not a boolean",
+        r"cond: the selector is a NoneType, and not a boolean",
     ),
     "no such axis": (
         lambda x: wg.associative_scan(np.add, x, axis=1),
@@ -360,21 +360,21 @@ def test_steps_that_give_different_things():
     refuses(
         lambda x: wg.scan(growing, 1, x),
         ShapeError,
-        r"what a step gives is float64\[1\] in the first step and float64\[2\] in another",
+        r"the output is float64\[1\] in the first step and float64\[2\] in another",
         X,
         modes=["eager"],
     )
     refuses(
         lambda x: wg.scan(lambda c, v: (c + 1, [v] * c), 1, x),
         StructureError,
-        r"what a step gives is \[\*\] in the first step and \[\*, \*\] in another",
+        r"the output is \[\*\] in the first step and \[\*, \*\] in another",
         X,
         modes=["eager"],
     )
     refuses(
         lambda x: wg.scan(lambda c, v: (c, {"a": 1 if v > 0 else 1.0}), 1, x),
         DtypeError,
-        r"what a step gives at \['a'\] is float64\[\] in the first step and int64\[\] in another",
+        r"the output at \['a'\] is float64\[\] in the first step and int64\[\] in another",
         X,
         modes=["eager"],
     )
@@ -486,10 +486,10 @@ def writing_to_a_parameter(x):
 @pytest.mark.parametrize(
     ("f", "message"),
     [
-        (printing, r"scan: it prints, checks or acts in another way \(debug_show\)"),
-        (writing, r"scan: it writes to a tensor from outside.*Carry the value along"),
+        (printing, r"scan: it prints, checks or has another side effect \(debug_show\)"),
+        (writing, r"scan: it writes to a tensor from outside.*Carry the value"),
         (writing_in_a_branch, r"cond: true_fun: it writes to a tensor from outside"),
-        (drawing, r"fori_loop: it writes .* or draws from a random stream.*draw before, a row"),
+        (drawing, r"fori_loop: it writes .* or draws from a random stream.*draw before the loop, a row"),
         (going_back, r"backward\(\) of float64\[\].*wengert\.grad\(loss\)"),
         (writing_to_what_is_known, r"a tensor from outside was written to"),
         (writing_to_a_parameter, r"writes to a tensor from outside"),

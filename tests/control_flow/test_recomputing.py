@@ -155,8 +155,8 @@ def test_what_would_happen_twice_is_refused():
         return x
 
     for f, error, message in (
-        (lambda x: (wg.debug.show(x), x)[1], TraceError, "happen again.*as arguments"),
-        (lambda x: x * rng.random(5), TraceError, "happen again.*as arguments"),
+        (lambda x: (wg.debug.show(x), x)[1], TraceError, "would be repeated.*as arguments"),
+        (lambda x: x * rng.random(5), TraceError, "would be repeated.*as arguments"),
         (writes, TraceError, "happen again"),
         (overwrites, MutatedError, r"x\.copy\(\)"),
     ):

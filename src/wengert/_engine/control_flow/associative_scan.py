@@ -1,8 +1,7 @@
-"""Prefixes: cumulative sums and their like, for any associative function.
+"""Prefix sums for any associative function: associative_scan.
 
-On known values pairs are combined, and pairs of pairs: a few calls on many rows at once, which is
-what NumPy is fast at.  In a graph one step follows the other, which is least work and what native
-code is fast at.
+On values pairs are combined, then pairs of pairs: a few calls on large arrays, which is fast in
+NumPy.  In a graph it is a sequential loop, which takes the fewest operations.
 """
 
 from __future__ import annotations
@@ -30,42 +29,43 @@ _WHAT = "associative_scan"
 def associative_scan(
     fn: Callable[[Any, Any], Any], elems: Array, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """All prefixes combined by an associative function: cumulative sums and their like.
+    """Combine all prefixes of an array by an associative function, like a cumulative sum.
 
     Parameters
     ----------
     fn : callable
-        ``fn(a, b)`` combines elements: ``fn(fn(a, b), c) == fn(a, fn(b, c))``. It is given many at
-        once, along `axis`, and treats each alike, as elementwise functions and ``@`` of stacks of
-        matrices do; it returns the containers, shapes and dtypes that it is given.
+        ``fn(a, b)`` combines elements: ``fn(fn(a, b), c) == fn(a, fn(b, c))``. Its arguments are
+        batches of elements along `axis`, each of which is combined independently, as by elementwise
+        functions and ``@``; it returns the containers, shapes and dtypes of its arguments.
     elems : array_like, Tensor, or nested containers of them
-        All of one length along `axis`.
+        Of equal length along `axis`.
     reverse : bool, default False
-        Whether to begin at the end: suffixes in the place of prefixes. `fn` is then given what is
-        behind first, as JAX does, which matters where it does not commute.
+        Whether to combine suffixes instead of prefixes. The later element is then the first
+        argument of `fn`, as in JAX, which matters if `fn` does not commute.
     axis : int, default 0
 
     Returns
     -------
     prefixes
-        Like `elems`: at each place the elements up to there combined.
+        Like `elems`: at each position the combination of all elements up to it.
 
     Raises
     ------
     ShapeError, DtypeError
-        The elements differ in length, have no such axis, or `fn` returns others than it is given.
+        The lengths of `elems` differ, an axis does not exist, or `fn` returns other shapes or
+        dtypes.
     StructureError
         `fn` returns other containers.
 
     Notes
     -----
-    Sums are added in another order than ``np.cumsum`` does, and differ from it by rounding. On
-    known values it takes about ``2 log2(n)`` calls of `fn` (G. E. Blelloch, *Prefix sums and their
-    applications*, 1990); in a graph n - 1 steps in one loop.
+    The order of additions is not that of ``np.cumsum``, so results differ by rounding. On values it
+    takes about ``2 log2(n)`` calls of `fn` (G. E. Blelloch, *Prefix sums and their applications*,
+    1990); in a graph n - 1 steps of one loop.
 
     Examples
     --------
-    Linear recurrences h[k] = a[k] h[k-1] + b[k], all k at once:
+    The linear recurrence h[k] = a[k] h[k-1] + b[k]:
 
     >>> import numpy as np, wengert as wg
     >>> def then(first, second):
@@ -104,7 +104,7 @@ def associative_scan(
 
 
 def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list[Any]:
-    """What `fn` returned, with the elements in front, if it is like what it was given."""
+    """The result of `fn`, with the elements in front, checked to be like its arguments."""
     leaves, structure = pytree.flatten(out)
     if structure != pytree.flatten(elems)[1]:
         raise StructureError(
@@ -122,7 +122,7 @@ def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list
 
 
 def _by_steps(combined: Callable[..., Any], rows: list[Any], reverse: bool) -> list[Any]:
-    """One after the other."""
+    """Combine one element after the other."""
     first = [x[-1:] if reverse else x[:1] for x in rows]
     rest = [x[:-1] if reverse else x[1:] for x in rows]
 
@@ -137,7 +137,7 @@ def _by_steps(combined: Callable[..., Any], rows: list[Any], reverse: bool) -> l
 
 
 def _by_halves(combined: Callable[..., Any], rows: list[Any]) -> list[Any]:
-    """Pairs first, then what lies between them."""
+    """Combine pairs first, then the elements between them."""
     n = shape_of(rows[0])[0]
     if n < 2:
         return rows
@@ -152,7 +152,7 @@ def _by_halves(combined: Callable[..., Any], rows: list[Any]) -> list[Any]:
 
 
 def _interleaved(even: Array, odd: Array) -> Any:
-    """The rows of two arrays by turns; the first may have one more."""
+    """Interleave the rows of two arrays; the first may have one more."""
     count, *shape = shape_of(odd)
     both = lookup("stack")(even[:count], odd, axis=1).reshape(2 * count, *shape)
     if shape_of(even)[0] == count:
@@ -161,7 +161,7 @@ def _interleaved(even: Array, odd: Array) -> Any:
 
 
 def _fronted(x: Array, axis: int, what: str = "an element") -> Any:
-    """With one axis in front."""
+    """Move the axis to the front."""
     if numeric(x) is None:
         raise StructureError(
             f"{_WHAT}: {what} is a {type(x).__name__}. Give arrays, and containers of them"
@@ -178,7 +178,7 @@ def _fronted(x: Array, axis: int, what: str = "an element") -> Any:
 
 
 def _backed(x: Array, axis: int) -> Any:
-    """With the axis in front back in its place."""
+    """Move the first axis back."""
     return _moved(x, 0, axis % len(shape_of(x)))
 
 

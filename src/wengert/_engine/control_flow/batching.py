@@ -1,11 +1,12 @@
-"""Many: loops and choices for many rows at once.
+"""Batching rules of loops and branches.
 
-The body is evaluated for all rows (autodiff/batch_graph.py).  What a step makes of rows has rows,
-so a carry is followed until it is known which parts of it have rows.  Where rows differ in how long
-they run, all run as long as the longest, and those that have ended stay what they are.
+The body is evaluated for the batch (autodiff/batch_graph.py).  A step makes batched results of
+batched operands, so the parts of the carry that are batched are found by iteration.  If the batch
+elements of a while loop take different numbers of steps, all run as long as the longest, and those
+that have ended keep their values.
 
     scan, while_, choice     batching rules of the operations
-    of_rows                  a body for all rows
+    of_rows                  a body for a batch
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ Flags = tuple[bool, ...]
 
 @functools.lru_cache(maxsize=512)
 def of_rows(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, Flags]:
-    """A body for all rows, and which of its results have rows.
+    """A body for a batch, and which of its results are batched.
 
     Parameters
     ----------
     body : Body
     flags : tuple of bool
-        Which inputs have rows.
+        Which inputs are batched.
     size : int or Dim
-        How many rows there are.
+        The size of the batch.
     least : tuple of bool
-        Which results must have rows, also if all are the same.
+        Which results must be batched, even if all elements are equal.
     """
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
@@ -79,10 +80,10 @@ def _with_rows(node: Node, size: int | None) -> Node:
 def _settled(
     body: Body, flags: Flags, carried: range, size: int, length: Size | None
 ) -> tuple[Body, Flags, Flags]:
-    """A body for all rows, the flags of its inputs, and those of its results.
+    """A body for a batch, the flags of its inputs, and those of its results.
 
-    What is stacked along a length that is not known yet has rows in any case: nobody could repeat
-    it afterwards.
+    Results that are stacked along an unknown length are always batched, because they could not be
+    repeated afterwards.
     """
     while True:
         ys = len(body.outputs) - len(carried)
@@ -96,23 +97,23 @@ def _settled(
 
 
 def _spread(x: Any, size: Any) -> Any:
-    """The same for all rows."""
+    """A value repeated for the batch."""
     if not hasattr(x, "dtype"):
         x = np.asarray(x)
     if isinstance(size, Dim) and not isinstance(x, Handle):
-        x = wrap(constant(x))  # a node of a graph: there is no array of so many rows yet
+        x = wrap(constant(x))  # a node of a graph: the size of the batch may be symbolic
     return lookup("broadcast_to")(x, shape=(size, *shape_of(x)))
 
 
 def _swapped(x: Array) -> Any:
-    """The first two axes in each other's place."""
+    """Swap the first two axes."""
     axes = list(range(len(shape_of(x))))
     axes[:2] = 1, 0
     return lookup("transpose")(x, axes=tuple(axes))
 
 
 def scan(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
-    """A scan for all rows."""
+    """A scan for a batch."""
     body, carried, stacked = params["body"], params["carried"], params["stacked"]
     count = params["counted"]
     counts, args = list(args[:count]), list(args[count:])
@@ -144,7 +145,7 @@ def scan(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str
 
 
 def _ended(body: Body, fixed: int, carried: int, reverse: bool) -> Body:
-    """A body that does nothing from a step on; takes that number, and carries that of the step."""
+    """A body that does nothing from a given step on; it carries the number of the step."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
@@ -164,13 +165,13 @@ def _zero(x: Any) -> Any:
 
 
 def _chosen(active: Any, new: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    """Where rows go on what is new, elsewhere what was."""
+    """The new value for batch elements that continue, else the old one."""
     where: Any = lookup("where")
     return [where(active, a, b) for a, b in zip(new, old, strict=True)]
 
 
 def while_(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
-    """A while loop for all rows, until the last has ended."""
+    """A while loop for a batch, until the last element has ended."""
     body, condition, carried = params["body"], params["condition"], params["carried"]
     fixed = len(args) - carried
     args = list(args)
@@ -194,12 +195,12 @@ def while_(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
     carry = [x if f else _spread(x, size) for x, f in zip(carry, found, strict=False)]
     ys = [_swapped(y) if f else _spread(y, size) for y, f in zip(ys, found[carried:], strict=True)]
     if differs:
-        return (*carry, *ys)  # the last of the carry is the number of steps of each row
+        return (*carry, *ys)  # the last of the carry is the number of steps of each element
     return (*carry, _spread(count, size), *ys)
 
 
 def _until_ended(body: Body, condition: Body, fixed: int, carried: int) -> tuple[Body, Body]:
-    """A body that does nothing once the condition does not hold, and counts when it does."""
+    """A body that does nothing once the condition does not hold, and counts steps before."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for n in body.inputs]
@@ -218,7 +219,7 @@ def _until_ended(body: Body, condition: Body, fixed: int, carried: int) -> tuple
 
 
 def _any(condition: Body) -> Body:
-    """Whether it holds for some row."""
+    """Whether the condition holds for some element."""
     with tracing() as opened:
         opened.isolated = opened.general = True
         held = lookup("any")(wrap(condition.outputs[0]))
@@ -226,7 +227,7 @@ def _any(condition: Body) -> Body:
 
 
 def custom(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
-    """A call with a rule for all rows, with a rule that is applied to each."""
+    """A custom call for a batch, whose rule is applied to each element."""
     body, first = params["body"], params["captured"]
     made, _ = of_rows(body, tuple(flags), size, (True,) * len(body.outputs))
     rule = params["rule"].of_rows(tuple(flags[first:]))
@@ -234,7 +235,7 @@ def custom(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
 
 
 def choice(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
-    """A choice for all rows: of one branch, or row by row among the results of all."""
+    """A conditional for a batch: one branch, or for each element a selection from all results."""
     which, *operands = args
     branches: Sequence[Body] = params["branches"]
     inner = tuple(flags[1:])
@@ -243,13 +244,13 @@ def choice(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
     if not flags[0]:
         name = "cond" if len(branches) == 2 and which.dtype.kind == "b" else "switch"
         return lookup(name)(which, *operands, branches=tuple(made))
-    with np.errstate(all="ignore"):  # of what a row has not chosen, too
+    with np.errstate(all="ignore"):  # also of branches that are not selected
         columns = list(zip(*[inline_graph(b, operands) for b in made], strict=True))
     return tuple([_picked(which, list(column)) for column in columns])
 
 
 def _picked(which: Array, column: list[Any]) -> Any:
-    """Row by row the result of the branch that the row asks for."""
+    """For each batch element the result of its branch."""
     ndim = len(shape_of(column[0]))
     which = lookup("reshape")(which, shape=(*shape_of(which), *[1] * (ndim - 1)))
     if which.dtype.kind == "b":

@@ -26,28 +26,28 @@ Flags = tuple[bool, ...]
 
 
 class CustomRule:
-    """The derivative of a call; equal to another if both say the same.
+    """The derivative of a call; equal to another rule of the same content.
 
     Attributes
     ----------
     name : str
-        How messages call the function.
+        The function's name in messages.
     has_vjp, has_jvp : bool
-        Which modes it states; the missing one is the transpose of the other.
+        The modes it defines; the missing one is the transpose of the other.
     """
 
     name: str = "a custom function"
 
     @property
     def __name__(self) -> str:
-        """How a graph that is printed calls it."""
+        """Its name in printed graphs."""
         return f"<rule of {self.name}>"
 
     has_vjp: bool = False
     has_jvp: bool = False
 
     def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """The results for plain operands, of a node that has no body."""
+        """The results for plain operands, for a node without a body."""
         raise NotImplementedError
 
     def bars(
@@ -55,7 +55,7 @@ class CustomRule:
     ) -> Sequence[Any]:
         """A cotangent for each operand, None where it is zero; `ts` has None for integers.
 
-        `saved` is what the node noted when it was recorded, if it did.
+        `saved` are the residuals that were stored when the node was recorded, if any.
         """
         raise NotImplementedError
 
@@ -66,24 +66,24 @@ class CustomRule:
         ts: Sequence[Any],
         saved: tuple[Operand, ...] | None = None,
     ) -> Sequence[Any]:
-        """The same where what was not chosen stays zero, whatever it is multiplied with."""
+        """The same with strong zeros: zero cotangents stay zero, whatever they multiply."""
         return [spared(bar, ts) for bar in self.bars(operands, outs, ts, saved)]
 
     def dots(
         self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]
     ) -> Sequence[Any]:
-        """A tangent for each result, None where it is zero; so has `dots` for the operands."""
+        """A tangent for each result, None where it is zero, as in `dots` for the operands."""
         raise NotImplementedError
 
     def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Refuse operands and results of these specs, where it is not made for them."""
+        """Refuse operands and results of these specs if the rule does not support them."""
 
     def of_rows(self, flags: tuple[bool, ...]) -> CustomRule:
         """The rule for a batch; `flags` says which operands have a batch axis; all results have."""
         return BatchedRule(self, flags)
 
     def missing(self) -> str:
-        """What to do where it states no mode at all."""
+        """What to do if it defines neither mode, for an error message."""
         return "Give it a rule"
 
 
@@ -111,28 +111,28 @@ class BatchedRule(CustomRule):
 
     @property
     def size_names(self) -> frozenset[str]:
-        """The named sizes in the rule for one row."""
+        """The symbolic sizes in the rule for one element."""
         return getattr(self.rule, "size_names", frozenset())
 
     def at_sizes(self, sizes: dict[Any, Any]) -> CustomRule:
-        """The same with numbers in the place of named sizes."""
+        """The same with numbers for symbolic sizes."""
         inner = getattr(self.rule, "at_sizes", None)
         return self if inner is None else BatchedRule(inner(sizes), self.flags)
 
     def missing(self) -> str:
-        """As for one row."""
+        """As for one element."""
         return self.rule.missing()
 
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """The cotangents row by row; those of what is the same for all rows are summed."""
+        """The cotangents for each element; those of unbatched operands are summed."""
         return self._pulled(self.rule.bars, operands, outs, ts)
 
     def guarded_bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """The same, guarded row by row."""
+        """The same with strong zeros for each element."""
         return self._pulled(self.rule.guarded_bars, operands, outs, ts)
 
     def _pulled(
@@ -147,7 +147,7 @@ class BatchedRule(CustomRule):
         return bars
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
-        """The tangents row by row."""
+        """The tangents for each element."""
         size = shape_of(outs[0])[0]
 
         def of_row(operands: list[Any], outs: list[Any], dots: list[Any]) -> Sequence[Any]:
@@ -163,7 +163,7 @@ class BatchedRule(CustomRule):
         groups: Sequence[tuple[Sequence[Any], Flags | None]],
         size: Any,
     ) -> list[Any]:
-        """For each result of a function of one row its value and whether it has rows, or None."""
+        """For each result of a function of one element its value and whether it is batched."""
         columns, places = [], []
         for g, (xs, flags) in enumerate(groups):
             for k, x in enumerate(xs):
@@ -195,7 +195,7 @@ def with_batch_axis(pair: Pair, size: Any) -> Any:
 
 
 def spared(bar: Any, ts: Sequence[Any]) -> Any:
-    """A cotangent, with 0 in the place of NaN if all cotangents of the results are zero."""
+    """A cotangent, with 0 for NaN if all cotangents of the results are zero."""
     if bar is None:
         return None
     live = [t for t in ts if t is not None]

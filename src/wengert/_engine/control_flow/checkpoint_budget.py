@@ -1,8 +1,8 @@
-"""Room: how many states a loop may keep for its backward pass, as users say it.
+"""The memory budget of checkpointing: how many states a loop may store for its backward pass.
 
-room_of         a number of states, or of bytes in words, as a number of states
+room_of         the number of states from the user's `memory=`, a number or bytes (``"64 MiB"``)
 bytes_of        the memory of some values
-offsets_of      where the parts of a state lie in a snapshot; size_of_state: of how many bytes
+offsets_of      the positions of the parts of a state in a snapshot; size_of_state its bytes
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _UNITS = {
     "mib": 1 << 20,
     "gib": 1 << 30,
 }
-MOST = 1 << 20  # states: with as many rows of a block, for more steps than any loop has
-_WORD = 8  # bytes, at which the parts of a state begin
+MOST = 1 << 20  # states: with blocks of as many steps, enough for any loop
+_WORD = 8  # bytes: the alignment of the parts of a state
 _BYTES = r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*"
 
 
 def room_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dict[str, Any]:
-    """For how many states there is room, as parameters of a loop; nothing if for all.
+    """The number of states and steps per block, as parameters of a loop; empty if not limited.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def room_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dict[
     Raises
     ------
     ArgumentError
-        It is neither, or there is no room for one state.
+        It is neither, or too small for one state.
     """
     if memory is None:
         return {}
@@ -76,19 +76,19 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
     total = float(found[1]) * _UNITS[found[2].lower()]
     if total < size:
         raise ArgumentError(
-            f"{what}: memory={memory!r} has no room for one state, which takes {size} bytes"
+            f"{what}: memory={memory!r} is too small for one state, which takes {size} bytes"
             f"{at(user_line())}."
         )
     return int(total // max(size, 1))
 
 
 def bytes_of(nodes: Sequence[Node]) -> int:
-    """The memory of some values; of a symbolic length a guess."""
+    """The memory of some values; symbolic lengths are guessed."""
     return sum(int(valued(n.spec.size, Typical())) * n.spec.dtype.itemsize for n in nodes)
 
 
 def offsets_of(specs: Sequence[Spec]) -> list[Length]:
-    """Where the parts of a state begin in a snapshot, and its end."""
+    """The offsets of the parts of a state in a snapshot, and its end."""
     found: list[Any] = [0]
     for s in specs:
         size: Any = s.size * s.dtype.itemsize
@@ -102,7 +102,7 @@ def size_of_state(specs: Sequence[Spec]) -> Length:
 
 
 class Typical(dict[str, int]):
-    """A guess for each named length."""
+    """A guess for each symbolic length."""
 
     def __missing__(self, name: str) -> int:
         return 64

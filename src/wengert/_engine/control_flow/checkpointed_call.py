@@ -1,9 +1,9 @@
-"""Recomputing: what `wengert.checkpoint` is in a graph.
+"""Rematerialization: `wengert.checkpoint` in a graph.
 
 The call is a node with the function as its body (`custom_call`, custom.py), and the rule of its
-derivative computes the body again from the operands.  What is computed again waits for a cotangent
-(`after`), so that it is no common subexpression of what was computed before, and belongs to the
-backward pass also where a loop is split in two: between the passes nothing lives but the operands.
+derivative recomputes the body from the operands.  The recomputed nodes depend on a cotangent
+(`after`), so that they are not merged with those of the forward pass, and stay in the backward pass
+if a loop is split in two: between the passes only the operands are stored.
 
     Recompute      the rule
     written        a call in a graph
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Recompute(CustomRule):
-    """The derivative of a body that is computed again; equal to another of the same body."""
+    """The derivative of a body that is recomputed; equal to another of the same body."""
 
     has_vjp = has_jvp = True
 
@@ -53,7 +53,7 @@ class Recompute(CustomRule):
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """The cotangents of the operands, from a run that begins when those of the results come."""
+        """The cotangents of the operands, from a run that waits for those of the results."""
         live = [t for t in ts if t is not None]
         held = [after(_handle(x), *live) if isinstance(x, Handle) else x for x in operands]
         moving = [k for k, x in enumerate(held) if _is_inexact(x)]
@@ -64,7 +64,7 @@ class Recompute(CustomRule):
         return [found.get(k) for k in range(len(held))]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
-        """The tangents of the results; forward mode keeps nothing."""
+        """The tangents of the results; forward mode stores nothing."""
         moving = [k for k, x in enumerate(operands) if _is_inexact(x)]
         given = [zeros(describe(operands[k])) if dots[k] is None else dots[k] for k in moving]
         primals = tuple([_handle(operands[k]) for k in moving])
@@ -73,7 +73,7 @@ class Recompute(CustomRule):
         return [next(rest) if _is_inexact(n) else None for n in self.body.outputs]
 
     def _function(self, operands: Sequence[Any], moving: Sequence[int]) -> Callable[..., Any]:
-        """Of the operands that move, the results that do."""
+        """The differentiable results as a function of the differentiable operands."""
 
         def again(*xs: Any) -> tuple[Any, ...]:
             full = list(operands)
@@ -106,9 +106,9 @@ def written(fun: Callable[..., Any], leaves: Sequence[Any], structure: Any) -> A
     Raises
     ------
     MutatedError
-        It writes to one of its arguments, which cannot be done twice.
+        It writes to one of its arguments, which cannot be repeated.
     TraceError
-        It prints, draws or acts in another way, which would happen twice.
+        It prints, draws random numbers or has other side effects, which would be repeated.
     """
     slots = [k for k, x in enumerate(leaves) if isinstance(x, Handle)]
     name = getattr(fun, "__name__", "function")

@@ -1,11 +1,11 @@
-"""Checkpointing: a loop that leaves a few of its states for the backward pass.
+"""Checkpointed loops: a loop that stores a few of its states for the backward pass.
 
     checkpointed    args: as of the loop -> as of the loop, snapshots
 
-Of a loop whose length is known before it begins the schedule says which states are worth keeping;
-of another, states at equal distances are kept, and every second one is let go whenever there is no
-more room.  Snapshots are bytes, one row for each state: nobody but a replay (recompute.py) reads
-them, and no derivative passes through them.
+If the length of the loop is known before it starts, the schedule determines the states to store;
+otherwise states are stored at equal distances, and every second one is dropped when the slots are
+full.  Snapshots are bytes, one row per state; only a replay (recompute.py) reads them, and they
+have no derivative.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ _MORE = ("loop", "slots", "block")
 
 
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of the loop by itself."""
+    """The parameters of the loop without checkpoints."""
     return {k: x for k, x in params.items() if k not in _MORE}
 
 
 class Checkpointed(Control):
-    """A loop that leaves snapshots."""
+    """A loop that stores snapshots."""
 
     control_flow = CHECKPOINTED
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """What the loop gives, and the bytes of the states."""
+        """The results of the loop, and the snapshots."""
         check_checkpointed(params)
         outs: Any = lookup(params["loop"]).infer(specs, plain(params))
         shape = (params["slots"], size_of_state(outs[: params["carried"]]))
@@ -75,7 +75,7 @@ class Checkpointed(Control):
         return [*inner.op.jvp(inner, dots, out, inputs, ctx), None]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The loop for all rows; the snapshots, which nobody reads then, row by row."""
+        """The loop for a batch; the snapshots, which are not read then, per element."""
         rule = batching.scan if params["loop"] == "scan" else batching.while_
         outs = rule(args, batched, size, plain(params))
         columns = [x for x, f in zip(args, batched, strict=True) if f]
@@ -97,7 +97,7 @@ class _Leaving:
         self.held = 0
 
     def visit(self, k: int, carry: Sequence[Any]) -> None:
-        """Keep the state before a step, if it is one of those to keep."""
+        """Store the state before a step, if the schedule says so."""
         if self.wanted is None:
             if k == self.held * self.distance and self.held == len(self.rows):
                 self.held = blocks_of(self.held, 2)
@@ -114,11 +114,11 @@ class _Leaving:
 
 
 def _by_itself(node: Node) -> Any:
-    """The node of the loop, without what it leaves."""
+    """The node of the loop without snapshots."""
     info = node.info_with(spec=node.spec[:-1])
     return type(node)(lookup(node.params["loop"]), node.args, plain(node.params), None, info)
 
 
 checkpointed = register(
-    Checkpointed("checkpointed", "A loop that leaves some of its states for the backward pass.")
+    Checkpointed("checkpointed", "A loop that stores some of its states for the backward pass.")
 )

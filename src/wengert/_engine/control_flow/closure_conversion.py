@@ -1,12 +1,11 @@
-"""Closing: a Python function as a body, and what it takes from outside.
+"""Closure conversion: a Python function as a subgraph, with its captured values as inputs.
 
-The function runs once, on placeholders.  What it uses of the world around it - tensors, nodes of
-the graph that is being built, arrays - becomes inputs of the body and operands of the loop, so that
-derivatives pass to it.  What does not depend on the placeholders is not part of the body at all:
-it is computed once, before the loop.
+The function is traced once, on placeholders.  Captured values (tensors, nodes of the graph that is
+being built, arrays) become inputs of the body and operands of the loop, so that they are
+differentiated.  Nodes that do not depend on the placeholders are computed once, before the loop.
 
     closed     the body of a function
-    together   bodies that take the same from outside
+    together   bodies with the same captured values
     hoisted    a body without the nodes that depend on its first inputs only
 """
 
@@ -33,8 +32,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
 _INSIDE = 64  # elements; a constant array up to this size is a part of the body
-# Kinds whose operations cannot fail, so that it does no harm to run them before a loop that may
-# have no steps.
+# Kinds whose operations cannot fail, so that they may run before a loop that has no steps.
 _SAFE = frozenset(("elementwise", "reduction", "contraction"))
 
 
@@ -72,17 +70,17 @@ def closed(
         Takes a tensor for each spec, and returns a container of tensors, arrays and numbers.
     specs : sequence of Spec
     what : str
-        How to call it in messages.
+        Its name in messages.
     hoist : bool
-        Whether what does not depend on the placeholders is computed before; it is not of a branch,
-        which may not be chosen.
+        Whether nodes that do not depend on the placeholders are computed before; not for branches,
+        which may not be taken.
     twice : bool
-        Whether it is the body of no loop, but of a call that is computed again.
+        Whether it is the body of a call that is recomputed, rather than of a loop.
 
     Raises
     ------
     TraceError
-        It writes to something outside, prints or draws.
+        It writes to captured values, prints or draws random numbers.
     StructureError
         It returns something that is not a number or an array.
     """
@@ -104,21 +102,21 @@ def closed(
 def _check_without_effects(opened: Session, what: str, twice: bool = False) -> None:
     if twice and (opened.written or opened.effects):
         raise TraceError(
-            f"{what}: it writes to a tensor from outside, draws, prints or checks, which would "
-            "happen again when the derivative computes it again. Do that outside, and pass as "
-            f"arguments what changes (a mask, a draw){at(user_line())}."
+            f"{what}: it writes to a tensor from outside, draws random numbers, prints or checks, "
+            "which would be repeated when the derivative recomputes it. Do that outside, and pass "
+            f"what changes as arguments (a mask, random numbers){at(user_line())}."
         )
     if opened.written:
         raise TraceError(
             f"{what}: it writes to a tensor from outside, or draws from a random stream, which "
-            "would happen in each step. Carry the value along, and write the result afterwards; "
-            f"draw before, a row for each step{at(user_line())}."
+            "would happen in each step. Carry the value, and write the result afterwards; draw "
+            f"before the loop, a row for each step{at(user_line())}."
         )
     if opened.effects:
         first = opened.effects[0]
         raise TraceError(
-            f"{what}: it prints, checks or acts in another way ({first.op.name}), which is not "
-            "possible inside of a loop that is compiled. Return the values instead"
+            f"{what}: it prints, checks or has another side effect ({first.op.name}), which is not "
+            "possible inside a compiled loop. Return the values instead"
             f"{at(first.where or user_line())}."
         )
     if opened.grads_left():
@@ -147,7 +145,7 @@ def _operand(node: Node) -> Any:
 def _cut(
     outputs: Sequence[Node], inputs: Sequence[Node], since: int, what: str, hoist: bool
 ) -> tuple[Body, list[Node]]:
-    """The nodes that depend on the inputs as a body, and the nodes it takes from outside."""
+    """The nodes that depend on the inputs, as a body, and the captured nodes."""
     order = _nodes_between(outputs, inputs, since)
     inside: set[Node] = set(inputs)
     for node in order:
@@ -177,12 +175,12 @@ def _cut(
 
 
 def without_aliases(node: Node, args: tuple[Node, ...]) -> Node | None:
-    """What stands for a node that begins a derivative: its operand (for `rebuilt`)."""
+    """Replace the variable of a derivative with its operand (for `rebuilt`)."""
     return args[0] if node.op is VARIABLE else None
 
 
 def _nodes_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) -> list[Node]:
-    """The nodes written down since a moment that some outputs need, by age."""
+    """The nodes recorded since a given serial number that some outputs need, in order."""
     seen: set[Node] = set()
     stack = list(outputs)
     while stack:
@@ -207,7 +205,7 @@ def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
 
 
 def _is_small(node: Node) -> bool:
-    """Whether a node can stand in the body as it is: a size, a number, a few of them."""
+    """Whether a constant may be part of the body: a size, a number, a few of them."""
     if node.op is SIZE:
         return True
     return (
@@ -225,9 +223,9 @@ def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
     ----------
     body : Body
     count : int
-        So many inputs are the same in each step.
+        The number of inputs that are the same in each step.
     runs : bool
-        Whether there is a step for sure: what refuses its operands would refuse them anyway.
+        Whether there is at least one step, so that operations that raise would raise anyway.
     """
     fixed = set(body.inputs[:count])
     for node in body.nodes:
@@ -247,23 +245,22 @@ def same_in_each_step(body: Body, count: int, runs: bool = False) -> set[Node]:
 
 
 def hoisted(body: Body, count: int, runs: bool = False) -> tuple[Body, Body | None]:
-    """A body without what depends on its first inputs only, and what computes that.
+    """A body without the nodes that depend on its first inputs only, and a body for these.
 
-    A view costs nothing, and is part of the loop that reads it: it moves only if what does too
-    needs it.
+    A view costs nothing, and stays in the loop unless a hoisted node needs it.
 
     Parameters
     ----------
     body : Body
     count : int
-        So many inputs are the same in each step.
+        The number of inputs that are the same in each step.
     runs : bool
-        Whether there is a step for sure.
+        Whether there is at least one step.
 
     Returns
     -------
     body, before : Body, Body or None
-        `before` takes these inputs and gives more of them, which `body` takes behind them.
+        `before` takes these inputs; `body` takes its results as additional inputs after them.
     """
     fixed = same_in_each_step(body, count, runs)
     reached = [a for n in body.nodes if n not in fixed for a in n.inputs]
@@ -288,7 +285,7 @@ def hoisted(body: Body, count: int, runs: bool = False) -> tuple[Body, Body | No
 
 
 def together(made: Sequence[Closed]) -> tuple[list[Body], list[Any]]:
-    """Bodies that take the same operands: what any of them takes from outside comes first.
+    """Bodies with the same inputs: the captured values of all come first.
 
     Returns
     -------

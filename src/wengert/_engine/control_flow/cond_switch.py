@@ -1,7 +1,7 @@
-"""Choices as users write them: cond and switch.
+"""Conditionals: cond and switch.
 
-Where it is known which way to go, that way is taken, as by Python's own ``if``.  While a graph is
-built, all branches are written down, and one runs.
+If the condition is known, one branch is called, as by Python's ``if``.  While a graph is built, all
+branches are traced, and one of them runs.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ if TYPE_CHECKING:
 def cond(
     pred: Operand, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
 ) -> Any:
-    """Apply one of two functions, whichever a boolean says.
+    """Apply one of two functions, selected by a boolean.
 
     Parameters
     ----------
     pred : bool, number or Tensor without axes
-        A number holds where it is not 0, as in Python.
+        A number is true if it is not 0, as in Python.
     true_fun, false_fun : callable
-        Take `operands`; what they use from outside receives derivatives too.
+        Take `operands`; captured tensors are differentiated too.
     *operands
-        Arrays, numbers, nested containers of them; anything else is passed on as it is.
+        Arrays, numbers, nested containers of them; anything else is passed through.
 
     Returns
     -------
     result
-        That of the function that was chosen.
+        The result of the selected function.
 
     Raises
     ------
     DtypeError
-        `pred` is an array, or no number. While a graph is built: results differ in dtype.
+        `pred` is an array, or not a number. While a graph is built: the dtypes of results differ.
     ShapeError, StructureError
-        While a graph is built: results differ in shape, in their containers.
+        While a graph is built: the shapes or containers of results differ.
     TraceError
-        While a graph is built, one of them writes to something from outside, prints, draws random
-        numbers or calls ``backward()``.
+        While a graph is built, a branch writes to captured values, prints, draws random numbers or
+        calls ``backward()``.
 
     Notes
     -----
-    Where `pred` is known this is Python's ``if``: one function is called, and the other may be
-    anything. In a graph both are called once, to be written down, and must give results alike;
-    whenever the graph runs, one of them runs, and its derivative: what was not chosen receives
-    zeros. Of `vmap`, where rows choose differently, both run and each row picks.
+    If `pred` is known this is Python's ``if``: one function is called. In a graph both are traced
+    once, and their results must have the same containers, shapes and dtypes; one of them runs, and
+    in the derivative its derivative: operands of the other get zeros. Under `vmap` with a batched
+    `pred` both run, and each batch element selects a result.
 
     Examples
     --------
@@ -83,34 +83,34 @@ def cond(
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
-    """Apply one of several functions, by number.
+    """Apply one of several functions, selected by its number.
 
     Parameters
     ----------
     index : int or integer Tensor without axes
-        A number below 0 chooses the first, one that is too large the last.
+        A number below 0 selects the first, one that is too large the last.
     branches : sequence of callable
-        Take `operands`; what they use from outside receives derivatives too.
+        Take `operands`; captured tensors are differentiated too.
     *operands
-        Arrays, numbers, nested containers of them; anything else is passed on as it is.
+        Arrays, numbers, nested containers of them; anything else is passed through.
 
     Returns
     -------
     result
-        That of the function that was chosen.
+        The result of the selected function.
 
     Raises
     ------
     ArgumentError
         There are no branches.
     DtypeError
-        `index` is not an integer. While a graph is built: results differ in dtype.
+        `index` is not an integer. While a graph is built: the dtypes of results differ.
     ShapeError, StructureError, TraceError
-        As `cond`.
+        As for `cond`.
 
     Notes
     -----
-    As of `cond`: in a graph all are written down, and one runs.
+    In a graph all branches are traced, and one runs; see `cond`.
 
     Examples
     --------
@@ -147,13 +147,13 @@ def _check_which(x: Operand, kinds: str, what: str, wanted: str) -> None:
     spec = numeric(x)
     if spec is None or spec.shape or spec.dtype.kind not in kinds:
         raise DtypeError(
-            f"{what}: what it chooses by is {spec or 'a ' + type(x).__name__}, and not {wanted}"
+            f"{what}: the selector is {spec or 'a ' + type(x).__name__}, and not {wanted}"
             f"{at(user_line())}."
         )
 
 
 def _taken(f: Callable[..., Any], operands: tuple[Operand, ...]) -> Any:
-    """What one function gives, as if all had been written down: what it writes to is its own."""
+    """The result of one branch, which gets copies of the operands, as if all had been traced."""
     plain = is_plain(pytree.flatten(operands)[0])
     out = f(*mapped(apart, operands))
     return mapped(lambda x: given_back(_own(strong(x)), plain), out)
@@ -194,7 +194,7 @@ def _is_python(x: Operand) -> bool:
 
 
 def _check_alike(made: Sequence[Closed], names: Sequence[str], what: str) -> None:
-    """Refuse branches that give different things."""
+    """Refuse branches whose results differ in containers, shapes or dtypes."""
     first = made[0]
     for one, name in zip(made[1:], names[1:], strict=True):
         if (one.structure, one.live) != (first.structure, first.live):

@@ -1,14 +1,13 @@
-"""Custom: a call whose derivative is given by a rule, as a single node.
+"""Custom calls: a call whose derivative is given by a rule, as a single node.
 
     custom_call    args: captured, operands -> results     a body, and the rule of its derivative
 
-The node has the body, so it runs, is batched and compiled as what the body says: whatever executes
-a graph writes the body out into the list around it (`wengert.rewrite.inlined`).  Every derivative
-that is taken before asks the rule in its place, at any order, in loops and under `vmap`: the node
-of a derivative is another node with the same rule.
+The node is run, batched and compiled as its body, which is inlined before a graph is executed
+(`wengert.rewrite.inlined`).  Derivatives that are taken before use the rule instead, at any order,
+in loops and under `vmap`: the node of a derivative is another node with the same rule.
 
-A rule speaks of leaves: one for each operand that is not captured, one for each result.  What was
-captured from outside has no part in it, and no derivative: to ask for it is an error.
+A rule is in terms of leaves: one for each operand that is not captured, one for each result.
+Captured values are not part of the rule; asking for their derivative is an error.
 
     CustomCall     the operation
     checked        cotangents as a rule returned them, if each fits its operand
@@ -58,7 +57,7 @@ class CustomCall(Control):
         return outs
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
-        """What the body gives."""
+        """The results of the body."""
         body = params["body"]
         if body is None:
             return params["rule"].values(values)  # type: ignore[no-any-return]
@@ -67,7 +66,7 @@ class CustomCall(Control):
     def vjp(
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: RuleContext
     ) -> Any:
-        """What the rule says, checked; or the transpose of what it says of tangents."""
+        """The cotangents from the rule, checked; or the transpose of its rule for tangents."""
         rule, first = node.params["rule"], node.params["captured"]
         if ctx is not PROBE:
             self._refuse_captured(node, [ctx.wants(a) for a in node.args[:first]])
@@ -89,7 +88,7 @@ class CustomCall(Control):
         inputs: list[Array],
         ctx: RuleContext,
     ) -> Any:
-        """What the rule says, or the transpose of what it says of cotangents."""
+        """The tangents from the rule, or the transpose of its rule for cotangents."""
         rule, first = node.params["rule"], node.params["captured"]
         self._refuse_captured(node, [d is not None for d in dots[:first]])
         if not rule.has_jvp:
@@ -100,7 +99,7 @@ class CustomCall(Control):
         return tuple([_tangent(x, s, node, rule.name, ctx) for x, s in pairs])
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The body for all rows, with a rule that is applied to each row."""
+        """The body for a batch, with a rule that is applied to each element."""
         if params["body"] is None:
             return NotImplemented
         return batching.custom(args, batched, size, params)
@@ -111,8 +110,8 @@ class CustomCall(Control):
             a = node.args[k]
             what = a.name if isinstance(a, Node) and a.name else "a value"
             raise NotDifferentiableError(
-                f"{node.params['rule'].name} takes {what} from outside ({a.spec}), and its "
-                "derivative with respect to that is needed: the rule speaks of its arguments only. "
+                f"{node.params['rule'].name} captures {what} ({a.spec}), and the derivative with "
+                "respect to it is needed: the rule gives derivatives of the arguments only. "
                 f"Pass it as an argument, or put wengert.stop_gradient around it{at(node.where)}."
             )
 
@@ -126,14 +125,14 @@ class CustomCall(Control):
 
 
 def _full(t: Array | None, spec: Spec) -> Any:
-    """The cotangent of a result: zeros where none arrived, None where there can be none."""
+    """The cotangent of a result: zeros if none arrived, None if its dtype has none."""
     if spec.dtype.kind not in "fc":
         return None
     return zeros(spec) if t is None else t
 
 
 def _tangent(dot: Any, spec: Spec, node: Node, name: str, ctx: RuleContext) -> Any:
-    """A tangent as the rule returned it, if it fits its result."""
+    """A tangent as the rule returned it, checked against its result."""
     if spec.dtype.kind not in "fc":
         return None
     if dot is None:
@@ -157,8 +156,8 @@ def checked(
     Raises
     ------
     RuleError
-        There is not one for each operand, or one has another shape than its operand, a dtype that
-        is no number, or a recorded tensor in it that is no argument.
+        The number of cotangents is wrong; or one has the wrong shape, a dtype that is not numeric,
+        or depends on a recorded tensor that is not an argument.
     """
     where = at(node.where)
     if len(bars) != len(args):
@@ -203,11 +202,11 @@ def _refuse_complex(x: Array, spec: Spec, name: str, what: str, node: Node) -> N
 
 
 def _refuse_recorded(x: Array, name: str, node: Node, ctx: RuleContext) -> None:
-    """A rule that computes with a recorded tensor from outside would lose its derivative."""
+    """Refuse a rule that uses a captured recorded tensor, whose derivative would be lost."""
     if ctx.recorded or not is_lasting(x):
         return
     raise RuleError(
-        f"the rule of {name} computes with a recorded tensor that is none of its arguments, so the "
+        f"the rule of {name} uses a recorded tensor that is not one of its arguments, so the "
         "derivative with respect to that tensor would be lost silently. Pass it as an argument, or "
         f"use its value (x.detach()){at(node.where)}."
     )
@@ -218,5 +217,5 @@ custom_call = register(CustomCall("custom_call", "A call whose derivative is giv
 
 @custom_call.compose
 def _(*operands: Any, body: Any, rule: CustomRule, captured: int) -> Any:
-    """Its body's nodes, for a backend that is given a graph in which it was not written out."""
+    """The nodes of its body, for a backend whose graph has not been inlined."""
     return NotImplemented if body is None else tuple(inline_graph(body, operands))

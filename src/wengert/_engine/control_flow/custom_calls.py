@@ -1,12 +1,12 @@
 """Custom calls: one call of a custom function, and the rule that its node has.
 
-The arguments of a function with a rule are containers; a node has leaves.  A call knows which
-leaves are operands (tensors and arrays), what the others are (Python's numbers, None, the arguments
-that are not differentiated), and how results are nested.
+The arguments of a function with a rule are containers; a node has leaves.  A call stores which
+leaves are operands (tensors and arrays), the others (Python numbers, None, arguments that are not
+differentiated), and the structure of the results.
 
-    BoundRule      a call: how it is written down or recorded, and what its rule says of leaves
-    is_recorded    whether a derivative may pass a value
-    is_starting    whether a call is being recorded, so that one inside it need not be
+    BoundRule      a call: how it is traced or recorded, and its rule in terms of leaves
+    is_recorded    whether a value is differentiable
+    is_starting    whether a call is being recorded, so that one inside it is not
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from .loops import mapped
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
-# Functions whose `fwd` is running for its values: when it calls the function, that is all it needs.
+# Functions whose `fwd` is running: when it calls the function, only the values are needed.
 _starting: ContextVar[frozenset[Any]] = ContextVar("wengert_starting", default=frozenset())
 
 
 def is_starting(made: Any) -> bool:
-    """Whether the rule of a custom function is being run to record a call of it."""
+    """Whether the rule of a custom function is running because a call of it is recorded."""
     return made in _starting.get()
 
 
 def is_recorded(x: Any) -> bool:
-    """Whether a derivative may pass a value."""
+    """Whether a value is recorded and differentiable."""
     return isinstance(x, Handle) and type(x.node) is Node
 
 
@@ -83,17 +83,17 @@ class BoundRule(CustomRule):
         return bool(self.made.has_jvp)
 
     def missing(self) -> str:
-        """How to give it one."""
+        """How to define the missing rule."""
         rule = "defvjp(fwd, bwd)" if self.made.kind == "custom_vjp" else "defjvp(jvp)"
         return f"Give it one: {self.name}.{rule}"
 
     @property
     def size_names(self) -> frozenset[str]:
-        """The named sizes among what is no operand."""
+        """The symbolic sizes in arguments that are not operands."""
         return sizes_of(self.nondiff)
 
     def at_sizes(self, sizes: Any) -> BoundRule:
-        """The same with numbers in the place of named sizes."""
+        """The same with numbers for symbolic sizes."""
         if self.size_names.isdisjoint(sizes):
             return self
         other = object.__new__(BoundRule)
@@ -137,7 +137,7 @@ class BoundRule(CustomRule):
         return inside.container(outs)
 
     def recorded(self, leaves: Sequence[Any]) -> Any:
-        """The results of a call on tensors that are recorded, as one line of the tape."""
+        """The results of a call on recorded tensors, as one node of the tape."""
         operands = [leaves[k] for k in self.slots]
         nodes = [fresh(x.node) if is_recorded(x) else None for x in operands]
         given = [
@@ -169,7 +169,7 @@ class BoundRule(CustomRule):
         return self.results(results)
 
     def _leaves(self, found: Array | dict[Any, Any] | tuple[Array, ...]) -> list[Any]:
-        """The leaves of what the function returned that are values."""
+        """The leaves of the function's result that are values."""
         leaves, structure = pytree.flatten(found)
         for x in leaves:
             if x is not None and numeric(x) is None:
@@ -190,8 +190,8 @@ class BoundRule(CustomRule):
     def _refuse_written(self, handles: Sequence[Any], nodes: Sequence[Node]) -> None:
         if any(h.node is not n for h, n in zip(handles, nodes, strict=True)):
             raise MutatedError(
-                f"{self.made.kind} of {self.name}: it wrote to one of its arguments, of which its "
-                f"rule knows nothing. Copy it first, x.copy(){at(user_line())}."
+                f"{self.made.kind} of {self.name}: it modified one of its arguments, which its "
+                f"rule does not cover. Copy it first, x.copy(){at(user_line())}."
             )
 
     def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -207,7 +207,7 @@ class BoundRule(CustomRule):
         ts: Sequence[Any],
         saved: tuple[Any, ...] | None = None,
     ) -> list[Any]:
-        """What `bwd` gives for what `fwd` left."""
+        """The results of `bwd` for the residuals of `fwd`."""
         made = self.made
         if saved is None:
             found, saved = made.started(self, self.args(operands))
@@ -217,7 +217,7 @@ class BoundRule(CustomRule):
         return self._of_operands(bars, moving, "bwd")
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
-        """What the rule gives for the operands and their tangents."""
+        """The results of the rule for the operands and their tangents."""
         full = [
             zeros(Spec(s.shape, s.dtype)) if d is None and s.dtype.kind in "fc" else d
             for d, s in zip(dots, map(describe, operands), strict=True)
@@ -234,7 +234,7 @@ class BoundRule(CustomRule):
         Raises
         ------
         RuleError
-            It is not nested as the results are.
+            Its structure is not that of the results.
         """
         assert self.out is not None
         structure = self.out[0]
@@ -252,7 +252,7 @@ class BoundRule(CustomRule):
     def check_alike(
         self, found: Array | dict[Any, Any] | tuple[Array, ...], outs: Sequence[Any], what: str
     ) -> None:
-        """Refuse the first result of a rule, if it is not nested as `outs`, or of other specs."""
+        """Refuse the first result of a rule if its structure or specs are not those of `outs`."""
         assert self.out is not None
         leaves, structure = pytree.flatten(found)
         if structure != self.out[0]:
@@ -272,7 +272,7 @@ class BoundRule(CustomRule):
     def _of_operands(
         self, found: tuple[Any, ...], moving: tuple[Operand | dict[Any, Any], ...], what: str
     ) -> list[Any]:
-        """The leaves of cotangents that belong to operands."""
+        """The leaves of cotangents of operands."""
         if not isinstance(found, tuple | list) or len(found) != len(moving):
             count = len(found) if isinstance(found, tuple | list) else type(found).__name__
             given = f"{count} cotangents" if isinstance(count, int) else f"a {count}"

@@ -1,10 +1,10 @@
-"""Custom functions: a function with a derivative of its author's, as users write it.
+"""Functions with custom derivatives.
 
-    custom_jvp    the rule says what becomes of tangents; reverse mode is its transpose
-    custom_vjp    the rule says what becomes of cotangents; forward mode is its transpose
+    custom_jvp    the rule maps tangents; reverse mode is its transpose
+    custom_vjp    the rule maps cotangents; forward mode is its transpose
 
-Both are called as the function itself.  Of plain arrays they are the function.  On recorded tensors
-a call is one line of the tape, which keeps the residuals of `fwd`.  In a graph it is a node
+Both are called like the function.  On plain arrays the function is called.  On recorded tensors a
+call is one node of the tape, which stores the residuals of `fwd`.  In a graph it is a node
 `custom_call` with the function as its body (custom.py, custom_calls.py).
 """
 
@@ -57,9 +57,9 @@ class _Custom:
         self.name = getattr(fun, "__name__", type(fun).__name__)
         self._signature: inspect.Signature | None = None
         try:
-            if not isinstance(fun, np.ufunc):  # theirs has `out`, which is not an argument
+            if not isinstance(fun, np.ufunc):  # the signature of a ufunc has `out`
                 self._signature = inspect.signature(fun)
-        except (TypeError, ValueError):  # some functions written in C do not say
+        except (TypeError, ValueError):  # some functions written in C have no signature
             pass
         numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else nondiff_argnums
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else nondiff_argnames
@@ -90,7 +90,7 @@ class _Custom:
     # ---- a call --------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function; with a tensor among its arguments its rule is noted."""
+        """Call the function; if an argument is a tensor, its rule is recorded."""
         args = self._bound(args, kwargs)
         if is_starting(self):
             return self.fun(*args)
@@ -106,7 +106,7 @@ class _Custom:
         return self._refuse_outside(self.fun(*args))
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position, those left out as their defaults."""
+        """All arguments by position, with defaults filled in."""
         if self._signature is None or not (kwargs or self._signature.parameters):
             return args
         bound = self._signature.bind(*args, **kwargs)
@@ -126,8 +126,8 @@ class _Custom:
             if is_recorded(x) or is_traced(x):
                 raise TraceError(
                     f"{self.kind} of {self.name}: an argument named by nondiff_argnums is a tensor "
-                    "that is recorded or traced. These arguments are for what is not an array: "
-                    "functions, options. Let it be an ordinary argument, with None for its "
+                    "that is recorded or traced. These arguments are for functions and options, "
+                    "not for arrays. Let it be an ordinary argument, with None for its "
                     f"cotangent{at(user_line())}."
                 )
         for k, x in enumerate(leaves):
@@ -141,7 +141,7 @@ class _Custom:
         return BoundRule(self, nondiff, leaves, structure)
 
     def _plain(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Any:
-        """The function of plain arguments; what it takes from outside may be traced."""
+        """Call the function on plain arguments; captured values may be traced."""
         found = self.fun(*args)
         if any([is_recorded(x) and is_traced(x) for x in pytree.flatten(found)[0]]):
             return self._call(args, leaves, structure).written(leaves)
@@ -153,10 +153,10 @@ class _Custom:
         return found
 
     def outside(self) -> NotDifferentiableError:
-        """The error for a tensor that the function takes from outside."""
+        """The error for a captured tensor."""
         return NotDifferentiableError(
-            f"{self.kind} of {self.name}: it computes with a recorded tensor from outside, and its "
-            "rule speaks of its arguments only. Pass the tensor as an argument, or put "
+            f"{self.kind} of {self.name}: it captures a recorded tensor, and its rule gives "
+            "derivatives of its arguments only. Pass the tensor as an argument, or put "
             f"wengert.stop_gradient around it{at(user_line())}."
         )
 
@@ -169,29 +169,28 @@ class _Custom:
 
 
 class custom_jvp(_Custom):
-    """A function whose derivative is given by a rule for tangents (a decorator).
+    """Define the derivative of a function by a rule for tangents (a decorator).
 
     Parameters
     ----------
     fun : callable
         Of arrays, numbers and nested containers of them.
     nondiff_argnums : int or sequence of int, optional
-        Arguments that are no arrays (functions, options). The rule is given them first.
+        Arguments that are not arrays (functions, options). They are passed to the rule first.
     nondiff_argnames : str or sequence of str, optional
         The same by name.
 
     Returns
     -------
     custom_jvp
-        Callable as `fun` is. `defjvp` or `defjvps` states the rule.
+        Called like `fun`. `defjvp` or `defjvps` states the rule.
 
     Raises
     ------
     NotDifferentiableError
-        A derivative with respect to something that `fun` takes from outside is needed, or there is
-        no rule.
+        The derivative with respect to a captured value is needed, or there is no rule.
     RuleError
-        The rule returns something that does not fit.
+        The result of the rule has the wrong structure, shape or dtype.
 
     See Also
     --------
@@ -200,8 +199,8 @@ class custom_jvp(_Custom):
     Notes
     -----
     Reverse mode is the transpose of the rule, which has to be linear in the tangents. Derivatives
-    of higher order differentiate the rule. In a graph `fun` and the rule are traced; whatever runs
-    or compiles the graph sees their operations, and no call.
+    of higher order differentiate the rule. In a graph `fun` and the rule are traced, and their
+    operations are part of the graph.
 
     Examples
     --------
@@ -243,8 +242,8 @@ class custom_jvp(_Custom):
         Parameters
         ----------
         jvp : callable
-            `primals` and `tangents` are tuples with an entry for each argument that is
-            differentiated. Of what does not move the tangent is zeros; of integers it is None.
+            `primals` and `tangents` are tuples with an entry for each differentiable argument.
+            Tangents of constants are zeros, of integers None.
         symbolic_zeros : bool, default False
             Not supported: zeros are arrays. Compiled, what is multiplied with them is left out.
 
@@ -264,7 +263,7 @@ class custom_jvp(_Custom):
         Parameters
         ----------
         *jvps : callable or None
-            One for each argument, None where the derivative is zero; their results are summed.
+            One per argument, None for a derivative of zero; their results are summed.
         """
         if self.nondiff_argnums:
             raise ArgumentError(
@@ -276,7 +275,7 @@ class custom_jvp(_Custom):
         self.jvp, self._one_by_one = None, jvps
 
     def started(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
-        """The result, and nothing else."""
+        """The result, and no residuals."""
         return self.fun(*args), None
 
     def tangents(
@@ -326,31 +325,30 @@ def _plus(a: Any, b: Any) -> Any:
 
 
 class custom_vjp(_Custom):
-    """A function whose derivative is given by a rule for cotangents (a decorator).
+    """Define the derivative of a function by a rule for cotangents (a decorator).
 
     Parameters
     ----------
     fun : callable
         Of arrays, numbers and nested containers of them.
     nondiff_argnums : int or sequence of int, optional
-        Arguments that are no arrays (functions, options): `fwd` is given them where `fun` is,
-        `bwd` first.
+        Arguments that are not arrays (functions, options): they are passed to `fwd` like to `fun`,
+        and to `bwd` first.
     nondiff_argnames : str or sequence of str, optional
         The same by name.
 
     Returns
     -------
     custom_vjp
-        Callable as `fun` is. `defvjp` states the rule.
+        Called like `fun`. `defvjp` states the rule.
 
     Raises
     ------
     NotDifferentiableError
-        A derivative with respect to something that `fun` takes from outside is needed, or there is
-        no rule.
+        The derivative with respect to a captured value is needed, or there is no rule.
     RuleError
-        The rule returns something that does not fit; or forward mode is needed, and `bwd` is not
-        linear in the cotangent.
+        The result of the rule has the wrong structure, shape or dtype; or forward mode is needed,
+        and `bwd` is not linear in the cotangent.
 
     See Also
     --------
@@ -358,9 +356,9 @@ class custom_vjp(_Custom):
 
     Notes
     -----
-    Forward mode is the transpose of `bwd`, where that is linear in the cotangent. Derivatives of
-    higher order differentiate `fwd` and `bwd`. In a graph all three are traced; whatever runs or
-    compiles the graph sees their operations, and no call.
+    Forward mode is the transpose of `bwd`, which has to be linear in the cotangent. Derivatives of
+    higher order differentiate `fwd` and `bwd`. In a graph all three are traced, and their
+    operations are part of the graph.
 
     Examples
     --------
@@ -412,12 +410,11 @@ class custom_vjp(_Custom):
             Takes the arguments of `fun`; returns ``(result, residuals)``.
         bwd : callable
             ``bwd(*nondiff, residuals, cotangent)`` returns a tuple with a cotangent for each
-            argument that is differentiated, None where it is zero. Of an integer result the
-            cotangent is None.
+            differentiable argument, or None for zero. The cotangent of an integer result is None.
         symbolic_zeros : bool, default False
             Not supported: zeros are arrays. Compiled, what is multiplied with them is left out.
         optimize_remat : bool, default False
-            No effect: what `fwd` computes and nobody needs is left out of a graph in any case.
+            No effect: unused results of `fwd` are always removed from a graph.
         """
         _refuse_symbolic_zeros(symbolic_zeros, self.kind)
         function(fwd, "defvjp")
@@ -432,7 +429,7 @@ class custom_vjp(_Custom):
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise RuleError(
                 f"fwd of {self.name} returned a {type(found).__name__}. Return a pair: the result, "
-                f"and the residuals that bwd is to be given{at(user_line())}."
+                f"and the residuals for bwd{at(user_line())}."
             )
         return found[0], (found[1],)
 

@@ -30,21 +30,21 @@ from .custom import CustomCall, custom_call
 
 
 class BodyRule(CustomRule):
-    """A rule that is written down; equal to itself only, as its lists may have it inside.
+    """A traced rule; compared by identity, because its graphs may contain it.
 
-    Symbolic lengths in them are found from what it is given.
+    Symbolic lengths in them are determined from its operands.
 
     Parameters
     ----------
     name : str
     reverse : Body or None
-        Takes the operands, the results and the cotangents of those that can have one; gives the
-        cotangents of the operands that have one.
+        Takes the operands, the results and the cotangents of differentiable results; returns the
+        cotangents of the operands in `given`.
     forward : Body or None
-        Takes the operands, the results and the tangents of those that can have one; gives the
-        tangents of the results that can.
+        Takes the operands, the results and the tangents of differentiable operands; returns the
+        tangents of differentiable results.
     given : tuple of bool
-        Which operands `reverse` gives a cotangent of.
+        Which operands `reverse` returns a cotangent of.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class BodyRule(CustomRule):
         self.fill(reverse, forward, given)
 
     def fill(self, reverse: Body | None, forward: Body | None, given: Flags) -> None:
-        """State the lists, in which this rule itself may occur."""
+        """Set the graphs, in which this rule itself may occur."""
         self.reverse, self.forward, self.given = reverse, forward, given
         self.has_vjp, self.has_jvp = reverse is not None, forward is not None
 
     def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
-        """Refuse operands and results that its lists were not made for."""
+        """Refuse operands and results that its graphs were not made for."""
         moving = [s for s in specs if s.dtype.kind in "fc"]
         live = [s for s in outs if s.dtype.kind in "fc"]
         cases = [(self.forward, moving, live)]
@@ -87,7 +87,7 @@ class BodyRule(CustomRule):
         return [next(found) if is_given else None for is_given in self.given]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
-        """What the list gives; it takes zeros for what does not move."""
+        """The results of the graph; it takes zeros for tangents that are None."""
         assert self.forward is not None
         specs = [describe(x) for x in operands]
         given = [
@@ -110,7 +110,7 @@ def _alike(nodes: Sequence[Node], specs: Sequence[Any]) -> bool:
 
 
 class Stated(NamedTuple):
-    """A rule with the list of the function that has it, to be kept in a file."""
+    """A rule with the graph of its function, to be saved in a file."""
 
     rule: CustomRule
     body: Body
@@ -118,7 +118,7 @@ class Stated(NamedTuple):
 
 
 def as_bodies(rule: CustomRule, body: Body, captured: int) -> BodyRule:
-    """A rule as lists, for the operands and results of a body.
+    """A rule as graphs, for the operands and results of a body.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def as_bodies(rule: CustomRule, body: Body, captured: int) -> BodyRule:
     body : Body
         Of the node that has the rule.
     captured : int
-        So many of its inputs are no operands of the rule.
+        The number of its inputs that are not operands of the rule.
     """
     if isinstance(rule, BodyRule):
         return rule
@@ -158,7 +158,7 @@ def _listed(
     found: Sequence[Node],
     name: str,
 ) -> tuple[Body, Flags]:
-    """A function of operands, results and (co)tangents of some of them as a list."""
+    """A function of operands, results and some (co)tangents as a graph."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         xs, ys = [_like(n) for n in operands], [_like(n) for n in outs]
@@ -189,12 +189,12 @@ def _is_inexact(n: Node) -> bool:
 
 
 def as_linear(node: Node) -> tuple[Body, tuple[int, ...]]:
-    """What a node makes of tangents, as a list: takes its operands, then tangents of some.
+    """The JVP of a node as a graph: it takes the operands, then the tangents of some.
 
     Returns
     -------
     body : Body
-        Gives a tangent for each result that can have one.
+        Returns a tangent for each differentiable result.
     moving : tuple of int
         The operands whose tangents it takes.
     """

@@ -1,9 +1,9 @@
 """Dependence: which results of a body depend on which of its inputs, differentiably.
 
-From this follows what moves in a loop when some of its operands move, and whose cotangents reach
-them: a carry is followed from step to step until nothing new is found.  Choices and loops inside
-are looked into: a result of theirs depends on some of their operands only, and a loop whose one
-carry moves does not move with it what stands beside.
+From this follows which values of a loop have tangents if some operands have, and which cotangents
+contribute to them: the carry is followed from step to step until a fixed point is reached.  Inner
+branches and loops are analyzed too, because each of their results depends on some of their operands
+only.
 
     Dependence    of a body's outputs on its inputs
 """
@@ -20,7 +20,7 @@ from wengert._engine.core.subgraph import Body
 
 
 class Dependence:
-    """Of the outputs of a body on its inputs, both by number."""
+    """The dependence of the outputs of a body on its inputs, by number."""
 
     def __init__(self, body: Body) -> None:
         mask = {n: 1 << k if type(n) is Node else 0 for k, n in enumerate(body.inputs)}
@@ -35,7 +35,7 @@ class Dependence:
         return self._of[output]
 
     def moving(self, moved: Iterable[int], carried: range) -> frozenset[int]:
-        """The inputs that move, in some step, if some are moved before the first."""
+        """The inputs that have tangents in some step, if some have before the first."""
         found = set(moved)
         more = True
         while more:
@@ -45,12 +45,12 @@ class Dependence:
         return frozenset(found)
 
     def live(self, given: Iterable[int], moving: frozenset[int], carried: range) -> list[int]:
-        """The carried inputs that move, and that an output with a cotangent depends on.
+        """The carried inputs with tangents that an output with a cotangent depends on.
 
         Parameters
         ----------
         given : iterable of int
-            Outputs; of the carry those of the last step.
+            The outputs with cotangents; of the carry those of the last step.
         """
         reached = set(given)
         found: set[int] = set()
@@ -70,7 +70,7 @@ class Dependence:
 
 
 def _reached(node: Node, mask: Mapping[Node, int]) -> int:
-    """What a node depends on."""
+    """The inputs that a node depends on."""
     if type(node) is not Node:
         return 0
     operands: Sequence[Node] = node.inputs
@@ -86,7 +86,7 @@ def _reached(node: Node, mask: Mapping[Node, int]) -> int:
 
 
 def _used(node: Node, output: int) -> frozenset[int] | None:
-    """The operands that a result of a choice or loop depends on; None if that is not known."""
+    """The operands that a result of a conditional or loop depends on; None if not known."""
     params = node.params
     if node.op.control_flow == BRANCH:
         return frozenset([k + 1 for k in _of_choice(params["branches"])[output]])
@@ -103,7 +103,7 @@ def _used(node: Node, output: int) -> frozenset[int] | None:
 
 @functools.lru_cache(maxsize=512)
 def _of_choice(branches: tuple[Body, ...]) -> list[frozenset[int]]:
-    """For each result the inputs of the branches that it depends on in some branch."""
+    """For each result the inputs of the branches that it depends on in any branch."""
     all_of = [Dependence(b) for b in branches]
     count = len(branches[0].outputs)
     return [frozenset[int]().union(*[d.on(k) for d in all_of]) for k in range(count)]

@@ -1,14 +1,14 @@
-"""Stepping: what loops are given, checked; and steps as Python runs them, where values are known.
+"""Eager loops: checked arguments, and steps that run in Python.
 
-A loop that Python runs and the node of a graph that stands for it must do the same.  So a step is
-given what is its own: what it writes to in place is not the caller's, nor what it gave before.
+A loop in Python and the node of a graph must give the same results.  So each step gets values of
+its own: writing to them in place changes neither the caller's arrays nor earlier results.
 
-    is_written_down      whether a loop becomes a node, and is not run now
-    Carry                the containers that go from step to step, and what they have to stay
-    ScannedInputs        the stacked containers that a loop walks along
-    Columns              what steps give, to be stacked
+    is_written_down      whether a loop becomes a node, rather than being run
+    Carry                the carry: its containers, and the specs that every step must keep
+    ScannedInputs        the containers of arrays that a loop runs over
+    Columns              the outputs of the steps, to be stacked
     as_number, strong    numbers with a dtype
-    apart                the same value, which may be written to
+    apart                the same value in memory that may be written to
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 
 def is_written_down(leaves: Sequence[Any]) -> bool:
-    """Whether a loop becomes a node of a graph, and is not run now."""
+    """Whether a loop becomes a node of a graph, rather than being run."""
     return current_trace() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
 
 
 def as_number(x: Operand | None) -> Any:
-    """A Python number as NumPy's, so that it has a dtype to stay; anything else as it is."""
+    """A Python number as a NumPy scalar with a dtype; anything else unchanged."""
     return np.asarray(x)[()] if isinstance(x, bool | int | float | complex) else x
 
 
 def strong(x: Any) -> Any:
-    """A value with a dtype of its own, where it is a Python number or a tensor that holds one."""
+    """A value with a strong dtype, for a Python number or a tensor of one; others unchanged."""
     if isinstance(x, Dim):
         return astype(size_value(x), np.dtype(np.int64))
     if isinstance(x, Handle):
@@ -64,7 +64,7 @@ def numeric(x: Operand) -> Spec | None:
 def refused(
     what: str, spec: Spec, when: str, first: Spec, then: str, dtype: str = ""
 ) -> WengertError:
-    """The error of a value that differs in shape or dtype from one before; `dtype` is a remedy."""
+    """The error for a value whose shape or dtype differs between steps; `dtype` is a remedy."""
     text = f"{what} is {first} {then} and {spec} {when}. "
     if spec.shape != first.shape:
         return ShapeError(f"{text}Return the same shape every time{at(user_line())}.")
@@ -73,14 +73,15 @@ def refused(
 
 
 def apart(x: Any) -> Any:
-    """The same value, which may be written to without being seen elsewhere.
+    """The same value in memory of its own.
 
-    An array as a tensor, as it is in a graph: what is computed from tensors can be written to it.
+    An array becomes a tensor, as in a graph, so that values computed from tensors can be assigned
+    to its elements.
     """
     if isinstance(x, Handle):
         opened = current_trace()
         if opened is not None and opened.isolated and x.node.serial < opened.since:
-            return lookup("copy")(x)  # a write to it is then none to what is outside
+            return lookup("copy")(x)  # writing to it does not change the original
         return wrap(x.node)
     if not isinstance(x, np.ndarray):
         return x
@@ -88,36 +89,36 @@ def apart(x: Any) -> Any:
 
 
 def is_plain(leaves: Sequence[Any]) -> bool:
-    """Whether arrays are given, and no tensors."""
+    """Whether there are arrays and no tensors."""
     arrays = any([isinstance(x, np.ndarray) for x in leaves])
     return arrays and not any([isinstance(x, Handle) for x in leaves])
 
 
 def given_back(x: Any, plain: bool) -> Any:
-    """A result: of plain arrays a plain array, unless it is recorded."""
+    """A result: a plain array if plain arrays were given, unless it is recorded."""
     if plain and isinstance(x, Handle) and type(x.node) is ConstantLeaf:
         return value_of(x)
     return x
 
 
 def _place(container: Any, k: int) -> str:
-    """Where a leaf stands in its containers, as part of a sentence."""
+    """The position of a leaf in its containers, for a message."""
     path = pytree.paths(container)[k]
     return f" at {path}" if path else ""
 
 
 class Carry:
-    """What goes from step to step.
+    """The carry of a loop.
 
     Attributes
     ----------
     leaves : list
-        Of the first carry, without those that are None, Python's numbers as NumPy's.
+        Of the first carry, without those that are None, Python numbers as NumPy scalars.
     structure
         Of the containers.
     specs : list of Spec
     plain : bool
-        Whether it holds arrays, and no tensors.
+        Whether it has arrays and no tensors.
     """
 
     def __init__(self, init: Any, what: str) -> None:
@@ -134,7 +135,7 @@ class Carry:
             if spec is None:
                 raise StructureError(
                     f"{what}: the carry{_place(init, k)} is a {type(full[k]).__name__}. A carry is "
-                    f"made of arrays and numbers; take what stays the same from outside"
+                    f"made of arrays and numbers; capture what does not change"
                     f"{at(user_line())}."
                 )
             self.leaves.append(x)
@@ -145,23 +146,23 @@ class Carry:
         return [apart(x) for x in self.leaves]
 
     def result(self, leaves: Sequence[Any], plain: bool) -> Any:
-        """What a loop ends with, as the user's containers."""
+        """The final carry in the user's containers."""
         return self.container([given_back(x, plain) for x in leaves])
 
     def container(self, leaves: Sequence[Any]) -> Any:
-        """Leaves as the user's containers."""
+        """Leaves in the user's containers."""
         full = [None] * self._count
         for k, x in zip(self._slots, leaves, strict=True):
             full[k] = x
         return pytree.unflatten(self.structure, full)
 
     def checked(self, out: Array | tuple[Array, ...]) -> list[Any]:
-        """The leaves of the next carry, if it is like the first.
+        """The leaves of the next carry, checked to be like the first.
 
         Raises
         ------
         StructureError, ShapeError, DtypeError
-            It is not; the message says where.
+            It is not; the message has the position.
         """
         full, structure = pytree.flatten(out)
         slots = [k for k, x in enumerate(full) if x is not None]
@@ -190,7 +191,7 @@ class Carry:
         return leaves
 
     def following(self, out: Array | tuple[Array, ...], before: Sequence[Any]) -> list[Any]:
-        """The leaves of the next carry, each its own: what a step was given stays its own."""
+        """The leaves of the next carry, in memory that no earlier step refers to."""
         leaves = self.checked(out)
         own = {id(x) for x in before}
         for k, x in enumerate(leaves):
@@ -202,7 +203,7 @@ class Carry:
 
 
 class ScannedInputs:
-    """What a loop walks along.
+    """The arrays that a loop runs over.
 
     Attributes
     ----------
@@ -211,14 +212,14 @@ class ScannedInputs:
     specs : list of Spec
         Of one row of each.
     length : int or Dim
-        How many steps there are.
+        The number of steps.
 
     Raises
     ------
     ShapeError
-        They differ in length, or one has no axes.
+        Their lengths differ, or one has no axes.
     StructureError
-        Nothing says how many steps there are, or something is not an array.
+        The number of steps is not given, or a leaf is not an array.
     """
 
     def __init__(
@@ -240,20 +241,19 @@ class ScannedInputs:
                 )
         if length is None:
             raise StructureError(
-                f"{what}: nothing says how many steps there are. Give xs, or length"
-                f"{at(user_line())}."
+                f"{what}: the number of steps is not given. Give xs, or length{at(user_line())}."
             )
         self.length = length
 
     def container(self, leaves: Sequence[Any]) -> Any:
-        """One row of each, as the user's containers."""
+        """One row of each, in the user's containers."""
         full = [None] * self._count
         for k, x in zip(self._slots, leaves, strict=True):
             full[k] = x
         return pytree.unflatten(self._structure, full)
 
     def at(self, k: int) -> Any:
-        """The rows of one step, which it may write to."""
+        """The rows of one step, in memory that it may write to."""
         return self.container([apart(x[k]) for x in self.leaves])
 
 
@@ -261,19 +261,19 @@ def _stack(x: Array, what: str, place: str) -> Any:
     spec = numeric(x)
     if spec is None:
         raise StructureError(
-            f"{what}: xs{place} is a {type(x).__name__}, which has no first axis to walk along. "
+            f"{what}: xs{place} is a {type(x).__name__}, which has no first axis to loop over. "
             f"Give arrays{at(user_line())}."
         )
     if not spec.shape:
         raise ShapeError(
-            f"{what}: xs{place} is a single number, and has no first axis to walk along. A list is "
+            f"{what}: xs{place} is a single number, and has no first axis to loop over. A list is "
             f"a container; make it an array, np.array(xs){at(user_line())}."
         )
     return x if isinstance(x, Handle) else np.asarray(x)
 
 
 class Columns:
-    """What steps give, step by step, to be stacked."""
+    """The outputs of the steps, to be stacked."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -283,12 +283,12 @@ class Columns:
         self._columns: list[list[Any]] = []
 
     def add(self, y: Any) -> None:
-        """One more row.
+        """Append the output of a step.
 
         Raises
         ------
         StructureError, ShapeError, DtypeError
-            It is not like the first.
+            It is not like that of the first step.
         """
         leaves, structure = pytree.flatten(y)
         leaves = [apart(strong(x)) for x in leaves]
@@ -316,16 +316,16 @@ class Columns:
         known = [x is None for x in specs] == [x is None for x in self._specs]
         if structure != self._structure or not known:
             raise StructureError(
-                f"{self._what}: what a step gives is {self._first} in the first step and "
+                f"{self._what}: the output is {self._first} in the first step and "
                 f"{pytree.marked(y)} in another. Return the same containers in every step"
                 f"{at(user_line())}."
             )
         k = next(k for k, s in enumerate(specs) if s != self._specs[k])
-        place = f"{self._what}: what a step gives{_place(y, k)}"
+        place = f"{self._what}: the output{_place(y, k)}"
         raise refused(place, specs[k], "in another", self._specs[k], "in the first step")
 
     def stacked(self, reverse: bool, plain: bool) -> Any:
-        """The rows as arrays, the last first if `reverse`."""
+        """The outputs as arrays, the last step first if `reverse`."""
         found: list[Any] = []
         for column in self._columns:
             rows = [given_back(x, plain) for x in column]
@@ -334,7 +334,7 @@ class Columns:
 
 
 def _stacked(column: Sequence[Any]) -> Any:
-    """What steps gave for one result, as one array."""
+    """One output of all steps as an array."""
     if any(isinstance(x, Handle) for x in column):
         return lookup("stack")(*column, axis=0)
     return np.stack([np.asarray(x) for x in column])

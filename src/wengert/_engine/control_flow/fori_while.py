@@ -1,6 +1,6 @@
-"""Loops that repeat a step, as users write them: fori_loop by number, while_loop by a condition.
+"""Loops that repeat a step: fori_loop, over a range, and while_loop, as long as a condition holds.
 
-Like scan (loops.py), they run as Python does where values are known, and are one line in a graph.
+Like scan (loops.py), they run in Python on values, and are one node in a graph.
 
     fori_loop    a step for each integer of a range
     while_loop   steps for as long as a condition holds
@@ -43,9 +43,9 @@ def fori_loop(
     init_val: Any,
     memory: int | str | None = None,
 ) -> Any:
-    """Carry a value through steps numbered from `lower` up to, without, `upper`.
+    """Repeat a step for the integers from `lower` up to, not including, `upper`.
 
-    It does what this does, for arrays and for nested containers of them::
+    Equivalent to the following, for arrays and nested containers of them::
 
         val = init_val
         for i in range(lower, upper):
@@ -55,10 +55,10 @@ def fori_loop(
     Parameters
     ----------
     lower, upper : int or integer Tensor
-        While a graph is built they may be values, or named sizes.
+        While a graph is built they may be values or symbolic sizes.
     body_fun : callable
-        ``body_fun(i, val)`` takes the number of the step, an int64 as of ``np.arange``, and the
-        value so far; it returns the next value, with the same containers, shapes and dtypes.
+        ``body_fun(i, val)`` takes the number of the step, an int64, and the present value; it
+        returns the next value, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
     memory : int or str, optional
         For the backward pass, as of `scan`.
@@ -66,22 +66,22 @@ def fori_loop(
     Returns
     -------
     val
-        That of the last step; `init_val` if `upper` is not above `lower`.
+        The value after the last step; `init_val` if `upper` is not above `lower`.
 
     Raises
     ------
     DtypeError
         A bound is not an integer, or the value changes its dtype.
     ShapeError, StructureError
-        The value changes its shape, its containers.
+        The value changes its shape or its containers.
     TraceError
-        As `scan`.
+        As for `scan`.
 
     Notes
     -----
-    Cost as of `scan`. Reverse mode keeps a stack that grows with the steps, also where their
-    number is known only when the loop runs. Reading ``x[i]`` and writing ``x[i] = v`` are what
-    they are in NumPy, and so are their derivatives: nothing is done for the rest of x.
+    The cost is that of `scan`. Reverse mode stores residuals in a stack that grows with the steps,
+    also if their number is known only at run time. Reading ``x[i]`` and writing ``x[i] = v`` take
+    constant time, and so do their derivatives.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def _bound(x: Operand | Size, what: str, name: str) -> Any:
     spec = numeric(x)
     if spec is None or spec.shape or spec.dtype.kind not in "iu":
         raise DtypeError(
-            f"{what}: {name} is {spec or 'a ' + type(x).__name__}, and not an integer. Give an "
+            f"{what}: {name} must be an integer, and is {spec or 'a ' + type(x).__name__}. Give an "
             f"integer; of a float int(x), in a graph x.astype(int){at(user_line())}."
         )
     return x if is_traced(x) else int(value_of(x))
@@ -147,9 +147,9 @@ def while_loop(
     max_steps: int | None = None,
     memory: int | str | None = None,
 ) -> Any:
-    """Carry a value along for as long as a condition holds.
+    """Repeat a step as long as a condition holds.
 
-    It does what this does, for arrays and for nested containers of them::
+    Equivalent to the following, for arrays and nested containers of them::
 
         val = init_val
         while cond_fun(val):
@@ -159,29 +159,28 @@ def while_loop(
     Parameters
     ----------
     cond_fun : callable
-        Takes the value, and returns one boolean; it does not write to what it is given.
+        Takes the value and returns one boolean; it must not modify its argument.
     body_fun : callable
         Takes the value and returns the next, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
     max_steps : int, optional
-        After so many steps the condition must not hold any more: a loop that does not end is an
-        error and does not hang.
+        The largest number of steps; a loop that takes more raises an error.
     memory : int or str, optional
-        For the backward pass, as of `scan`. How long the loop will be is not known while
-        it runs: it keeps states at equal distances, which double where there is no more room
+        For the backward pass, as for `scan`. As the number of steps is not known while the loop
+        runs, states are stored at equal distances, which are doubled when the memory is full
         (online checkpointing).
 
     Returns
     -------
     val
-        The first for which the condition does not hold.
+        The first value for which the condition does not hold.
 
     Raises
     ------
     DtypeError
         The condition is not a single boolean, or the value changes its dtype.
     ShapeError, StructureError
-        The value changes its shape, its containers.
+        The value changes its shape or its containers.
     GuardError
         It takes more than `max_steps` steps.
     TraceError
@@ -189,9 +188,9 @@ def while_loop(
 
     Notes
     -----
-    Cost as of `scan`. Both modes pass through it, to any order, though it is not known before how
-    many steps it takes: reverse mode keeps a stack that grows with them. How many there are does
-    not depend differentiably on anything, so the derivative is that of the steps that were taken.
+    The cost is that of `scan`. It is differentiable in both modes to any order; reverse mode stores
+    residuals in a stack that grows with the steps. The number of steps is an integer and has no
+    derivative, so the derivative is that of the steps taken.
 
     Examples
     --------
@@ -251,7 +250,7 @@ def _while_now(
 
 
 def _condition(x: Array) -> Any:
-    """What a condition gave, if it is one boolean."""
+    """The result of a condition, checked to be one boolean."""
     spec = describe(x)
     if not isinstance(spec, Spec) or spec.shape or spec.dtype.kind != "b":
         given = spec if isinstance(spec, Spec) else f"a {type(x).__name__}"

@@ -1,4 +1,4 @@
-"""Forward: the tangent of a loop is the same loop, with tangents beside the carry.
+"""JVP rules of loops and branches: the same loop, with tangents next to the carry.
 
 pushed       a body with tangents
 push_scan, push_while, push_choice     rules of the operations
@@ -27,11 +27,11 @@ from .dependence import Dependence
 class Pushed(NamedTuple):
     """A body with tangents; its inputs and outputs by number.
 
-    body : takes consts, their tangents, carry, its tangents, rows, their tangents; gives the next
+    body : takes consts, their tangents, carry, its tangents, rows, their tangents; returns the next
         carry, its tangents, the ys, and theirs.
     moving : the inputs that have tangents.
     tangents : the ys that have tangents.
-    masked : whether tangents of its results may be zero because something was not chosen.
+    masked : whether tangents of its results may be zero because something was not selected.
     """
 
     body: Body
@@ -42,7 +42,7 @@ class Pushed(NamedTuple):
 
 @functools.lru_cache(maxsize=512)
 def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarded: bool) -> Pushed:
-    """A body with tangents, if some of its inputs are moved before the first step."""
+    """A body with tangents, if some of its inputs have tangents before the first step."""
     fixed = len(body.inputs) - carried - stacked
     depends = Dependence(body)
     moving = tuple(sorted(depends.moving(moved, range(fixed, fixed + carried))))
@@ -50,7 +50,7 @@ def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarde
     asked = [*[k - fixed for k in moving if fixed <= k < fixed + carried], *ys]
     inputs, dots, outs, found, masked_outputs = _with_tangents(body, moving, asked, guarded)
     if not guarded and masked_outputs.intersection(range(carried)):
-        # What one step did not choose, the next one is given zeros of.
+        # The tangents of what one step did not select are zeros in the next one.
         return pushed(body, carried, stacked, moved, True)
     count = len(asked) - len(ys)
     made = Body(
@@ -64,7 +64,7 @@ def pushed(body: Body, carried: int, stacked: int, moved: frozenset[int], guarde
 def _with_tangents(
     body: Body, moving: Sequence[int], asked: Sequence[int], guarded: bool
 ) -> tuple[list[Node], dict[int, Any], list[Any], list[Any], set[int]]:
-    """Inputs, their tangents by number, outputs, tangents of those asked for; which are masked."""
+    """Inputs, their tangents by number, outputs, the requested tangents, and the masked ones."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
@@ -90,7 +90,7 @@ def _with_tangents(
 
 
 def _beside(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[int]) -> list[Any]:
-    """Items, group by group, each group followed by its tangents."""
+    """The items by group, each group followed by its tangents."""
     made: list[Any] = []
     for start, stop in itertools.pairwise(bounds):
         made += items[start:stop]
@@ -99,7 +99,7 @@ def _beside(items: Sequence[Any], dots: dict[Any, Any], bounds: Sequence[int]) -
 
 
 class _LoopTangent:
-    """One loop whose tangent is asked for."""
+    """The JVP of one loop."""
 
     def __init__(self, node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> None:
         params = node.params
@@ -119,7 +119,7 @@ class _LoopTangent:
         self.moving = [k - fixed for k in made.moving if fixed <= k < fixed + self.carried]
 
     def tangents(self, found: Sequence[Any], count: int, ys: int) -> list[Any]:
-        """For each of the loop's outputs its tangent, or None; `count` more stand before the ys."""
+        """For each of the loop's outputs its tangent, or None; `count` more precede the ys."""
         out: list[Any] = [None] * (self.carried + count + ys)
         for k, i in enumerate(self.moving):
             out[i] = found[self.carried + k]
@@ -148,7 +148,7 @@ def push_scan(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) 
 
 
 def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
-    """The tangents of a while loop's results; how long it runs does not depend on them."""
+    """The tangents of a while loop's results; the number of steps has none."""
     params = node.params
     loop = _LoopTangent(node, dots, inputs, ctx)
     body = loop.made.body
@@ -168,14 +168,14 @@ def push_while(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any)
 def _with_more_inputs(
     condition: Body, body: Body, moving: Iterable[int], bounds: Sequence[int]
 ) -> Body:
-    """A condition that is given tangents too, and does not look at them."""
+    """A condition that also takes tangents, and ignores them."""
     dots = {k: placeholder(condition.inputs[k].spec) for k in moving}
     inputs = _beside(condition.inputs, dots, bounds)
     return Body(*condition.outputs, inputs=inputs, name=condition.name)
 
 
 def push_choice(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
-    """The tangents of a choice's results: the choice of the branches' tangents."""
+    """The tangents of a conditional's results: the conditional of the branches' JVPs."""
     which, *operands = inputs
     moving = tuple([k for k, d in enumerate(dots[1:]) if d is not None])
     bodies = node.params["branches"]
@@ -186,7 +186,7 @@ def push_choice(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any
     out: list[Any] = [None] * len(bodies[0].outputs)
     for k, dot in zip(asked, found, strict=True):
         out[k] = dot
-    ctx.mask([node])  # a branch that does not move gives zero
+    ctx.mask([node])  # a branch without tangents gives zero
     return out
 
 

@@ -1,7 +1,7 @@
-"""Examples: nodes of loops, choices and calls that the laws check, and what Python makes of them.
+"""Examples: nodes of loops, branches and calls for the laws, with oracles in Python.
 
-The oracle of a node runs the functions that its bodies were made of in loops of Python's own; that
-of a replay is a pullback written by hand.
+The oracle of a node runs the functions of its bodies in Python loops; that of a replay is a
+pullback by hand.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WRITTEN: dict[Body, Callable[..., Any]] = {}
 
 
 def _body(f: Callable[..., Any], *operands: Any) -> Body:
-    """A function as a body for such operands."""
+    """A function as a body for given operands."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         specs = [Spec(np.shape(x), np.asarray(x).dtype) for x in operands]
@@ -60,7 +60,7 @@ def _squares(a: Array, s: Array, x: Array) -> Any:
 
 
 def _plainly(a: Array, s: Array, x: Array) -> Any:
-    """Without functions: what is left of a state is compared bit by bit."""
+    """Without functions: the bytes of states are compared."""
     return a * s + x, s[0] * x
 
 
@@ -94,7 +94,7 @@ def _loops_while(rng: np.random.Generator) -> Examples:
 
 
 def _leaving(rng: np.random.Generator) -> Examples:
-    """Loops that fill all their slots: what is in the others is not said."""
+    """Loops that fill all their slots: the content of unused ones is undefined."""
     a, s, xs = 0.7, rng.normal(size=2), rng.normal(size=7)
     body = _body(_plainly, a, s, 0.0)
     params: dict[str, Any] = {"body": body, "carried": 1, "stacked": 1, "length": 7}
@@ -109,7 +109,7 @@ def _leaving(rng: np.random.Generator) -> Examples:
 
 
 def _by_hand(args: Sequence[Any], params: dict[Any, Any]) -> tuple[tuple[Any, ...], list[Any]]:
-    """What a loop gives, and all its states, by a loop of Python's own."""
+    """The results of a loop and all its states, by a Python loop."""
     f, carried = _WRITTEN[params["body"]], params["carried"]
     stacked = params.get("stacked", 0)
     fixed = len(args) - carried - stacked
@@ -154,7 +154,7 @@ def _leaving_oracle(*args: Any, **params: Any) -> Any:
 def _replays(rng: np.random.Generator) -> Examples:
     """The backward pass of a short recurrence, from the snapshot of its start and from cotangents.
 
-    Further snapshots fit only one choice of operands, and laws choose others.
+    Further snapshots would fit particular operands only, and laws vary them.
     """
     a, s, xs = np.float64(0.4), np.float64(rng.uniform(0.5, 1.0)), rng.uniform(0.2, 0.6, 7)
     body = _body(_squares, a, s, xs[0])
@@ -198,7 +198,7 @@ def _replay_oracle(*args: Any, **params: Any) -> Any:
     return bar, total, rows
 
 
-# ---- choices -----------------------------------------------------------------------------------
+# ---- branches ----------------------------------------------------------------------------------
 
 
 def _product(x: Array, y: Array) -> Any:

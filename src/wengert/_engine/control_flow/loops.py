@@ -1,12 +1,12 @@
-"""Loops along arrays, as users write them: scan, map.
+"""Loops along arrays: scan, map.
 
-Where values are known, a loop runs step by step, as Python does, and every step is recorded where
-derivatives are asked for.  While a graph is built, it becomes one line (operations.py), whose body
-is built once, however many steps there are.
+On values a loop runs step by step in Python, and every step is recorded if a derivative is taken.
+While a graph is built it becomes one node (operations.py), whose body is traced once, whatever the
+number of steps.
 
-    scan             carry a value along an array, and collect what each step gives
-    map              the same function of each row
-    scan_node     the node that both, and fori_loop (fori_while.py), become
+    scan         carry a value along an array, and stack the results of the steps
+    map          apply a function to each row
+    scan_node    the node that both, and fori_loop (fori_while.py), become
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def scan(
     unroll: int = 1,
     memory: int | str | None = None,
 ) -> tuple[Any, Any]:
-    """Carry a value along an array, and collect what each step gives.
+    """Carry a value along an array, and stack the results of the steps.
 
-    It does what this does, for arrays and for nested containers of them::
+    Equivalent to the following, for arrays and nested containers of them::
 
         carry, ys = init, []
         for x in xs:
@@ -68,55 +68,53 @@ def scan(
     Parameters
     ----------
     f : callable
-        ``f(carry, x)`` takes a carry and one row of `xs`, and returns the next carry and what to
-        collect (None if there is nothing). The carry it returns has the containers, shapes and
-        dtypes of the one it was given. It may use, and write to, all it is given; arrays from
-        outside it may use, and derivatives pass to them.
+        ``f(carry, x)`` takes the carry and one row of `xs`, and returns the next carry and the
+        output of the step (or None). The returned carry has the containers, shapes and dtypes of
+        the given one. `f` may modify its arguments; captured arrays are differentiated too.
     init : array_like, Tensor, or nested containers of them
-        The first carry. Of Python's numbers 0 is an integer, and 0.0 a float64.
+        The first carry. The Python number 0 is an integer, 0.0 a float64.
     xs : array_like, Tensor, or nested containers of them, optional
-        What to walk along, all of one length in axis 0. Without it `f` is given None.
+        The arrays to loop over, of equal length in axis 0. Without them `f` is passed None.
     length : int, optional
-        The number of steps, where there is no `xs`. While a graph is built it may be a named size
-        (``x.shape[0]``), but not a value: for that there is `fori_loop`.
+        The number of steps, if there is no `xs`. While a graph is built it may be a symbolic size
+        (``x.shape[0]``), but not a value: use `fori_loop` for that.
     reverse : bool, default False
-        Whether to begin at the last row; what is collected stays at its row.
+        Whether to start at the last row; outputs keep the position of their row.
     unroll : int, default 1
-        A hint, taken so that programs written for other libraries run: results are the same
-        whatever it is, and compiled loops are unrolled by what they do.
+        Accepted for compatibility with other libraries; it changes no result. The compiler decides
+        whether to unroll.
     memory : int or str, optional
-        How many states the backward pass may keep, beside what as many steps need, or
-        bytes for both (``"64 MiB"``); by default all that it needs. Up to the square of that
-        number of steps, each is taken once more; beyond, as few are as can be (binomial
-        checkpointing). It is kept to in graphs, by first derivatives in reverse mode.
+        How many states the backward pass may store, besides the residuals of as many steps; or
+        bytes for both (``"64 MiB"``). By default all residuals are stored. With n states, up to n²
+        steps are recomputed once each; longer loops use binomial checkpointing. It applies to
+        graphs, for first derivatives in reverse mode.
 
     Returns
     -------
     carry
-        That of the last step; `init` if there are no steps.
+        The carry after the last step; `init` if there are no steps.
     ys
-        What the steps gave, stacked along a new axis 0; arrays without rows if there are no steps.
+        The outputs of the steps, stacked along a new axis 0, which is empty if there are no steps.
 
     Raises
     ------
     StructureError
-        A step returned no pair, other containers than before, or something that is not a number; or
-        nothing says how many steps there are.
+        A step did not return a pair, returned other containers than before, or something that is
+        not a number; or the number of steps is not given.
     ShapeError, DtypeError
-        The carry, or what is collected, changes from step to step; `xs` differ in length.
+        The carry or the output changes between steps; the lengths of `xs` differ.
     ArgumentError
-        A negative length, an `unroll` below 1, `memory` without room for one state.
+        A negative length, an `unroll` below 1, `memory` too small for one state.
     TraceError
-        While a graph is built, `f` writes to something from outside, prints, draws random numbers
-        or calls ``backward()``.
+        While a graph is built, `f` writes to captured values, prints, draws random numbers or calls
+        ``backward()``.
 
     Notes
     -----
-    On known values `f` is called at each step, at the cost of Python and NumPy. In a graph it is
-    called once, to be written down, whatever the length, and the loop is one line; so it is where
-    there are no steps, to see what they would give. Its derivatives
-    are loops too: forward mode carries tangents beside the carry; reverse mode walks back, on
-    values kept by the way forward, of which only those are kept that the backward pass needs.
+    On values `f` is called for each step, at the cost of Python and NumPy. In a graph it is traced
+    once, whatever the length, and the loop is one node; if there are no steps, it is called once
+    for the shapes of its outputs. The derivatives are loops too: forward mode carries tangents
+    with the carry; reverse mode loops backward over the residuals that the forward loop stored.
 
     Examples
     --------
@@ -144,7 +142,7 @@ def scan(
 
 
 def _step_of(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Closed:
-    """A step as a body: from leaves of the carry and of a row to those of the carry, and to y."""
+    """A step as a body: from the leaves of carry and row to those of the carry and of y."""
 
     def step(*leaves: Any) -> Any:
         count = len(carry.leaves)
@@ -170,13 +168,13 @@ def scan_node(
     made : Closed
         The step.
     carry, rows : list
-        Operands: the first carry, and what is walked along.
+        Operands: the first carry, and the arrays that are looped over.
     length : int or Dim or None
     reverse : bool
     count : Tensor, optional
-        The number of steps, where it is a value.
+        The number of steps, if it is a value.
     room : mapping, optional
-        For how many states there is room on the backward pass (checkpoint_budget.py).
+        How many states the backward pass may store (checkpoint_budget.py).
     """
     params = {
         "body": made.body,
@@ -192,7 +190,7 @@ def scan_node(
 
 
 def recorded(op: Control, args: list[Any], params: dict[str, Any]) -> Any:
-    """A node of the graph that is being built, also if all operands are known."""
+    """A node of the graph that is being built, even if all operands have values."""
     if not any(isinstance(a, Handle) for a in args) and args:
         args[0] = wrap(constant(args[0]))
     return op(*args, **params) if args else op.run(**params)
@@ -214,7 +212,7 @@ def _scan_now(
 
 
 def _nothing(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
-    """What no steps give: arrays without rows, of what a step would give."""
+    """The outputs of no steps: empty arrays of the shapes that a step would give."""
     try:
         made = _step_of(f, carry, rows)
         ends = [None] * len(carry.leaves)
@@ -223,7 +221,7 @@ def _nothing(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
     except (TraceError, ValueError, TypeError) as error:
         if not _is_of_values(error):
             raise
-        # It looks at values, which a step that is run may: one is, on zeros.
+        # The step needs values, which is allowed here: it is run on zeros.
         row = rows.container([np.zeros(s.shape, s.dtype)[()] for s in rows.specs])
         with np.errstate(all="ignore"):
             out = pair(f(carry.container(carry.start()), row))
@@ -233,29 +231,29 @@ def _nothing(f: Callable[..., Any], carry: Carry, rows: ScannedInputs) -> Any:
 
 
 def _is_of_values(error: Exception) -> bool:
-    """Whether a step may have failed because it looks at values, or writes into a plain array."""
+    """Whether a step may have failed because it needs values, or writes to a plain array."""
     return isinstance(error, TraceError) or not isinstance(error, WengertError)
 
 
 def pair(out: tuple[Any, ...]) -> tuple[Any, Any]:
-    """What a step returned, if it is a carry and what to collect."""
+    """The carry and the output that a step returned."""
     if not isinstance(out, tuple | list) or len(out) != 2:
         given = f"{len(out)} values" if isinstance(out, tuple | list) else f"a {type(out).__name__}"
         raise StructureError(
             f"scan: a step returned {given}, and not a pair (carry, y). Return (carry, None) if "
-            f"there is nothing to collect{at(user_line())}."
+            f"there is no output{at(user_line())}."
         )
     return out[0], out[1]
 
 
 def mapped(f: Callable[[Any], Any], x: Operand | tuple[Operand | Spec, ...] | Spec | None) -> Any:
-    """A function of each leaf that is not None."""
+    """Apply a function to each leaf that is not None."""
     leaves, structure = pytree.flatten(x)
     return pytree.unflatten(structure, [v if v is None else f(v) for v in leaves])
 
 
 def whole(length: Any, what: str, name: str = "length") -> Any:
-    """A number of steps: an int, or a named size; None stays.
+    """A number of steps: an int or a symbolic size; None is passed through.
 
     Raises
     ------
@@ -296,7 +294,7 @@ def _check_unroll(unroll: int) -> None:
 
 
 def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
-    """Apply a function to each row of `xs`, and stack what it gives.
+    """Apply a function to each row of `xs`, and stack the results.
 
     Parameters
     ----------
@@ -305,24 +303,24 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     xs : array_like, Tensor, or nested containers of them
         All of one length in axis 0.
     batch_size : int, optional
-        How many rows to do at once, by `vmap`: faster than one at a time, in as much memory as so
-        many need; `f` must then not decide by values which way to go.
+        The number of rows to compute together by `vmap`: faster than one at a time, and takes the
+        memory of that many; `f` must not branch on values then.
 
     Returns
     -------
     ys
-        What `f` gave for each row, stacked along a new axis 0.
+        The results, stacked along a new axis 0.
 
     Raises
     ------
     ArgumentError
-        A `batch_size` below 1; or one beside a length that is a named size.
+        `batch_size` is below 1, or is given although the length is symbolic.
     StructureError, ShapeError, DtypeError, TraceError
         As `scan`.
 
     Notes
     -----
-    It is a `scan` without a carry: one row after the other. `vmap` does all rows at once.
+    It is a `scan` without a carry: one row after the other. `vmap` computes all rows together.
 
     Examples
     --------

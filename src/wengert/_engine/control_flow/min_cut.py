@@ -1,10 +1,10 @@
-"""Cuts: the cheapest set of edges whose removal parts a source from a sink.
+"""Minimum cuts: the cheapest set of edges whose removal separates a source from a sink.
 
-By flows: as long as there is a way with something left on every edge, more flows along the
-shortest one; when there is none, the full edges that leave what the source still reaches are the
-cut.  Written here, for importing SciPy's takes longer than writing down a loop and its derivative.
+By maximum flow: as long as there is a path with remaining capacity, flow is added along the
+shortest one; then the saturated edges that leave the nodes reachable from the source are the cut.
+Importing SciPy's takes longer than tracing a loop and its derivative, so it is implemented here.
 
-    reached     what is on the side of the source
+    reached     the nodes on the side of the source
     UNLIMITED   the capacity of an edge that is never cut
 
 J. Edmonds and R. M. Karp, *Theoretical improvements in algorithmic efficiency for network flow
@@ -19,7 +19,7 @@ UNLIMITED = 1 << 60
 
 
 def reached(edges: Iterable[tuple[int, int, int]], source: int, sink: int) -> set[int]:
-    """The nodes that the source still reaches when the flow is as large as can be.
+    """The nodes that are reachable from the source in the residual graph of a maximum flow.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def reached(edges: Iterable[tuple[int, int, int]], source: int, sink: int) -> se
     Raises
     ------
     ValueError
-        There is no cut: a way leads through unlimited edges only.
+        There is no cut: a path consists of unlimited edges only.
     """
     left: dict[int, dict[int, int]] = {source: {}, sink: {}}
     for a, b, capacity in edges:
@@ -54,7 +54,7 @@ def reached(edges: Iterable[tuple[int, int, int]], source: int, sink: int) -> se
 
 
 def _paths(left: dict[int, dict[int, int]], source: int, sink: int) -> dict[int, int]:
-    """For each node that can be reached the one before it, on a shortest way."""
+    """For each reachable node its predecessor on a shortest path."""
     before = {source: source}
     front = [source]
     while front and sink not in before:

@@ -1,12 +1,12 @@
-"""Operations: loops and choices as single nodes, whose parameters are bodies.
+"""Operations: loops and branches as single nodes, whose parameters are bodies.
 
-    scan     args: [count] consts, carry, xs -> carry, ys      a loop whose length is known before
-    while    args: consts, carry -> carry, count, ys           one that ends when it says so
+    scan     args: [count] consts, carry, xs -> carry, ys      a loop of known length
+    while    args: consts, carry -> carry, count, ys           a loop with a condition
     cond     args: which, operands -> results                  one of two bodies
-    switch   the same, of several
+    switch   the same, one of several
 
-A body takes the consts, the carry and one element of each of the xs, and gives the next carry and
-one element of each of the ys.  Their rules transform the bodies: vjp.py, jvp.py, batching.py.
+A body takes the consts, the carry and one row of each of the xs, and returns the next carry and one
+row of each of the ys.  The rules transform the bodies: vjp.py, jvp.py, batching.py.
 """
 
 from __future__ import annotations
@@ -47,15 +47,15 @@ class Control(Operation):
     notes_where = True
 
     def run(self, *values: Any, **params: Any) -> Any:
-        """The values, the bodies being interpreted."""
+        """The values, with interpreted bodies."""
         return self.run_by(evaluated, *values, **params)
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> Any:
-        """The values, the bodies being run by what `compile` makes of them."""
+        """The values, with bodies that are run by `compile(body)`."""
         raise NotImplementedError
 
     def check(self, body: Body, specs: Sequence[Spec], what: str) -> None:
-        """Refuse operands that the body was not made for."""
+        """Refuse operands whose specs are not those of the body's inputs."""
         for node, spec in zip(body.inputs, specs, strict=True):
             if bare(node.spec) != bare(spec):
                 raise ShapeError(
@@ -94,7 +94,7 @@ class Scan(Control):
         params: dict[Any, Any],
         visit: Visit | None = None,
     ) -> tuple[Any, ...]:
-        """Step after step; before each, `visit` is shown its number and what is carried."""
+        """Run the steps; `visit` is called before each with its number and the carry."""
         body, carried, stacked = params["body"], params["carried"], params["stacked"]
         count, given = _counted(values, params)
         fixed = len(given) - carried - stacked
@@ -115,7 +115,7 @@ class Scan(Control):
     def vjp(
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
-        """A loop backwards."""
+        """A loop in reverse."""
         return reverse.pull_scan(node, t, inputs, ctx)
 
     def jvp(
@@ -126,16 +126,16 @@ class Scan(Control):
         inputs: list[Array],
         ctx: Any,
     ) -> Any:
-        """The same loop, with tangents beside the carry."""
+        """The same loop, with tangents next to the carry."""
         return forward.push_scan(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same loop, many rows in each step."""
+        """The same loop, with a batch in each step."""
         return batching.scan(args, batched, size, params)
 
 
 class _Stack:
-    """Memory for what each step gives."""
+    """Memory for the outputs of the steps."""
 
     def __init__(self, spec: Spec, count: int) -> None:
         self.array = np.empty((count, *spec.shape), spec.dtype)
@@ -177,7 +177,7 @@ class While(Control):
         params: dict[Any, Any],
         visit: Visit | None = None,
     ) -> tuple[Any, ...]:
-        """Step after step; before each, `visit` is shown its number and what is carried."""
+        """Run the steps; `visit` is called before each with its number and the carry."""
         body, carried, limit = params["body"], params["carried"], params["limit"]
         fixed = len(values) - carried
         consts, carry = list(values[:fixed]), list(values[fixed:])
@@ -206,7 +206,7 @@ class While(Control):
     def vjp(
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
-        """A loop backwards, of as many steps."""
+        """A loop in reverse, over the steps taken."""
         return reverse.pull_while(node, t, inputs, ctx)
 
     def jvp(
@@ -217,11 +217,11 @@ class While(Control):
         inputs: list[Array],
         ctx: Any,
     ) -> Any:
-        """The same loop, with tangents beside the carry."""
+        """The same loop, with tangents next to the carry."""
         return forward.push_while(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same loop, for all rows until the last has ended."""
+        """The same loop for a batch, until the last element has ended."""
         return batching.while_(args, batched, size, params)
 
 
@@ -232,7 +232,7 @@ class Choice(Control):
     differentiation = Differentiation(masks=True, takes_parts=True)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """What all branches give."""
+        """The specs that the results of all branches share."""
         check_choice(self.name, specs, params)
         branches = params["branches"]
         for k, branch in enumerate(branches):
@@ -240,7 +240,7 @@ class Choice(Control):
         return tuple([Spec(n.spec.shape, n.spec.dtype) for n in branches[0].outputs])
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
-        """The branch that is chosen; the nearest, if there is no such number."""
+        """Run the selected branch; a number out of range selects the nearest."""
         which, *operands = values
         branches = params["branches"]
         return tuple(compile(branches[min(max(int(which), 0), len(branches) - 1)])(operands))
@@ -248,7 +248,7 @@ class Choice(Control):
     def vjp(
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
-        """The choice of the branches' pullbacks."""
+        """The conditional of the branches' pullbacks."""
         return reverse.pull_choice(node, t, inputs, ctx)
 
     def jvp(
@@ -259,11 +259,11 @@ class Choice(Control):
         inputs: list[Array],
         ctx: Any,
     ) -> Any:
-        """The choice of the branches' tangents."""
+        """The conditional of the branches' JVPs."""
         return forward.push_choice(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The same choice for all rows, or all branches where rows differ."""
+        """The same conditional for a batch, or all branches if elements select different ones."""
         return batching.choice(args, batched, size, params)
 
 

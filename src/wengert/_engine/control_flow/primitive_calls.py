@@ -1,7 +1,7 @@
 """Primitive calls: a call of a primitive in a graph, whose rule is looked up when it is needed.
 
-A primitive is a function of arrays with a rule beside it (wengert.extend.primitive).  The rule of
-its call is the primitive's own, so one that is registered later counts.
+A primitive is a function of arrays with registered rules (wengert.extend.primitive).  Rules that
+are registered after the call was recorded are used too.
 
     PrimitiveFunction    a primitive with its static parameters, as a function with a rule
     PrimitiveCall        one call of it
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array
     from wengert._engine.kinds.opaque import Opaque
 
-_OPERAND = np.zeros(())  # stands for what is an operand
+_OPERAND = np.zeros(())  # marks an operand
 
 
 class PrimitiveFunction:
@@ -52,12 +52,12 @@ class PrimitiveFunction:
 
     @property
     def has_vjp(self) -> bool:
-        """Whether a reverse rule is registered by now."""
+        """Whether a reverse rule has been registered."""
         return self.op.vjp_rule is not None
 
     @property
     def has_jvp(self) -> bool:
-        """Whether a forward rule is registered by now."""
+        """Whether a forward rule has been registered."""
         return self.op.jvp_rule is not None
 
     def fun(self, *args: Any) -> Any:
@@ -81,7 +81,7 @@ class PrimitiveCall(BoundRule):
         static: list[Any],
         count: int | None,
     ) -> PrimitiveCall:
-        """A rule again, of a primitive and what a file says of its call."""
+        """Rebuild the rule of a saved call of a primitive."""
         leaves = [_OPERAND if k in slots else x for k, x in enumerate(static)]
         made = cls(PrimitiveFunction(op, params), (), leaves, pytree.flatten((0,) * len(leaves))[1])
         made.out = pytree.flatten(0 if count is None else (0,) * count)[1], (True,) * (count or 1)
@@ -89,13 +89,13 @@ class PrimitiveCall(BoundRule):
 
     @property
     def count(self) -> int | None:
-        """How many results it has, None for one that is no tuple."""
+        """The number of results, None for a single one that is not a tuple."""
         assert self.out is not None
         structure, live = self.out
         return None if structure.is_leaf() else len(live)
 
     def missing(self) -> str:
-        """How to give it one."""
+        """How to register the missing rule."""
         return (
             "It was registered without one: register a rule (wengert.extend.vjp), or put "
             "wengert.stop_gradient around it if it is meant to be a constant"
@@ -103,11 +103,11 @@ class PrimitiveCall(BoundRule):
 
     @property
     def size_names(self) -> frozenset[str]:
-        """The named sizes among its parameters."""
+        """The symbolic sizes among its parameters."""
         return sizes_of(self.made.params)
 
     def at_sizes(self, sizes: dict[Any, Any]) -> BoundRule:
-        """The same with numbers in the place of named sizes."""
+        """The same with numbers for symbolic sizes."""
         if self.size_names.isdisjoint(sizes):
             return self
         made = PrimitiveFunction(self.made.op, substituted(self.made.params, sizes))
@@ -168,5 +168,5 @@ class PrimitiveCall(BoundRule):
 
 
 def is_primitive(op: Opaque) -> bool:
-    """Whether an operation is a primitive, whose rules are registered one by one."""
+    """Whether an operation is a primitive, whose rules are registered separately."""
     return getattr(op, "is_primitive", False)

@@ -1,12 +1,12 @@
-"""Replaying: a loop backwards with room for a few states only, the others being computed again.
+"""Replay: the backward pass of a checkpointed loop, which recomputes most states.
 
     replay    args: [count] consts, carry, xs, snapshots, more consts, cotangents, rows of them
 
-`step` is the loop's body without its ys, `keep` the same with what the backward pass needs of it,
-and `back` the second half of its pullback.  Which states are kept, and when, is the schedule's
-(checkpoint_schedule.py).  The snapshots are what the way forward has left (checkpointed_loop.py);
-they save a backend from beginning at the start, and its value does not depend on them.  Its own
-derivatives are those of the two loops that it stands for, which keep everything.
+`step` is the loop's body without its ys, `keep` the same with the residuals, and `back` the second
+part of its pullback.  The schedule determines which states are stored, and when
+(checkpoint_schedule.py).  The snapshots were stored by the forward loop (checkpointed_loop.py); a
+backend can start from them, and the value does not depend on them.  The derivatives of a replay are
+those of the two loops that it replaces, which store all residuals.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Run = Callable[[Sequence[Any]], list[Any]]
 
 
 class OperandGroups:
-    """The operands of a node by what they are.
+    """The operands of a node by group.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class OperandGroups:
     consts, carry, xs : sequence
         Of the loop.
     snapshots : sequence
-        What the loop forwards has left.
+        The states that the forward loop stored.
     more : sequence
-        What the backward pass takes beside the consts.
+        Further loop-invariant operands of the backward loop.
     starts : sequence
-        The cotangents that are carried, and the sums.
+        The carried cotangents, and the sums.
     rows : sequence
         The cotangents of the ys.
     """
@@ -78,19 +78,19 @@ class OperandGroups:
 
 
 class CheckpointedReplay(Control):
-    """A loop backwards, with room for a few states."""
+    """The backward pass of a checkpointed loop."""
 
     control_flow = REPLAY
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """What the backward pass carries, and for each stacked cotangent its spec."""
+        """The specs of the carried cotangents and of the stacked ones."""
         check_replay(specs, params)
         outs = [n.spec for n in params["back"].outputs]
         pulled, length = params["pulled"], params["length"]
         return (*outs[:pulled], *[Spec((length, *s.shape), s.dtype) for s in outs[pulled:]])
 
     def run_by(self, compile: Callable[..., Any], *values: Any, **params: Any) -> tuple[Any, ...]:
-        """Forwards and backwards, as the schedule says."""
+        """Recompute and reverse steps, as the schedule says."""
         parts = OperandGroups(values, params)
         step, keep, back = (compile(params[k]) for k in ("step", "keep", "back"))
         pulled, length = params["pulled"], params["length"]
@@ -181,7 +181,7 @@ def _node(x: Any) -> Node:
 
 
 def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
-    """The two loops, in the place and on the level of the node that stands for them."""
+    """The two loops, with the scope and level of the node that they replace."""
     handles = [wrap(v) for v in variables]
     if not is_deriving():
         return expanded(handles, node.params)
@@ -191,10 +191,10 @@ def _written(node: Node, variables: Sequence[Node]) -> Sequence[Any]:
 
 
 def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
-    """The loop forwards, keeping what the backward pass needs, and the loop backwards."""
+    """The forward loop, storing all residuals, and the backward loop."""
     parts = OperandGroups(args, params)
     carried, stacked, length = params["carried"], params["stacked"], params["length"]
-    if length is None:  # what the one loop keeps for the other has one all the same
+    if length is None:  # the residuals have one all the same
         length = open_length()
     same = {"length": length, "counted": params["counted"]}
     states = lookup("scan")(
@@ -210,4 +210,4 @@ def expanded(args: Sequence[Any], params: Mapping[str, Any]) -> Sequence[Any]:
     return found
 
 
-replay = register(CheckpointedReplay("replay", "A loop backwards, with room for a few states."))
+replay = register(CheckpointedReplay("replay", "The backward pass of a checkpointed loop."))

@@ -1,12 +1,12 @@
-"""Residuals: what a loop keeps on its way forward for the backward pass.
+"""Residuals: the values that a forward loop stores for the backward pass.
 
-The nodes of a step's pullback that need no cotangent can be computed on either way.  What is kept
-of them is the cheapest set of values from which all the others can be computed again: a minimal
-cut, where a value costs its bytes, and what is dear to compute is not computed twice.  Of a step of
-arithmetic this is the carry alone; of a step with a matrix product and tanh, what tanh gave.
+The nodes of a step's pullback that need no cotangent can be computed in either pass.  The cheapest
+set of values from which the others can be recomputed is stored: a minimum cut, in which a value
+costs its bytes, and expensive operations are not recomputed.  For a step of arithmetic this is the
+carry alone; for a step with a matrix product and tanh, the result of tanh.
 
-    split      the two halves of a pullback
-    ancestors  the nodes that some are computed from
+    split      the two parts of a pullback
+    ancestors  the nodes that some nodes depend on
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from wengert._engine.core.tracing import SIZE, placeholder
 
 from .min_cut import UNLIMITED, reached
 
-_TYPICAL = 64  # a symbolic length, where one has to be guessed
+_TYPICAL = 64  # stands for a symbolic length
 _MOST = 1 << 20  # a cost
 
 
 class SplitPullback(NamedTuple):
-    """The second half of a pullback, and what it needs of the first.
+    """The second part of a pullback, and the residuals that it reads.
 
-    kept : nodes of the first half.
-    places : what stands for them in the second.
+    kept : the residuals, nodes of the first part.
+    places : their placeholders in the second.
     results : the results in terms of these, of inputs and cotangents.
-    read : the inputs that it reads beside them.
+    read : the inputs that it also reads.
     """
 
     kept: list[Node]
@@ -45,15 +45,15 @@ class SplitPullback(NamedTuple):
 def split(
     results: Sequence[Node], late: Collection[Node], carry: Collection[Node]
 ) -> SplitPullback:
-    """Cut a pullback in two.
+    """Split a pullback in two.
 
     Parameters
     ----------
     results : sequence of Node
     late : collection of Node
-        The placeholders that are known on the backward pass only.
+        The placeholders that are known in the backward pass only.
     carry : collection of Node
-        Those that are gone by then, unless they are kept.
+        Those that are not available then, unless they are stored.
     """
     nodes = ancestors(results)
     after = set(late)
@@ -74,7 +74,7 @@ def split(
 
 
 def ancestors(results: Iterable[Node]) -> list[Node]:
-    """The nodes that some are computed from, and these, operands first."""
+    """The nodes that some nodes depend on, and these, operands first."""
     seen: set[Node] = set()
     stack = list(results)
     while stack:
@@ -86,7 +86,7 @@ def ancestors(results: Iterable[Node]) -> list[Node]:
 
 
 def _is_free(node: Node) -> bool:
-    """Whether a node costs nothing anywhere: a constant, a size, an array of one number."""
+    """Whether a node costs nothing in either pass: a constant, a size, an array of one number."""
     return (
         node.op is CONSTANT
         or node.op is SIZE
@@ -95,7 +95,7 @@ def _is_free(node: Node) -> bool:
 
 
 def _cheapest(nodes: Sequence[Node], border: set[Node], carry: set[Node]) -> list[Node]:
-    """What to keep so that the border can be computed."""
+    """The values to store so that the second part can be computed."""
     needed = set(border)
     for node in reversed(nodes):
         if node in needed:
@@ -116,7 +116,7 @@ def _cheapest(nodes: Sequence[Node], border: set[Node], carry: set[Node]) -> lis
 
 
 def _cost(spec: tuple[Spec, ...] | Spec) -> int:
-    """What it costs to keep a value: its bytes, and something for keeping anything."""
+    """The cost of storing a value: its bytes, and a constant per value."""
     if type(spec) is not Spec or _is_open(spec):
         return UNLIMITED
     size = 1
@@ -133,13 +133,13 @@ class _Typical(dict[str, int]):
 
 
 def _is_open(spec: Any) -> bool:
-    """Whether a length differs from step to step, so that values of all steps make no array."""
+    """Whether a length differs between steps, so that values cannot be stacked."""
     specs = spec if type(spec) is tuple else (spec,)
     return any(is_open(n) for s in specs for n in s.shape)
 
 
 def _is_dear(node: Node) -> bool:
-    """Whether a node is better kept than computed twice."""
+    """Whether storing a node is cheaper than recomputing it."""
     op: Any = node.op
     if op is PART or _is_open(node.spec):
         return False

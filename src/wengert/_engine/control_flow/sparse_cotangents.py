@@ -1,7 +1,7 @@
-"""In place: sums of cotangents that touch few elements, as writes.
+"""Sparse cotangents: sums with cotangents that are zero but for few elements, as writes.
 
-The cotangent of x[i] is zero but at i.  Added to what has been gathered so far, it is a write to
-one element, which a loop does where the array lies.
+The cotangent of x[i] is zero but at i.  Adding it to a sum is a write to one element, which a loop
+does in place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 
 def added_in_place(results: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
-    """The same results, with writes in the place of sums with arrays of zeros."""
+    """The same results, with writes instead of sums with arrays of zeros."""
     add, scatter = lookup("add"), lookup("scatter")
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:
@@ -33,7 +33,7 @@ def added_in_place(results: Sequence[Node], nodes: Sequence[Node]) -> list[Node]
 
 
 def _written(total: Node, part: Node) -> Node:
-    """total + part, by reading and writing what part is not zero at."""
+    """total + part, by reading and writing the elements where `part` is not zero."""
     t, *operands = part.args
     index = part.params["index"]
     places = [wrap(x) if isinstance(x, Node) else x for x in operands]
@@ -43,7 +43,7 @@ def _written(total: Node, part: Node) -> Node:
 
 
 def _is_alone(part: Node) -> bool:
-    """Whether no element is written twice: positions are slices, or one number each."""
+    """Whether no element is written twice: indices are slices, or single numbers."""
     template = part.params["index"]
     parts = template if isinstance(template, tuple) else (template,)
     holes = [p.k for p in parts if isinstance(p, IndexSlot)]

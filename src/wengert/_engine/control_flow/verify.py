@@ -1,8 +1,7 @@
-"""Valid: whether the parameters of a loop or choice fit its bodies and operands.
+"""Verification: whether the parameters of a loop or conditional fit its bodies and operands.
 
-What writes such nodes gets this right; lists that are made by hand, and files, may not.  It is
-asked whenever a spec is inferred, so a graph that verifies has no node that a backend would stumble
-over.
+Nodes made by tracing are right; graphs that are built by hand or read from files may not be.  It is
+checked whenever a spec is inferred, so a verified graph has no invalid node.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _REPLAY = frozenset(
 ) | {"slots", "spread", "stacked", "step"}
 _MORE = frozenset(
     ("slots", "bytes")
-)  # of loops whose backward pass has little room (checkpoint_budget.py)
+)  # of loops with limited memory for the backward pass (checkpoint_budget.py)
 
 
 def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -89,7 +88,7 @@ def check_choice(name: str, specs: Sequence[Any], params: Mapping[str, Any]) -> 
 
 
 def check_checkpointed(params: Mapping[str, Any]) -> None:
-    """Refuse a number of snapshots that is none; the rest is the loop's."""
+    """Refuse an invalid number of snapshots; the rest is checked for the loop."""
     name, loop = "checkpointed", params.get("loop")
     _need(loop in ("scan", "while"), name, f"loop={loop!r} is neither scan nor while")
     _check_room(params, name)
@@ -102,7 +101,7 @@ def _check_room(params: Mapping[str, Any], name: str) -> None:
 
 
 def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Refuse a loop backwards that could not run."""
+    """Refuse a backward loop that could not run."""
     name = "replay"
     _need(params.keys() == _REPLAY, name, f"its parameters are {', '.join(sorted(params))}")
     step, keep, back = params["step"], params["keep"], params["back"]
@@ -146,7 +145,7 @@ def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Bod
     _need(slots is None or _is_count(slots), name, f"slots={slots!r} is no number of states")
     _need(type(params.get("bytes", True)) is bool, name, "a flag is none")
     body = params["body"]
-    _need(isinstance(body, Body), name, "its body is none")
+    _need(isinstance(body, Body), name, "its body is missing")
     assert isinstance(body, Body)
     return body
 

@@ -1,10 +1,10 @@
-"""Reverse: the pullback of a loop is a loop backwards.
+"""VJP rules of loops and branches: the pullback of a loop is a loop in reverse.
 
-The body's own pullback is written down once: from the cotangents of the next carry and of the ys to
-those of the carry, of the x and of what the body takes from outside.  It is cut in two: what can
-be known on the way forward, and what needs the cotangents.  The forward loop keeps what the second
-half needs of the first (residuals.py); the backward loop takes that along with the xs, carries the
-cotangents, and adds up those of the consts.
+The pullback of the body is traced once: from the cotangents of the next carry and of the ys to
+those of the carry, of the x and of the captured values.  It is split in two: the nodes that can be
+computed in the forward loop, and those that need cotangents.  The forward loop stores the residuals
+that the second part reads (residuals.py); the backward loop reads them along with the xs, carries
+the cotangents, and sums those of the consts.
 
     pulled                              the two bodies of a derivative
     pull_scan, pull_while, pull_choice  rules of the operations
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What is asked of a loop's derivative.
+    """Which derivative of a loop is needed.
 
     carried, stacked : how many of the body's inputs are carried, and are rows of the xs.
     given : the outputs of the loop that have cotangents.
-    wanted : the body's inputs whose operands' cotangents are wanted.
+    wanted : the body's inputs whose operands need cotangents.
     guarded : whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
     """
 
@@ -57,17 +57,17 @@ class Asked(NamedTuple):
 class Pulled(NamedTuple):
     """The bodies of a loop's derivative; its inputs and outputs by number.
 
-    forward : the body, with what is kept as more ys.
-    kept : how many these are.
-    before : what of the second half depends on consts only; None if nothing.
-    back : takes the consts, what `before` gives, the cotangents that are carried, sums; rows of the
-        xs, of what was kept, of the cotangents of the ys.
+    forward : the body, with the residuals as additional ys.
+    kept : how many residuals there are.
+    before : the nodes of the second part that depend on consts only; None if there are none.
+    back : takes the consts, the results of `before`, the carried cotangents, sums; rows of the xs,
+        of the residuals, of the cotangents of the ys.
     live : the carried inputs that have cotangents.
     consts : the inputs whose cotangents are summed.
-    stacks : the rows whose cotangents are wanted.
+    stacks : the rows that need cotangents.
     read : the rows that are read again.
     ys : the ys that have cotangents.
-    masked : the inputs whose cotangents may be zero because something was not chosen.
+    masked : the inputs whose cotangents may be zero because something was not selected.
     """
 
     forward: Body
@@ -109,7 +109,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         )
         masked = frozenset([k for k in (*live, *consts, *stacks) if inputs[k] in masked_targets])
         if not asked.guarded and not masked.isdisjoint(live):
-            # What one step did not choose, the step before it is asked for with zeros.
+            # The cotangents of what one step did not select are zeros in the step before.
             return pulled(body, asked._replace(guarded=True))
         bars = [uniform(n.spec, 0) if b is None else b for b, n in zip(bars, targets, strict=True)]
         sums = [placeholder(n.spec) for n in targets[len(live) : len(live) + len(consts)]]
@@ -156,10 +156,10 @@ def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any)
 
 
 def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
-    """The cotangents of a while loop's operands: by a scan of as many steps as it took."""
+    """The cotangents of a while loop's operands, by a scan over the steps that it took."""
     params = node.params
     carried = params["carried"]
-    # Behind the carry stands the number of steps, which the body does not give.
+    # The number of steps follows the carry; it is not an output of the body.
     given = {k - (k > carried): x for k, x in t.items() if k != carried}
     loop = _LoopCotangent(node, node.args, inputs, given, ctx)
     made = loop.made
@@ -177,7 +177,7 @@ def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any
 
 
 class _LoopCotangent:
-    """One loop whose cotangents are asked for."""
+    """The VJP of one loop."""
 
     def __init__(
         self,
@@ -215,7 +215,7 @@ class _LoopCotangent:
         return self.placed(found)
 
     def leaving(self, node: Node) -> dict[str, Any]:
-        """The parameters of the same loop, leaving snapshots."""
+        """The parameters of the same loop with snapshots."""
         params = {k: x for k, x in node.params.items() if k not in ("slots", "bytes")}
         return {**params, "loop": node.op.name, **self._room()}
 
@@ -226,7 +226,7 @@ class _LoopCotangent:
         return {"slots": min(slots, most), "block": slots}
 
     def replayed(self, count: list[Any], snapshots: Array, more: dict[str, Any]) -> list[Any]:
-        """The same, with room for a few states only."""
+        """The same with memory for a few states only."""
         made = self.made
         if not made.live and not made.ys:
             return [None] * len(self.args)
@@ -246,15 +246,15 @@ class _LoopCotangent:
         return self.placed(found)
 
     def hoisted(self) -> list[Any]:
-        """What the backward pass takes beside the consts, computed from them."""
+        """The loop-invariant operands of the backward loop, computed from the consts."""
         before = self.made.before
         if before is None:
             return []
-        # Inside, the level counts what the body was derived from; here it is one sweep's.
+        # Inside, the level is relative to the body; here it is that of this pass.
         return inline_graph(before, self.inputs[: self.fixed], highest=deriving_level())
 
     def starts(self) -> list[Any]:
-        """The cotangents that are carried, and sums, before the first step backwards."""
+        """The carried cotangents and sums before the first step of the backward loop."""
         found = []
         for k in self.made.live:
             t = self.t.get(k - self.fixed)
@@ -262,7 +262,7 @@ class _LoopCotangent:
         return [*found, *[zeros(self.body.inputs[k].spec) for k in self.made.consts]]
 
     def placed(self, found: Sequence[Any]) -> list[Any]:
-        """What the backward pass gave, operand by operand."""
+        """The results of the backward loop for each operand."""
         made = self.made
         bars: list[Any] = [None] * len(self.args)
         for k, bar in zip((*made.live, *made.consts, *made.stacks), found, strict=True):
@@ -276,10 +276,10 @@ def _only(body: Body, outputs: Iterable[int]) -> Body:
 
 
 def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
-    """For how many steps there is room; None if for all."""
+    """For how many steps residuals may be stored; None for all."""
     slots: int | None = params.get("slots")
     if slots is not None and params.get("bytes"):
-        # Of a step its state is kept, or what the backward pass needs of it.
+        # For each step either its state or its residuals are stored.
         carry = made.forward.outputs[: params["carried"]]
         state, kept = bytes_of(carry), bytes_of(made.forward.outputs[-made.kept or None :])
         slots = max(slots * state // max(state + kept, 1), 1)
@@ -288,7 +288,7 @@ def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
 
 
 def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
-    """The cotangents of a choice's operands: the choice of the branches' cotangents."""
+    """The cotangents of a conditional's operands: the conditional of the branches' pullbacks."""
     which, *operands = inputs
     wanted = tuple([k for k, a in enumerate(node.args[1:]) if ctx.wants(a)])
     given = tuple(sorted(t))
@@ -299,7 +299,7 @@ def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: An
     bars: list[Any] = [None] * len(operands)
     for k, bar in zip(wanted, found, strict=True):
         bars[k] = bar
-    # A branch that does not use an operand gives it zero.
+    # A branch that does not use an operand contributes zero.
     ctx.mask([node.args[k + 1] for k in wanted])
     return [None, *bars]
 
@@ -308,7 +308,7 @@ def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: An
 def _pulled_branch(
     body: Body, given: tuple[int, ...], wanted: tuple[int, ...], guarded: bool
 ) -> Body:
-    """From operands and cotangents of results to cotangents of operands."""
+    """A function from operands and cotangents of results to cotangents of operands."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
