@@ -489,7 +489,7 @@ def writing_to_a_parameter(x):
         (printing, r"scan: it prints, checks or has another side effect \(debug_show\)"),
         (writing, r"scan: it writes to a tensor from outside.*Carry the value"),
         (writing_in_a_branch, r"cond: true_fun: it writes to a tensor from outside"),
-        (drawing, r"fori_loop: it writes .* or draws from a random stream.*draw before the loop, a row"),
+        (drawing, r"fori_loop: it writes .* or draws from a random stream.*draw before the loop"),
         (going_back, r"backward\(\) of float64\[\].*wengert\.grad\(loss\)"),
         (writing_to_what_is_known, r"a tensor from outside was written to"),
         (writing_to_a_parameter, r"writes to a tensor from outside"),

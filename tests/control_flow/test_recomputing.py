@@ -157,7 +157,7 @@ def test_what_would_happen_twice_is_refused():
     for f, error, message in (
         (lambda x: (wg.debug.show(x), x)[1], TraceError, "would be repeated.*as arguments"),
         (lambda x: x * rng.random(5), TraceError, "would be repeated.*as arguments"),
-        (writes, TraceError, "happen again"),
+        (writes, TraceError, "would be repeated"),
         (overwrites, MutatedError, r"x\.copy\(\)"),
     ):
         loss = lambda x, f=f: np.sum(wg.checkpoint(f)(x * 1.0))  # noqa: E731
