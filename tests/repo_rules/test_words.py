@@ -57,7 +57,7 @@ WORDS = {
     ),
     "backward pass": ("way back", r"\bway back\b"),
     "slow path, fast path": (" way", r"\b(?:long|short|shorter|shortest|slow|slower) way\b"),
-    "batch": (" rows", r"\bmany rows\b|\brows at once\b|\ball rows at\b"),
+    "batch": (" rows", r"\bmany rows\b(?! as columns)|\brows at once\b|\ball rows at\b"),
     "with respect to": (" by ", rf"\b{_OF_DERIVATIVES} by {_VARIABLE}"),
     "integer": ("hole number", r"\b[Ww]hole numbers?\b"),
     "boolean": ("ruth value", r"\b[Tt]ruth values?\b"),

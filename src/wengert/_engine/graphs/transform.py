@@ -103,7 +103,7 @@ def _rows(size: Any, what: str) -> Any:
 
 
 def _new_name(graph: FunctionGraph) -> str:
-    """A name for a number of rows that is no size of the graph yet."""
+    """A name for a batch size that is not a size of the graph yet."""
     taken = names_in([d for n in graph.inputs for d in n.spec.shape])
     names = itertools.chain(["rows"], (f"rows_{k}" for k in itertools.count(2)))
     return next(name for name in names if name not in taken)

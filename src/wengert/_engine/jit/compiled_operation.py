@@ -175,8 +175,8 @@ def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
 def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
     """Inputs and cotangents to the cotangents of the chosen inputs.
 
-    *Guarded*: a cotangent that is exactly zero gives zero whatever it meets.  The sweep knows where
-    this may happen behind a choice, so one is put in front of it.
+    *Guarded*: a cotangent that is exactly zero gives zero, whatever it is multiplied with.  This is
+    needed after a selection, so a selection is inserted before the cotangent.
     """
 
     def pulled(xs: list[Array], ts: Any) -> Any:

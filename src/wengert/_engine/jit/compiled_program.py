@@ -132,7 +132,7 @@ class CompiledProgram:
         return entry_of(self._executable, self._returns_one, otherwise, nested, fed=fed)
 
     def is_valid(self) -> bool:
-        """Whether all that the function was told beside its arguments is what it was then."""
+        """Whether everything that the function read besides its arguments is unchanged."""
         if self._seen[0] != Changes.count:
             count = Changes.count
             self._seen = count, all(ask() == answer for ask, answer in self._guards)
@@ -207,7 +207,7 @@ class CompiledProgram:
     def _left(self, found: list[Any], fed: Sequence[Any]) -> list[Any]:
         """The results of a run; what is behind them goes where it belongs.
 
-        Gradients that a backward sweep has left, then arguments that were written to in place.
+        Gradients stored by a backward pass, then arguments that were written to in place.
         """
         if not self._grads and not self._written:
             return found

@@ -3,10 +3,10 @@
     Jitted     the callable: finds the program for a call, or has it made
     CacheInfo  how many programs there are
 
-A call goes the shortest way that serves it: straight into a native entry, if all arguments are
-plain and given by position (`_enter`), or by a shortcut (pytree_fast_path.py) if some are
-containers or named; by its key to a program that is known; to its family (shape_polymorphism.py),
-which traces and compiles.  While a graph is built outside, the function itself is called: its nodes
+A call takes the fastest path that supports it: directly to a native entry point if all arguments
+are arrays given by position (`_enter`), or through pytree_fast_path.py if some are containers or
+keywords; by its key to a known program; to the programs of its family (shape_polymorphism.py),
+which traces and compiles.  While an outer graph is built, the function itself is called: its nodes
 become nodes of that graph.
 """
 
@@ -183,7 +183,7 @@ class Jitted(Generic[P, R]):
         """Put the native entry of a program in front, if calls like this one can go to it.
 
         An entry is not called by `__call__` but stands in its place, in a class for this function
-        alone; what it does not serve it hands on. So the shortest way has no Python in it.
+        alone; calls that it does not support are passed on. So the fast path has no Python in it.
         """
         captured, given = state.captured, call.given
         if not self._layout.is_plain or given.policy:

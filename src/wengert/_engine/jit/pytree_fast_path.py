@@ -32,7 +32,7 @@ Match = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
 
 
 class Shortcut:
-    """The way of calls whose arguments are nested alike.
+    """The fast path of calls whose arguments have the same structure.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class Without:
 def _matcher(call: CallSignature) -> Match | None:
     """A function of a call that gives its leaves, or None where it is nested otherwise.
 
-    None if it cannot be written: for containers that are none of Python's own.  An object that may
+    None if it cannot be generated: for containers other than Python's own.  An object that may
     change is looked at by the guards of what was captured; here it only has to be the very same.
     """
     if len(call.leaves) > _MOST:

@@ -69,7 +69,7 @@ class ProgramFamily:
         return [*self.exact.values(), *general]
 
     def is_valid(self) -> bool:
-        """Whether what its programs were told beside the arguments is still so."""
+        """Whether everything that its programs read besides the arguments is unchanged."""
         return all(p.is_valid() for p in self.programs)
 
     def find(self, call: CallSignature, compile: Compile) -> CompiledProgram:

@@ -1,6 +1,6 @@
 """NamedArray: an array or a tensor with a name for each axis.
 
-Operators and NumPy's elementwise functions match axes by name, reductions are told names, and what
+Operators and NumPy's elementwise functions match axes by name, reductions take names, and what
 is left without axes is a plain number or tensor again.
 """
 

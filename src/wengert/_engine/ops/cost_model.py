@@ -1,4 +1,4 @@
-"""Costs: what one line of a list costs, by its operation and the specs of its operands.
+"""Cost model: the cost of a node, from its operation and the specs of its operands.
 
 The counts are estimates of the usual kind: one floating-point operation for each element of an
 elementwise node, two for each product of a contraction, the textbook terms of highest order for

@@ -1,4 +1,4 @@
-"""Indexing of many rows at once: the batching rules of getitem, setitem and scatter.
+"""The batching rules of indexing: getitem, setitem and scatter.
 
 With a leading axis of rows NumPy may put the axes that come from index arrays elsewhere than it
 does for one row, because it moves them to the front where slices stand between them.  So a rule

@@ -102,7 +102,7 @@ class Effect(Operation):
         """The cotangent itself; if asked for, with the same done to it."""
         if not node.params.get("gradient"):
             return [t]
-        # An eager sweep that meets NaN starts again, guarded: a branch not taken (reverse.py).
+        # An eager pass that finds NaN is repeated, guarded: a branch not taken (reverse.py).
         if not ctx.guarded and not is_traced(t) and np.any(np.isnan(value_of(t))):
             return [t]
         params = {**node.params, "gradient": False}

@@ -73,7 +73,7 @@ def histogram(x: Any, bins: int) -> dict[str, list[float]]:
         return {"counts": [], "edges": []}
     low, high = float(fine.min()), float(fine.max())
     if not np.isfinite(high - low) or high - low < bins * np.spacing(max(abs(low), abs(high))):
-        return {"counts": [fine.size], "edges": [low, high]}  # no room for edges in between
+        return {"counts": [fine.size], "edges": [low, high]}  # no representable edges in between
     counts, edges = np.histogram(fine, bins)
     return {"counts": counts.tolist(), "edges": edges.tolist()}
 

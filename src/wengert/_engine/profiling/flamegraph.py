@@ -54,7 +54,7 @@ _VALUE, _DERIVATIVE = "#8fb4de", "#2f6db3"
 class FlameBar(NamedTuple):
     """A step.
 
-    note : what is told when the mouse is on it.
+    note : the text shown when the mouse is over it.
     held : bytes of intermediate values in memory while it runs.
     """
 

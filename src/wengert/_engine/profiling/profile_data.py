@@ -96,7 +96,7 @@ class LineProfile:
     seconds, share : float
         Of one call of the function; all lines make 1 together.
     levels : dict from int to float
-        Seconds of the value (0) and of derivatives by order.
+        Seconds of the value (0) and of derivatives of each order.
     is_estimated : bool
         Whether some of it was shared out among several lines, by estimated work.
     read, written : float

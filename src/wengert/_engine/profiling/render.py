@@ -226,7 +226,7 @@ def _alike(row: ProfileRow) -> Any:
 
 
 def _merged(rows: Sequence[ProfileRow]) -> ProfileRow:
-    """Steps that are alike as one."""
+    """Identical steps as one."""
     if len(rows) == 1:
         return rows[0]
     return replace(

@@ -3,7 +3,7 @@
     fold        nodes of constants only are computed
     merge       equal nodes become one
     algebra     the same number with less work
-    derivatives what a sweep wrote to be safe, where it is not needed
+    derivatives guards of backward passes, where they are not needed
     matrices    what is known of matrices is used; less is multiplied (rules/contractions.py)
     stabilise   no overflow, no lost digits
     shapes      broadcasts, transposes and reshapes merged and moved; writes that leave nothing

@@ -5,8 +5,8 @@ The four classical steps of Sugiyama, each in its plainest form:
     ranks        longest path from the leaves; leaves and what hangs on them alone come down to
                  their first use
     dummies      an edge over several ranks gets a place in each rank it passes
-    order        barycentre sweeps down and up; the order with the fewest crossings is kept
-    coordinates  sweeps again: each rank moves to the mean of its neighbors, as closely as order
+    order        barycenter passes down and up; the order with the fewest crossings is kept
+    coordinates  passes again: each rank moves to the mean of its neighbors, as closely as order
                  and minimum distances allow; that is isotonic regression, solved exactly
 
 References: K. Sugiyama, S. Tagawa, M. Toda, IEEE Trans. SMC 11(2), 109-125, 1981.  E. R. Gansner et
@@ -26,7 +26,7 @@ Point = tuple[float, float]
 GAP = 26.0  # between boxes of a rank
 LANE = 12.0  # between edges passing a rank
 RISE = 46.0  # between ranks
-SWEEPS = 24
+ITERATIONS = 24
 
 
 class GraphLayout(NamedTuple):
@@ -44,7 +44,7 @@ class GraphLayout(NamedTuple):
 
 
 class _Places:
-    """Boxes and dummies alike: rank, size, and neighbors above and below."""
+    """Boxes and dummies: rank, size, and neighbors above and below."""
 
     def __init__(
         self, sizes: Sequence[tuple[float, float]], ranks: list[int], spine: set[Edge]
@@ -142,10 +142,10 @@ def _ordered(places: _Places) -> list[list[int]]:
     for i in _by_depth(places):
         layers[places.rank[i]].append(i)
     best, fewest = [list(layer) for layer in layers], _crossings(places, layers)
-    for sweep in range(SWEEPS):
+    for iteration in range(ITERATIONS):
         if not fewest:
             break
-        down = sweep % 2 == 0
+        down = iteration % 2 == 0
         rows = range(1, len(layers)) if down else range(len(layers) - 2, -1, -1)
         for r in rows:
             _sort_by_neighbors(layers, r, places.above if down else places.below, down)
@@ -226,15 +226,15 @@ def _coordinates(places: _Places, layers: list[list[int]]) -> list[float]:
         for k, i in enumerate(layer):
             at += places.distance(layer[k - 1], i) if k else 0.0
             x[i] = at
-    for sweep in range(SWEEPS):
-        down = sweep % 2 == 0
+    for iteration in range(ITERATIONS):
+        down = iteration % 2 == 0
         for r in range(len(layers)) if down else range(len(layers) - 1, -1, -1):
             layer = layers[r]
             wishes, weights = [], []
             for i in layer:
                 near = places.above[i] if down else places.below[i]
                 near = near or places.above[i] + places.below[i]
-                if sweep >= SWEEPS - 4:  # finally everybody looks both ways
+                if iteration >= ITERATIONS - 4:  # the last ones use neighbors on both sides
                     near = places.above[i] + places.below[i]
                 heavy = [places.stiffness(i, j) for j in near]
                 if near:

@@ -270,7 +270,7 @@ cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
     cost=call(95.0),
     remedy=Remedy(
         singular=f"{GUARD}; a power below 1 has an infinite slope at 0, and a negative number no "
-        "real slope by its exponent (make the exponent a plain number)",
+        "real derivative in its exponent (make the exponent a plain number)",
         overflow="Work with logarithms, or rescale first",
     ),
     onnx="Pow",

@@ -1,4 +1,4 @@
-"""Kinks and choices: absolute value, the larger and the smaller, where, clip, relu and its kin.
+"""Kinks and selections: absolute value, maximum and minimum, where, clip, relu and the like.
 
 A choice is a choice and not a multiplication by a mask: the cotangent of what was not chosen is
 the number zero, never 0 * inf.  Ties are split evenly (docs/conventions.md).

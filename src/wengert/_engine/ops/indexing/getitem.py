@@ -7,8 +7,8 @@ NumPy keeps one of the writes, and only that one has a derivative.
 What an index is made of stands in indexing/template.py, the shape of what it chooses in
 indexing/shapes.py.
 
-In a first-order reverse sweep none of them makes an array of the size of `x` for each node: they
-add into, or zero out, a buffer that the sweep owns (`vjp_into`), so a loop that reads or writes
+In a first-order backward pass none of them makes an array of the size of `x` for each node: they
+add to, or zero out, a buffer that the pass owns (`vjp_into`), so a loop that reads or writes
 x[i] for every i is linear in its length.
 """
 

@@ -6,7 +6,7 @@ The rules of eigh and svd divide cotangents x by differences d.  A function that
 how equal eigenvectors are chosen (the logarithm of a matrix, a projector) has x = 0 where d = 0,
 and x / d tends to a number there: by l'Hospital's rule the quotient of the derivatives of x and d,
 when the eigenvalues move apart and the eigenvectors stay.  How x depends on the eigenvalues is
-known when the sweep is recorded; so a sweep that was not begins again, recorded
+known when the pass is recorded; so a pass that was not is repeated, recorded
 (autodiff/reverse.py), when it meets such a quotient.  The next term of Taylor's series is there for
 the next derivative:
 

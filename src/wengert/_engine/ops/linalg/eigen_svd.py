@@ -381,7 +381,7 @@ def _forward_quotient(x: Array, d: Array, scale: Array) -> Any:
     """x / d; where d is nearly 0 it is NaN, but 0 where x is a zero that nobody will vary."""
     part = 16.0 * float(np.finfo(scale.dtype).eps)
     if not is_traced(d):
-        part = part**0.5  # then the sweep looks closer
+        part = part**0.5  # then the pass is repeated
     near = np.abs(value_of(d)) <= part * spread(scale)
     return quotient(x, where(near, np.array(0.0, d.dtype), d))
 

@@ -1,6 +1,6 @@
 """Products: matmul in all ranks, dot, and the general contraction einsum.
 
-Each is index letters and nothing else (kinds/contraction.py); outer, inner, tensordot, kron and
+Each is defined by its subscripts (kinds/contraction.py); outer, inner, tensordot, kron and
 the rest of NumPy's products are these three, numpy/matmul_einsum.py.
 """
 

@@ -2,7 +2,7 @@
 
 Large results stay nodes: a graph that is kept or sent should not grow because somebody wrote
 `np.eye(10_000) * 2`.  An array of one number, `full`, stays that number through whatever treats its
-elements alike, also where its lengths are symbolic.
+elements equal, also where its lengths are symbolic.
 """
 
 from __future__ import annotations

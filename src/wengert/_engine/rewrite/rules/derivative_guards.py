@@ -1,6 +1,6 @@
 """Derivative guards: strong zeros that are not needed where more is known of the values.
 
-A sweep that writes a graph cannot look at values, so behind a choice and beside a pole it writes
+A traced backward pass has no values, so after a selection and at a pole it uses
 `strong_zero(t, g)`: g, but 0 where t is exactly 0 and g is not a number.  It is g itself where t is
 never zero, or where g cannot be NaN, or where g is a sum of multiples of t with finite factors.
 """

@@ -236,7 +236,7 @@ MOVED = (
         "strong_zero(s, g) exp(x)",
         lambda s, g, x: selection.strong_zero(s, g) * np.exp(x),
         lambda s, g, x: selection.strong_zero(s, g * np.exp(x)),
-        reason="the sweep is linear: where the cotangent is zero, so is all that is made of it",
+        reason="the pass is linear: where the cotangent is zero, so are its contributions",
         condition=_is_shallow,
         example=(_S, _G, _S),
     ),

@@ -1,7 +1,7 @@
 """Rewrite history: a graph before and after each pass, and which node became which.
 
 A rewriting pass makes new nodes below whatever it changes, although they mean the same; so nodes
-are told to be the same by identity first, and then by what they say of themselves (operation,
+are matched by identity first, and then by their content (operation,
 parameters, spec, user's line, scope), in order.  What is left over has gone or is new.
 """
 
