@@ -208,7 +208,7 @@ def test_what_is_used_by_nobody_is_dropped():
         return a + np.sum(ys)
 
     words, made = done(f, 0.5, XS[:, 0], XS[:, 1])
-    assert words == {"carried for nobody", "stacked for nobody", "taken along for nobody"}
+    assert words == {"unused carry removed", "unused output removed", "unused input removed"}
     line = only(made)
     assert line.params["carried"] == 1 and line.params["stacked"] == 0
     assert len(line.params["body"].outputs) == 2 and len(line.args) == 2
@@ -234,7 +234,7 @@ def test_a_while_keeps_what_its_condition_reads():
         return control.while_loop(lambda c: c[1] < 4, step, (x, 0, x))[0]
 
     words, made = done(f, 0.5)
-    assert words == {"carried for nobody"}
+    assert words == {"unused carry removed"}
     assert only(made, "while").params["carried"] == 2
 
 
@@ -248,7 +248,7 @@ def test_what_never_changes_is_not_carried():
         return a + b, ys
 
     words, made = done(f, 0.5, 2.0)
-    assert words >= {"carried along unchanged", "the same in every step"}
+    assert words >= {"unchanged carry removed", "invariant output hoisted"}
     line = only(made)
     assert line.params["carried"] == 1 and len(line.params["body"].outputs) == 1
     got = wg.grad(lambda x, y: np.sum(made(x, y)[1]) + made(x, y)[0], (0, 1))(0.5, 2.0)
@@ -266,7 +266,7 @@ def test_twice_is_once():
         return a + 2.0 * b, u * v
 
     words, made = done(f, 0.5, XS[:, 0])
-    assert words == {"twice in a loop"}
+    assert words == {"duplicates in a loop merged"}
     line = only(made)
     assert (line.params["carried"], line.params["stacked"]) == (1, 1)
     assert len(line.params["body"].outputs) == 2
@@ -280,7 +280,7 @@ def test_known_numbers_are_parts_of_the_body():
 
     words, made = done(f, np.ones(3))
     assert len(only(made).args) == 1
-    assert words == set() or words == {"a known number"}
+    assert words == set() or words == {"constant inlined"}
 
 
 def test_what_is_the_same_in_every_step_is_computed_before():
@@ -356,7 +356,7 @@ def test_what_a_loop_inside_ends_with_is_not_what_it_collects():
     assert_same(made(0.5), g(0.5))
 
 
-# ---- written out ---------------------------------------------------------------------------------
+# ---- inlined -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [0, 1])
@@ -368,7 +368,7 @@ def test_short_loops_are_written_out(length, reverse):
         )
 
     words, made = done(f, np.array([0.5, 2.0]), 0.25)
-    assert words >= {"written out"} and not loops(made)
+    assert words >= {"inlined"} and not loops(made)
     for g in (f, made):
         total = wg.grad(
             lambda x, w, g=g: sum(np.sum(v) for v in wg._engine.core.pytree.flatten(g(x, w))[0])
@@ -399,7 +399,7 @@ def test_choices_compute_what_is_used():
         )
 
     words, made = done(f, 0.5, 2.0)
-    assert words == {"computed for nobody", "taken along for nobody"}
+    assert words == {"unused result removed", "unused input removed"}
     assert [len(n.args) for n in loops(made, "cond")] == [3, 2]
 
 

@@ -1,18 +1,17 @@
 """Loop passes: rewriting of loops and branches as a whole.
 
-    leaving       a loop that leaves snapshots is that loop, too (loops/merge_checkpointed_loops.py)
-    written out   loops of at most one step, choices that are known (loops/unroll.py)
-    trimmed       what nobody needs is not carried, stacked or taken along (loops/loop_dce.py)
-    factored      a matrix that is the same in every step is factorized once
-                  (loops/hoist_factorizations.py)
-    hoisted       what is the same in every step is computed before the loop
-    afterwards    products that are only added up are one product behind it
+    checkpointed  a loop and the same loop with checkpoints (loops/merge_checkpointed_loops.py)
+    inlined       loops of at most one step, branches with known conditions (loops/unroll.py)
+    trimmed       unused carries, outputs and inputs are removed (loops/loop_dce.py)
+    factored      a loop-invariant matrix is factorized once (loops/hoist_factorizations.py)
+    hoisted       loop-invariant nodes are computed before the loop
+    afterwards    products that are only summed are one product after the loop
                   (loops/sink_accumulations.py)
-    laid out      matrices are transposed before it, if products want it so
+    transposed    matrices are transposed before the loop, if products need it
                   (loops/hoist_transposes.py)
-    in step       loops that do the same work become one (loops/loop_fusion.py)
+    fused         loops that do the same work become one (loops/loop_fusion.py)
 
-Their bodies are lists like any other, and simplified by the same passes (loops/nested_graphs.py).
+Bodies are graphs like any other, and are simplified by the same passes (loops/nested_graphs.py).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
-    """A graph whose loops do no more than they have to, and what was done."""
+    """A graph with simplified loops, and the rewrites that were applied."""
     if not any(n.op.control_flow in (*LOOPS, BRANCH) for n in graph.nodes):
         return graph, ()
     graph, first = taken_over(graph)
@@ -55,7 +54,7 @@ def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
 
 
 def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """Each loop and choice by itself."""
+    """Rewrite each loop and conditional on its own."""
     needs = used(graph)
     new, applied = Rewiring(), []
     for node in graph.nodes:
@@ -77,7 +76,7 @@ def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str],
     """What is done with one line, in words, and its results then."""
     parts = written_out(node, operands, need)
     if parts is not None:
-        return ["written out"], parts
+        return ["inlined"], parts
     is_loop = node.op.control_flow == LOOP
     found = (trimmed if is_loop else narrowed)(node, operands, need)
     done: list[str] = []
@@ -96,9 +95,9 @@ def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str],
 
 
 def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] | None:
-    """The loop without what is the same in every step, and in words what was done to get there.
+    """The loop without loop-invariant nodes, and the names of the rewrites.
 
-    None if there is nothing of the kind.
+    None if there are none.
     """
     first = LoopView(node)
     runs = not first.is_while and not first.count and _is_some(first.length)
@@ -123,5 +122,5 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] |
 
 
 def _is_some(length: Size) -> bool:
-    """Whether it is known that a loop of this length has a step."""
+    """Whether a loop of this length has at least one step."""
     return isinstance(length, int) and not is_open(length) and length > 0

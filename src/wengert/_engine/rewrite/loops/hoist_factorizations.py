@@ -2,13 +2,13 @@
 
     x = solve(a, b)       in each step, of an `a` that does not depend on the step,
 
-factorizes `a` in each, which takes n / 3 times as long as what it is for.  It becomes
+factorizes `a` in each step, which takes n / 3 times as long as the solve itself.  It becomes
 
     factors, exchanges = lu_packed(a)             before the loop
     x = solve_packed(factors, exchanges, b)       in each step
 
-The backward pass of such a loop solves with the transpose of the same matrix; its factors serve
-too.  A singular matrix has factors and is refused where it was: at the first solve.
+The backward pass of such a loop solves with the transpose of the same matrix, and uses the same
+factors.  A singular matrix is still refused at the first solve.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import infer, part_of
 
-NAME = "factorized before the loop"
-_ROWS = 16  # smaller systems are solved in registers, for less than a routine of LAPACK's is called
+NAME = "factorization hoisted"
+_ROWS = 16  # smaller systems are solved in registers, faster than a call of LAPACK
 _DTYPES = "fdFD"
 
 
 def factored(body: Body, count: int, runs: bool) -> Body | None:
-    """A body that solves with factors, where matrices depend on its first inputs only.
+    """A body that solves with factors, for matrices that depend on its first inputs only.
 
     Parameters
     ----------
     body : Body
     count : int
-        So many inputs are the same in each step.
+        The number of inputs that are the same in each step.
     runs : bool
-        Whether there is a step for sure.
+        Whether there is at least one step.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def factored(body: Body, count: int, runs: bool) -> Body | None:
 
 
 def _is_split(node: Node) -> bool:
-    """Whether a node solves with matrices that are worth factors of their own."""
+    """Whether factorizing separately pays for a node."""
     if node.op.name != "solve":
         return False
     a, b = (x.spec for x in node.inputs)
@@ -75,7 +75,7 @@ def _is_split(node: Node) -> bool:
 
 
 def _solved(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> Node:
-    """The node as one that solves with factors."""
+    """The node as a solve with factors."""
     (a, trans), b = _plain(args[0]), args[1]
     if a not in factors:
         factors[a] = _line("lu_packed", (a,), {}, a, node)
@@ -88,7 +88,7 @@ def _solved(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> No
 
 
 def _plain(a: Node) -> tuple[Node, int]:
-    """A matrix without its transpose, and how it is to be taken: plain, transposed, adjoint."""
+    """A matrix without its transpose, and its form: plain, transposed, adjoint."""
     inner = _untransposed(a)
     if inner is not None and inner.op.name == "conjugate":
         return inner.inputs[0], 2
@@ -100,7 +100,7 @@ def _plain(a: Node) -> tuple[Node, int]:
 
 
 def _untransposed(a: Node) -> Node | None:
-    """What a node transposes the last two axes of; None if it does something else."""
+    """The operand whose last two axes a node swaps; None for other nodes."""
     if a.op.name != "transpose":
         return None
     before, axes = range(a.spec.ndim), a.params.get("axes")

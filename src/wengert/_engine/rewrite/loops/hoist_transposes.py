@@ -1,9 +1,9 @@
-"""Laid out: what is the same in each step of a loop is transposed before it, where products ask it.
+"""Hoisting transposes: loop-invariant matrices are transposed before the loop, if products need it.
 
     h @ weight.T       in each step
 
-is read along the rows of the result, but across the rows of `weight`: a product of matrices has to
-rearrange it, in every step.  Here the transpose is an operand of the loop, recorded once.
+is read along the rows of the result, but across the rows of `weight`, so that a matrix product has
+to rearrange it in every step.  Here the transpose becomes an operand of the loop.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from .loop_dce import used
 from .loop_view import LoopView, Rewiring
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
-_FEW = 4  # rows of the other factor; for fewer a product reads the matrix once, in any order
-_SMALL = 1024  # elements of a matrix that is not worth it
-NAME = "laid out before the loop"
+_FEW = 4  # rows of the other factor; with fewer a product reads the matrix only once
+_SMALL = 1024  # elements of a matrix for which it does not pay
+NAME = "transpose hoisted"
 
 
 def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """A graph whose loops are given matrices as products read them, and what was done."""
+    """A graph whose loops get matrices in the layout that products read, and the rewrites."""
     if not any(n.op.control_flow == LOOP for n in graph.nodes):
         return graph, []
-    needs = used(graph)  # without those that somebody takes whole
+    needs = used(graph)  # without loops whose results are used as a tuple
     new, applied = Rewiring(), []
     for node in graph.nodes:
         new.follow(node)
@@ -46,7 +46,7 @@ def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 
 def _turned(node: Node) -> Node | None:
-    """The loop with transposed matrices in the place of some; None if all lie well."""
+    """The loop with some matrices transposed; None if no layout has to change."""
     loop = LoopView(node)
     wanted = [k for k in range(loop.fixed) if _is_read_across(loop, k)]
     if not wanted:
@@ -77,7 +77,7 @@ def _is_read_across(loop: LoopView, k: int) -> bool:
         return False
     if shape[0] * shape[1] < _SMALL or loop.condition is not None:
         return False
-    views = {matrix: False}  # whether the matrix is seen transposed
+    views = {matrix: False}  # whether the matrix is used transposed
     found = False
     for n in loop.body.nodes:
         seen = [a for a in n.inputs if a in views]
@@ -95,12 +95,12 @@ def _is_read_across(loop: LoopView, k: int) -> bool:
 
 
 def _is_across(product: Node, view: Node, is_turned: bool) -> bool:
-    """Whether neighbors in a row of the result lie in different rows of the matrix."""
+    """Whether neighbors in a row of the result are in different rows of the matrix."""
     ranks = [len(a.spec.shape) for a in product.inputs]
     *words, result = lookup(product.op.name).letters(*ranks, **product.params)
     place = product.inputs.index(view)
     mine, other = words[place], words[1 - place]
-    mine = mine[::-1] if is_turned else mine  # as it lies in memory
+    mine = mine[::-1] if is_turned else mine  # as in memory
     if len(set(mine)) != 2 or not result or result[-1] != mine[0] or mine[1] not in other:
         return False
     if mine[1] in result or mine[0] in other:

@@ -1,14 +1,14 @@
 """Dead code elimination in loops: carried, stacked and constant values that are not used.
 
-From the results that are used follows which nodes of a body matter: a carried value matters if its
-last value is used, if the condition reads it, or if the next value of one that matters depends on
-it.  The rest goes.  What a loop carries along unchanged is no carry, what is the same in every step
-is not stacked, and an operand that is one known number is a part of the body.
+The nodes of a body that are live follow from the results that are used: a carried value is live if
+its final value is used, if the condition reads it, or if the next value of a live one depends on
+it.  The rest is removed.  A carry that never changes becomes a constant input, an output that is
+the same in every step is not stacked, and an operand that is a known number is inlined.
 
-    used         which results of each loop and choice are needed, and of their operands
-    trimmed      a loop without what it does not need
+    used         which results of each loop and conditional are needed, and of their operands
+    trimmed      a loop without dead code
     by_itself    one of its results
-    narrowed     a choice without what it does not need
+    narrowed     a conditional without dead code
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _INSIDE = 64  # elements of a constant that may be a part of a body
 
 
 class Need(NamedTuple):
-    """What is needed of a node with bodies: results, and inputs of the bodies, by number."""
+    """The live results of a node with bodies, and the live inputs of the bodies, by number."""
 
     results: frozenset[int]
     inputs: frozenset[int]
 
 
 def used(graph: BaseGraph) -> dict[Node, Need]:
-    """What is needed of the loops and branches of a graph, but for those that are taken whole."""
+    """The live parts of the loops and branches of a graph, except those used as a tuple."""
     needed: set[Node] = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     needed.update(graph.inputs)
     parts: dict[Node, set[int]] = {}
@@ -57,7 +57,7 @@ def used(graph: BaseGraph) -> dict[Node, Need]:
             continue
         form = node.op.control_flow
         if form in (LOOP, BRANCH):
-            if node in needed:  # somebody takes all of it at once
+            if node in needed:  # its results are used as a tuple
                 needed.update(node.inputs)
             elif node in parts:
                 need = (_need_of_loop if form == LOOP else _need_of_choice)(node, parts[node])
@@ -105,7 +105,7 @@ def _need_of_choice(node: Node, results: Iterable[int]) -> Need:
 
 
 def reads(body: Body) -> list[frozenset[int]]:
-    """For each output of a body the inputs that it is computed from."""
+    """For each output of a body the inputs that it depends on."""
     mask = {n: 1 << k for k, n in enumerate(body.inputs)}
     for node in body.nodes:
         if node not in mask:
@@ -121,7 +121,7 @@ def reads(body: Body) -> list[frozenset[int]]:
 
 
 class Trimmed(NamedTuple):
-    """A loop's new line, its results by number, and what was done, in words."""
+    """The new node of a loop, its results by number, and the names of the rewrites."""
 
     node: Node
     results: dict[int, Node]
@@ -129,12 +129,12 @@ class Trimmed(NamedTuple):
 
 
 def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
-    """A loop without what it does not need; None if it needs everything.
+    """A loop without dead code; None if there is none.
 
     Parameters
     ----------
     operands : sequence of Node
-        As they are now.
+        The present operands.
     """
     loop = LoopView(
         node if tuple(operands) == node.inputs else like(node, tuple(operands), node.params)
@@ -144,14 +144,14 @@ def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
 
 
 class _LiveParts:
-    """What stays of a loop, and how."""
+    """The live parts of a loop."""
 
     def __init__(self, loop: LoopView, need: Need) -> None:
         self.loop, self.need = loop, need
         self.done: list[str] = []
         inputs, first, stop = need.inputs, loop.fixed, loop.fixed + loop.carried
         self.still = self._unchanging()
-        self.inside: dict[int, Node] = {}  # constants in the place of inputs of the body
+        self.inside: dict[int, Node] = {}  # constants that replace inputs of the body
         for k, x in enumerate((*loop.consts, *loop.carry, *loop.rows)):
             is_const = k < first or (k < stop and k - first in self.still)
             known = _known(x, loop.body.inputs[k], k >= stop) if is_const or k >= stop else None
@@ -171,20 +171,20 @@ class _LiveParts:
         loop, inputs = self.loop, self.need.inputs
         first, stop = loop.fixed, loop.fixed + loop.carried
         if moved:
-            self.done.append("carried along unchanged")
+            self.done.append("unchanged carry removed")
         if any(k not in inputs for k in range(first, stop)):
-            self.done.append("carried for nobody")
+            self.done.append("unused carry removed")
         if len(self.ys) < len(loop.body.outputs) - loop.carried:
-            self.done.append("stacked for nobody")
+            self.done.append("unused output removed")
         if any(k not in inputs for k in (*range(first), *range(stop, len(loop.body.inputs)))):
-            self.done.append("taken along for nobody")
+            self.done.append("unused input removed")
         if self.inside:
-            self.done.append("a known number")
+            self.done.append("constant inlined")
         if self.same:
-            self.done.append("the same in every step")
+            self.done.append("invariant output hoisted")
 
     def _unchanging(self) -> list[int]:
-        """The carried values that every step returns as they are."""
+        """The carried values that every step returns unchanged."""
         loop = self.loop
         found = []
         for i, start in enumerate(loop.carry):
@@ -194,7 +194,7 @@ class _LiveParts:
         return found
 
     def _same_in_every_step(self) -> set[int]:
-        """The ys that are an operand, or a constant, in every step, of loops of known length."""
+        """The ys that are the same operand or constant in every step, for loops of known length."""
         loop, length = self.loop, self.loop.length
         if loop.is_while or loop.count or length is None or is_open(length):
             return set()
@@ -247,7 +247,7 @@ class _LiveParts:
 def _cut(
     body: Body, inputs: Sequence[int], outputs: Sequence[int], inside: Mapping[int, Node]
 ) -> Body:
-    """Some outputs of a body, as functions of some inputs, of others with a known value."""
+    """A body with some outputs as functions of some inputs, and constants for others."""
     place = {body.inputs[k]: x for k, x in inside.items()}
     nodes = rebuilt(body.nodes, place)
     return Body(
@@ -258,7 +258,7 @@ def _cut(
 
 
 def _is_number(node: Node) -> bool:
-    """Whether a node holds one number and nothing else, whatever the sizes are."""
+    """Whether a node is one number, whatever the sizes are."""
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
         return np.size(node.value) <= _INSIDE and key_of_value(node.value) is not None
     return node.op.name == "full" and not node.args and not sizes_of(node.params)
@@ -275,7 +275,7 @@ def _is_same_number(out: Node, start: Node) -> bool:
 
 
 def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
-    """The constant in the place of an input of a body; None if its operand is none."""
+    """The constant that replaces an input of a body; None if its operand is not constant."""
     spec = inner.spec
     if is_row:
         number = _number_of_rows(x)
@@ -292,7 +292,7 @@ def _known(x: Node, inner: Node, is_row: bool) -> Node | None:
 
 
 def _number_of_rows(x: Node) -> Any:
-    """The number that an array of rows holds everywhere, as Python's; None if there is none."""
+    """The number that all elements of an array equal, as a Python number, or None."""
     if x.op is CONSTANT and isinstance(x, ConstantLeaf):
         found = same_everywhere(x.value)
         return None if found is None else np.asarray(found).item()
@@ -300,7 +300,7 @@ def _number_of_rows(x: Node) -> Any:
 
 
 def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
-    """A value for each step, the same in all."""
+    """A value repeated for each step."""
     cls = type(x) if type(x) is not ConstantLeaf or not sizes_of(shape) else DiscreteLeaf
     info = near.provenance(Spec(shape, x.spec.dtype))
     return cls(lookup("broadcast_to"), (x,), {"shape": shape}, None, info)
@@ -310,9 +310,9 @@ def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
 
 
 def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
-    """What one result of a loop or branch is, and the operands that it depends on.
+    """A key of one result of a loop or branch, and the operands that it depends on.
 
-    The same for nodes that give other results beside it.
+    Equal for nodes that differ in other results only.
     """
     params = node.params
     if node.op.control_flow != LOOP:
@@ -333,7 +333,7 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
     condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
     kind = "count" if number is None else "last" if number < loop.carried else "all"
-    # Lengths that loops end with have names, which other nodes of the body know.
+    # Lengths that loops end with have names, which other nodes of the body use.
     length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
     rest = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
@@ -342,7 +342,7 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
 
 
 def _order(loop: LoopView, index: int) -> list[int]:
-    """The inputs in the order in which a result meets them, walking back."""
+    """The inputs in the order of a traversal back from a result."""
     place = {n: k for k, n in enumerate(loop.body.inputs)}
     number = loop.of_body(index)
     waiting = [] if number is None else [loop.body.outputs[number]]
@@ -366,7 +366,7 @@ def _order(loop: LoopView, index: int) -> list[int]:
 
 
 def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
-    """A choice without what it does not need; None if it needs everything."""
+    """A conditional without dead code; None if there is none."""
     branches: tuple[Body, ...] = node.params["branches"]
     which, *given = operands
     inside: dict[int, Node] = {}
@@ -376,11 +376,11 @@ def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None
             inside[k] = known
     inputs = [k for k in range(len(given)) if k in need.inputs and k not in inside]
     outputs = sorted(need.results)
-    done = ["a known number"] if inside else []
+    done = ["constant inlined"] if inside else []
     if len(inputs) + len(inside) < len(given):
-        done.append("taken along for nobody")
+        done.append("unused input removed")
     if len(outputs) < len(branches[0].outputs):
-        done.append("computed for nobody")
+        done.append("unused result removed")
     if not done:
         return None
     made = tuple([_cut(b, inputs, outputs, inside) for b in branches])

@@ -38,7 +38,7 @@ Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 
 def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """The graph with one loop in the place of those that run in step."""
+    """The graph with fused loops, and the rewrites."""
     loops = [_Member(n) for n in graph.nodes if n.op.control_flow == LOOP]
     if not loops:
         return graph, []
@@ -59,12 +59,12 @@ def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 
 class _Member:
-    """A loop, and the numbers of what its body computes; of equal nodes the same in all loops.
+    """A loop, and the value numbers of its body's nodes; equal nodes of all loops have the same.
 
     Attributes
     ----------
     classes : list of int
-        Of the carried values: those of one class are thought to be the same.
+        Of the carried values: those of one class are assumed to be equal.
     of : list of int
         The numbers of the body's nodes: its inputs, then the others in order.
     asked : list of int
@@ -88,14 +88,14 @@ class _Member:
         self.holds: int | None = None
 
     def key(self) -> Hashable:
-        """What loops that may run in step have in common."""
+        """The key that loops must share to be fused."""
         loop, params = self.loop, self.loop.params
         length = None if loop.count or loop.is_while else loop.length
         count = loop.count, length, *[params.get(k) for k in ("limit", "reverse", "slots")]
         return loop.node.op, type(loop.node), count
 
     def number(self, table: dict[Hashable, int]) -> None:
-        """Give the nodes their numbers."""
+        """Number the nodes."""
         inputs = [key for keys in self.names() for key in keys]
         self.of = _numbers(self.rows, inputs, table)
         if self.loop.condition is not None:
@@ -104,7 +104,7 @@ class _Member:
             self.holds = self.asked[places[0]]
 
     def names(self) -> tuple[list[Hashable], list[Hashable], list[Hashable]]:
-        """By what the inputs are known: what they are outside, or what is carried the same."""
+        """The identities of the inputs: outer operands, or classes of carried values."""
         return [*self.consts], [("carry", k) for k in self.classes], [*self.stacks]
 
     @property
@@ -113,7 +113,7 @@ class _Member:
         return [self.of[k] for k in self.places]
 
     def repeats(self) -> bool:
-        """Whether it carries, stacks or takes something along twice."""
+        """Whether it carries, stacks or reads something twice."""
         ys = self.outputs[self.loop.carried :]
         return any(len(set(x)) < len(x) for x in (self.consts, self.classes, self.stacks, ys))
 
@@ -123,7 +123,7 @@ _ROWS: weakref.WeakKeyDictionary[Body, _Rows] = weakref.WeakKeyDictionary()
 
 
 def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
-    """The nodes of a body that are no inputs, what tells them apart, and where its outputs are."""
+    """The keys of the nodes of a body that are not inputs, and the positions of its outputs."""
     inputs = set(body.inputs)
     inner = [n for n in body.nodes if n not in inputs]
     found = _ROWS.get(body)
@@ -135,9 +135,9 @@ def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
 
 
 def _row(node: Node) -> tuple[Any, Sequence[Node]]:
-    """What a node computes, and from which others."""
+    """The key of a node: what it computes, and from which others."""
     if node.op is PART and node.inputs[0].op.control_flow in (LOOP, BRANCH):
-        # What else a loop inside gives does not matter for this.
+        # Other results of an inner loop do not matter for this one.
         key, reads = by_itself(node.inputs[0], node.params["index"])
         return (node.op, type(node), key), reads
     return _key(node), node.inputs
@@ -163,7 +163,7 @@ def _numbers(
 
 
 def _tell_apart(group: Sequence[_Member]) -> None:
-    """Find which carried values, of all loops of a group, are the same."""
+    """Find which carried values, of all loops of a group, are equal."""
     known: dict[Hashable, int] = {}
     for one in group:
         one.classes = [known.setdefault(start, len(known)) for start in one.starts]
@@ -180,7 +180,7 @@ def _tell_apart(group: Sequence[_Member]) -> None:
             break
         known = finer
     table = {}
-    for one in group:  # by the classes that have been found
+    for one in group:  # with the final classes
         one.number(table)
 
 
@@ -188,7 +188,7 @@ def _tell_apart(group: Sequence[_Member]) -> None:
 
 
 class _Before:
-    """Which loops of a graph have to have ended before others begin."""
+    """Which loops of a graph must end before others start."""
 
     def __init__(self, graph: BaseGraph, loops: Sequence[Node]) -> None:
         self._bit = {n: 1 << k for k, n in enumerate(loops)}
@@ -201,11 +201,11 @@ class _Before:
         self._mask = {n: mask[n] for n in loops}
 
     def may_join(self, a: Node, b: Node) -> bool:
-        """Whether neither has to wait for the other."""
+        """Whether neither depends on the other."""
         return not (self._mask[a] & self._bit[b] or self._mask[b] & self._bit[a])
 
     def join(self, a: Node, b: Node) -> None:
-        """From now on they are one: who waits for one waits for both, and what they wait for."""
+        """Treat them as one: it has the dependencies and the dependents of both."""
         bits, waits = self._bit[a] | self._bit[b], self._mask[a] | self._mask[b]
         for node, mask in self._mask.items():
             if mask & bits:
@@ -217,17 +217,17 @@ class _Before:
 
 
 class _Lengths:
-    """Names of lengths that are known when loops have ended: loops that are joined have one.
+    """Names of lengths that are known after loops: fused loops share one.
 
     Attributes
     ----------
     new : dict
-        For names that are not needed any more the length in their place.
+        For names that are no longer needed the length that replaces them.
     """
 
     def __init__(self, graph: BaseGraph) -> None:
         self.new: dict[str, Any] = {}
-        self._fixed: set[str] = set()  # of what bodies take from outside
+        self._fixed: set[str] = set()  # of captured values
         for node in graph.nodes:
             for body in bodies_of(node):
                 self._fixed |= names_in([d for n in body.inputs for d in n.spec.shape])
@@ -237,7 +237,7 @@ class _Lengths:
         return a is None or b is None or a == b or self._fixed.isdisjoint((*a.names, *b.names))
 
     def make_one(self, a: Size | None, b: Any) -> None:
-        """Let one of them stand for both."""
+        """Use one of them for both."""
         if a is not None and b is not None and a != b:
             one = substituted(a, self.new)
             for name in b.names - one.names:
@@ -246,7 +246,7 @@ class _Lengths:
 
 
 def _crews(group: Sequence[_Member], before: _Before, lengths: _Lengths) -> Iterator[list[_Member]]:
-    """The loops of a group that run in step, the one that carries most first."""
+    """The loops of a group to be fused, the one with the largest carry first."""
     crews: list[list[_Member]] = []
     for one in sorted(group, key=lambda m: (-len(set(m.classes)), -len(m.rows))):
         mine = one.loop
@@ -294,13 +294,13 @@ def _with_crews(
         fused, results = _Crew(crew, new).made()
         for one, parts in zip(crew, results, strict=True):
             new.replace(one.loop.node, parts)
-            word = "fused loops" if len(crew) > 1 else "twice in a loop"
+            word = "fused loops" if len(crew) > 1 else "duplicates in a loop merged"
             applied.append(Applied(word, one.loop.node, fused))
     return new.graph(graph), applied
 
 
 def _in_order(graph: BaseGraph, of: dict[Node, Sequence[_Member]]) -> list[Node]:
-    """The nodes in an order in which the loops of each crew have their operands at once."""
+    """The nodes in an order in which all operands of each fused group precede its loops."""
     done: dict[Node, None] = {}
     for root in graph.nodes:
         stack = [root]
@@ -317,7 +317,7 @@ def _in_order(graph: BaseGraph, of: dict[Node, Sequence[_Member]]) -> list[Node]
 
 
 class _Crew:
-    """One loop that does what several do."""
+    """One loop that computes the results of several."""
 
     def __init__(self, crew: Sequence[_Member], new: Rewiring) -> None:
         self.crew, self.new = crew, new
@@ -360,7 +360,7 @@ class _Crew:
         return node, [self._results(m, node, list(carry), list(ys)) for m in self.crew]
 
     def _inputs(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """What the loops take along, carry and walk along, each once."""
+        """The consts, carries and rows of the loops, each once."""
         taken: tuple[dict[Any, Node], ...] = ({}, {}, {})
         for one in self.crew:
             groups = one.names()
@@ -381,7 +381,7 @@ class _Crew:
         return [self.operands[k] for k in keys]
 
     def _write(self, one: _Member) -> None:
-        """The nodes of one loop that are not there yet."""
+        """Add the nodes of one loop that are not there yet."""
         loop = one.loop
         names = [key for keys in one.names() for key in keys]
         for number, name in zip(one.of, names, strict=False):

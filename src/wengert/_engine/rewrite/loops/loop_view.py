@@ -1,8 +1,8 @@
-"""Loop view: a loop node taken apart, and built again with other bodies or operands.
+"""Loop view: the parts of a loop node, and nodes with other bodies or operands.
 
 LoopView  a scan or while: its count, consts, carry and rows; the outputs of its body
-Rewiring  new lines in the place of old ones, and what becomes of their parts
-inlined   the nodes of a body written into a list, on operands in the place of its inputs
+Rewiring  replaced nodes, and the nodes that use them
+inlined   the nodes of a body on operands in place of its inputs
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class LoopView:
     condition : Body or None
         Of a while.
     count : tuple of Node
-        The number of steps, where it is an operand.
+        The number of steps, if it is an operand.
     consts, carry, rows : tuple of Node
-        Operands; `rows` are walked along.
+        Operands; the loop runs over `rows`.
     """
 
     def __init__(self, node: Node) -> None:
@@ -55,7 +55,7 @@ class LoopView:
 
     @property
     def length(self) -> Any:
-        """How many steps: a number, a size, a length that is not known before; or None."""
+        """The number of steps: a number, a size, a length known only afterwards; or None."""
         return self.params["length"]
 
     def output(self, index: int) -> int:
@@ -93,26 +93,26 @@ def like(node: Node, args: tuple[Node, ...], params: dict[str, Any]) -> Node:
     """A node of the same operation with other operands and parameters."""
     spec, _ = infer(node.op, tuple([a.spec for a in args]), params)
     info = node.info_with(spec=spec)
-    if info.linear:  # of other operands, so in other places
+    if info.linear:  # the operands are at other positions
         linear = {node.args[k] for k in info.linear}
         info.linear = tuple([k for k, a in enumerate(args) if a in linear])
     return type(node)(node.op, args, params, None, info)
 
 
 class Rewiring:
-    """New lines in the place of old ones.
+    """Replaced nodes.
 
     Parameters
     ----------
     lengths : mapping, optional
-        For names of lengths others in their place.
+        For names of lengths their replacements.
 
     Attributes
     ----------
     place : dict
-        For each node what takes its place.
+        For each node its replacement.
     parts : dict
-        For a node with several outputs what takes the place of each.
+        For a node with several outputs the replacement of each.
     """
 
     def __init__(self, lengths: Mapping[str, Any] | None = None) -> None:
@@ -121,20 +121,20 @@ class Rewiring:
         self.parts: dict[Node, Mapping[int, Node]] = {}
 
     def now(self, nodes: Iterable[Node]) -> list[Node]:
-        """Nodes as they are now."""
+        """Nodes with replacements applied."""
         return [self.place.get(n, n) for n in nodes]
 
     def replace(self, node: Node, parts: Mapping[int, Node]) -> None:
-        """Put nodes in the place of a node's outputs."""
+        """Replace a node's outputs."""
         self.parts[node] = {k: stopped_like(node, k, made) for k, made in parts.items()}
         self.place[node] = node
 
     def follow(self, node: Node) -> None:
-        """Write down a node that is not itself replaced."""
+        """Rebuild a node that is not itself replaced."""
         if node.op is PART and node.args[0] in self.parts:
             found = self.parts[node.args[0]].get(node.params["index"])
             if found is None:
-                return  # an operand of what has been dropped: nobody needs it any more
+                return  # an operand of a removed node, which is not needed any more
             made = found
             if node.name is not None and made.op is PART and made.name is None:
                 made.note(name=node.name)
@@ -143,7 +143,7 @@ class Rewiring:
             self.place[node] = rebuilt([node], self.place, self._renamed)[node]
 
     def _renamed(self, node: Node, args: tuple[Any, ...]) -> Node | None:
-        """A node whose lengths have another name now."""
+        """A node with renamed lengths."""
         lengths = self.lengths
         if not lengths or not node.args:
             return None
@@ -153,18 +153,18 @@ class Rewiring:
         return type(node)(node.op, args, params, None, node.info_with(spec=spec))
 
     def graph(self, graph: AnyGraph) -> AnyGraph:
-        """The graph with what has been put in place."""
+        """The graph with all replacements."""
         return graph.with_nodes({old: new for old, new in self.place.items() if old is not new})
 
 
 def stopped_like(node: Node, index: int, made: Node) -> Node:
-    """A node in the place of an output, through which no derivative passes if none did."""
+    """A replacement of an output, which is differentiable only if the output was."""
     was = type(node) is Node and node.spec[index].dtype.kind in "fc"
     return made if was or type(made) is not Node else held(made)
 
 
 def held(node: Node) -> Node:
-    """The same value, which no derivative passes."""
+    """The same value without derivative."""
     op = lookup("stop_gradient")
     return DiscreteLeaf(op, (node,), NO_PARAMS, None, node.provenance(node.spec))
 
@@ -175,7 +175,7 @@ def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -
     Parameters
     ----------
     differentiable : bool
-        Whether derivatives may pass these nodes; what the body itself stops stays so.
+        Whether these nodes are differentiable, as far as they are in the body.
     """
     place: dict[Node, Node] = {}
     for a, x in zip(body.inputs, operands, strict=True):

@@ -1,7 +1,7 @@
-"""Merging checkpointed loops: one loop saves the checkpoints and computes the results.
+"""Merging checkpointed loops: one loop stores the checkpoints and computes the results.
 
-The pullback of a loop with little memory writes the loop once more, leaving snapshots.  Where the
-value is needed too, one of the two is enough; where it is not, nobody needs what it stacks.
+The pullback of a loop with limited memory repeats the loop with snapshots.  If the value is needed
+too, one of the two is enough; if not, its stacked outputs are unused.
 
     taken_over    a graph in which each of these loops runs once
 """
@@ -26,7 +26,7 @@ _ROOM = ("slots", "bytes")
 
 
 def taken_over(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """The graph without loops that another repeats, and what was done."""
+    """The graph without repeated loops, and the rewrites."""
     used = _used(graph)
     leaving = {_key(n): n for n in used if n.op.control_flow == CHECKPOINTED}
     if not leaving:
@@ -43,17 +43,19 @@ def taken_over(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
                 nodes[one] = like(one, tuple(new.now(node.inputs)), one.params)
             new.replace(node, _parts(nodes[one], {k: k for k in used[node]}))
             if node is not one:
-                applied.append(Applied("leaves snapshots too", node, nodes[one]))
+                applied.append(Applied("checkpointed loops merged", node, nodes[one]))
         elif (found := _without_rows(node, tuple(new.now(node.inputs)), used[node])) is not None:
             new.replace(node, found)
-            applied.append(Applied("stacked for nobody", node, next(iter(found.values())).args[0]))
+            applied.append(
+                Applied("unused output removed", node, next(iter(found.values())).args[0])
+            )
         else:
             new.follow(node)
     return (new.graph(graph), applied) if applied else (graph, [])
 
 
 def _used(graph: AnyGraph) -> dict[Node, set[int]]:
-    """For each loop the results that are used, if nobody takes them all at once."""
+    """For each loop the results that are used, unless they are used as a tuple."""
     found: dict[Node, set[int]] = {n: set() for n in graph.nodes if n.op.control_flow in LOOPS}
     whole = {*graph.outputs, *graph.updates, *graph.updates.values(), *graph.effects}
     for node in graph.nodes:
@@ -65,7 +67,7 @@ def _used(graph: AnyGraph) -> dict[Node, set[int]]:
 
 
 def _key(node: Node) -> Hashable:
-    """What says which loop it is."""
+    """The key of a loop, without its checkpoints."""
     is_leaving = node.op.control_flow == CHECKPOINTED
     params = plain(node.params) if is_leaving else node.params
     params = {k: x for k, x in params.items() if is_leaving or k not in _ROOM}
@@ -80,7 +82,7 @@ def _parts(node: Node, places: Mapping[int, int]) -> dict[int, Node]:
 def _without_rows(
     node: Node, operands: tuple[Node, ...], used: Collection[int]
 ) -> dict[int, Node] | None:
-    """Its results, if it stacks something that nobody uses; of ys all or none are kept."""
+    """Its results without ys, if none of them are used."""
     params = node.params
     body: Body = params["body"]
     carried = params["carried"]

@@ -1,7 +1,7 @@
 """Nested graphs: bodies of loops and branches are simplified like the graph around them.
 
-Each distinct body is simplified once, however many nodes have it, and remembered for as long as
-somebody has it.  What comes out has the same inputs, and outputs of the same specs.
+Each distinct body is simplified once, however many nodes have it, and cached as long as it is
+referenced.  The result has the same inputs, and outputs of the same specs.
 
     Bodies       the bodies of graphs, simplified by the same passes
     BodyHistory  what was done in one of them
@@ -22,29 +22,29 @@ from .loop_view import like
 
 
 class BodyHistory(NamedTuple):
-    """What was done in a body: its name, and the history of its simplification."""
+    """The history of the simplification of a body, and its name."""
 
     name: str
     history: Any
 
 
 class Bodies:
-    """Bodies, simplified; remembers which it has seen.
+    """A cache of simplified bodies.
 
     Parameters
     ----------
     simplify : callable
-        ``simplify(body, history)`` gives the same body in fewer nodes; it may be itself.
+        ``simplify(body, history)`` returns the same body in fewer nodes, or the body itself.
     """
 
     def __init__(self, simplify: Callable[[Body, Any], Body]) -> None:
         self._simplify = simplify
-        # What is as simple as it gets is its own simplest form, which None stands for: a value
-        # that is its key would never be let go.
+        # None marks a body that cannot be simplified: a value that is its own key would never be
+        # freed.
         self._known: weakref.WeakKeyDictionary[Body, Body | None] = weakref.WeakKeyDictionary()
 
     def of(self, graph: AnyGraph, new_history: Callable[[], Any] | None) -> tuple[AnyGraph, Any]:
-        """A graph whose bodies are simplified, and what was done in each (`BodyHistory`)."""
+        """A graph with simplified bodies, and the history of each (`BodyHistory`)."""
         inside: list[BodyHistory] = []
         made: dict[Body, Body] = {}
         for node in graph.nodes:
@@ -64,7 +64,7 @@ class Bodies:
         return graph.with_nodes(changed), tuple(inside)
 
     def _simplest(self, body: Body, new_history: Any, inside: list[BodyHistory]) -> Body:
-        if body in self._known and new_history is None:  # a history tells all that is done
+        if body in self._known and new_history is None:  # a history lists all rewrites
             return self._known[body] or body
         history = None if new_history is None else new_history()
         made = self._simplify(body, history)

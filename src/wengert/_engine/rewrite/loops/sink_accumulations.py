@@ -3,11 +3,11 @@
     total = total + a.T @ b       in each step, of a and b that are rows of arrays,
 
 is the product of the arrays, summed over steps too: one large matrix product, which is twice as
-fast as many small ones, and the total is neither read nor written in each step.  Derivatives with
+fast as many small ones and does not read and write the total in each step.  Derivatives with
 respect to the weights of a recurrent layer are such totals.
 
-A factor is a row that the loop reads, or something that it stacks already.  Another one is stacked
-for this if that takes no more memory than what is saved for the backward pass anyway.
+A factor is a row that the loop reads, or an output that it stacks already.  Another factor is
+stacked for this if it takes no more memory than the residuals of the backward pass.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .loop_dce import Need, used
 from .loop_view import LoopView, Rewiring, like
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
-_WORTH = 4096  # multiplications of a step; fewer are as well done in registers
-NAME = "summed after the loop"
+_WORTH = 4096  # multiplications of a step; fewer are as fast in registers
+NAME = "sum moved after the loop"
 
 
 class CarriedSum(NamedTuple):
-    """A carried total.
+    """A carried sum of products.
 
-    number : which of the carried values it is
-    product : what is added
-    factors, words : of the product, without transposes, and the letters of their axes
+    number : of the carried value
+    product : the product that is added
+    factors, words : of the product, without transposes, and their subscripts
     views : transposes of the product, innermost first
     """
 
@@ -50,7 +50,7 @@ class CarriedSum(NamedTuple):
 
 
 def summed_afterwards(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """A graph whose loops leave sums of products for later, and what was done."""
+    """A graph with sums of products moved after loops, and the rewrites."""
     if not any(n.op.name == "scan" for n in graph.nodes):
         return graph, []
     needs = used(graph)
@@ -68,7 +68,7 @@ def summed_afterwards(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
 
 
 def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[int, Node] | None:
-    """The results of a loop that leaves its sums for later; None if it has none."""
+    """The results of a loop without its sums; None if it has none."""
     first = LoopView(node)
     if first.count or not isinstance(first.length, int) or is_open(first.length):
         return None
@@ -130,7 +130,7 @@ def _sum(loop: LoopView, k: int) -> CarriedSum | None:
 
 
 def _base(x: Node, word: str) -> tuple[Node, str]:
-    """What a factor is a transpose of, and the letters of its axes."""
+    """The array that a factor is a transpose of, and its subscripts."""
     while x.op.name == "transpose":
         axes = x.params.get("axes")
         n = len(word)
@@ -141,7 +141,7 @@ def _base(x: Node, word: str) -> tuple[Node, str]:
 
 
 def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
-    """Whether each of some nodes is used once in a body, as an output too."""
+    """Whether each of some nodes is used once in a body, counting outputs."""
     uses = dict.fromkeys(nodes, 0)
     for x in (*(a for n in body.nodes for a in n.inputs), *body.outputs):
         if x in uses:
@@ -150,7 +150,7 @@ def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
 
 
 def _work(product: Node) -> int:
-    """How many multiplications a product takes; 0 if its sizes are not known."""
+    """The number of multiplications of a product; 0 if its sizes are not known."""
     *words, _ = _letters(product)
     lengths: dict[str, Any] = {}
     for word, a in zip(words, product.inputs, strict=True):
@@ -166,13 +166,13 @@ def _letters(product: Node) -> tuple[str, ...]:
 
 
 def _is_there(loop: LoopView, x: Node) -> bool:
-    """Whether there is an array of the values of a node in all steps."""
+    """Whether the values of a node in all steps are an array already."""
     rows = loop.body.inputs[loop.fixed + loop.carried :]
     return x in rows or x in loop.body.outputs[loop.carried :]
 
 
 def _to_be_stacked(loop: LoopView, sums: Sequence[CarriedSum]) -> list[Node]:
-    """Factors that are worth being stacked: with one that is there, and not more than is there."""
+    """Factors to be stacked: not more memory than the other factor, which is an array already."""
     inputs = loop.body.inputs
     room = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
     moving, found = _moving(loop), list[Node]()
@@ -185,7 +185,7 @@ def _to_be_stacked(loop: LoopView, sums: Sequence[CarriedSum]) -> list[Node]:
 
 
 def _moving(loop: LoopView) -> set[Node]:
-    """The nodes of a body that differ from step to step."""
+    """The nodes of a body that vary between steps."""
     found = set(loop.body.inputs[loop.fixed :])
     for n in loop.body.nodes:
         if n not in found and not found.isdisjoint(n.inputs):
@@ -200,7 +200,7 @@ def _bytes(x: Node) -> int:
 
 
 def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> Node:
-    """The product of whole arrays, added to what the total began with."""
+    """The product of whole arrays, added to the initial value of the total."""
     words, result = x.words, _letters(x.product)[-1]
     step = next(c for c in ascii_letters if c not in "".join((*words, result)))
     name = "strong_einsum" if x.product.op.name == "strong_einsum" else "einsum"
@@ -216,7 +216,7 @@ def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> N
 def _line(
     name: str, args: tuple[Node, ...], params: dict[str, Any], origin: Node, near: Node
 ) -> Node:
-    """A node in the place of one of the body."""
+    """A replacement for a node of the body."""
     op = lookup(name)
     spec, _ = infer(op, tuple([a.spec for a in args]), params)
     info = (near if origin.info is None else origin).provenance(spec)

@@ -1,7 +1,8 @@
-"""Written out: loops of at most one step, and choices of which it is known which way they go.
+"""Inlining: loops of at most one step, and branches with known conditions.
 
-Their bodies' nodes become nodes of the graph around them, where they meet all other rules: what a
-loop of one step does is arithmetic like any other.
+The nodes of their bodies become nodes of the surrounding graph, where all other rules apply.
+
+    written_out    the results of such a loop or conditional as nodes
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .loop_view import LoopView, inlined
 
 
 def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
-    """The needed results as nodes without a loop or branch; None if it has to stay one."""
+    """The needed results as nodes without a loop or branch; None if it cannot be inlined."""
     if node.op.control_flow == LOOP:
         return _few_steps(node, operands, need) if node.op.name == "scan" else None
     which = operands[0]
@@ -61,14 +62,14 @@ def _first(x: Node) -> Node:
 
 
 def _alone(x: Node, near: Node) -> Node:
-    """A value as the only row."""
+    """A value as an array of one row."""
     shape = (1, *x.spec.shape)
     info = near.provenance(Spec(shape, x.spec.dtype))
     return type(x)(lookup("reshape"), (x,), {"shape": shape}, None, info)
 
 
 def _none(loop: LoopView, k: int) -> Node:
-    """No rows."""
+    """An array without rows."""
     spec = loop.node.spec[k]
     zero = np.zeros((), spec.dtype).item()
     params = {"shape": spec.shape, "value": zero, "dtype": spec.dtype}
