@@ -1,12 +1,12 @@
 """Sparsity rules of elementwise operations, reductions and contractions.
 
-elementwise   an element depends on the elements at the same place; a factor that is zero in
-              every run, and a choice that is the same in every run, are seen
-reduction     an element depends on all that were combined into it
-contraction   an element depends on those that are multiplied into it: as subscripts say,
-              and for a matrix that is the same in every run, by its entries that are not zero
-multilinear   convolutions, and linear maps of users': by running them on unit
-              vectors, while these are few
+elementwise   an element depends on the elements at the same position; constant zero factors
+              and constant conditions are taken into account
+reduction     an element depends on all that are reduced to it
+contraction   an element depends on its factors: by the subscripts, and for a constant matrix
+              by its nonzero entries
+multilinear   convolutions, and users' linear maps: found by running them on unit vectors, if
+              these are few
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .dependency_sets import Sets, chosen, gathered, nothing, relation, through,
 from .indexing_rules import choosing
 from .rule_context import NodeContext, everything, size_of
 
-PRODUCTS = 1 << 22  # single products of a contraction that are looked at one by one
-UNITS = 1 << 12, 1 << 22  # unit vectors that are tried, and numbers that come out of them
+PRODUCTS = 1 << 22  # products of a contraction that are examined one by one
+UNITS = 1 << 12, 1 << 22  # unit vectors that are tried, and elements of their results
 
 
 def elementwise(line: NodeContext) -> Sets:
@@ -45,9 +45,9 @@ def elementwise(line: NodeContext) -> Sets:
 
 
 def _has_partial(op: Op, k: int) -> bool:
-    """Whether an operand has a derivative at all; a condition has none."""
+    """Whether an operand has a derivative; a condition has none."""
     if not isinstance(op, Elementwise) or not any(op.rules):
-        return True  # a real function of complex numbers states its gradient elsewhere
+        return True  # a real function of complex numbers has its gradient elsewhere
     return op.rules[k] is not None
 
 
@@ -60,7 +60,7 @@ def broadcast(line: NodeContext, k: int) -> Sets:
 
 
 def _times(line: NodeContext, sets: Sets, factor: Any) -> Sets:
-    """Without the elements whose factor is zero in every run."""
+    """The sets without elements whose factor is a constant zero."""
     if factor is None:
         return sets
     kept = np.broadcast_to(np.asarray(factor) != 0, line.shape).ravel()
@@ -68,7 +68,7 @@ def _times(line: NodeContext, sets: Sets, factor: Any) -> Sets:
 
 
 def reduction(line: NodeContext) -> Sets:
-    """The union of what is combined."""
+    """The union of the reduced elements' sets."""
     (k,) = line.moving
     shape = line.specs[k].shape
     kept = kept_shape(shape, line.params.get("axis"))
@@ -77,7 +77,7 @@ def reduction(line: NodeContext) -> Sets:
 
 
 def contraction(line: NodeContext) -> Sets:
-    """For each operand the elements that are multiplied into an element of the result."""
+    """The union of the sets of all factors of each element of the result."""
     op: Any = line.op
     words = op.letters(*[len(s.shape) for s in line.specs], **line.params)
     lengths: dict[str, int] = {}
@@ -92,7 +92,7 @@ def contraction(line: NodeContext) -> Sets:
 
 
 def _by_letters(line: NodeContext, k: int, words: Sequence[str], lengths: dict[str, int]) -> Sets:
-    """The union over the letters that the result lacks, repeated along those the operand lacks."""
+    """The union over the subscripts that are summed, repeated along those the operand lacks."""
     shape, word, result = line.specs[k].shape, words[k], words[-1]
     common = [c for c in result if c in word]
     within = tuple([shape[word.index(c)] for c in common])
@@ -107,7 +107,7 @@ def _by_letters(line: NodeContext, k: int, words: Sequence[str], lengths: dict[s
 def _by_entries(
     line: NodeContext, k: int, words: Sequence[str], lengths: dict[str, int]
 ) -> Sets | None:
-    """Only where no factor is zero in every run; None if none is, or too many are to be seen."""
+    """Without products with a constant zero; None if there are none, or too many products."""
     others = [j for j in range(len(line.sets)) if j != k and line.known(j) is not None]
     factors = {j: np.asarray(line.known(j)) != 0 for j in others}
     factors = {j: x for j, x in factors.items() if not x.all()}
@@ -140,7 +140,7 @@ def placed_axes(x: Any, axes: Sequence[int | None]) -> Any:
 
 
 def sliding(line: NodeContext) -> Sets:
-    """A kernel that moves along a sequence: both ways to sum over it, full and valid."""
+    """A kernel that slides along a sequence: modes full and valid."""
     if any(len(s.shape) != 1 for s in line.specs):
         return everything(line)
     x, v = (_taps(line, k) for k in (0, 1))
@@ -158,18 +158,18 @@ def sliding(line: NodeContext) -> Sets:
 
 
 def _taps(line: NodeContext, k: int) -> Any:
-    """Where an operand is not zero in every run."""
+    """Where an operand is not a constant zero."""
     value = line.known(k)
     return np.arange(size_of(line.specs[k])) if value is None else np.flatnonzero(value)
 
 
 def multilinear(line: NodeContext) -> Sets:
-    """What comes out of each unit vector in one operand, the others having no zeros but known."""
+    """The results for each unit vector in one operand; in the others only constants are zero."""
     return _by_units(line, [_ones(line, k) for k in range(len(line.sets))])
 
 
 def linear(line: NodeContext) -> Sets:
-    """What comes out of each unit vector, for a linear map of the first operand."""
+    """The results for each unit vector, for a linear map of the first operand."""
     if line.moving != [0]:
         return everything(line)
     ones = np.ones(line.specs[0].shape, line.specs[0].dtype)
@@ -203,7 +203,7 @@ def _by_units(line: NodeContext, operands: list[Any]) -> Sets:
 
 
 def _ones(line: NodeContext, k: int) -> Any:
-    """An operand that says which products there are; None for an index that is not known."""
+    """An operand of ones where it is not a constant zero; None for an unknown index."""
     value, spec = line.known(k), line.specs[k]
     if value is None:
         return np.ones(spec.shape, spec.dtype) if spec.dtype.kind in "fc" else None
@@ -211,7 +211,7 @@ def _ones(line: NodeContext, k: int) -> Any:
 
 
 def pointwise(line: NodeContext) -> Any:
-    """The union over the operands, broadcast, for every result that has the shape for it."""
+    """The union over the operands, broadcast, for every result of the broadcast shape."""
     spec = line.node.spec
     if isinstance(spec, tuple) or any(_too_wide(line, k) for k in line.moving):
         return everything(line)

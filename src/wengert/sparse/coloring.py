@@ -1,18 +1,17 @@
 """Coloring: groups of columns of a sparse matrix that are computed together.
 
-Two columns that have no row in common can be summed without losing anything: each row says which
-of the two an entry is of.  So columns of one color are one pass.  The greedy coloring gives each
-column the first color that no row of it has seen; a bit for each color and row makes that linear
-in the entries.
+Two columns without a common row can be computed as a sum, because each row has an entry of only one
+of them.  So columns of one color take one pass.  The greedy coloring gives each column the first
+color that none of its rows has; with a bit for each color and row it is linear in the entries.
 
-A few full rows would give every column a color of its own.  They are *set apart*: taken one by
-one, in the other mode (for a symmetric matrix, as columns, which say the same).
+A few full rows would give every column a different color.  They are *set apart*: computed one by
+one in the other mode (for a symmetric matrix, as columns, by symmetry).
 
-    Coloring                  which passes there are
-    color_columns             the coloring of a pattern, in the better of some orders
-    bidirectional_coloring    the same, with the rows that are better taken by themselves
-    least                     a number of passes that no coloring is below
-    is_proper                 whether no two columns of a color meet
+    Coloring                  the passes
+    color_columns             the coloring of a pattern, in the best of some orders
+    bidirectional_coloring    the same, with some rows set apart
+    least                     a lower bound of the number of passes
+    is_proper                 whether no two columns of a color have a common row
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ CANDIDATES = 6  # numbers of rows to set apart that are tried
 
 
 class Coloring(NamedTuple):
-    """Which passes there are.
+    """The passes that compute all entries.
 
     colors : for each column the number of its pass; -1 for one without entries.
-    number : how many passes of columns there are.
-    rows : those that are set apart, a pass each.
+    number : of passes of columns.
+    rows : those that are set apart, one pass each.
     """
 
     colors: Numbers
@@ -41,18 +40,18 @@ class Coloring(NamedTuple):
 
     @property
     def passes(self) -> int:
-        """How many there are together."""
+        """The total number of passes."""
         return self.number + len(self.rows)
 
 
 def color_columns(pattern: Sets) -> Coloring:
-    """Colors for the columns of a pattern: the order with fewest, of some."""
+    """Colors for the columns of a pattern: the fewest of several orders."""
     rows = np.zeros(0, np.int64)
     columns = pattern.tocsc()
     counts = np.diff(pattern.indptr)
     bound = int(counts.max(initial=0))  # a row needs a color for each entry
     filled = np.diff(columns.indptr) > 0
-    if bound == filled.sum():  # a full row: each column has its own
+    if bound == filled.sum():  # a full row: each column has a different color
         return Coloring(np.where(filled, np.cumsum(filled) - 1, -1), bound, rows)
     best, most = None, 0
     for order in _orders(columns, counts):
@@ -67,7 +66,7 @@ def color_columns(pattern: Sets) -> Coloring:
 
 
 def _orders(columns: Any, counts: Numbers) -> Any:
-    """Columns as they stand, then those that meet most others first."""
+    """The columns in their order, then those with most conflicts first."""
     size = columns.shape[1]
     yield np.arange(size)
     of_entries = counts[columns.indices] - 1
@@ -96,16 +95,16 @@ def _greedy(columns: Any, order: Numbers, rows: int) -> Numbers:
 
 
 def bidirectional_coloring(pattern: Sets, symmetric: bool = False) -> Coloring:
-    """The coloring with fewest passes, full rows being set apart where that pays.
+    """The coloring with fewest passes, with full rows set apart if that saves passes.
 
     Parameters
     ----------
     symmetric : bool
-        The columns of the same numbers as the rows set apart need no color then.
+        Then the columns with the same numbers as the rows set apart need no color.
     """
     counts = np.diff(pattern.indptr)
     fullest = np.argsort(-counts, kind="stable")
-    # After setting k rows apart the fullest of the rest is a lower bound of the colors.
+    # With k rows set apart the fullest of the others is a lower bound of the colors.
     bounds = np.arange(len(counts)) + counts[fullest]
     best: Coloring | None = None
     fewest = np.argsort(bounds, kind="stable")[:CANDIDATES].tolist()
@@ -116,20 +115,20 @@ def bidirectional_coloring(pattern: Sets, symmetric: bool = False) -> Coloring:
         found = color_columns(without(pattern, rows, symmetric))
         if best is None or found.number + k < best.passes:
             best = Coloring(found.colors, found.number, rows)
-    if best is None or bounds[0] < best.passes:  # nothing apart, which may take longest
+    if best is None or bounds[0] < best.passes:  # without rows set apart, which is slowest
         whole = color_columns(pattern)
         best = whole if best is None or whole.passes <= best.passes else best
     return best
 
 
 def least(pattern: Sets) -> int:
-    """No coloring has fewer passes, whatever is set apart."""
+    """A lower bound of the number of passes, with any rows set apart."""
     fullest = -np.sort(-np.diff(pattern.indptr))
     return int((np.arange(len(fullest) + 1) + np.append(fullest, 0)).min())
 
 
 def without(pattern: Sets, rows: Numbers, columns: bool = False) -> Sets:
-    """The pattern with some rows empty, and columns of the same numbers too if asked for."""
+    """The pattern without some rows and, if symmetric, without the columns of the same numbers."""
     entries = pattern.tocoo()
     gone = np.zeros(max(pattern.shape), np.bool_)
     gone[rows] = True
@@ -140,7 +139,7 @@ def without(pattern: Sets, rows: Numbers, columns: bool = False) -> Sets:
 
 
 def is_proper(pattern: Sets, coloring: Coloring, symmetric: bool = False) -> bool:
-    """Whether no row that is not set apart has two entries in columns of one color."""
+    """Whether no row, except those set apart, has two entries in columns of one color."""
     entries = without(pattern, coloring.rows, symmetric).tocoo()
     of = coloring.colors[entries.col]
     pairs = entries.row.astype(np.int64) * max(coloring.number, 1) + of

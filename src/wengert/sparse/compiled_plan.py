@@ -1,7 +1,7 @@
 """Plan: the pattern, the coloring and the compiled function for given argument shapes.
 
-Tracing, the pattern and its coloring cost far more than the derivative itself; a plan holds them,
-and the compiled function from arguments to the entries.
+Tracing, the pattern and its coloring cost far more than the derivative itself; a plan stores them,
+with the compiled function from arguments to entries.
 
     Plan        pattern, passes, and ``values``
     planned     the plan for some arguments
@@ -38,7 +38,7 @@ from .propagation import dependence
 
 
 class Given(NamedTuple):
-    """What a sparse derivative is asked for: a function, its arguments, and options."""
+    """A function to be differentiated, its arguments, and options."""
 
     fun: Callable[..., Any]
     argnums: Argnums
@@ -53,15 +53,15 @@ class Given(NamedTuple):
 
 
 class TracedFunction(NamedTuple):
-    """The graph of a function, and what is known of it before its pattern.
+    """The traced graph of a function.
 
-    pattern : which numbers of the outputs depend on which of the inputs.
+    pattern : which elements of the outputs depend on which of the inputs.
     ins, outs : specs of the differentiated leaves, and of the results.
-    restore : from a list of blocks, in the order of `ins`, to what the caller gets.
+    restore : from a list of blocks, in the order of `ins`, to the caller's result.
     structure : of the results.
-    guards : what else it was traced for, the mode of a module for one; questions and answers.
+    guards : other state that it was traced for, such as the mode of a module.
     captured : captured values of the function, compared at each call.
-    graph : called in the place of the function, whose closure may have changed since.
+    graph : called instead of the function, whose closure may have changed.
     """
 
     pattern: Sets
@@ -74,31 +74,31 @@ class TracedFunction(NamedTuple):
     graph: Graph
 
     def is_valid(self) -> bool:
-        """Whether the answers are still the same."""
+        """Whether that state is unchanged."""
         return all(ask() == answer for ask, answer in self.guards)
 
 
 class Plan:
-    """Where the entries of a sparse derivative are, and how they are computed; made by `plan`.
+    """The pattern of a sparse derivative, and how its entries are computed; made by `plan`.
 
     Attributes
     ----------
     shape : tuple of int
-        Numbers that come out, numbers that go in.
+        The number of output elements and of input elements.
     indptr, indices : ndarray
         The pattern in compressed rows, columns in order.
     mode : {"fwd", "rev", "both"}
     passes : int
-        How many directions are pushed, and cotangents pulled, for all entries.
+        The number of tangents and cotangents that are propagated for all entries.
     values : callable
-        The compiled function: from the arguments to the vector of all entries, row by row. In a
-        graph its lines become nodes of that graph, so it can be differentiated.
+        The compiled function from the arguments to the vector of all entries, row by row. In a
+        graph its nodes become nodes of that graph, so it can be differentiated.
     """
 
     def __init__(self, given: Given, found: TracedFunction, coloring: Coloring, mode: str) -> None:
         pattern = found.pattern
         self.shape: tuple[int, int] = pattern.shape
-        few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers take short numbers
+        few = max(*pattern.shape, pattern.nnz) < 1 << 31  # SciPy's solvers need 32-bit indices
         kind = np.int32 if few else np.int64
         self.indptr, self.indices = pattern.indptr.astype(kind), pattern.indices.astype(kind)
         self.coloring, self.passes = coloring, coloring.passes
@@ -106,7 +106,7 @@ class Plan:
         self._empty = csr_array(
             (np.zeros(self.nnz), self.indices, self.indptr), shape=self.shape, copy=False
         )
-        assert self._empty.has_canonical_format  # looked at once, and known from then on
+        assert self._empty.has_canonical_format  # computed once and cached
         self._found = found
         self._seen = Changes.count
         passes = _passes(pattern, coloring, mode, given)
@@ -120,7 +120,7 @@ class Plan:
         self.values: Callable[..., Any] = jit(values)
 
     def is_valid(self) -> bool:
-        """Whether the captured values are those that it was made for."""
+        """Whether the captured values are unchanged."""
         if self._found.captured.arrays() is None:
             return False
         if self._seen != Changes.count:
@@ -130,26 +130,26 @@ class Plan:
         return True
 
     def rebase(self) -> None:
-        """Expect containers that the function captures to be as long as they are now."""
+        """Use the present lengths of captured containers from now on."""
         self._found.captured.rebase()
 
     @property
     def nnz(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return len(self.indices)
 
     def matrix(self, values: Any, format: str = "csr") -> Any:
-        """The matrix with these entries; blocks in containers, where arguments or results are.
+        """The matrix with these entries; blocks in containers if arguments or results are.
 
         Parameters
         ----------
         values : ndarray
-            What `values` gives.
+            The result of `values`.
         format : {"csr", "csc", "coo"}
         """
         whole = copy.copy(self._empty)  # a third of the time of making one
         whole.data = values
-        # Its own pattern, which methods like eliminate_zeros write to.
+        # A copy of the pattern, which methods like eliminate_zeros modify.
         whole.indices, whole.indptr = self.indices.copy(), self.indptr.copy()
         ins, outs = self._found.ins, self._found.outs
         if len(ins) == len(outs) == 1:
@@ -215,13 +215,13 @@ def traced(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Trace
 
 
 def _objects(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[tuple[str, Any]]:
-    """The leaves that are passed on as they are."""
+    """The leaves that are passed on unchanged."""
     leaves = enumerate(pytree.flatten((args, kwargs))[0])
     return [(f"argument {k}", x) for k, x in leaves if describe(x) is None and is_object(x)]
 
 
 def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan:
-    """The plan for arguments, of which shapes and dtypes count."""
+    """The plan for arguments, of which only shapes and dtypes matter."""
     found = traced(given, args, kwargs)
     if given.symmetric and not any(s.dtype.kind == "c" for s in found.ins):
         both = united([found.pattern, turned(found.pattern)])
@@ -243,7 +243,7 @@ def planned(given: Given, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Plan
 
 
 def _mode(given: Given, found: TracedFunction) -> str:
-    """The mode that is asked for, or that complex numbers leave."""
+    """The requested mode, or the one that complex numbers allow."""
     from_complex = [s.dtype.kind == "c" for s in found.ins]
     to_complex = [s.dtype.kind == "c" for s in found.outs]
     if not any(from_complex) and not any(to_complex):
@@ -264,10 +264,10 @@ def _mode(given: Given, found: TracedFunction) -> str:
 
 
 def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> CompressionPasses:
-    """Seeds, and where each entry is found.
+    """The seeds, and the position of each entry in the results.
 
-    `coloring` is of the columns, for forward mode, or of the rows, for reverse mode; what is set
-    apart is differentiated in the other mode, or, in a symmetric matrix, in the same one.
+    `coloring` is of the columns, for forward mode, or of the rows, for reverse mode; rows set apart
+    are computed in the other mode, or, for a symmetric matrix, in the same one.
     """
     stored = pattern.tocoo()
     rows, columns = stored.row.astype(np.int64), stored.col.astype(np.int64)
@@ -292,7 +292,7 @@ def _passes(pattern: Sets, coloring: Coloring, mode: str, given: Given) -> Compr
             np.concatenate([seeds, units]), units[:0], places, rows, columns, limit
         )
     by_themselves = number[i] * across + j
-    if mode == "fwd":  # what is set apart comes second
+    if mode == "fwd":  # rows set apart come second
         places = np.where(number[i] >= 0, count * down + by_themselves, places)
         return CompressionPasses(seeds, units, places, rows, columns, limit)
     places = np.where(number[i] >= 0, by_themselves, alone * across + places)

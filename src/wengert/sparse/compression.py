@@ -1,10 +1,10 @@
 """Compressed evaluation: the entries of a sparse derivative from as few passes as there are colors.
 
-All passes of a mode are one: a list along a placeholder, evaluated for all seeds at once
-(_engine/autodiff/vmap.py).  Entries are then read where the plan says.  What is written here is
+All passes of a mode are batched: traced once along a placeholder, and evaluated for all seeds
+(_engine/autodiff/vmap.py).  Entries are then gathered at the positions of the plan.  All of it is
 traced and compiled, so it runs as one native program.
 
-    CompressionPasses  the seeds of both modes, and where each entry is in what comes out
+    CompressionPasses  the seeds of both modes, and the positions of the entries in the results
     entries            the values of the entries, in order
 """
 
@@ -32,13 +32,13 @@ Array = np.ndarray[Any, Any]
 
 
 class CompressionPasses(NamedTuple):
-    """Which passes there are, and where in their results the entries are.
+    """The passes, and the positions of the entries in their results.
 
-    forward, reverse : directions of all inputs together, and cotangents of all outputs, a row each.
-    places : for each entry its place in the results of the forward passes, and then of the reverse
-        ones, in a line.
+    forward, reverse : tangents of all inputs, and cotangents of all outputs, one row per pass.
+    places : for each entry its position in the flattened results of the forward passes followed by
+        those of the reverse passes.
     rows, columns : of the entries.
-    limit : how many diagonals a line may have, for entries to be found by these.
+    limit : the number of diagonals of a node up to which entries are computed by diagonals.
     """
 
     forward: Array
@@ -90,7 +90,7 @@ def entries(
 def _batched(
     linear: Callable[..., list[Any]], seeds: Array, given: Sequence[Spec], back: Sequence[Spec]
 ) -> Any:
-    """The results along all seeds, those of one seed together, in a line."""
+    """The flattened results for all seeds, seed by seed."""
     count = len(seeds)
     ends = accumulate([s.size for s in given], initial=0)
     columns = [

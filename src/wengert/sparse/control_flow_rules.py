@@ -1,14 +1,13 @@
 """Sparsity rules of loops, branches and custom functions.
 
-What one run of a body makes of its inputs' sets is found once (`BodyDependencies`), and put
-together step by step while there are few steps.  Where there are many, or their number is not
-known, the carry gathers what it may depend on in any step until nothing new comes; rows still have
-their own.
+The dependencies of a body are found once (`BodyDependencies`), and composed step by step if there
+are few steps.  If there are many, or their number is not known, the sets of the carry are united
+over all steps until a fixed point is reached; rows still have separate sets.
 
-    scan            a known number of steps, with rows of arrays going in and coming out
-    repeated_while  steps until a condition ends them
+    scan            a known number of steps, with rows of arrays as inputs and outputs
+    repeated_while  steps as long as a condition holds
     choice          one of several bodies: the union of all
-    custom          a function with a rule of its own
+    custom          a function with a custom rule
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ Propagate = Callable[..., list[Sets | None]]
 
 
 class BodyDependencies:
-    """What the outputs of a body depend on.
+    """The dependencies of the outputs of a body on its inputs.
 
     Parameters
     ----------
@@ -67,11 +66,11 @@ class BodyDependencies:
         ]
 
     def local(self, k: int) -> Sets:
-        """What an output depends on, of the inputs one behind the other."""
+        """The dependencies of an output on the concatenated inputs."""
         return self._outputs[k]
 
     def outputs(self, sets: Sets) -> list[Sets]:
-        """The sets of the outputs, for those of all inputs one behind the other."""
+        """The sets of the outputs, for those of the concatenated inputs."""
         return [through(local, sets) for local in self._outputs]
 
 
@@ -100,7 +99,7 @@ def scan(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
 
 
 def repeated_while(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
-    """Steps until a condition ends them; their number depends on nothing."""
+    """Steps as long as a condition holds; their number has no derivative."""
     body, carried = line.params["body"], line.params["carried"]
     given = _filled(line, range(len(line.specs)))
     fixed = len(given) - carried
@@ -109,14 +108,14 @@ def repeated_while(line: NodeContext, propagate: Propagate) -> list[Sets | None]
 
 
 def choice(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
-    """Whatever one of the bodies depends on."""
+    """The union of the dependencies of all bodies."""
     given = stacked(_filled(line, range(1, len(line.specs))), line.columns)
     each = [BodyDependencies(b, propagate).outputs(given) for b in line.params["branches"]]
     return _of_numbers(line, [united(of_one) for of_one in zip(*each, strict=True)])
 
 
 def custom(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
-    """What the rule says of tangents, whatever the function itself depends on."""
+    """The dependencies of the rule for tangents, rather than those of the function."""
     if line.params["body"] is None:
         return everything(line)  # type: ignore[no-any-return]
     try:
@@ -149,7 +148,7 @@ def _closed(
     carry: list[Sets],
     xs: list[Sets],
 ) -> list[Sets | None]:
-    """The carry with all that it may depend on after any step; each row with its own elements."""
+    """The sets of the carry after any number of steps; each row with its own elements."""
     carried = len(carry)
     sizes = [size_of(n.spec) for n in line.params["body"].inputs[len(consts) + carried :]]
     counts = [x.shape[0] // max(n, 1) for x, n in zip(xs, sizes, strict=True)]

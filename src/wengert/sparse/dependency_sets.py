@@ -1,15 +1,15 @@
 """Dependency sets: the inputs that each element depends on, as a boolean sparse matrix.
 
-A row for each element in C order, a column for each number that is differentiated by; a stored
-entry says "may depend".  Everything that a node of a graph does to such sets is one of these:
+A row for each element in C order, a column for each input element; a stored entry means "may
+depend".  The effect of every node on such sets is one of these:
 
     chosen     every element has the set of one element, or none
-    gathered   the sets of some elements are united into one
-    through    united along an explicit relation of elements
+    gathered   the union of the sets of some elements
+    through    the union along an explicit relation of elements
     united     several sets of the same elements
     stacked, repeated, turned, equal   of whole matrices
 
-Memory and time are linear in the entries that are stored, for the result of each.
+Memory and time are linear in the stored entries of each result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wengert.errors import ShapeError, at, user_line
 
 Sets = Any  # csr_array of bool; SciPy has no types
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
-ENTRIES = 1 << 27  # of one line's pattern; nine bytes each
+ENTRIES = 1 << 27  # of one node's pattern; nine bytes each
 
 
 def nothing(rows: int, columns: int) -> Sets:
@@ -33,17 +33,17 @@ def nothing(rows: int, columns: int) -> Sets:
 
 
 def places(rows: int, columns: int, first: int) -> Sets:
-    """Element k depends on number `first` + k: what an input itself is."""
+    """Element k depends on input element `first` + k: the sets of an input."""
     return relation(np.arange(rows), np.arange(first, first + rows), (rows, columns))
 
 
 def relation(rows: Any, columns: Any, shape: tuple[int, int]) -> Sets:
-    """The matrix with entries at these places; places may repeat."""
+    """The matrix with entries at these positions, which may repeat."""
     return csr_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=shape)
 
 
 def refuse_full(count: int) -> None:
-    """Refuse to go on where there are so many entries that nothing is sparse any more.
+    """Raise an error if there are so many entries that the derivative is not sparse.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def refuse_full(count: int) -> None:
     """
     if count > ENTRIES:
         raise ShapeError(
-            f"the pattern of a derivative has {count:,} entries in some line, more than "
+            f"the pattern of a derivative has {count:,} entries at some node, more than "
             f"{ENTRIES:,}: an opaque operation makes everything depend on "
             "everything, or it is not sparse. wengert.sparsity shows it for a small size; for a "
             f"full matrix use wengert.jacobian{at(user_line())}."
@@ -61,7 +61,7 @@ def refuse_full(count: int) -> None:
 def chosen(sets: Sets, numbers: Numbers) -> Sets:
     """For each number the set of that element, counted from 1; 0 is the empty set."""
     flat = numbers.ravel()
-    counts = np.diff(sets.indptr, prepend=0)  # in front that of number 0, which has none
+    counts = np.diff(sets.indptr, prepend=0)  # with that of number 0, which is empty, in front
     counts[0] = 0
     refuse_full(int(counts[flat].sum(dtype=np.int64)))
     if flat.size and flat.min() > 0:
@@ -70,21 +70,21 @@ def chosen(sets: Sets, numbers: Numbers) -> Sets:
 
 
 def gathered(sets: Sets, groups: Numbers, count: int) -> Sets:
-    """For each of `count` groups the union of its elements' sets; group -1 is nowhere."""
+    """For each of `count` groups the union of its elements' sets; group -1 is ignored."""
     flat = groups.ravel()
     inside = np.flatnonzero(flat >= 0)
     return relation(flat[inside], inside, (count, sets.shape[0])) @ sets
 
 
 def through(local: Sets, sets: Sets) -> Sets:
-    """The sets of results, of which row k of `local` says what they are made of."""
+    """The sets of results; row k of `local` has the elements that result k depends on."""
     if local.shape[0] * sets.shape[1] > ENTRIES:
         refuse_full(int(np.diff(sets.indptr)[local.indices].sum(dtype=np.int64)))
     return local @ sets
 
 
 def united(sets: Sequence[Sets]) -> Sets:
-    """The union, element by element, of one or more."""
+    """The union, element by element, of one or more matrices."""
     total = sets[0]
     for other in sets[1:]:
         if other is not total:
@@ -93,24 +93,24 @@ def united(sets: Sequence[Sets]) -> Sets:
 
 
 def stacked(sets: Sequence[Sets], columns: int) -> Sets:
-    """The sets of several arrays, one behind the other."""
+    """The sets of several arrays, concatenated."""
     if len(sets) == 1:
         return sets[0]
     return vstack(sets, format="csr") if sets else nothing(0, columns)
 
 
 def repeated(local: Sets, times: int) -> Sets:
-    """The relation of many arrays, one behind the other, each by itself."""
+    """The block-diagonal relation of many concatenated arrays."""
     return csr_array(kron(eye_array(times, dtype=np.bool_), local, format="csr"))
 
 
 def turned(sets: Sets) -> Sets:
-    """The transpose: which elements depend on each number."""
+    """The transpose: the elements that depend on each input element."""
     return csr_array(sets.T)
 
 
 def equal(a: Sets, b: Sets) -> bool:
-    """Whether two matrices have entries at the same places."""
+    """Whether two matrices have the same pattern."""
     if a.nnz != b.nnz:
         return False
     a.sort_indices()

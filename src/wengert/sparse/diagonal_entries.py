@@ -1,15 +1,15 @@
 """Diagonal structure: entries that are computed directly, without seeds.
 
-Most sparse derivatives come of functions that read neighbors and compute element by element.  Then
-what each element of a line depends on can be written as a few arrays of the line's own shape: a
-*diagonal* is an array of derivatives, and beside it, known before anything runs, the number that
-each element of it is by (-1 for none).  Products with ones and zeros of seeds do not arise, nor
-zeros that meet an infinite partial; there is nothing but what would be written by hand.
+Most sparse derivatives are of functions that read neighbors and compute elementwise.  Then the
+derivatives of a node are a few arrays of the node's shape: a *diagonal* is an array of derivatives
+and, known at trace time, the input element that each is taken with respect to (-1 for none).  There
+are no products with the ones and zeros of seeds, nor zeros times an infinite partial derivative:
+the program is what one would write by hand.
 
-Elementwise rules are those of forward mode, one diagonal at a time, those by the same numbers
-together; operations that move elements move a diagonal with its numbers.  Where the graph has any
-other operation, or more diagonals than there would be passes, the answer is None, and the entries
-are found by passes (compression.py).
+Elementwise operations use their forward rules, one diagonal at a time, those with equal numbers
+together; operations that move elements move a diagonal with its numbers.  If the graph has any
+other operation, or more diagonals than there would be passes, the result is None, and the entries
+are computed by passes (compression.py).
 
     diagonals    of the outputs of a function
     read         the entries of a pattern, from these
@@ -39,12 +39,12 @@ from .propagation import rule_of
 from .rule_context import NodeContext, size_of
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
-TIMES = 4  # how often an entry may be a sum over diagonals
-RUNS = 32  # of entries that lie in order; more are read one by one
+TIMES = 4  # diagonals that may be summed for an entry
+RUNS = 32  # slices of consecutive entries; more are gathered one by one
 
 
 class Diagonal(NamedTuple):
-    """For each element of a line one derivative, and the number that it is by; -1 for none.
+    """For each element of a node one derivative, and its input element; -1 for none.
 
     clean : whether the derivative is exactly zero where there is none, so that it may be added to
         others; a zero that has been multiplied may be 0 * inf.
@@ -59,14 +59,14 @@ Side = list[Diagonal] | None
 
 
 class Piece(NamedTuple):
-    """Some outputs, one behind the other, and their diagonals."""
+    """Some concatenated outputs, and their diagonals."""
 
     size: int
     diagonals: list[Diagonal]
 
 
 def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] | None:
-    """The diagonals of the outputs; None if some are not to be had, or a line has too many.
+    """The diagonals of the outputs; None if some cannot be computed, or a node has too many.
 
     Parameters
     ----------
@@ -75,12 +75,12 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
     sizes : sequence of int
         Of its outputs.
     limit : int
-        How many diagonals a line may have.
+        How many diagonals a node may have.
 
     Notes
     -----
-    What is put together last stays apart, piece by piece: nobody has to find out for each element
-    where it came from.
+    Outputs that are concatenations are kept as separate pieces, so that the origin of each element
+    need not be searched for.
     """
     tape = result.tape
     known: dict[Node, list[Diagonal]] = {}
@@ -113,14 +113,14 @@ def diagonals(result: Result, sizes: Sequence[int], limit: int) -> list[Piece] |
 
 
 def _cast(node: Node, found: list[Diagonal], dtype: Any) -> Piece:
-    """A piece, in the dtype of what it is a piece of."""
+    """A piece in the dtype of its output."""
     if node.spec.dtype != dtype:
         found = [d._replace(dot=lookup("cast")(d.dot, dtype=dtype)) for d in found]
     return Piece(size_of(node.spec), found)
 
 
 def _pieces(node: Node) -> list[Node]:
-    """The lines whose elements follow on each other in a line's own."""
+    """The nodes whose concatenation is a node."""
     is_joined = not isinstance(node.op, LeafOp) and node.op.name == "concatenate"
     axis = node.params.get("axis") if is_joined else None
     if axis is None or axis % len(node.spec.shape) != 0:
@@ -129,14 +129,14 @@ def _pieces(node: Node) -> list[Node]:
 
 
 class _Push:
-    """One line, and the diagonals of its operands."""
+    """One node, and the diagonals of its operands."""
 
     def __init__(self, node: Node, sides: list[Side], plan: TracedGuards, stem: Any) -> None:
         self._node, self._sides, self._plan, self._stem = node, sides, plan, stem
         self._line = NodeContext(node, [side or None for side in sides], 0)
 
     def diagonals(self, limit: int) -> list[Diagonal] | None:
-        """Those of the result, by the rule that fits."""
+        """The diagonals of the result, by the rule of the operation."""
         op: Any = self._node.op
         if type(self._node.spec) is not Spec or not op.has_jvp:
             return None
@@ -162,7 +162,7 @@ class _Push:
         masked = self._plan.masked
         context = self._plan.forwards(node, dots, self._stem)
         if moved and not any(a in masked for a in node.args_as_nodes()):
-            masked.discard(node)  # zeros beside what is moved belong to no entry
+            masked.discard(node)  # zeros next to moved elements belong to no entry
         out, inputs = handles_of(node)
         dot = op.jvp(node, dots, out, inputs, context)
         return None if dot is None else settle(dot, node, True)
@@ -182,7 +182,7 @@ class _Push:
         return made
 
     def _moved(self, numbers: Numbers) -> list[Diagonal]:
-        """Diagonals of operands that are put together are paired in the order of their numbers."""
+        """Pair the diagonals of joined operands in the order of their numbers."""
         line = self._line
         sides = [sorted(self._sides[k] or (), key=_middle) for k in line.moving]
         made = []
@@ -202,7 +202,7 @@ class _Push:
         return made
 
     def _added(self) -> list[Diagonal] | None:
-        """Elements that each go to a place of their own."""
+        """Move elements to distinct positions."""
         groups = indexing_rules.groups_of(self._line)
         if groups is None or len(np.unique(groups)) < groups.size:
             return None
@@ -217,7 +217,7 @@ class _Push:
         return made
 
     def _summed(self, limit: int) -> list[Diagonal] | None:
-        """A few elements along one axis: each is a diagonal of its own."""
+        """A sum of a few elements along one axis: each gives a diagonal."""
         line = self._line
         axis, shape = line.params.get("axis"), line.specs[0].shape
         side = self._sides[0] or ()
@@ -232,14 +232,14 @@ class _Push:
                 dot = lookup("getitem")(diagonal.dot, index=index)
                 if line.op.name == "mean":
                     dot = dot / shape[axis]
-                if dot.shape != line.shape:  # axes that are kept
+                if dot.shape != line.shape:  # keepdims
                     dot = lookup("reshape")(dot, shape=line.shape)
                 by = diagonal.by[index].reshape(line.shape)
                 made.append(Diagonal(by, settle(dot, self._node, True), diagonal.clean))
         return made
 
     def _contracted(self, limit: int) -> list[Diagonal] | None:
-        """A few products that are summed: each is a diagonal of its own."""
+        """A sum of a few products: each gives a diagonal."""
         line = self._line
         *words, result = line.op.letters(*[len(s.shape) for s in line.specs], **line.params)
         _, inputs = handles_of(self._node)
@@ -267,7 +267,7 @@ class _Push:
         return [Diagonal(g.by, g.dots[0], g.clean) for g in together]
 
     def _stretches(self, words: list[str], letters: list[str]) -> bool:
-        """Whether one of some letters has length one in one operand and more in another."""
+        """Whether a subscript has length one in one operand and more in another."""
         lengths: dict[str, set[int]] = {}
         for word, spec in zip(words, self._line.specs, strict=True):
             for c, n in zip(word, spec.shape, strict=True):
@@ -276,27 +276,27 @@ class _Push:
 
 
 def _slice(x: Any, word: str, fixed: dict[str, int]) -> Any:
-    """An operand at some values of letters."""
+    """An operand at given values of some subscripts."""
     index = tuple([fixed.get(c, slice(None)) for c in word])
     return x[index] if fixed and any(c in fixed for c in word) else x
 
 
 class _Group:
-    """Diagonals of the operands of a line by the same numbers, wherever they are by any."""
+    """Diagonals of the operands of a node with equal numbers, where both have one."""
 
     def __init__(self, by: Numbers, clean: bool, count: int) -> None:
         self.by, self.clean = by, clean
         self.dots: list[Any] = [None] * count
 
     def takes(self, by: Numbers, clean: bool) -> bool:
-        """Whether a diagonal may be added: where both are by a number, it is the same."""
+        """Whether a diagonal may be added: where both have a number, it is the same."""
         if np.array_equal(self.by, by):
             return True
         fits = clean and self.clean
         return fits and bool(np.all((self.by == by) | (self.by < 0) | (by < 0)))
 
     def add(self, k: int, dot: Any) -> None:
-        """Add what operand k gives."""
+        """Add the contribution of operand k."""
         before = self.dots[k]
         self.dots[k] = dot if before is None else before + dot
 
@@ -313,7 +313,7 @@ def _group(together: list[_Group], by: Numbers, clean: bool, count: int) -> _Gro
 
 
 def _middle(diagonal: Diagonal) -> float:
-    """The mean of the numbers that a diagonal is by."""
+    """The mean of the numbers of a diagonal."""
     inside = diagonal.by[diagonal.by >= 0]
     return float(inside.mean()) if inside.size else 0.0
 
@@ -325,9 +325,9 @@ def read(found: Sequence[Piece], rows: Numbers, columns: Numbers, width: int) ->
     ----------
     found : sequence of Piece
     rows, columns : ndarray
-        Of the entries; rows are counted through all outputs.
+        Of the entries; rows are numbered through all outputs.
     width : int
-        How many columns there are.
+        The number of columns.
 
     Returns
     -------
@@ -380,7 +380,7 @@ def _gathered(parts: Sequence[Any], keys: Numbers, places: Numbers, wanted: Numb
 
 
 def _taken(parts: Sequence[Any], places: Numbers) -> Any:
-    """The elements at some places of arrays that follow on each other: slices, if they are few."""
+    """The elements at some positions of concatenated arrays: slices, if they are few."""
     ends = np.cumsum([p.shape[0] for p in parts])
     part = np.searchsorted(ends, places, side="right")
     cuts = np.flatnonzero((np.diff(places) != 1) | (np.diff(part) != 0)) + 1

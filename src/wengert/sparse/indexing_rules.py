@@ -1,16 +1,16 @@
 """Sparsity rules of operations that move elements or act along some axes.
 
-What an operation that only moves elements does to their sets is found by running it on the
-elements' numbers (`choosing`); what its transpose moves back, by running that on the numbers of the
-results (`adding`).  So there is no second description of an index that could be wrong.  Operations
+The effect of an operation that only moves elements is found by running it on the numbers of the
+elements (`choosing`); that of an operation that adds elements, by running its transpose on the
+numbers of the results (`adding`).  So indices are not interpreted a second time here.  Operations
 along an axis make groups of elements that all depend on each other.
 
     choosing    each element of the result is one of an operand's, or none (numbers_of: which)
     adding      each element of the operand is added to one of the result's (groups_of: which)
-    along       whole lines along an axis or several
-    sums        a running sum: what stands before
-    matrices    the last two axes are matrices, the others are many of them
-    placed      x[index] = v, also where the index is not known
+    along       all elements along one axis or several
+    sums        a cumulative sum: the elements before
+    matrices    the last two axes are matrices, the others a batch
+    placed      x[index] = v, also for an unknown index
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .dependency_sets import Numbers, Sets, chosen, gathered, relation, stacked,
 from .rule_context import NodeContext, everything, one_of, size_of, spread
 
 Rule = Callable[[NodeContext], Any]
-PREFIXES = 1 << 22  # entries of the relation of a running sum that are still recorded
+PREFIXES = 1 << 22  # entries of the relation of a cumulative sum up to which it is built
 
 
 def choosing(line: NodeContext) -> Sets:
-    """Run on the numbers of the elements; one that is written between them has number 0."""
+    """Run on the numbers of the elements; constants that are inserted have number 0."""
     numbers = numbers_of(line)
     if numbers is None:
         return along(line) if line.op.name == "gather_along" else everything(line)
@@ -40,10 +40,9 @@ def choosing(line: NodeContext) -> Sets:
 
 
 def numbers_of(line: NodeContext) -> Numbers | None:
-    """Which element each element of the result is; None if that is not known before it runs.
+    """Which element each element of the result is; None if that is not known at trace time.
 
-    Elements of the operands that depend on something are counted from 1, one operand behind the
-    other.
+    Elements of the operands that depend on something are counted from 1, through all operands.
     """
     data = _data(line)
     if any(line.known(k) is None for k in range(len(line.specs)) if k not in data):
@@ -69,13 +68,13 @@ def _data(line: NodeContext) -> Sequence[int]:
 
 
 def adding(line: NodeContext) -> Sets:
-    """Run the transpose on the numbers of the results: where each element of the operand goes."""
+    """Run the transpose on the numbers of the results, which gives the target of each element."""
     groups = groups_of(line)
     return everything(line) if groups is None else gathered(line.sets[0], groups, line.size)
 
 
 def groups_of(line: NodeContext) -> Numbers | None:
-    """To which element of the result each of the operand is added; -1 for none, None if unknown."""
+    """The element of the result that each of the operand is added to; -1 for none; or None."""
     if line.moving != [0] or not line.others_known():
         return None
     spec = line.specs[0]
@@ -89,9 +88,9 @@ def groups_of(line: NodeContext) -> Numbers | None:
 
 
 def along(line: NodeContext) -> Any:
-    """Each element depends on all of its line along the axis, or axes; None is all of them.
+    """Each element depends on all elements along the axis, or axes; None means all axes.
 
-    The result may be longer or shorter along the axis, or have length one, or not have it.
+    The result may be longer or shorter along the axis, have length one, or lack it.
     """
     axis = line.params.get("axis", -1)
     shape = line.specs[line.moving[0]].shape
@@ -132,7 +131,7 @@ def sums(line: NodeContext) -> Sets:
 
 
 def matrices(line: NodeContext) -> Any:
-    """Each matrix of a result depends on the matrices at the same place among many."""
+    """Each matrix of a result depends on the matrices at the same position of the batch."""
     spec = line.node.spec
     outs = list(spec) if isinstance(spec, tuple) else [spec]
     floating = [s for s in outs if s.dtype.kind in "fc"]
@@ -162,7 +161,7 @@ def matrices(line: NodeContext) -> Any:
 
 
 def placed(line: NodeContext) -> Sets:
-    """x[index] = v; where the index is not known, each element may have stayed or be any of v."""
+    """x[index] = v; for an unknown index each element may be unchanged or any of v."""
     if all(line.known(k) is not None for k in range(2, len(line.specs))):
         return choosing(line)
     found = [] if line.sets[0] is None else [line.sets[0]]
@@ -172,5 +171,5 @@ def placed(line: NodeContext) -> Sets:
 
 
 def identity(line: NodeContext) -> Sets | None:
-    """The first operand; what else there is has to be done before, and adds nothing."""
+    """The first operand; the others are ordering constraints and contribute nothing."""
     return line.sets[0]

@@ -1,4 +1,4 @@
-"""Propagation of sparsity: what the outputs of a graph depend on, node by node.
+"""Propagation of sparsity: the inputs that the outputs of a graph depend on, node by node.
 
 An operation without a rule gives `everything` (rule_context.py), so that the pattern is never too
 small.  Nodes whose derivative is known to be zero (comparisons, integers, `stop_gradient`) depend
@@ -64,18 +64,18 @@ _LOOPS: dict[str, Callable[..., Any]] = {
 
 
 def dependence(graph: BaseGraph, inputs: Sequence[Node]) -> Sets:
-    """Which numbers of some inputs each number of the outputs may depend on, differentiably.
+    """Which elements of some inputs each element of the outputs may depend on, differentiably.
 
     Parameters
     ----------
     graph : Graph
     inputs : sequence of Node
-        Of its inputs those that count.
+        The inputs to differentiate with respect to.
 
     Returns
     -------
     csr_array of bool
-        A row for each number that comes out, a column for each that goes in.
+        A row for each output element, a column for each input element.
     """
     sizes = [size_of(n.spec) for n in inputs]
     ends = [0, *accumulate(sizes)]
@@ -92,7 +92,7 @@ def dependence(graph: BaseGraph, inputs: Sequence[Node]) -> Sets:
 
 
 def propagate(graph: BaseGraph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
-    """The sets of the outputs, for those of the inputs; None depends on nothing."""
+    """The sets of the outputs, for those of the inputs; None for an input that does not count."""
     place: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
     left = {n: k for k, node in enumerate(graph.nodes) for n in node.inputs}
     kept = set(graph.outputs)
@@ -106,7 +106,7 @@ def propagate(graph: BaseGraph, inputs: Sequence[Sets | None], columns: int) -> 
 
 
 def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
-    """The sets of a line; a list for one of several outputs."""
+    """The sets of a node; a list for one with several outputs."""
     if type(node) is not Node or not node.args:
         return None
     if node.op is PART:
@@ -122,11 +122,11 @@ def _sets(node: Node, place: dict[Node, Any], columns: int) -> Any:
 
 
 def rule_of(op: Op) -> Rule:
-    """The rule of an operation: its own, that of its kind, or that each gives everything."""
+    """The rule of an operation: its own, that of its kind, or `everything`."""
     if op.aliasing.transparent:
         return indexing_rules.identity
     if op.name in _RULES:
         return _RULES[op.name]
     if op.name.startswith("special.") and type(op) is not Opaque:
-        return arithmetic_rules.pointwise  # SciPy's functions that have derivatives by hand
+        return arithmetic_rules.pointwise  # SciPy's functions with derivatives by hand
     return _KINDS.get(op.kind, everything)

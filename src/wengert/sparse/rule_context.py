@@ -1,11 +1,10 @@
-"""A node of a graph as the rules of sparsity see it.
+"""The context of sparsity rules: a node, and the dependency sets of its operands.
 
-It says which operands depend on anything, and of which sizes and values they are.  What every rule
-falls back on is here too: `everything`, by which each element of the result depends on all that any
-element of any operand depends on.  That is always true; other rules say less where they know less
-to be true.
+It has the operands that depend on anything, with sizes and known values.  The fallback of all rules
+is here too: `everything`, by which each element of the result depends on all that any element of
+any operand depends on.  That is always correct; other rules give smaller sets.
 
-    NodeContext  the line, with the sets of its operands (dependency_sets.py)
+    NodeContext  the node, with the sets of its operands (dependency_sets.py)
     everything   the rule for opaque operations
     size_of      of a spec, as a number
 """
@@ -26,7 +25,7 @@ from .dependency_sets import Sets, chosen, gathered, nothing, united
 
 
 class NodeContext:
-    """One line.
+    """One node.
 
     Parameters
     ----------
@@ -55,14 +54,14 @@ class NodeContext:
         return size_of(self.node.spec)
 
     def known(self, k: int) -> Any:
-        """The value of an operand, if it is the same in every run; else None."""
+        """The value of an operand, if it is a constant; else None."""
         a = self.node.inputs[k]
         if a.op is CONSTANT and isinstance(a, ConstantLeaf) and not is_variable(a):
             return a.value
         return None
 
     def others_known(self) -> bool:
-        """Whether all operands that depend on nothing are the same in every run."""
+        """Whether all operands that depend on nothing are constants."""
         return all(self.known(k) is not None for k, s in enumerate(self.sets) if s is None)
 
     def numbers(self, k: int, first: int = 1) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -72,25 +71,25 @@ class NodeContext:
 
 
 def size_of(spec: Any) -> int:
-    """How many numbers an array of that spec holds.
+    """The number of elements of an array of that spec.
 
     Raises
     ------
     ShapeError
-        The graph does not know.
+        It is symbolic.
     """
     size = math.prod(spec.shape) if type(spec) is Spec else None
     if not isinstance(size, int):
         raise ShapeError(
-            f"the sparsity of a function was asked for, in which {spec} has a length that the "
-            "graph does not know: the number of steps of a while_loop, or a named size. Give it "
-            f"arrays, and take a loop whose length is known (scan, fori_loop){at(user_line())}."
+            f"the sparsity of a function is needed in which {spec} has a length that is not "
+            "known: the number of steps of a while_loop, or a symbolic size. Pass arrays, and "
+            f"use a loop of known length (scan, fori_loop){at(user_line())}."
         )
     return size
 
 
 def everything(line: NodeContext) -> Any:
-    """Each element of each result depends on all that any operand depends on."""
+    """Each element of each result depends on everything that any operand depends on."""
     all_of = united([one_of(line.sets[k]) for k in line.moving])
     spec = line.node.spec
     if isinstance(spec, tuple):
@@ -99,12 +98,12 @@ def everything(line: NodeContext) -> Any:
 
 
 def one_of(sets: Sets) -> Sets:
-    """All elements as one."""
+    """The union over all elements."""
     return gathered(sets, np.zeros(sets.shape[0], np.int64), 1)
 
 
 def spread(sets: Sets, count: int) -> Sets:
-    """One element as many."""
+    """One set, repeated for many elements."""
     if not count:
         return nothing(0, sets.shape[1])
     return chosen(sets, np.ones(count, np.int64))

@@ -1,10 +1,10 @@
 """sparse_jacobian, sparse_hessian and sparsity.
 
-Each takes a function and returns another, as `jacobian` does.  The result keeps a plan
-(compiled_plan.py) for each combination of shapes and dtypes, so that every call but the first is
-compiled numeric work.
+Each takes a function and returns another, as `jacobian` does.  The result caches a plan
+(compiled_plan.py) for each combination of shapes and dtypes, so that every call but the first runs
+a compiled program.
 
-    SparseDerivative    what they return: called, `values`, `plan`
+    SparseDerivative    the callable that they return, with `values` and `plan`
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _ARRAYS = frozenset((np.ndarray,))
 
 
 class SparseDerivative:
-    """A sparse Jacobian or Hessian of a function; made by `sparse_jacobian`, which says what it is.
+    """A sparse Jacobian or Hessian of a function; see `sparse_jacobian`.
 
-    Called with arrays it gives the matrix. `values` gives the vector of its entries alone, and
-    `plan` what was decided for some arguments.
+    A call with arrays returns the matrix; `values` returns the vector of its entries, and `plan`
+    the pattern and the compiled program for some arguments.
     """
 
     __name__: str
@@ -50,7 +50,7 @@ class SparseDerivative:
         self.__name__ = name_of(fun)
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """The matrix at these arguments."""
+        """Return the matrix at these arguments."""
         plan = self.plan(*args, **kwargs)
         values = plan.values(*args, **kwargs)
         if isinstance(values, Handle):
@@ -70,17 +70,17 @@ class SparseDerivative:
         Returns
         -------
         ndarray of shape (nnz,)
-            A tensor where tensors come in; it can be traced and differentiated.
+            A tensor if tensors are given; it can be traced and differentiated.
         """
         return self.plan(*args, **kwargs).values(*args, **kwargs)
 
     def plan(self, /, *args: Any, **kwargs: Any) -> Plan:
-        """What is decided once for arguments of these shapes: pattern, passes, a compiled function.
+        """The pattern, passes and compiled function for arguments of these shapes.
 
         Parameters
         ----------
         *args, **kwargs
-            Arrays, or specs (`wengert.spec`) in their place.
+            Arrays, or specs (`wengert.spec`).
 
         Returns
         -------
@@ -101,7 +101,7 @@ class SparseDerivative:
             given_args, given_kwargs = pytree.unflatten(structure, specs)
             others = [p for p in self._plans.values() if p.is_valid()]
             plan = planned(self._given, given_args, given_kwargs)
-            for other in others:  # which are not for another function because it was traced
+            for other in others:  # tracing does not make these be for another function
                 other.rebase()
             if len(self._plans) >= PLANS:
                 self._plans.clear()
@@ -119,7 +119,7 @@ class SparseDerivative:
 
 
 def _spec(x: Any) -> Any:
-    """The spec of an argument, or what is not a number as it is."""
+    """The spec of an argument; objects that are not numbers unchanged."""
     spec = x if isinstance(x, Spec) else describe(x)
     return spec if isinstance(spec, Spec) else x
 
@@ -143,10 +143,10 @@ def sparse_jacobian(
     argnames : str or sequence of str, optional
         Arguments to differentiate with respect to, by name.
     mode : {"auto", "fwd", "rev"}
-        Passes along columns, or of rows; "auto" takes what needs fewest, and both where a few rows
-        or columns are full.
+        Passes for columns, or for rows; "auto" uses the mode with fewer passes, and both modes if a
+        few rows or columns are full.
     format : {"csr", "csc", "coo"}
-        Of the `scipy.sparse` arrays that come out.
+        The format of the `scipy.sparse` arrays that are returned.
 
     Returns
     -------
@@ -160,21 +160,19 @@ def sparse_jacobian(
     TracedBranchError
         When it is called: a branch of the function depends on a value.
     ShapeError
-        It has a length that only values tell, so that there is no pattern.
+        A length depends on values, so that there is no pattern.
     ArgumentError
-        An option that cannot be.
+        An invalid option.
 
     Notes
     -----
-    *Where entries are* is found once for each combination of shapes and dtypes, from the graph: it
-    holds for all values, so it may have places where the derivative happens to be zero, and never
-    lacks one. Operations that the library does not look into (your own, of kind opaque) count as
-    dependent on everything.
+    *The pattern* is computed once for each combination of shapes and dtypes, from the graph. It is
+    valid for all values, so it may contain entries that happen to be zero, and never lacks one. The
+    results of opaque operations are taken to depend on all elements of all operands.
 
     *Cost.* The first call traces, finds the pattern (time and memory linear in the entries of every
-    line's pattern), colors it (linear in the entries) and compiles. Later calls are one compiled
-    program of as many passes as there are colors: for a band as many as it is wide, whatever the
-    size.
+    node's pattern), colors it (linear in the entries) and compiles. Later calls run one compiled
+    program of as many passes as there are colors: for a band matrix its width, whatever the size.
 
     *Source:* A. R. Curtis, M. J. D. Powell, J. K. Reid, "On the estimation of sparse Jacobian
     matrices", IMA J. Appl. Math. 13 (1974); A. H. Gebremedhin, F. Manne, A. Pothen, "What color is
@@ -219,7 +217,7 @@ def sparse_hessian(
     argnames : str, optional
         The same, by name.
     format : {"csr", "csc", "coo"}
-        Of the `scipy.sparse` arrays that come out.
+        The format of the `scipy.sparse` arrays that are returned.
 
     Returns
     -------
@@ -229,8 +227,8 @@ def sparse_hessian(
 
     Notes
     -----
-    Forward over reverse: the Jacobian of the gradient, by directions. Where some rows are full they
-    are taken as columns, which say the same by symmetry, so that an arrow costs two passes.
+    Forward over reverse: the Jacobian of the gradient. Full rows are computed as columns, which are
+    equal by symmetry, so that an arrow matrix takes two passes.
 
     Examples
     --------
@@ -261,7 +259,7 @@ def sparsity(
     *,
     argnames: str | Sequence[str] | None = None,
 ) -> Callable[..., Any]:
-    """Return a function that tells where the Jacobian of a function can have entries.
+    """Return a function that computes the sparsity pattern of the Jacobian of a function.
 
     Parameters
     ----------
@@ -271,8 +269,8 @@ def sparsity(
     Returns
     -------
     callable
-        Takes the arguments, or specs in their place, and gives a `scipy.sparse.csr_array` of bool:
-        a row for each number that comes out, a column for each that goes in.
+        Takes the arguments, or specs, and returns a `scipy.sparse.csr_array` of bool: a row for
+        each output element, a column for each input element.
 
     Examples
     --------
