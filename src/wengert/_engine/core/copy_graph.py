@@ -1,10 +1,9 @@
 """Copying graphs with changes.
 
 rebuilt    new nodes wherever an operand has changed, the old ones elsewhere
-settled    a finished trace as a graph: without nodes that only stand for another, owning its
-           constants
-valueless  a node that was recorded with values, without them; `check_general` refuses one that
-           may be right for those values only
+settled    a finished trace as a graph: without aliases of nodes, and with copies of its constants
+valueless  a node recorded with values, without them; `check_general` refuses one that may be valid
+           for those values only
 is_older   whether a node existed before a trace began
 """
 
@@ -30,22 +29,22 @@ def rebuilt(
     new: Mapping[Node, Node] | None = None,
     change: Callable[[Node, tuple[Any, ...]], Node | None] | None = None,
 ) -> dict[Node, Node]:
-    """For each node of a graph what takes its place.
+    """For each node of a graph its replacement.
 
     Parameters
     ----------
     nodes : iterable of Node
         In an order in which they can be computed.
     new : mapping from Node to Node, optional
-        What stands in the place of some nodes to begin with.
+        Replacements of some nodes.
     change : callable, optional
-        ``change(node, args)``, with the operands as they are now, returns a node to put in the
-        place of this one, or None to keep it.
+        ``change(node, args)``, with the new operands, returns a replacement, or None to keep the
+        node.
 
     Returns
     -------
     dict
-        Nodes that stay as they are map to themselves.
+        Unchanged nodes map to themselves.
     """
     place: dict[Node, Node] = dict(new or {})
     for node in nodes:
@@ -80,13 +79,12 @@ def _noted(node: Node) -> NodeInfo | None:
 
 
 def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
-    """The graph of a finished trace: variables of finished derivatives are gone, constants its own.
+    """The graph of a finished trace, without variables of finished derivatives; constants copied.
 
     Parameters
     ----------
     since : int
-        The serial number at which the trace began; recorded nodes older than that are from
-        outside, and stay as what they are.
+        The serial number at which the trace began; recorded nodes older than that are captured.
     """
 
     def change(node: Node, args: tuple[Any, ...]) -> Node | None:
@@ -106,7 +104,7 @@ def settled(graph: AnyGraph, since: int = 0) -> AnyGraph:
 
 
 def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
-    """A node of variables without the value they gave it: computed again when the graph runs.
+    """A node of variables without its value, so that it is recomputed when the graph runs.
 
     None for a node that has no such value.
     """
@@ -117,10 +115,10 @@ def valueless(node: Node, args: tuple[Any, ...]) -> Node | None:
 
 
 def check_general(node: Node) -> None:
-    """Refuse a node that was recorded with values, if it may be right for these values only.
+    """Refuse a node that was recorded with values, if it may be valid for these values only.
 
-    What is computed from variables alone, outside of a trace, runs at once. A mask or an order that
-    was found then is an operand, and would stay what it was when the variable has another value.
+    Operations on variables alone, outside of a trace, run at once. A mask or an order computed
+    then is a constant operand, and would be wrong when the variable has another value.
 
     Raises
     ------
@@ -137,20 +135,20 @@ def check_general(node: Node) -> None:
         if value.dtype.kind in kinds:
             raise GraphError(
                 f"{node.op.name} was recorded with the values that a variable had, and with "
-                f"positions or a mask {a.spec} that may be right for them only. Write that part of "
+                f"positions or a mask {a.spec} that may be valid for them only. Write that part of "
                 f"the graph in a function and trace it (wengert.trace){at(node.where)}."
             )
 
 
 def _has_value(node: Node) -> bool:
-    """Whether it is the node of an operation on variables, run when it was recorded."""
+    """Whether it is a node of an operation on variables that ran when it was recorded."""
     return bool(node.args) and not node.is_traced and not isinstance(node, ConstantLeaf)
 
 
 def is_older(node: Node, since: int) -> bool:
-    """Whether a node that depends on something was there before a trace began.
+    """Whether a node with a history existed before a trace began.
 
-    Nodes of variables and sizes are as they are when the graph runs, and not from outside.
+    Nodes of variables and sizes are evaluated when the graph runs, and not captured.
     """
     if node.serial >= since or isinstance(node, ConstantLeaf):
         return False

@@ -1,8 +1,8 @@
-"""`apply`: every operation meets its operands in `apply`.
+"""Dispatch: `apply`, through which every operation on handles runs.
 
-Recording, checking and counting live here and nowhere else.  An operation runs on the plain
-values of its operands; if one of them is recorded, the result is a handle on a new node, and the
-nodes reachable from it *are* the tape.
+Recording, checking and counting are implemented here only.  An operation runs on the plain values
+of its operands; if one of them is recorded, the result is a handle on a new node, and the nodes
+reachable from it are the tape.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def apply(
     op, args, params
         The operation, its operands (handles, arrays, numbers) and its static parameters.
     run : callable, optional
-        What runs in place of ``op.run``: Python's own operator, which does what NumPy does and
+        The function to run instead of ``op.run``: the Python operator, which computes the same and
         is faster on single numbers.
 
     Returns
@@ -122,7 +122,7 @@ def _are_general(inputs: Sequence[Any]) -> bool:
 
 
 def _unrecorded(op: Op, inputs: tuple[Any, ...], derived: bool) -> Node:
-    """A node without history; but what depends on a variable is no constant of a graph."""
+    """A node without history; if it depends on a variable, it is not a constant of a graph."""
     if derived and recording_session() is not None:
         node: Node = _new(DiscreteLeaf)
         node.op, node.args = op, inputs
@@ -143,7 +143,7 @@ def _gather(args: Sequence[Any]) -> tuple[tuple[Any, ...], list[Any], bool, bool
 def _notes(
     op: Op, node: Node, inputs: tuple[Operand | Node, ...], values: Sequence[Operand]
 ) -> NodeInfo | None:
-    """The user's line, for operations that want it and while something is traced or watched."""
+    """The `info` of a node: the source line, if the operation or an open session notes it."""
     opened = _session.get()
     if opened is not None and opened.checks is not None:
         opened.checks.look(op, node.params, values, node.value)
@@ -157,14 +157,14 @@ def _refused(
     values: Sequence[Operand],
     error: Exception,
 ) -> Any:
-    """What becomes of an operation that did not run: a node, where a size is not known yet."""
+    """Handle an operation that failed: record a node if a size is symbolic, else raise."""
     if isinstance(error, TracedBranchError) and sizes_of(params):
         return record(op, args, params)
     raise refusal(op, values, error) from error
 
 
 def refusal(op: Op, values: Sequence[Any], error: Exception) -> Exception:
-    """NumPy's complaint about the operands as an error of our tree, naming operation and node."""
+    """NumPy's error as an error of wengert that names the operation and the operands."""
     if isinstance(error, WengertError | IndexError):
         return error
     where = user_line()
@@ -203,7 +203,7 @@ class OutputOperation(Op):
         return specs[0][params["index"]]
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
-        """The cotangent of the tuple: zero but for this output."""
+        """The cotangent of the tuple: zero except for this output."""
         return [TupleCotangent({node.params["index"]: t})]
 
     def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
@@ -212,7 +212,7 @@ class OutputOperation(Op):
 
 
 class TupleCotangent(dict[int, Any]):
-    """The cotangent of a tuple: what has arrived for each output so far."""
+    """The cotangent of a tuple: the sum of contributions so far for each output."""
 
     def __add__(self, other: TupleCotangent) -> TupleCotangent:
         total = TupleCotangent(self)
@@ -249,7 +249,7 @@ class Operation(Op):
     make_examples: Callable[[np.random.Generator], Iterator[Example]] | None = None
 
     def examples(self, make: Callable[..., Iterator[Example]]) -> Callable[..., Iterator[Example]]:
-        """State arguments to check the operation with (a decorator).
+        """Define arguments to check the operation with (a decorator).
 
         The generator below it is given a random generator and yields pairs `(args, params)`.
         Elementwise operations need none: their domain says enough.

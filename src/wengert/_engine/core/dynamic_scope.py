@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 class ScopedValue(Generic[T]):
-    """A block that holds a value until it is ended.
+    """A block that has a value until it is ended.
 
-    ``block.end(True)`` ends it: a method of C, so it happens or it does not when somebody presses
-    Ctrl-C, and it can be the callback of a weak reference. `Blocks.forget` then lets go of its
+    ``block.end(True)`` ends it: a method implemented in C, so a keyboard interrupt cannot come in
+    its middle, and it can be the callback of a weak reference. `Blocks.forget` then releases the
     value.
     """
 
@@ -42,21 +42,21 @@ class ScopedValue(Generic[T]):
     def end_with(self, owner: object) -> None:
         """Tie the lifetime of the block to `owner`.
 
-        So an interrupt before ``__exit__`` can run does not leave it open.
+        An interrupt before ``__exit__`` then does not leave it open.
         """
-        # Kept here, not at the owner: in a garbage cycle both would go, and no callback would run.
+        # Kept here, not at the owner: in a garbage cycle no callback would run.
         self._owner = weakref.ref(owner, self.end)
 
 
 class Blocks(Generic[T]):
-    """Nested blocks of one sort.
+    """Nested blocks of one kind.
 
     Parameters
     ----------
     name : str
-        Of the context variable.
+        The name of the context variable.
     default : object
-        What holds outside of all blocks.
+        The value outside of all blocks.
 
     Examples
     --------
@@ -116,16 +116,16 @@ class Opening:
 
 
 class Openings:
-    """How many blocks are open in any thread.
+    """The number of blocks open in any thread.
 
-    Ctrl-C may come before the end of a block is counted.  What is counted is therefore what is left
-    of `Opening`, which goes with the frame of the block if nobody ends it; `count` is too large
-    until the next `recount`, and never too small.
+    An interrupt may come before the end of a block is counted.  So the existing `Opening` objects
+    are counted, which are released with the frame of the block; `count` is too large until the
+    next `recount`, and never too small.
 
     Parameters
     ----------
     cell : numpy.ndarray, optional
-        One int64 that shows the number too, to native code.
+        One int64 that has the number too, for native code.
 
     Examples
     --------
@@ -148,7 +148,7 @@ class Openings:
         self._lock = lock()
 
     def begin(self) -> Opening:
-        """Count one block more."""
+        """Count one more block."""
         opening = Opening()
         opening.reference = weakref.ref(opening, self._left.discard)
         self._left.add(opening.reference)
@@ -156,7 +156,7 @@ class Openings:
         return opening
 
     def end(self, opening: Opening) -> None:
-        """Count it no more."""
+        """Stop counting the block."""
         self._left.discard(opening.reference)
         self.recount()
 

@@ -1,21 +1,21 @@
 """Graph fingerprints: whether two nodes, or two graphs, are equal.
 
-Nodes are the same if operation, parameters and operands are; operands of a commutative operation in
-either order.  What has no operands is the same
+Nodes are equal if operation, parameters and operands are; operands of a commutative operation in
+either order.  A node without operands is equal to another
 
     an input       by its position, between graphs; by identity, between nodes of one graph
-    a variable     if it is the same tensor's
-    a constant     if dtype, shape and bytes are the same (so NaN is itself, and 0.0 is not -0.0)
+    a variable     if it belongs to the same tensor
+    a constant     if dtype, shape and bytes are the same (so NaN equals NaN, and 0.0 is not -0.0)
 
-Each node gets a number, equal nodes the same one, in one pass over the list: linear, no recursion.
-Nothing is known here of algebra: x + y is y + x, but x + x is not 2 * x (rewrite/ knows that).
+Each node gets a number, equal nodes the same one, in one pass over the graph: linear, no recursion.
+No algebra is used: x + y equals y + x, but x + x is not 2 * x (see rewrite/ for that).
 
-    equals          of two nodes or two graphs
-    canonical       the nodes of a graph by number: what each computes, from which others
-    node_key        what an operation computes, beside its operands
-    leaf_key        what a node without operands is compared by
-    key_of_value    what constants are compared by
-    is_stopped      whether no derivative passes a node that could pass one
+    equals          whether two nodes or two graphs are equal
+    canonical       the nodes of a graph by number: the key of each, and its operands
+    node_key        the key of a node without its operands
+    leaf_key        the key of a node without operands
+    key_of_value    the key of a constant
+    is_stopped      whether the gradient is stopped at a differentiable node
 
 `canonical` is the one form of a graph that its encoders share: the keys of loop bodies
 (subgraph.py), of loops that are fused (rewrite/loops/loop_fusion.py) and of cached programs
@@ -42,7 +42,7 @@ Row = TypeVar("Row")
 
 
 def equals(a: Any, b: Any) -> bool:
-    """Whether two nodes, or two graphs, say the same.
+    """Whether two nodes, or two graphs, are equal.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def equals(a: Any, b: Any) -> bool:
 
     Notes
     -----
-    Names, the user's lines, scopes and levels do not count, nor do the containers in which a graph
-    takes and returns its values. Operations with an effect are equal to themselves only.
+    Names, source lines, scopes and levels are ignored, and so are the containers of a graph's
+    arguments and results. Operations with a side effect are equal to themselves only.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def _line(x: Any) -> Node:
 
 
 def _interface(numbers: _Numbers, graph: BaseGraph) -> tuple[Any, ...]:
-    """All that is seen of a graph from outside, in numbers."""
+    """The inputs, outputs, updates and effects of a graph, as numbers."""
     names = OpenNames()
     place = {n: ("input", i, names.spec(n.spec)) for i, n in enumerate(graph.inputs)}
     of = numbers.of(graph.nodes, place, names)
@@ -108,7 +108,7 @@ def _interface(numbers: _Numbers, graph: BaseGraph) -> tuple[Any, ...]:
 
 
 def _ancestors(roots: Iterable[Node]) -> list[Node]:
-    """The nodes that some nodes are computed from, and these, operands first."""
+    """The given nodes and all nodes that they are computed from, operands first."""
     order: list[Node] = []
     done: set[Node] = set()
     stack = [(n, False) for n in roots]
@@ -128,7 +128,7 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._table: dict[Hashable, int] = {}
-        self._held: list[Any] = []  # what is known by its id must live as long as this
+        self._held: list[Any] = []  # objects identified by id must not be freed before this
 
     def of(
         self, nodes: Iterable[Node], inputs: Mapping[Node, Hashable], names: OpenNames
@@ -171,12 +171,12 @@ def canonical(
     ----------
     graph : Graph
     encode : callable
-        What a node computes, without its operands.
+        Returns the key of a node without its operands.
 
     Returns
     -------
     rows : list of (object, tuple of int)
-        What `encode` says of each node that is not an input, and the numbers of its operands.
+        The key of each node that is not an input, and the numbers of its operands.
     number : dict from Node to int
     """
     number = {node: k for k, node in enumerate(graph.inputs)}
@@ -189,13 +189,13 @@ def canonical(
 
 
 def node_key(node: Node, names: OpenNames) -> tuple[Hashable, ...]:
-    """What an operation computes, beside its operands: itself, its parameters and spec."""
+    """The key of a node without its operands: operation, parameters and spec."""
     params = frozen(names.params(node.params)) if node.params else None
     return node.op, params, names.spec(node.spec), is_stopped(node)
 
 
 def leaf_key(node: Node) -> Hashable:
-    """What a node without operands is compared by: its value, its size, or itself."""
+    """The key of a node without operands: its value, its size, or itself."""
     if node.op is CONSTANT:
         known = key_of_value(node.value)
         return node if known is None else (CONSTANT, known)
@@ -203,10 +203,10 @@ def leaf_key(node: Node) -> Hashable:
 
 
 def key_of_value(value: Any) -> Hashable:
-    """What two constants have in common exactly if they are the same; None if not comparable."""
+    """The key of a constant, equal for equal constants; None if not comparable."""
     kind = type(value)
     if kind is float or kind is int or kind is bool or kind is complex:
-        return kind, repr(value)  # repr tells -0.0 from 0.0, and nan is nan
+        return kind, repr(value)  # repr distinguishes -0.0 from 0.0, and nan equals nan
     if kind in WEAK:
         return WEAK[kind], repr(value.item())
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc":
@@ -215,7 +215,7 @@ def key_of_value(value: Any) -> Hashable:
 
 
 def is_stopped(node: Node) -> bool:
-    """Whether a derivative would pass this line, had it not been recorded under ``no_grad``."""
+    """Whether this node would be differentiable, had it not been recorded under ``no_grad``."""
     if type(node) is Node or isinstance(node.op, LeafOp) or node.op.discrete:
         return False
     return any(type(a) is Node for a in node.args)

@@ -25,7 +25,7 @@ class NodeInfo:
     name : str, optional
         Given by the user.
     where : str, optional
-        The user's line, ``file.py:12, in f``.
+        The user's source line, ``file.py:12, in f``.
     scope : str
         The path of the `wengert.scope` blocks that it was traced in, ``"encoder/layer1"``.
     metadata : dict, optional
@@ -56,11 +56,11 @@ class NodeInfo:
     hooks : dict, optional
         Functions entered by `register_hook`, by number.
     source : Node, optional
-        The outer node that a captured input stands for.
+        The outer node that a captured input replaces.
     trace : tuple of str and int, optional
-        Of an input of a trace that has ended: what was traced, and the serial number then.
+        Of an input of a trace that has ended: the traced function, and the serial number then.
     written : Written, optional
-        Of a result of a recorded sweep, which nodes the sweep recorded (autodiff/strong_zeros.py).
+        Of a result of a recorded pass, the nodes that the pass recorded (autodiff/strong_zeros.py).
     saved : pytree, optional
         Residuals of a function with a custom rule that ran with values (control_flow/custom.py).
     lowered_from : Node, optional

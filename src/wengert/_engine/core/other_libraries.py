@@ -1,13 +1,13 @@
-"""Foreign names: what PyTorch and JAX call something that has another name here.
+"""Names of PyTorch and JAX for what has another name in wengert.
 
-Whoever asks for such a name is told ours; nothing is an alias.
+Looking up such a name is an error whose message gives the name in wengert; there are no aliases.
 
-    TENSOR     methods and attributes of torch.Tensor, and `at` of JAX's arrays
-    PACKAGE    names of torch, jax, jax.lax and autograd, asked of `wengert`
-    NUMPY      names of jax.numpy, jax.nn and torch, asked of `wengert.numpy`
+    TENSOR     methods and attributes of torch.Tensor, and `at` of JAX arrays
+    PACKAGE    names of torch, jax, jax.lax and autograd, looked up in `wengert`
+    NUMPY      names of jax.numpy, jax.nn and torch, looked up in `wengert.numpy`
     KEYWORDS   arguments of methods
     missing    the AttributeError
-    Foreign    the attribute of a class that says so
+    Foreign    a class attribute that raises it
 """
 
 from __future__ import annotations
@@ -265,18 +265,17 @@ KEYWORDS = {"dim": "axis", "keepdim": "keepdims", "dims": "axis", "unbiased": "d
 
 
 def missing(what: str, name: str, table: Mapping[str, str]) -> AttributeError:
-    """The error for a name that is not there, with ours if it is known."""
+    """The error for a missing name, with the name in wengert if it is known."""
     ours = table.get(name)
     if ours is None:
         return AttributeError(f"{what} has no attribute {name!r}")
     return AttributeError(
-        f"{what} has no attribute {name!r}. What it stands for elsewhere is here {ours}"
-        f"{at(user_line())}."
+        f"{what} has no attribute {name!r}. The equivalent in wengert is {ours}{at(user_line())}."
     )
 
 
 class Foreign:
-    """An attribute that is not there, and says what is.
+    """A class attribute that raises an error with the name in wengert.
 
     Parameters
     ----------

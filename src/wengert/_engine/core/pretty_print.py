@@ -3,8 +3,8 @@
     %0 = input x             float64[3]
     %1 = scan %0             (float64[3], float64[10,3])     [body=<step>, carried=1, length=10]
 
-One row for each node; what loops and branches do comes below, indented, each body once, under the
-name that stands in the nodes that have it.
+One line for each node.  The bodies of loops and branches follow, indented, each once, under the
+name that appears in the parameters of their nodes.
 
     printed   the text
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Printable(Protocol):
-    """A graph, as far as it is printed."""
+    """The attributes of a graph that are printed."""
 
     nodes: tuple[Node, ...]
     inputs: tuple[Node, ...]
@@ -47,7 +47,7 @@ INDENT = "    "
 
 
 class GraphName:
-    """Stands for a graph among the parameters of a node: its name in angles."""
+    """The name of a graph in the parameters of a node, in angle brackets."""
 
     __slots__ = ("__name__",)
 
@@ -56,14 +56,14 @@ class GraphName:
 
 
 class _Names:
-    """Names of the lists inside a list, in the order in which they are met."""
+    """Names of the subgraphs of a graph, in the order in which they occur."""
 
     def __init__(self) -> None:
         self.of: dict[Any, GraphName] = {}
         self._taken: dict[str, int] = {}
 
     def params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Parameters with names in the place of lists."""
+        """Parameters with subgraphs replaced by names."""
         return {k: self._put(x) for k, x in params.items()}
 
     def _put(self, x: Any) -> Any:
@@ -78,7 +78,7 @@ class _Names:
 
 
 def printed(graph: Printable) -> str:
-    """The list as text."""
+    """The graph as text."""
     names = _Names()
     text = [_section(graph, names)]
     done = 0

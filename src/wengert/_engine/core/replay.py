@@ -1,7 +1,7 @@
 """Replay: the nodes of a graph recorded again on other tensors (inlining a call of a graph).
 
 Calling a graph with tensors does this, so that graphs can be used in functions and other graphs,
-and derivatives pass through them.
+and can be differentiated.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def inline_graph(
     instead: Instead | None = None,
     highest: int | None = None,
 ) -> list[Any]:
-    """The nodes recorded again with tensors in the place of the inputs.
+    """Record the nodes again with tensors substituted for the inputs.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def inline_graph(
     values : sequence
         For each input a tensor, an array or a number.
     instead : callable, optional
-        ``instead(node, args, params)`` gives what a node is to give, or None.
+        ``instead(node, args, params)`` returns the result of a node, or None for the default.
     highest : int, optional
-        The level of no node is above it; by default all keep theirs.
+        The maximal level of the new nodes; by default they keep their levels.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def inline_graph(
     Raises
     ------
     ShapeError
-        The shapes are not those the graph was built for.
+        The shapes differ from those the graph was traced for.
     """
     sizes = _sizes(graph, values)
     known = current_trace() is None and not any(map(is_traced, values))
@@ -75,7 +75,7 @@ def inline_graph(
             stem.put_inside(*outer)
             stem.level = node.level if highest is None else min(node.level, highest)
             if not known and is_open(node.params.get("length")):
-                for name in node.params["length"].names:  # another loop ends when it likes
+                for name in node.params["length"].names:  # of another loop, so a new length
                     sizes.setdefault(name, open_length())
             params = substituted(node.params, sizes) if sizes else node.params
             args = [place[a] if isinstance(a, Node) else a for a in node.args]
@@ -90,7 +90,7 @@ def inline_graph(
 
 
 def again(node: Node, args: Sequence[Any], params: dict[str, Any], known: bool) -> Any:
-    """One line on other operands.
+    """Record one node on other operands.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ def _leaf(node: Node, sizes: Mapping[str, Any]) -> Any:
         size = substituted(node.params["size"], sizes)
         return size_value(size) if isinstance(size, Dim) else size
     if node.op is CONSTANT and isinstance(node, ConstantLeaf):
-        return node.value  # plain, as the rules of operations knew it
+        return node.value  # plain, as it was given to the rules of operations
     owner = owner_of(node)
-    if owner is not None:  # a variable: as it is now
+    if owner is not None:  # a variable: its current value
         return wrap(owner.node)
     captured = None if node.info is None else node.info.source
     return wrap(node if captured is None else captured)
@@ -150,7 +150,7 @@ def _node(x: Array) -> Node:
 
 
 def _sizes(graph: BaseGraph, values: Sequence[Any]) -> dict[str, Any]:
-    """The named sizes, from the shapes of what is given."""
+    """The symbolic sizes, from the shapes of the arguments."""
     pairs: list[tuple[Any, Any, str]] = []
     for node, value in zip(graph.inputs, values, strict=True):
         wanted, given = node.spec.shape, shape_of(value)
@@ -178,7 +178,7 @@ def _check(pairs: Sequence[tuple[Any, Any, str]]) -> None:
 
 
 def fed_anywhere(graph: AnyGraph) -> AnyGraph:
-    """The graph with placeholders for those inputs that are computed, or have a value."""
+    """The graph with placeholders for inputs that are computed or have a value."""
     place = {
         n: placeholder(n.spec, n.name) for n in graph.inputs if not (n.op is INPUT and n.is_traced)
     }

@@ -1,13 +1,12 @@
 """Body: a closed graph that is a parameter of an operation, as the body of a loop.
 
-It takes everything as an input, has no variables, and is equal to another exactly where both say
-the same, so that lines with equal bodies are equal nodes, and what is derived from a body is
-derived once.
+It has no variables: all values from outside are inputs.  Bodies are compared by structure, so nodes
+with equal bodies are equal, and transformations of a body are cached.
 
-    Body       the list
-    bodies_of  those of a node
-    evaluated  its outputs for plain values, line by line
-    located    the error of a loop that took too long, with the node it was written in
+    Body       the graph
+    bodies_of  the bodies of a node
+    evaluated  a function that computes its outputs for plain values, node by node
+    located    the error of a loop that took too long, with the node's source line
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ Values = Sequence[Any]
 
 
 class Body(BaseGraph):
-    """A closed list: inputs, constants, and what is computed from them.
+    """A closed graph: inputs, constants, and nodes computed from them.
 
     Equal to another if inputs, nodes and outputs are the same, operands of commutative operations
-    in either order; names, also those of lengths that its loops end with, the user's lines, scopes
-    and levels do not count.
+    in either order.  Names, also those of lengths known only when its loops have ended, source
+    lines, scopes and levels are ignored.
     """
 
     def __init__(self, *outputs: Any, **options: Any) -> None:
@@ -54,15 +53,15 @@ class Body(BaseGraph):
             if node.op is INPUT and node not in fed and node.is_traced:
                 raise TraceError(
                     f"{self.name}: a value that is traced outside of it ({node.spec}) is used "
-                    "inside without being handed in. A rule (wengert.custom_vjp, custom_jvp, "
-                    "extend.primitive) that a loop or branch needs cannot close over such a value: "
+                    "inside without being an operand. A rule (wengert.custom_vjp, custom_jvp, "
+                    "extend.primitive) in a loop or branch cannot capture such a value: "
                     "pass it as an argument of the function, with None as its cotangent"
                     f"{at(user_line())}."
                 )
 
     @functools.cached_property
     def key(self) -> Hashable:
-        """What equal bodies have in common."""
+        """A key that is the same for equal bodies."""
         names = OpenNames(inner, self.open_names)
         fed = tuple([(names.spec(n.spec), type(n) is Node) for n in self.inputs])
 
@@ -88,7 +87,7 @@ class Body(BaseGraph):
         return isinstance(other, Body) and self._hash == other._hash and self.key == other.key
 
     def __reduce__(self) -> Any:
-        # Line by line: lists are longer than recursion is deep.
+        # Node by node: graphs are longer than the recursion limit.
         rows = [
             (type(n), _LEAVES.get(n.op, n.op), self.operands(i), n.params, _own(n), n.info)
             for i, n in enumerate(self.nodes)
@@ -98,7 +97,7 @@ class Body(BaseGraph):
 
     @functools.cached_property
     def size_names(self) -> frozenset[str]:
-        """The named sizes that occur in it, but for lengths that its own loops end with."""
+        """The names of symbolic sizes in it, except lengths known when its own loops have ended."""
         found: set[str] = set()
         for node in self.nodes:
             found |= sizes_of(node.params)
@@ -108,12 +107,12 @@ class Body(BaseGraph):
 
     @functools.cached_property
     def open_names(self) -> frozenset[str]:
-        """The names of lengths that loops outside of it end with, of what it is given."""
+        """The names, in its inputs, of lengths known when loops outside of it have ended."""
         found = frozenset[str]().union(*[sizes_of(n.spec.shape) for n in self.inputs])
         return frozenset(n for n in found if n.startswith(OPEN))
 
     def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
-        """The same list with numbers, or other lengths, in the place of named sizes."""
+        """The same graph with numbers, or other sizes, substituted for symbolic sizes."""
         if self.size_names.isdisjoint(sizes) and self.open_names.isdisjoint(sizes):
             return self
 
@@ -139,7 +138,7 @@ def _own(node: Node) -> Any:
 
 
 def _restored(rows: Sequence[Any], inputs: list[int], outputs: list[int], name: str) -> Body:
-    """A body that was pickled."""
+    """Restore a pickled body."""
     nodes: list[Node] = []
     leaves = {word: op for op, word in _LEAVES.items()}
     for cls, op, operands, params, value, info in rows:
@@ -164,7 +163,7 @@ _runs: weakref.WeakKeyDictionary[Body, Run] = weakref.WeakKeyDictionary()
 
 
 def evaluated(body: Body) -> Run:
-    """A function of the values of the inputs that gives those of the outputs."""
+    """A function from the values of the inputs to those of the outputs."""
     if body.size_names:
         return lambda values: evaluated(body.at_sizes(_sizes(body, values)))(values)
     found = _runs.get(body)
@@ -212,7 +211,7 @@ def _stepwise(body: Body) -> Run:
 
 
 def located(error: Exception, node: Node) -> Exception:
-    """The error of a loop that took too long with the user's line, if it does not name one."""
+    """The error of a loop that took too long, with the source line added if it has none."""
     text = str(error)
     if not isinstance(error, GuardError) or not node.where or " (at " in text:
         return error

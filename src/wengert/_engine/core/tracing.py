@@ -1,15 +1,15 @@
-"""Tracing: `record`, what `apply` does when an operand's value is not known.
+"""Tracing: `record`, to which `apply` dispatches if an operand has a spec and no value.
 
-`record` is what `apply` does when an operand has a spec and no value: it infers the spec of the
-result, checks it against the chosen policies, and writes the node down with everything a reader of
-the graph will want to know: the user's line, scope, gradient level.
+`record` infers the spec of the result, checks it against the policy, and makes a node with its
+source line, scope and level of derivative.
 
-    placeholder   a node whose value will be fed
+    placeholder   an input node
     size_value    a symbolic size, as a value
     record        one operation on operands of which at least one is traced
-    Derivation    what a sweep says of the nodes it writes: level, and the node they stem from
-    level_above   the order of derivative that a sweep writes
-    stepping      the steps of a loop that runs at once, noted at their nodes
+    Derivation    the level, source line and scope of nodes that a pass records
+    level_above   the order of the derivative that a pass records
+    scope         a block whose nodes have a common name and metadata
+    stepping      the steps of an eager loop, noted at their nodes
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SIZE = LeafOp("size")
 
 
 def placeholder(spec: Spec, name: str | None = None, differentiable: bool | None = None) -> Node:
-    """A node whose value will be fed; an integer or a boolean has no derivative."""
+    """An input node; by default integers and booleans are not differentiable."""
     if differentiable is None:
         differentiable = is_inexact(spec.dtype)
     cls = Node if differentiable else DiscreteLeaf
@@ -69,27 +69,27 @@ def size_node(size: Dim) -> Node:
 
 @register_value
 def size_value(size: Dim) -> Any:
-    """A symbolic size as a value, to compute with beside tensors."""
+    """A symbolic size as a value, to compute with tensors."""
     return wrap(size_node(size))
 
 
-# ---- where a node stands -----------------------------------------------------------------------
+# ---- scopes and levels -------------------------------------------------------------------------
 
 
 class Derivation:
-    """What a sweep says of the nodes it writes.
+    """Properties of the nodes that a pass records.
 
     Attributes
     ----------
     level : int
         The order of the derivative.
     where : str or None
-        The user's line that is being differentiated.
+        The source line that is being differentiated.
     scope : str
     metadata : dict or None
     linear : set of Node
-        The (co)tangents that the rule is given and that may be zero because something was not
-        chosen, and the nodes that it makes of them: these note which operands they are linear in.
+        The (co)tangents given to the rule that may be zero because a branch was not taken, and the
+        nodes computed from them, which note the operands in which they are linear.
     """
 
     __slots__ = ("level", "linear", "metadata", "scope", "where")
@@ -102,7 +102,7 @@ class Derivation:
         self.linear: set[Node] = set()
 
     def enter(self, node: Node) -> None:
-        """The nodes to come stem from this one."""
+        """Start recording derivatives of this node."""
         info = node.info
         if self.linear:
             self.linear = set()
@@ -111,13 +111,13 @@ class Derivation:
             self.where, self.scope, self.metadata = info.where, info.scope, info.metadata
 
     def stays_linear(self, node: Node, args: Sequence[Any]) -> None:
-        """The nodes to come are this one on other operands, and linear in the same."""
+        """Start recording this node on other operands, linear in the same ones."""
         if node.info is not None and node.info.linear:
             operands = [args[k] for k in node.info.linear]
             self.linear.update([x.node for x in operands if isinstance(x, Handle)])
 
     def put_inside(self, path: str, metadata: dict[str, Any]) -> None:
-        """The nodes to come are in a scope, too, and what is said of it holds for them."""
+        """Put the following nodes in a scope with this metadata."""
         if path:
             self.scope = f"{path}/{self.scope}" if self.scope else path
         if metadata:
@@ -130,25 +130,25 @@ _metadata: Blocks[dict[str, Any]] = Blocks("wengert_metadata", NO_PARAMS)
 
 
 def scope_here() -> tuple[str, dict[str, Any]]:
-    """The path of the scopes that are open, and what is said of them."""
+    """The path of the open scopes, and their metadata."""
     return _scope.get(), _metadata.get()
 
 
 def is_deriving() -> bool:
-    """Whether a sweep is being written into a graph."""
+    """Whether a derivative is being recorded in a graph."""
     return _derivation.get() is not None
 
 
 def deriving_level() -> int | None:
-    """The level of the sweep that is being written into a graph."""
+    """The level of the derivative that is being recorded in a graph."""
     derivation = _derivation.get()
     return None if derivation is None else derivation.level
 
 
 def level_above(nodes: Iterable[Node]) -> int:
-    """The level of a sweep that starts from nodes: one above theirs.
+    """The level of a pass that starts from nodes: one above theirs.
 
-    One that a rule begins, in a sweep that is being written, is a part of that derivative.
+    A pass started by a rule, while a derivative is being recorded, has the level of that one.
     """
     level = deriving_level()
     return 1 + max((n.level for n in nodes), default=0) if level is None else level
@@ -156,7 +156,7 @@ def level_above(nodes: Iterable[Node]) -> int:
 
 @contextmanager
 def derivation(level: int) -> Iterator[Derivation]:
-    """A block that writes nodes of a derivative of that order."""
+    """A block that records nodes of a derivative of that order."""
     opened = Derivation(level)
     block: ScopedValue[Derivation | None] = ScopedValue(opened)
     try:
@@ -169,14 +169,14 @@ def derivation(level: int) -> Iterator[Derivation]:
 
 @contextmanager
 def scope(name: str, /, **metadata: Any) -> Iterator[str]:
-    """A block whose nodes belong together: they bear its name, and what else is said of them.
+    """A block whose nodes have a common name and metadata.
 
     Parameters
     ----------
     name : str
-        A word; scopes inside scopes give paths such as ``"encoder/layer1"``.
+        A non-empty string; nested scopes give paths such as ``"encoder/layer1"``.
     **metadata
-        Anything to be found at the nodes afterwards.
+        Stored at the nodes, ``node.metadata``.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def scope(name: str, /, **metadata: Any) -> Iterator[str]:
 
 
 def eager_info(inputs: Sequence[Any], where: str | None = None) -> NodeInfo:
-    """What is noted at a node that has a value: the user's line, and the level of a derivative."""
+    """The `info` of a node with a value: source line, scope and level of a derivative."""
     stem = _derivation.get() or innermost_session()
     level = 0 if stem is None else stem.level
     for a in inputs:
@@ -220,7 +220,7 @@ _step: Blocks[str] = Blocks("wengert_step", "")
 
 
 def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
-    """The numbers of a loop's steps; where nodes are noted, they say which step they belong to."""
+    """The numbers of a loop's steps; nodes that note source lines also note their step."""
     if innermost_session() is None:
         yield from numbers
         return
@@ -236,7 +236,7 @@ def stepping(what: str, numbers: Iterable[int]) -> Iterator[int]:
 
 
 def _placed(spec: Spec, inputs: Sequence[Any]) -> NodeInfo:
-    """What is noted at a node: its spec, user's line, scope and level."""
+    """The `info` of a traced node: its spec, source line, scope and level."""
     stem = _derivation.get()
     if stem is not None:
         level = stem.level
@@ -270,7 +270,7 @@ _NUMBERS = {t: spec_of(t(1)) for t in (bool, int, float, complex)}
 
 
 def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, Demands]:
-    """The spec of a result and what it demands of sizes; remembered.
+    """The spec of a result and what it requires of sizes; cached.
 
     Raises
     ------
@@ -294,7 +294,7 @@ def infer(op: Op, specs: tuple[Any, ...], params: dict[str, Any]) -> tuple[Any, 
 
 
 def refused(op: Op, specs: Sequence[Any], error: Exception) -> Exception:
-    """A complaint about the operands as an error of our tree, naming operation and node."""
+    """An error of wengert that names the operation and the operands."""
     if isinstance(error, IndexError):
         return error
     where = user_line()
@@ -318,13 +318,13 @@ def _spec(a: float | Node) -> Any:
     return spec_of(a) if known is None else known
 
 
-# ---- the door ----------------------------------------------------------------------------------
+# ---- recording ---------------------------------------------------------------------------------
 
 
 def record(
     op: Op, args: Sequence[Any], params: dict[str, Any] = NO_PARAMS, weak: bool = False
 ) -> Any:
-    """Write an operation down; return a handle on its node, or a tuple of them.
+    """Record an operation; return a handle on its node, or a tuple of them.
 
     Parameters
     ----------
@@ -333,14 +333,14 @@ def record(
         Handles, sizes, arrays, numbers.
     params : dict
     weak : bool
-        Whether Python's own operator was used, which makes a Python number of Python numbers.
+        Whether a Python operator was used, which returns a Python number for Python numbers.
 
     Raises
     ------
     ShapeError, DtypeError
         The operands do not fit together.
     PolicyError
-        Something implicit that the policy forbids.
+        An implicit conversion that the policy forbids.
     """
     inputs = tuple([_argument(a, op) for a in args])
     specs = tuple([_spec(a) for a in inputs])
@@ -383,7 +383,7 @@ def record(
     return handle if policy is None else policy.capped(handle)
 
 
-# Python's operators take booleans of Python as the integers 0 and 1, NumPy's do not.
+# Python operators treat Python booleans as the integers 0 and 1; those of NumPy do not.
 _COUNTING = frozenset(
     "add subtract multiply power floor_divide remainder left_shift right_shift negative positive "
     "absolute".split()
@@ -392,7 +392,7 @@ _TRUTH = Spec((), np.dtype(np.bool_), weak=True)
 
 
 def _is_two(a: float) -> bool:
-    """Whether it is Python's 2: NumPy's operator then squares, which leaves booleans int8."""
+    """Whether it is the Python number 2: NumPy then squares, which leaves booleans int8."""
     return type(a) is int and a == 2
 
 
@@ -408,7 +408,7 @@ def _argument(a: Any, op: Op) -> Any:
     if isinstance(a, Node):
         if a.op is AMBIGUOUS:
             refuse_ambiguous(a)
-        # A comparison of something held is a comparison of the thing itself.
+        # A comparison of a stopped gradient is a comparison of its operand.
         return a.args[0] if op.discrete and a.info is not None and a.info.held else a
     if type(a) is Dim:
         return size_node(a)
@@ -416,7 +416,7 @@ def _argument(a: Any, op: Op) -> Any:
 
 
 class _Part:
-    """How the node of one output is made; set once by dispatch.py."""
+    """The function that makes the node of one output; set once by dispatch.py."""
 
     make: Callable[[Node, int], Node]
 
