@@ -1,11 +1,11 @@
-"""Call signature: a call as a cache key, and the arrays that it feeds to a program.
+"""Call signatures: a call as a cache key, and the arrays that are inputs of a program.
 
-Containers are flattened.  An array is fed, and counts by its dtype and shape; a Python number is
-fed, and counts by its class; all else is a part of the program, and counts by its value (or, if it
-cannot be hashed, by being that very thing).
+Containers are flattened.  An array is an input, with its dtype and shape in the key; a Python
+number is an input, with its class in the key; everything else is a constant of the program, with
+its value in the key (or its identity if it cannot be hashed).
 
-    CallSignature    one call, taken apart
-    StaticArguments  of a function: which of its arguments are static
+    CallSignature    one call
+    StaticArguments  the static arguments of a function
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Number:
-    """Stands in a key for a Python number; a dtype would call itself equal to `float`."""
+    """Stands for a Python number in a key; a dtype would compare equal to `float`."""
 
     def __init__(self, kind: type) -> None:
         self.spec = Spec((), np.dtype(kind), weak=True)
@@ -52,19 +52,19 @@ class CallSignature:
     structure : object
         Of ``(args, kwargs)``, as containers.
     kinds : tuple
-        For each leaf the dtype of an array, `_Number`, or what stands for its value.
+        For each leaf the dtype of an array, `_Number`, or the key of its value.
     shapes : tuple
         For each leaf the shape of an array, else None.
     leaves, fed : list
-        All leaves as they came, and those that are fed.
+        All leaves as given, and those that are inputs of the program.
     handles, traced : bool
-        Whether some leaf is a tensor, and whether some is one without a value.
+        Whether some leaf is a tensor, and whether some is a traced one.
     policy : Policy or None
-        The rules that graphs are built under.
+        The policy under which graphs are built.
     key : hashable
-        Equal for calls that one program serves in the same way.
+        Equal for calls that can use the same program.
     given : CallSignature
-        The call without captured arrays, which are not given by the caller.
+        The call without captured arrays.
     """
 
     __slots__ = (
@@ -120,14 +120,14 @@ class CallSignature:
 
     @property
     def is_simple(self) -> bool:
-        """Whether all arguments are fed, and none is a container."""
+        """Whether all arguments are inputs, and none is a container."""
         return len(self.fed) == len(self.leaves) and all(
             x.is_leaf() for part in self.structure.children() for x in part.children()
         )
 
     @property
     def positional(self) -> int:
-        """How many leaves that are fed are given by position; the others follow."""
+        """The number of inputs given by position; the others follow."""
         count = self.structure.children()[0].num_leaves
         return sum(isinstance(kind, np.dtype | _Number) for kind in self.kinds[:count])
 
@@ -144,13 +144,13 @@ class CallSignature:
 
     @property
     def unfed(self) -> list[tuple[int, Any]]:
-        """The leaves that are parts of the program, each with its place."""
+        """The leaves that are constants of the program, each with its position."""
         pairs = enumerate(zip(self.leaves, self.kinds, strict=True))
         return [(i, x) for i, (x, kind) in pairs if not isinstance(kind, np.dtype | _Number)]
 
     @property
     def objects(self) -> list[tuple[int, Any]]:
-        """The leaves whose attributes may change, each with its place."""
+        """The leaves whose attributes may change, each with its position."""
         pairs = [(k, x.value if type(x) is Pinned else x) for k, x in self.unfed]
         return [(k, x) for k, x in pairs if is_object(x)]
 
@@ -168,7 +168,7 @@ class CallSignature:
         return self.structure, self.kinds, ranks, self.policy
 
     def specs(self, shapes: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with specs in the place of what is fed, of these shapes."""
+        """The arguments with specs of given shapes instead of inputs."""
         made: list[Any] = []
         for x, kind, shape in zip(self.leaves, self.kinds, shapes, strict=True):
             if isinstance(kind, _Number):
@@ -186,7 +186,7 @@ class CallSignature:
 
 
 class Pinned:
-    """A static argument: a leaf, whatever it is."""
+    """A static argument, which is one leaf whatever it is."""
 
     __slots__ = ("value",)
 
@@ -223,14 +223,14 @@ class StaticArguments:
         specs: bool = False,
         captured: bool = False,
     ) -> CallSignature:
-        """A call, taken apart.
+        """The signature of a call.
 
         Parameters
         ----------
         specs : bool
-            Whether specs may stand for arrays.
+            Whether specs may be given instead of arrays.
         captured : bool
-            Whether the last of `args` is no argument, but holds captured arrays.
+            Whether the last of `args` has captured arrays rather than an argument.
         """
         if not self.is_plain:
             count = len(args) - captured
@@ -250,7 +250,7 @@ def _flat(count: int) -> Any:
 
 
 def _of(x: Any, specs: bool) -> tuple[Any, Any]:
-    """What a leaf counts by: dtype and shape, or its value."""
+    """The key of a leaf: dtype and shape, or its value."""
     if isinstance(x, np.ndarray | np.generic):
         if isinstance(x, np.ndarray) and type(x).__mul__ is not np.ndarray.__mul__:
             raise ConversionError(
@@ -269,7 +269,7 @@ def _of(x: Any, specs: bool) -> tuple[Any, Any]:
 
 
 def _as_array(x: Any) -> np.ndarray[Any, Any]:
-    """The numbers of a series, a table, an array of another library."""
+    """A series, a table or an array of another library as a NumPy array."""
     found = np.asarray(x)
     if found.dtype.kind not in "biufc":
         raise ArgumentError(
@@ -285,12 +285,12 @@ def _python(spec: Spec) -> type:
 
 
 def is_object(x: Any) -> bool:
-    """Whether a leaf that is not fed may change and still be the very same object."""
+    """Whether a constant leaf may change without changing its identity."""
     return not isinstance(x, Handle | Spec) and not is_immutable(x)
 
 
 class IdentityKey:
-    """Stands in a key for an object: equal to itself only, and not kept alive if that can be."""
+    """Stands for an object in a key: compares by identity, by a weak reference if possible."""
 
     __slots__ = ("_hash", "_of")
 
@@ -312,7 +312,7 @@ class IdentityKey:
 
 
 class UnhashableKey:
-    """Stands in a key for what cannot be hashed: equal to itself only, and kept alive."""
+    """Stands for an unhashable object in a key: compares by identity, and keeps it alive."""
 
     __slots__ = ("thing",)
 
@@ -327,10 +327,10 @@ class UnhashableKey:
 
 
 def stands_for(x: Any) -> Hashable:
-    """A static value in a key.
+    """The key of a static value.
 
-    Containers count by what is in them, numbers also by class and sign of zero, other things by
-    their own equality; those that have none by identity, and without being kept alive.
+    Containers compare by their elements, numbers also by class and sign of zero, other objects by
+    their own equality; those without one by identity, without being kept alive.
     """
     cls = type(x)
     if cls in (float, complex):
@@ -356,7 +356,7 @@ def stands_for(x: Any) -> Hashable:
 
 
 def _hashable(cls: type, x: Any) -> Hashable:
-    """For what has no weak references, or no hash."""
+    """The key of an object without weak references or without a hash."""
     try:
         hash(x)
         return cls, x

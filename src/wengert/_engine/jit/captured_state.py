@@ -1,11 +1,11 @@
-"""Captured state: what a compiled function captured, and the programs for it.
+"""Captured state: the captured values of a compiled function, and the programs for them.
 
 A function that reads ``k`` has other programs for ``k = 2`` than for ``k = 3``.  So programs belong
-to a state: what was captured when they were traced (captures).  Arrays that are captured are not a
-part of it: they are arguments, fed at each call.
+to a state: the values that were captured when they were traced (captures).  Captured arrays are not
+part of the state: they are inputs, read at each call.
 
-    CapturedState  what was captured, and its programs
-    States         of a function: the one that holds now, or a new one
+    CapturedState  captured values, and their programs
+    States         the states of a function: finds the present one, or makes it
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .compiled_program import CompiledProgram
 from .settings import FAMILIES, MODES, OBJECTS
 from .shape_polymorphism import ProgramFamily
 
-# Which arrays are fed: all; if the function cannot be traced so, those of inexact numbers; none.
+# Which captured arrays are inputs: all; if the function cannot be traced so, floating ones; none.
 _FED: tuple[Callable[[Any], bool], ...] = (
     lambda x: True,
     lambda x: x.dtype.kind in "fc",
@@ -36,13 +36,13 @@ _FED: tuple[Callable[[Any], bool], ...] = (
 
 
 class CapturedState:
-    """What a function captured, and the programs for it.
+    """The captured values of a function, and the programs for them.
 
     Attributes
     ----------
     captured : Captured
     level : int
-        How many kinds of arrays are not fed (`_FED`).
+        How many kinds of captured arrays are constants rather than inputs (`_FED`).
     calls : dict
         Programs by the keys of calls.
     """
@@ -53,7 +53,7 @@ class CapturedState:
         self.families: OrderedDict[Any, list[ProgramFamily]] = OrderedDict()
 
     def family(self, call: CallSignature) -> ProgramFamily:
-        """The family of a call, for the modes of models and the options as they are now."""
+        """The family of a call, for the present modes of modules and options."""
         known = self.families.setdefault(call.family, [])
         self.families.move_to_end(call.family)
         family = next((f for f in known if f.is_valid()), None)
@@ -79,10 +79,10 @@ class States:
     def find(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
-        """The state that holds now, and the call with the arrays that it feeds."""
+        """The present state, and the call with captured arrays as inputs."""
         found = self._known(call, args, kwargs)
         if found is None:
-            with self._lock:  # another thread may be about to make the same
+            with self._lock:  # another thread may be making the same
                 found = self._known(call, args, kwargs) or self._next(call, args, kwargs)
         return found
 
@@ -103,7 +103,7 @@ class States:
     def _next(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
-        # What could not be fed before will not be fed now, whatever else has changed.
+        # Arrays that could not be inputs before will not be inputs now.
         known = self.known.get(call.objects_key, ())
         level = max((s.level for s in known), default=0)
         return self._new(call, level, args, kwargs)
@@ -111,7 +111,7 @@ class States:
     def less_fed(
         self, state: CapturedState, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
-        """A state like this one, with fewer arrays that are fed."""
+        """A state like this one, with fewer captured arrays as inputs."""
         call = self._layout.call(args, kwargs, specs=True)
         known = self.known.get(call.objects_key, [])
         if state in known:
@@ -126,7 +126,7 @@ class States:
             self.known[call.objects_key].remove(found)
 
     def discovered(self, call: CallSignature, level: int) -> Captured:
-        """What the function captures as it is now."""
+        """The present captured values of the function."""
         objects = {f"argument {k}": x for k, x in call.objects}
         found = captured_by(self._fun, objects.items(), _FED[min(level, len(_FED) - 1)])
         static = {f"argument {k}" for k, x in enumerate(call.leaves) if type(x) is Pinned}
@@ -141,7 +141,7 @@ class States:
         return found
 
     def substituted(self, state: CapturedState, call: CallSignature) -> Callable[..., Any]:
-        """The function, taking the captured arrays in a dict behind its other arguments."""
+        """The function with the captured arrays as one more argument, a dict."""
         captured = state.captured
         if not captured.feeds:
             return self._fun
@@ -197,7 +197,7 @@ class States:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> CallSignature:
-        """The call with the arrays that are fed as one more argument."""
+        """The call with the captured arrays as one more argument."""
         if not arrays:
             return call
         more = dict(zip(state.captured.feeds, arrays, strict=True))

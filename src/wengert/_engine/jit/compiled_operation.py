@@ -1,8 +1,8 @@
 """Compiled operation: a compiled graph as one node of a tape, with compiled derivatives.
 
-When a compiled function meets a recorded tensor, the tape gets a single node.  Its rules are
-graphs, too, derived from the first and compiled when they are needed: the pullback of a node is the
-node of another compiled graph, so derivatives of any order are.
+If a compiled function is called with a recorded tensor, the call is a single node of the tape.  Its
+rules are graphs derived from it, and compiled when they are needed: the pullback of a node is a
+node of another compiled graph, and so are derivatives of any order.
 
     GraphOperation   the operation
     closed           a graph whose variables are inputs, so that they are operands of the node
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
 
 def extras_of(graph: Graph) -> tuple[Node, ...]:
-    """The leaves from outside: variables, and recorded nodes that it was built upon."""
+    """The captured leaves: variables, and recorded nodes that the graph was built from."""
     return (*graph.variables, *(n for n in graph.nodes if n.op is CAPTURED))
 
 
 def closed(graph: Graph, count: int) -> Graph:
-    """The first outputs alone, as a graph of the inputs and then of all leaves from outside."""
+    """A graph of the first outputs, whose inputs are followed by all captured leaves."""
     place = {n: placeholder(n.spec, n.name) for n in extras_of(graph)}
     nodes = rebuilt(graph.nodes, place)
     return Graph(
@@ -57,7 +57,7 @@ def closed(graph: Graph, count: int) -> Graph:
 
 
 def written_out(graph: Graph, simplify: bool) -> Graph:
-    """A graph to be run, in which functions with rules of their own are written out."""
+    """A graph to be run, in which functions with custom rules are inlined."""
     made = without_calls(graph)
     return made.simplify() if simplify and made is not graph else made
 
@@ -96,7 +96,7 @@ class GraphOperation(Operation):
         return tuple(found) if self.several else found[0]
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Run on plain values, recorded as one line on tensors, written out in a graph."""
+        """Run on plain values, be recorded as one node on tensors, or be inlined in a graph."""
         handles = [a for a in args if isinstance(a, Handle)]
         if not handles:
             return self.run(*args)
@@ -161,7 +161,7 @@ def _is_inexact(node: Node) -> bool:
 
 
 def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
-    """The floating outputs as a function of the chosen inputs."""
+    """The floating outputs as a function of the selected inputs."""
 
     def outputs(*moving: Any) -> list[Any]:
         rest = iter(moving)
@@ -173,7 +173,7 @@ def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
 
 
 def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
-    """Inputs and cotangents to the cotangents of the chosen inputs.
+    """From inputs and cotangents to the cotangents of the selected inputs.
 
     *Guarded*: a cotangent that is exactly zero gives zero, whatever it is multiplied with.  This is
     needed after a selection, so a selection is inserted before the cotangent.
@@ -192,7 +192,7 @@ def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
 
 
 def _pushed(graph: Graph, chosen: tuple[bool, ...]) -> Graph:
-    """Inputs and tangents of the chosen ones to the tangents of the outputs."""
+    """From inputs and tangents of the selected ones to the tangents of the outputs."""
 
     def pushed(xs: list[Array], dots: list[Array]) -> Any:
         of, at = _of_chosen(graph, xs, chosen)

@@ -1,8 +1,8 @@
 """Compiled program: one compiled graph and its inputs, outputs, updates and effects.
 
-Plain arrays in, plain arrays out, by the backend.  If a tensor takes part (an argument, a variable
-or parameter that the function reads), results are tensors as they would be without compiling, and
-what is recorded is one line (compiled_operation.py).
+Plain arrays give plain arrays, computed by the backend.  If a tensor is involved (an argument, a
+variable or parameter that the function reads), results are tensors as without compilation, and the
+call is recorded as one node (compiled_operation.py).
 """
 
 from __future__ import annotations
@@ -50,21 +50,21 @@ Guards = Sequence[tuple[Callable[[], Any], Any]]
 
 
 class CompiledProgram:
-    """A graph that is ready to run.
+    """A compiled graph.
 
     Attributes
     ----------
     graph : Graph
         As it was traced; derivatives are taken of it.
     executed : Graph
-        The same without functions that have rules of their own (`rewrite.without_calls`).
+        The same with functions that have custom rules inlined (`rewrite.without_calls`).
     is_plain : bool
-        Whether nothing from outside takes part.
+        Whether there are no captured leaves.
     is_asked : bool
         True if tracing assumed inequalities of sizes that must be checked again at each call
         (shape_polymorphism.py).
     is_inline : bool
-        Whether it is a part of a graph that somebody builds by hand: it cannot run.
+        Whether it is part of a graph that is built by hand, so that it cannot run.
     """
 
     def __init__(
@@ -104,10 +104,10 @@ class CompiledProgram:
         self._returns_one = self.is_single and len(graph.outputs) == 1 and not graph.updates
         count = len(results.live)
         self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
-        self._count = sum(results.live)  # behind them are gradients
+        self._count = sum(results.live)  # gradients follow
         self._sources = [_source(n) for n in self._extras if n.op is CAPTURED]
         self._taking_part: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
-        # Whether what variables were before a run is needed afterwards, for derivatives.
+        # Whether derivatives need the values of variables before the run.
         self._keeps = not graph.updates or Node in map(type, graph.outputs[: self._count])
         self._native = run_of(self._executable, self._returns_one, not self._keeps)
 
@@ -119,12 +119,12 @@ class CompiledProgram:
         Parameters
         ----------
         otherwise : callable
-            What it calls, with the same arguments, where it does not serve them: tensors, other
-            dtypes and shapes, keywords.
+            Called with arguments that it does not support: tensors, other dtypes and shapes,
+            keywords.
         flat : bool
-            Whether it returns the outputs in a tuple, however they are nested.
+            Whether it returns the outputs in a flat tuple.
         fed : sequence
-            What it will be given, of which the order in memory counts.
+            Examples of the arguments, for their order in memory.
         """
         if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
             return None
@@ -139,7 +139,7 @@ class CompiledProgram:
         return self._seen[1]
 
     def run(self, fed: Sequence[Any], handles: bool) -> Any:
-        """The result for the leaves that are fed; `handles` says that there are tensors."""
+        """The result for given inputs; `handles` is whether there are tensors."""
         if handles or self._extras:
             return self._with_history(fed)
         found = self._native(fed)
@@ -150,16 +150,16 @@ class CompiledProgram:
         return tuple(found) if self._is_tuple else restored(self.graph.structure[1], found)
 
     def timed(self, fed: Sequence[Any], repeats: int | None, call: Callable[[], object]) -> Timing:
-        """Where the time of a run for the leaves that are fed goes; it leaves nothing behind.
+        """Time a run for given inputs, without side effects.
 
-        `call` is what the user calls; it is timed too where it leaves nothing behind either.
+        `call` is the user's call; it is timed too if it has no side effects.
         """
         values = [_plain(x.node) if isinstance(x, Handle) else x for x in fed]
         beside = None if self._acts else call
         return interpreter_timing.timed(self._executable, values, repeats, beside, not self._keeps)
 
     def _with_history(self, fed: Sequence[Any]) -> Any:
-        """The result as tensors, recorded if anything that takes part is."""
+        """The result as tensors, recorded if any input is."""
         if self._grads and any(isinstance(x, Handle) and type(x.node) is Node for x in fed):
             raise TraceError(
                 f"{self.graph.name} calls backward(), and was given a tensor that requires a "
@@ -168,18 +168,18 @@ class CompiledProgram:
             )
         inputs: list[Any] = [x.node if isinstance(x, Handle) else x for x in fed]
         values = list(map(_plain, inputs))
-        inputs += map(_node, self._owners)  # what they are now, before the run
+        inputs += map(_node, self._owners)  # their values before the run
         inputs += self._sources
         kinds = tuple(map(type, inputs))
         if not self._keeps:
-            inputs = []  # for what nobody else holds is updated in place
+            inputs = []  # values that nothing else refers to are updated in place
         found = self._left(self._native(values), values)
         if self._count:
             found = self._recorded(inputs, kinds, found)
         return found[0] if self.is_single else restored(self.graph.structure[1], found)
 
     def _recorded(self, inputs: Sequence[Any], kinds: tuple[Any, ...], found: list[Any]) -> Any:
-        """The results on one line of the tape, each as it would be without compiling."""
+        """The results as one node of the tape, each as without compilation."""
         call: Any = None
         if inputs and Node in kinds and is_recording():
             if self._operation is None:
@@ -205,7 +205,7 @@ class CompiledProgram:
         return made
 
     def _left(self, found: list[Any], fed: Sequence[Any]) -> list[Any]:
-        """The results of a run; what is behind them goes where it belongs.
+        """The results of a run; stores the values that follow them.
 
         Gradients stored by a backward pass, then arguments that were written to in place.
         """
@@ -224,9 +224,9 @@ class CompiledProgram:
         return found[: self._count]
 
     def writes_apart(self, fed: Sequence[Any], handles: bool) -> bool:
-        """Whether arguments that are written to in place share memory with no others.
+        """Whether arguments that are written to in place share no memory with others.
 
-        Else, and where they are tensors, only the function itself does what it does.
+        If they do, or are tensors, the function itself has to be called.
         """
         arrays = [(k, x) for k, x in enumerate(fed) if type(x) is np.ndarray]
         return not handles and not any(
@@ -251,13 +251,13 @@ def _plain(x: Operand | Node) -> Any:
 
 
 def _source(node: Node) -> Any:
-    """The node outside that a captured one stands for."""
+    """The outer node of a captured one."""
     assert node.info is not None
     return node.info.source
 
 
 def _taking_part(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:
-    """For each output the classes of the tensors among the leaves that it is computed from."""
+    """For each output the classes of the tensors that it depends on."""
     classes = list({kind for kind in kinds if issubclass(kind, Node)})
     found: dict[Node, int] = {}  # sets, as bits
     for leaf, kind in zip(leaves, kinds, strict=True):

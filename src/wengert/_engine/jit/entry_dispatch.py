@@ -1,10 +1,10 @@
 """Entry dispatch: the native entries of a compiled function, one for each call signature.
 
-Ways differ in types, dtypes, axes and layouts of the arguments, and in which are given by name.  If
-there is more than one, a dispatching entry chooses (backends/llvm/abi/dispatch.py), so that a
-second way of calling does not make the first one slower.
+Signatures differ in types, dtypes, axes and layouts of the arguments, and in which are keywords.
+If there are several, an entry point dispatches to them (backends/llvm/abi/dispatch.py), so that a
+second signature does not make the first one slower.
 
-    look_of    how a call looks
+    look_of    the signature of a call
     Routes     the entries of a function
 """
 
@@ -22,7 +22,7 @@ from .settings import ENTRIES, ROUTES
 
 if TYPE_CHECKING:
     from wengert._engine.backends.llvm.abi import dispatch
-else:  # most functions are called in one way
+else:  # most functions have one signature
     dispatch = LazyModule("wengert._engine.backends.llvm.abi.dispatch")
 
 _NUMBERS = frozenset((float, int, bool, complex))
@@ -31,10 +31,10 @@ _SEEN = 2  # calls with arrays in another order before that is worth a program
 
 
 class Look(NamedTuple):
-    """How a call looks.
+    """The signature of a call, as native dispatch sees it.
 
-    positional : how many arguments are given by position.
-    names : of the others, as they are given.
+    positional : the number of positional arguments.
+    names : of the keyword arguments, in order.
     kinds : for each its type, and of an array the number of its dtype, its axes, its layout.
     """
 
@@ -51,7 +51,7 @@ class Look(NamedTuple):
 
 
 def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Look | None:
-    """How a call looks whose arguments are arrays and numbers; None for any other."""
+    """The signature of a call with arrays and numbers; None for any other."""
     kinds: list[tuple[type, int, int, int]] = []
     for x in (*args, *kwargs.values()) if kwargs else args:
         cls = type(x)
@@ -70,7 +70,7 @@ class Routes:
     Attributes
     ----------
     entry : callable or None
-        What stands in the place of the function's own ``__call__``.
+        The replacement of the function's ``__call__``.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Routes:
         self._seen: dict[Look, int] = {}
 
     def wants(self, look: Look, compiled: CompiledProgram) -> bool:
-        """Whether an entry for calls of this look is to be made, which come to this program."""
+        """Whether to make an entry for calls of this signature to this program."""
         if look in self._known and compiled in self._known[look][0]:
             return False
         seen = self._seen.get(look, 0)
@@ -88,11 +88,11 @@ class Routes:
         return seen >= 0 and (seen + 1 >= _SEEN or _is_usual(look))
 
     def refuse(self, look: Look) -> None:
-        """There is no entry for calls of this look."""
+        """Make no entry for calls of this signature."""
         self._seen[look] = -(1 << 30)
 
     def last(self, look: Look, otherwise: Callable[..., Any]) -> Callable[..., Any]:
-        """What an entry for calls of this look hands on to."""
+        """The callable that an entry for calls of this signature falls back to."""
         known = self._known.get(look)
         if known is None or len(known[0]) >= ENTRIES:
             return otherwise
@@ -105,7 +105,7 @@ class Routes:
         entry: Callable[..., Any],
         otherwise: Callable[..., Any],
     ) -> None:
-        """Put an entry before the others for calls of this look."""
+        """Add an entry for calls of this signature, before the others."""
         programs = self._known[look][0] if look in self._known else []
         if len(programs) >= ENTRIES:
             programs = []
@@ -123,5 +123,5 @@ class Routes:
 
 
 def _is_usual(look: Look) -> bool:
-    """Whether all arrays lie in C order."""
+    """Whether all arrays are C-contiguous."""
     return all(cls is not np.ndarray or layout & 1 for cls, _, _, layout in look.kinds)

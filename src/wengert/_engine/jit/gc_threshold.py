@@ -1,10 +1,10 @@
 """Garbage collection: a higher threshold while a function is traced and compiled.
 
-Tens of thousands of small objects are made then, and nearly all of them stay or are let go by
-counting.  The collector looks through the young ones after every 700, and through older ones after
-some more of that: a tenth of what a first call takes.  So for that time it looks less often.
+Tens of thousands of small objects are allocated then, and nearly all of them survive or are freed
+by reference counting.  Collections of the young generation after every 700 objects, and of older
+ones, would take a tenth of the first call.  So they are less frequent for that time.
 
-    relaxed_gc    a context in which it does
+    relaxed_gc    a context manager that raises the threshold
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from contextlib import contextmanager
 
 from wengert._engine.core.fork_safe_locks import lock
 
-_YOUNG = 50_000  # objects after which it looks; some megabytes
+_YOUNG = 50_000  # objects between collections; some megabytes
 _LOCK = lock()
 
 
 class _CompileCount:
-    """How many are compiling, and what is usual when nobody is."""
+    """How many threads are compiling, and the threshold to restore."""
 
     users = 0
     usual = (0, 0, 0)
@@ -28,7 +28,7 @@ class _CompileCount:
 
 @contextmanager
 def relaxed_gc() -> Iterator[None]:
-    """Look through young objects less often; where the user has it so, or not at all, nothing."""
+    """Raise the threshold of the young generation, unless the user's is higher or zero."""
     with _LOCK:
         if not _CompileCount.users:
             _CompileCount.usual = gc.get_threshold()

@@ -1,7 +1,7 @@
 """Jitted: the callable that `jit` returns.
 
-    Jitted     the callable: finds the program for a call, or has it made
-    CacheInfo  how many programs there are
+    Jitted     the callable: finds the program for a call, or compiles it
+    CacheInfo  the number of programs
 
 A call takes the fastest path that supports it: directly to a native entry point if all arguments
 are arrays given by position (`_enter`), or through pytree_fast_path.py if some are containers or
@@ -48,12 +48,12 @@ R = TypeVar("R")
 
 
 class CacheInfo(NamedTuple):
-    """What `Jitted.cache_info` gives.
+    """The result of `Jitted.cache_info`.
 
-    programs : how many are kept, and of these
-    general : how many serve many shapes;
-    traces : how often the function was traced, those that came to nothing included;
-    seconds : how long that took, compiling included.
+    programs : how many are cached, and of these
+    general : how many support many shapes;
+    traces : how often the function was traced, failures included;
+    seconds : the time for tracing and compiling.
     """
 
     programs: int
@@ -66,7 +66,7 @@ CacheInfo.__module__ = "wengert.compiling"
 
 
 class Jitted(Generic[P, R]):
-    """A compiled function; made by `jit`, which says what it does."""
+    """A compiled function; see `jit`."""
 
     __module__ = "wengert.compiling"
 
@@ -89,8 +89,8 @@ class Jitted(Generic[P, R]):
     # ---- calling -------------------------------------------------------------------------------
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        """What the function returns, by a compiled program."""
-        # Nodes of a graph, or for somebody to see.
+        """Call the function by a compiled program."""
+        # Traced into an outer graph, or observed.
         if switches.count and recording_session() is not None:
             return self._written(args, kwargs)  # type: ignore[no-any-return]
         for shortcut in self._shortcuts:
@@ -115,7 +115,7 @@ class Jitted(Generic[P, R]):
         return compiled.run(call.fed, call.handles)  # type: ignore[no-any-return]
 
     def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The function itself, called while a graph is built."""
+        """Call the function itself while a graph is built."""
         try:
             return self._fun(*args, **kwargs)
         except RecursionError as error:
@@ -135,10 +135,10 @@ class Jitted(Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> tuple[CompiledProgram, CallSignature]:
-        """The program for a call, found in its family or made now; by one thread at a time.
+        """The program for a call, found in its family or compiled, by one thread at a time.
 
-        Where the function needs the values of captured arrays while it is traced, these are parts
-        of the program, and compared at each call.
+        If tracing needs the values of captured arrays, these become constants of the program, and
+        are compared at each call.
         """
         with self._lock:
             while True:
@@ -166,7 +166,7 @@ class Jitted(Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """Have an entry for a call that looks otherwise than those that have one."""
+        """Make an entry for a call of a new signature."""
         look = look_of(args, kwargs) if self._layout.is_plain else None
         if look is not None and self._routes.wants(look, compiled):
             with self._lock:
@@ -180,7 +180,7 @@ class Jitted(Generic[P, R]):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
-        """Put the native entry of a program in front, if calls like this one can go to it.
+        """Install the native entry of a program, if it supports calls like this one.
 
         An entry is not called by `__call__` but stands in its place, in a class for this function
         alone; calls that it does not support are passed on. So the fast path has no Python in it.
@@ -189,7 +189,7 @@ class Jitted(Generic[P, R]):
         if not self._layout.is_plain or given.policy:
             return
         look = look_of(args, kwargs)
-        if look is None and given.is_simple:  # of specs, or tensors: not what is called often
+        if look is None and given.is_simple:  # of specs or tensors, which are rare
             return
         if look is None:
             self._shortcuts = shortened(self._shortcuts, given, compiled, captured)
@@ -214,7 +214,7 @@ class Jitted(Generic[P, R]):
         _empty(before)
 
     def _leave(self) -> None:
-        """Take all native entries away."""
+        """Remove all native entries."""
         left = type(self)
         self.__class__ = Jitted
         _empty(left)
@@ -285,8 +285,8 @@ class Jitted(Generic[P, R]):
         Parameters
         ----------
         *args, **kwargs
-            Arrays and numbers, or specs (`wengert.spec`) in their place. A named length asks for a
-            program for all sizes.
+            Arrays and numbers, or specs (`wengert.spec`). With symbolic sizes the program supports
+            all sizes.
 
         Returns
         -------
@@ -306,7 +306,7 @@ class Jitted(Generic[P, R]):
         Raises
         ------
         BackendError
-            The backend makes no machine code.
+            The backend does not generate machine code.
         """
         compiled = self._ahead(args, {})
         make = getattr(compiled.backend, "address", None)
@@ -358,7 +358,7 @@ class Jitted(Generic[P, R]):
             self._traces, self._seconds = 0, 0.0
 
     def __del__(self) -> None:
-        # A class is let go by the cycle collector only; what it holds need not wait for that.
+        # A class is freed by the cycle collector only; what it refers to is freed here.
         _empty(type(self))
 
     # ---- being a function ------------------------------------------------------------------------

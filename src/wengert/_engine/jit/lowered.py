@@ -1,7 +1,7 @@
 """Lowered: the graph and the code of a compiled function, for inspection.
 
-The graph is always there; loops, LLVM's text and machine instructions are those of a backend that
-writes programs (the attribute `program` of the backend, see backends/llvm).
+The graph is always available; loops, LLVM IR and machine instructions are those of a backend that
+generates code (the attribute `program` of the backend, see backends/llvm).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Lowered:
     graph : Graph
         The simplified graph.
     loops : str
-        What shares a loop, what is stored, and what is called.
+        Fused loops, buffers and library calls.
     llvm_ir, assembly : str
-        LLVM's text, and the instructions of this machine.
+        LLVM IR, and the instructions of this machine.
 
     Raises
     ------
     BackendError
-        Loops, text or instructions are asked of a backend that makes none.
+        The backend does not generate code.
     """
 
     __module__ = "wengert.compiling"

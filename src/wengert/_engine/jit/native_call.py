@@ -1,8 +1,8 @@
 """Native calls: a run of a graph by the native entry of a backend that has one.
 
-The entry takes values of inputs and variables, and returns outputs and updates; what it does not
-serve (a list in the place of an array, a dtype that has to be cast) and what it cannot finish goes
-to the `Executable`, which checks, and says what is wrong.
+The entry takes values of inputs and variables, and returns outputs and updates; arguments that it
+does not support (a list instead of an array, a dtype that has to be cast) and failed runs go to the
+`Executable`, which checks the arguments and raises the error.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def entry_of(
     ----------
     executable : Executable
     single : bool
-        Whether it returns its only output, and no tuple.
+        Whether it returns its only output rather than a tuple.
     otherwise : callable
-        What it calls, with the same arguments, where it does not serve them.
+        Called with arguments that it does not support.
     nested : bool
-        Whether it returns tuples in tuples, as the graph does.
+        Whether it returns nested tuples, as the graph does.
     overwrites : bool
         Whether it may write updates to the arrays of variables that it is given.
     fed : sequence
-        What it will be given, of which the order in memory counts.
+        Examples of the arguments, for their order in memory.
     """
     make = getattr(executable.backend, "entry", None)
     if make is None:
@@ -69,7 +69,7 @@ def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Ru
     single : bool
         Whether the graph has one output and no updates.
     overwrites : bool
-        Whether updates may be written in place: nobody asks for the values before.
+        Whether updates may be written in place, because the old values are not needed.
     """
     graph, owners = executable.graph, executable.owners
     overwritten: Any = getattr(executable.backend, "overwritten", None)

@@ -1,8 +1,7 @@
 """`wengert.profile`: where time and memory of a compiled function go.
 
-What compiles is compiled once more, with clocks in it, and run a few times; what a call leaves
-behind is left once.  The figures are a backend's (`Backend.timed`), what is made of them is a
-`Profile` (profiling/profile.py).
+The function is compiled again with clocks, and run a few times; its side effects take place once.
+The backend measures (`Backend.timed`), and the result is a `Profile` (profiling/profile.py).
 
     profile    the transformation
 """
@@ -36,52 +35,51 @@ def profile(
     Parameters
     ----------
     fun : callable
-        A function of arrays, which is compiled as by `jit`; or one that is compiled already, a
-        derivative (``wg.grad(f)``), a graph, a module.
+        A function of arrays, which is compiled as by `jit`; or a compiled function, a derivative
+        (``wg.grad(f)``), a graph, a module.
     repeats : int, optional
-        How often it is run to be measured; by default as often as fits into a tenth of a second,
-        at least 3 times.
+        The number of measured runs; by default as many as fit into a tenth of a second, at least 3.
     static_argnums, static_argnames, backend, threads
-        As for `jit`; of a compiled function they are what it was compiled with.
+        As for `jit`; not for a function that is compiled already.
 
     Returns
     -------
     callable
-        ``profile(fun)(*args)`` returns a `Profile`: print it, let a notebook draw it, or read
-        ``rows`` (nests, calls, host callbacks, and what is inside loops), ``by_line()`` (your
-        nodes), ``seconds``, ``peak``, ``value`` (what the function returned); ``to_svg()``,
+        ``profile(fun)(*args)`` returns a `Profile`: print it, show it in a notebook, or read
+        ``rows`` (fused loops, calls, host callbacks, and the bodies of loops), ``by_line()`` (your
+        lines), ``seconds``, ``peak``, ``value`` (the result of the function); ``to_svg()``,
         ``to_json()`` and ``save(path)`` write it.
 
     Raises
     ------
     ArgumentError
-        `fun` is not a function, an option cannot be, or is given for a function that is compiled.
+        `fun` is not a function, or an option is invalid.
     TraceError
         The function cannot be compiled, or is profiled while a graph is built.
     BackendError
-        The backend has no clock to look into a run with.
+        The backend does not support profiling.
 
     Notes
     -----
     *What is measured.* A second program with a clock around each step, and if there are loops a
-    third with clocks inside them, are compiled and run beside the one that calls run, which stays
-    as it is. What reading the clocks costs is known and taken off. Times are those of one call, of
-    all runs the lower quartile: what it would be if nobody else used the machine.
+    third with clocks inside them, are compiled and run in addition to the one used by calls. The
+    overhead of the clocks is subtracted. Times are per call: the lower quartile of all runs, as on
+    an idle machine.
 
-    *Your nodes.* A nest computes what several nodes asked for at once; its time is shared out among
-    them by estimated work (an addition 1, an exponential 23, an element of memory 1 to 25 by how
-    far away it lies), and such nodes are marked. Floating-point operations and bytes are estimates,
-    too.
+    *Your lines.* A fused loop computes several nodes; its time is distributed among them by
+    estimated work (an addition 1, an exponential 23, an element of memory 1 to 25 depending on the
+    level of the cache), and such lines are marked. Floating-point operations and bytes are
+    estimates too.
 
-    *What is left behind.* Variables and arguments are written to once, as by one call. Operations
-    that print or call back take place in every run.
+    *Side effects.* Variables and arguments are written to once, as by one call. Operations that
+    print or call back run each time.
 
     *Cost.* Compiling up to three times, and half a second of runs.
 
     See Also
     --------
     explain : what a function does, without running it.
-    wengert.Graph.profile : a graph by the interpreter, line by line.
+    wengert.Graph.profile : a graph by the interpreter, node by node.
 
     Examples
     --------
