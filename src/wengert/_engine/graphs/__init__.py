@@ -6,10 +6,10 @@ substitute.py          substitute, with_operation, subgraph, copy
 pickle_support.py      pickling
 trace.py               trace: the graph of a function; tracing_session.py the run that records it
 pytree_signature.py    containers of arguments and results
-inputs.py              input, spec, variable: what graphs are built by hand from
+inputs.py              input, spec, variable: to build graphs by hand
 computation.py         computation: outputs and inputs as a callable
 symbolic_gradients.py  gradients: of tensors by tensors, for graphs built by hand
-captures               what a function reads that is not an argument, and how a change is noticed
+captures               captured values of functions, and the detection of changes
 """
 
 from typing import TYPE_CHECKING

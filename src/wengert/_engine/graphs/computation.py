@@ -3,7 +3,7 @@
     computation    make one, from tensors built by hand or from a graph
     Computation    called by position, by name, or with a dictionary from input to value
 
-What stands around the run (checks, sizes, updates) is backends/executable.py.
+Argument checks, sizes and updates are in backends/executable.py.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Computation:
-    """What `computation` returns: call it with values for the inputs.
+    """The callable that `computation` returns.
 
     Attributes
     ----------
@@ -66,17 +66,17 @@ class Computation:
         self._is_single = (
             isinstance(shape, ResultStructure) and shape.structure.is_leaf() and shape.live[0]
         )
-        # What a dictionary may be keyed by: the tensors given, and their nodes.
+        # The keys of a dictionary of values: the given tensors, and their nodes.
         self._places: dict[Any, int] = {id(n): i for i, n in enumerate(graph.inputs)}
         self._handles = tuple(handles)
         for i, x in enumerate(self._handles):
             self._places[id(x)] = i
             if isinstance(x, Handle):
                 self._places[id(x.node)] = i
-                self._handles += (x.node,)  # held, so that nothing else gets its identity
+                self._handles += (x.node,)  # kept alive, so that its id is not reused
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Values of the outputs, in the structure in which they were asked for.
+        """The values of the outputs, in their structure.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Computation:
         return [values[i] for i in range(len(self.inputs))]
 
     def _place(self, key: Any) -> int:
-        """Which input a name or tensor stands for."""
+        """The index of the input with a name or tensor."""
         if isinstance(key, str):
             count = self.inputs.count(key)
             if count > 1:
@@ -142,7 +142,7 @@ class Computation:
         return Computation(self.graph, self.backend, self._handles)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Computation:
-        """The same computation on variables of its own, or those that `memo` has copies of."""
+        """The same computation on copies of the variables, those in `memo` if there are any."""
         twins = [_twin(owner, memo) for owner in self._run.owners]
         place = {v: t.node for v, t in zip(self.graph.variables, twins, strict=True)}
         graph = self.graph.with_nodes(rebuilt(self.graph.nodes, place)) if place else self.graph
@@ -160,7 +160,7 @@ class Computation:
 
 
 def _twin(owner: Any, memo: dict[int, Any]) -> Any:
-    """A variable of the same value."""
+    """A new variable with the same value."""
     twin = copy.deepcopy(owner, memo)
     old = owner.node
     if twin.node is old:  # not a leaf that requires a gradient
@@ -171,7 +171,7 @@ def _twin(owner: Any, memo: dict[int, Any]) -> Any:
 
 
 def _plain(value: Operand) -> Any:
-    """The value of a tensor without history; a tensor with one as it is."""
+    """The value of a constant tensor; a recorded tensor unchanged."""
     if isinstance(value, Handle) and not value.node.is_traced and type(value.node) is not Node:
         return value.node.value
     return value
@@ -188,25 +188,23 @@ def computation(
     effects: Sequence[Any] = (),
     name: str | None = None,
 ) -> Computation:
-    """A callable of some inputs that gives some outputs.
+    """Make a callable from inputs and outputs of a graph.
 
     Parameters
     ----------
     outputs : Tensor, nested containers of them, None, or Graph
-        What it returns, in this structure. A graph from `wengert.trace` is called as its function
-        was.
+        The results, in this structure. A graph from `wengert.trace` is called like its function.
     *inputs : Tensor
-        What it takes, in this order; by default the inputs (`wengert.input`) that are found, in
-        order of creation. Any other tensor of the graph can be one: its value is then given, and
-        not computed.
+        The arguments, in this order; by default the inputs (`wengert.input`) of the graph, in order
+        of creation. Any other tensor of the graph can be an input: its value is then passed rather
+        than computed.
     backend : str or Backend
-        What runs it; ``wengert.backends.backends()`` lists the names.
+        The backend; ``wengert.backends.backends()`` lists the names.
     updates : mapping from Tensor to Tensor, optional
-        For variables (`wengert.variable`, parameters) what their next values are. Outputs are
-        computed from the old ones; then all are written together. If anything goes wrong, or
-        somebody presses Ctrl-C, none is.
+        The next values of variables (`wengert.variable`, parameters). Outputs are computed from the
+        old values; then all variables are updated together, or none if an error or Ctrl-C occurs.
     effects : sequence of Tensor, optional
-        What is to run although no output needs it (`wengert.debug`, in graphs built by hand).
+        Nodes that run although no output needs them (`wengert.debug`, in graphs built by hand).
     name : str, optional
         For messages.
 
@@ -214,15 +212,15 @@ def computation(
     -------
     Computation
         Called with values by position, by name, or with a dictionary whose keys are names or the
-        tensors themselves. Its results are the caller's own: writing to them changes nothing else.
-        Many threads may call it at once.
+        tensors themselves. Its results share no memory with anything else. It may be called by
+        several threads at the same time.
 
     Raises
     ------
     GraphError
         An input is needed and not listed, is listed twice, or is not a tensor of a graph.
     ArgumentError
-        What is to be updated is no variable.
+        A key of `updates` is not a variable.
     ShapeError, DtypeError
         A variable cannot hold its next value.
     BackendError
@@ -382,7 +380,7 @@ def _array(value: Array, name: str) -> Any:
 
 
 def _with_effects(graph: Graph) -> Graph:
-    """The graph with all its effects known as such, in order."""
+    """The graph with all its effects, in order."""
     effects = {n: None for n in graph.nodes if n.op.effects.side_effect or n in graph.effects}
     if len(effects) == len(graph.effects):
         return graph

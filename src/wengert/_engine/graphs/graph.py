@@ -1,10 +1,10 @@
 """Graph: a Wengert list that can be called, transformed, changed, shown and saved.
 
 A graph is a function: called with arrays it runs, called with tensors its nodes are recorded again.
-So transforming a graph is tracing the transformed function, and there is one engine.
+So a graph is transformed by tracing the transformed function.
 
-The nodes themselves, their order, names and dependences are core/graph.py.  The methods here are
-thin; what they do is in transform.py, substitute.py, pickle_support.py and the packages they name.
+Nodes, their order, names and dependences are in core/graph.py.  The methods here delegate to
+transform.py, substitute.py, pickle_support.py and the packages that they name.
 """
 
 from __future__ import annotations
@@ -50,25 +50,25 @@ else:
 
 
 class Graph(core_graph.BaseGraph):
-    """A Wengert list that can be called, transformed, taken apart, looked at and kept.
+    """A computation graph (Wengert list) that can be called, transformed, edited, shown and saved.
 
     Made by `wengert.trace`, by hand from `wengert.input` (then `Graph(outputs)`), or from tensors
-    that have a history. Parameters and attributes are those of the list:
+    that were recorded. Parameters and attributes:
 
     Attributes
     ----------
     nodes : tuple of Node
-        The nodes, in an order in which they can be computed; ``graph[i]`` is node i.
+        The nodes, in evaluation order; ``graph[i]`` is node i.
     inputs, outputs : tuple of Node
-        What is fed, and what is computed.
+        The arguments and results.
     variables : tuple of Node
-        Leaves whose value belongs to a tensor, and is read whenever the graph runs.
+        Leaves whose values are those of tensors, read whenever the graph runs.
     updates : dict
         For a variable's node the node that becomes its value after a run.
 
     Notes
     -----
-    Nothing changes a graph: whatever transforms one returns another, sharing nodes.
+    Graphs are immutable: a transformation returns another graph, which shares nodes.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Graph(core_graph.BaseGraph):
 
     @property
     def signature(self) -> Signature:
-        """How the graph is called."""
+        """The signature of a call: containers of arguments and results."""
         known = self.structure[0]
         if known is None:
             return Signature.flat([n.name or f"x{i}" for i, n in enumerate(self.inputs)])
@@ -104,7 +104,7 @@ class Graph(core_graph.BaseGraph):
         return self.node(item) if isinstance(item, str) else super().__getitem__(item)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Values of the outputs: run on plain arrays, recorded again on tensors."""
+        """Run the graph on plain arrays, or record its nodes again on tensors."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
         if self.is_open or any(isinstance(v, Handle) for v in values):
             return restored(self.structure[1], inline_graph(self, values))
@@ -114,9 +114,9 @@ class Graph(core_graph.BaseGraph):
 
     @functools.cached_property
     def is_open(self) -> bool:
-        """Whether nodes from outside take part: recorded ones, or those of an outer graph.
+        """Whether it depends on nodes from outside: recorded ones, or those of an outer graph.
 
-        Then a call writes the nodes down again, so that outer derivatives and graphs see them.
+        Then a call records its nodes again, so that they are part of outer derivatives and graphs.
         """
         fed = set(self.inputs)
         return any(
@@ -126,20 +126,20 @@ class Graph(core_graph.BaseGraph):
         )
 
     def run(self, *args: Any, backend: str | Backend = "interpret", **kwargs: Any) -> Any:
-        """Values of the outputs, by a backend of choice; see `wengert.computation`."""
+        """Run the graph with a given backend; see `wengert.computation`."""
         values = self.signature.leaves(args, kwargs, f"the graph {self.name}")
         run = Executable(fed_anywhere(self), backend_of(backend))
         return restored(self.structure[1], run(values))
 
     def profile(self, *args: Any, repeat: int = 5, **kwargs: Any) -> NodeTimes:
-        """How long each node takes for these arguments; ``print`` it.
+        """Measure the time of each node for given arguments; ``print`` the result.
 
         Parameters
         ----------
         *args, **kwargs
-            As when it is called; plain arrays.
+            Arguments of a call; plain arrays.
         repeat : int, default 5
-            How many times it runs, updates included; the least time of each node counts.
+            The number of runs, updates included; the least time of each node is used.
 
         Examples
         --------
@@ -196,7 +196,7 @@ class Graph(core_graph.BaseGraph):
         return traced(self, jacobians.hessian(self, argnums), "hessian")
 
     def vjp(self) -> Graph:
-        """The graph that takes the inputs, then a cotangent, and gives value and pullback.
+        """The graph from the inputs and a cotangent to the value and the pullback.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Graph(core_graph.BaseGraph):
         return built(self, pulled, specs, {}, "vjp")
 
     def jvp(self) -> Graph:
-        """The graph that takes the inputs, then a tangent for each, and gives value and tangent.
+        """The graph from the inputs and their tangents to the value and its tangent.
 
         Returns
         -------
@@ -247,15 +247,15 @@ class Graph(core_graph.BaseGraph):
         out_axes: int = 0,
         axis_size: int | str | Dim | None = None,
     ) -> Graph:
-        """The graph that does for a batch at once what this does for one; see `wengert.vmap`.
+        """The graph applied to each element of a batch; see `wengert.vmap`.
 
         Parameters
         ----------
         in_axes, out_axes
             As in `wengert.vmap`.
         axis_size : int, str or Dim, optional
-            The number of rows; a name stands for any. By default "rows", or "rows_2" and so on if
-            that is a size of the graph already.
+            The size of the batch; a name for a symbolic size. By default "rows", or "rows_2" and so
+            on if that is a size of the graph already.
 
         Examples
         --------
@@ -271,15 +271,15 @@ class Graph(core_graph.BaseGraph):
     def subgraph(
         self, outputs: Item | Sequence[Item], inputs: Item | Sequence[Item] | None = None
     ) -> Graph:
-        """The part of the graph that computes some nodes, as a graph of its own.
+        """The part of the graph that computes some nodes, as a graph.
 
         Parameters
         ----------
         outputs : node or sequence of nodes
-            What it computes.
+            Its outputs.
         inputs : node or sequence of nodes, optional
-            Nodes to be fed instead of computed; by default the inputs of this graph that are
-            needed.
+            Its inputs, whose values are passed rather than computed; by default the inputs of this
+            graph that are needed.
 
         Returns
         -------
@@ -289,7 +289,7 @@ class Graph(core_graph.BaseGraph):
         Raises
         ------
         GraphError
-            An output cannot be computed from the inputs chosen.
+            An output cannot be computed from the given inputs.
 
         Examples
         --------
@@ -307,18 +307,18 @@ class Graph(core_graph.BaseGraph):
         Parameters
         ----------
         replacements : mapping
-            From a node (node, tensor, index or name) to what takes its place: a tensor built from
-            nodes of this graph or from `wengert.input`, an array, or a number.
+            From a node (node, tensor, index or name) to its replacement: a tensor built from nodes
+            of this graph or from `wengert.input`, an array, or a number.
 
         Returns
         -------
         Graph
-            Inputs that are replaced are no longer fed; new ones come after the others.
+            Replaced inputs are no longer arguments; new inputs come after the others.
 
         Raises
         ------
         ShapeError, DtypeError
-            What depends on the node does not fit the replacement.
+            A node that uses the replaced one does not accept the replacement.
 
         Examples
         --------
@@ -338,7 +338,7 @@ class Graph(core_graph.BaseGraph):
         op : str or Op
             The operation, or its name in the registry.
         **params
-            Its parameters; by default those of the operation it replaces, as far as it has them.
+            Its parameters; by default those of the replaced operation that it also has.
 
         Examples
         --------
@@ -350,7 +350,7 @@ class Graph(core_graph.BaseGraph):
         return with_operation(self, item, op, params)
 
     def copy(self) -> Graph:
-        """The graph with nodes and inputs of its own; variables are shared."""
+        """A copy with new nodes and inputs; variables are shared."""
         return copied(self)
 
     def __copy__(self) -> Graph:
@@ -380,22 +380,22 @@ class Graph(core_graph.BaseGraph):
         return rewrite.simplify(self, passes, **options)
 
     def equals(self, other: Any) -> bool:
-        """Whether another graph says the same; see `wengert._engine.core.graph_fingerprint.equals`.
+        """Whether another graph computes the same by equal nodes; see `wengert.rewrite.equals`.
 
-        Nodes are compared by operation, parameters and operands (in either order where that does
-        not matter), inputs by position, constants by value; names and source lines do not count.
+        Nodes are compared by operation, parameters and operands (in either order if commutative),
+        inputs by position, constants by value; names and source lines are ignored.
         """
         return isinstance(other, core_graph.BaseGraph) and graph_fingerprint.equals(self, other)
 
     def show(self, path: Any = None, **options: Any) -> Path | None:
-        """Open the graph as a page to walk through; see `wengert.show.show_graph`."""
+        """Open the graph as an interactive page; see `wengert.show.show_graph`."""
         return visualization.show_graph(self, path, **self._with_history(options))
 
     def _repr_html_(self) -> str:
         return visualization.repr_html(self, **self._with_history({}))
 
     def to_dot(self, **options: Any) -> str:
-        """The graph in Graphviz's language; see `wengert.show.to_dot`."""
+        """The graph in Graphviz's DOT language; see `wengert.show.to_dot`."""
         return visualization.to_dot(self, **options)
 
     def to_svg(self, **options: Any) -> str:
@@ -403,7 +403,7 @@ class Graph(core_graph.BaseGraph):
         return visualization.to_svg(self, **options)
 
     def report(self, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
-        """What a run costs, counted without running; see `wengert.backends.report`."""
+        """The estimated cost of a run; see `wengert.backends.report`."""
         return cost_report.report(self, sizes, **more)
 
     def save(self, file: Any, *, where: str | None = "name") -> None:

@@ -1,8 +1,8 @@
 """Inputs of graphs that are built by hand.
 
-spec       shape and dtype of an array that is still to come
-input      a tensor whose value will be fed
-variable   a tensor whose value persists, and which graphs read and update
+spec       shape and dtype of an array
+input      a tensor without a value: an argument of a graph
+variable   a tensor with a value, which graphs read and update
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Lengths = int | str | Dim | Sequence[int | str | Dim]
 
 
 def spec(shape: Lengths = (), dtype: str | type[Any] | np.dtype[Any] = "float64") -> Spec:
-    """Shape and dtype of an array that is still to come.
+    """Shape and dtype of an array, for tracing.
 
     Parameters
     ----------
     shape : length or sequence of them
-        A length is a number, a name that stands for any size from one on, or an expression of names
+        A length is a number, a name (a symbolic size of at least one), or an expression of names
         such as ``"2*n + 1"``. Axes with the same name have the same length.
     dtype : dtype, default float64
 
@@ -80,19 +80,19 @@ def _length(n: Any) -> Any:
 
 
 def input(name: str, shape: Lengths = (), dtype: str = "float64") -> Any:
-    """A tensor whose value will be fed: the beginning of a graph built by hand.
+    """A tensor without a value: an argument of a graph that is built by hand.
 
     Parameters
     ----------
     name : str
-        To feed it by, and to find it in the graph.
+        The name of the argument and of its node.
     shape, dtype
         As in `spec`.
 
     Returns
     -------
     Tensor
-        To compute with as with any other; nothing is computed yet.
+        A tensor like any other, except that operations on it are only recorded.
 
     Examples
     --------
@@ -103,17 +103,17 @@ def input(name: str, shape: Lengths = (), dtype: str = "float64") -> Any:
     (5.0, 5.0)
     """
     node = placeholder(spec(shape, dtype), word(name, "the name of an input"))
-    node.note(by_hand=True)  # to be fed, it is a key of a dict
+    node.note(by_hand=True)  # it can be the key of a dictionary of values
     return wrap(node)
 
 
 def variable(value: Any, name: str | None = None, *, differentiable: bool | None = None) -> Any:
-    """A tensor whose value persists: graphs read it whenever they run, and may update it.
+    """A tensor with a value, which graphs read whenever they run and may update.
 
     Parameters
     ----------
     value : array_like
-        To begin with; copied.
+        The initial value; copied.
     name : str, optional
     differentiable : bool, optional
         Whether it is a leaf that requires a gradient; by default, if it is floating.

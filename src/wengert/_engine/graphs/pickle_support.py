@@ -1,8 +1,8 @@
 """Pickling: graphs and computations for process pools, as the bytes that `wengert.save` writes.
 
-What a file cannot hold a pickle cannot either, with the same refusal.  Variables are pickled beside
-the bytes as the tensors that they are, so a graph and a tensor that it reads, pickled together,
-belong together afterwards, too.
+Graphs that cannot be saved cannot be pickled either, with the same error.  Variables are pickled as
+tensors next to the bytes, so that a graph and a tensor that it reads, pickled together, are still
+connected afterwards.
 
     reduced    a graph, for ``__reduce__``
 """
@@ -20,7 +20,7 @@ from wengert._engine.core.node import Node, is_variable
 
 
 def reduced(graph: BaseGraph) -> tuple[Any, ...]:
-    """How a graph is pickled: a function, and its arguments."""
+    """A graph for ``__reduce__``: a function and its arguments."""
     file = io.BytesIO()
     keep.save(graph, file, where="full")
     return _restored, (type(graph), file.getvalue(), owners_of(graph.variables))
@@ -43,7 +43,7 @@ def _restored(cls: Any, kept: bytes, owners: list[Any]) -> Any:
 
 
 def _node(variable: Node, owner: Any) -> Node:
-    """The node of a tensor as a variable, which a frozen parameter by itself is not."""
+    """The node of a tensor as a variable, even of a frozen parameter."""
     if is_variable(owner.node):
         return owner.node  # type: ignore[no-any-return]
     node = leaf(owner.node.value, owner, type(variable) is Node)

@@ -17,12 +17,12 @@ from wengert.errors import StructureError, at, user_line
 
 
 class Signature(NamedTuple):
-    """How a graph is called.
+    """The signature of a graph.
 
     names : the arguments by position.
     structure : of ``(args, kwargs)``, as containers.
-    fed : for each leaf of the structure whether it is fed, or was passed on while tracing.
-    passed : for each leaf what was passed on, spelled (`Static`); empty where that is not known.
+    fed : for each leaf of the structure whether it is an input, or was static while tracing.
+    passed : for each leaf its static value as text (`Static`); empty if that is not known.
     """
 
     names: tuple[str, ...]
@@ -39,7 +39,7 @@ class Signature(NamedTuple):
         )
 
     def inspected(self) -> inspect.Signature:
-        """For `inspect.signature`, so that arguments can be chosen by name."""
+        """The signature for `inspect.signature`, so that arguments can be selected by name."""
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         return inspect.Signature([inspect.Parameter(n, kind) for n in self.names])
 
@@ -49,8 +49,8 @@ class Signature(NamedTuple):
         Raises
         ------
         StructureError
-            The arguments are others, or nested otherwise, than the graph was built for; or one
-            that was part of the program while tracing has another value now.
+            The structure of the arguments is not the one that the graph was traced for; or a
+            static argument has another value now.
         """
         _, given = leaves_given = pytree.flatten((args, kwargs))
         if given != self.structure:
@@ -81,7 +81,7 @@ class Signature(NamedTuple):
         )
 
     def arguments(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments to call with, from one value for each input; `Static` where nothing is fed."""
+        """Arguments of a call, from one value per input; `Static` for static arguments."""
         rest = iter(values)
         leaves = [
             next(rest) if is_fed else Static(word)
@@ -91,7 +91,7 @@ class Signature(NamedTuple):
         return made  # type: ignore[no-any-return]
 
     def _by_position(self, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, Any]:
-        """The same call with keywords moved to their positions, as far as they have one."""
+        """The same call with keywords moved to their positions, if they have one."""
         full, more = list(args), dict(kwargs)
         for name in self.names[len(args) :]:
             if name not in more:
@@ -101,17 +101,17 @@ class Signature(NamedTuple):
 
 
 class Static(str):
-    """What an argument was that the program had as it is, while a graph was built: as a word.
+    """The value of a static argument while a graph was traced, as text.
 
-    A graph knows its inputs, and not what else it was built from: a mode, a number of layers. The
-    word is enough to notice that it is called with another.
+    A graph does not store the other objects that it was traced with: a mode, a number of layers.
+    The text is enough to notice that it is called with another value.
     """
 
     __slots__ = ()
 
     @classmethod
     def of(cls, x: Any) -> Static:
-        """For a value; the word is empty if it is no plain value and has no name of its own."""
+        """The text of a value; empty if it is neither a plain value nor has a name."""
         if isinstance(x, cls):
             return x
         if isinstance(x, np.generic):
@@ -123,7 +123,7 @@ class Static(str):
 
 
 def _is_array_like(x: Any) -> bool:
-    """Whether it can stand for an array: not a container of arrays, but a list of numbers may."""
+    """Whether it can be converted to an array: a list of numbers, but no container of arrays."""
     if not isinstance(x, list | tuple | dict):
         return True
     return type(x) is list and all(
@@ -138,7 +138,7 @@ def _spelled(call: Any) -> str:
 
 
 class ResultStructure(NamedTuple):
-    """What a graph returns.
+    """The structure of a graph's results.
 
     structure : of the outputs, as containers.
     live : for each leaf whether it is an output; the others are None.
@@ -149,7 +149,7 @@ class ResultStructure(NamedTuple):
 
 
 def restored(structure: Any, values: Sequence[Any]) -> Any:
-    """Values of the outputs in the structure they were returned in."""
+    """The values of the outputs in the structure of the function's result."""
     rest = iter(values)
     if isinstance(structure, ResultStructure):
         leaves = [next(rest) if live else None for live in structure.live]

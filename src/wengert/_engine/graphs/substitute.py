@@ -5,8 +5,8 @@
     subgraph          `Graph.subgraph`
     copied            `Graph.copy`
 
-What depends on a node that changes is recorded again, so shapes, dtypes and kinds follow, and are
-checked; everything else is shared with the graph it came from, which stays as it was.
+Nodes that depend on a replaced node are recorded again, so that shapes, dtypes and kinds are
+inferred and checked; all others are shared with the original graph, which is not changed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def substituted(graph: AnyGraph, replacements: Mapping[Item, Any]) -> AnyGraph:
     """The graph with some nodes replaced."""
     if not isinstance(replacements, Mapping):
         raise ArgumentError(
-            f"substitute: {spelled(replacements)} does not say what to replace. Give a "
-            f"dictionary from nodes to what takes their place{at(user_line())}."
+            f"substitute: {spelled(replacements)} is not a mapping of replacements. Give a "
+            f"dictionary from nodes to their replacements{at(user_line())}."
         )
     new = {graph.node(item): _node(x) for item, x in replacements.items()}
     return _with(graph, new)
@@ -64,7 +64,7 @@ def with_operation(graph: AnyGraph, item: Item, op: str | Op, params: dict[str, 
 
 
 def copied(graph: AnyGraph) -> AnyGraph:
-    """The graph with nodes and inputs of its own."""
+    """A copy of the graph with new nodes and inputs."""
     new = {n: placeholder(n.spec, n.name, type(n) is Node) for n in graph.inputs}
     return graph.with_nodes(rebuilt(graph.nodes, new))
 
@@ -72,7 +72,7 @@ def copied(graph: AnyGraph) -> AnyGraph:
 def subgraph(
     graph: AnyGraph, outputs: Item | Sequence[Item], inputs: Item | Sequence[Item] | None
 ) -> AnyGraph:
-    """The part of the graph that computes some nodes, as a graph of its own."""
+    """The part of the graph that computes some nodes, as a graph."""
     wanted = [graph.node(item) for item in several(outputs)]
     needed = graph.ancestors(*wanted)
     if inputs is None:
@@ -117,7 +117,7 @@ def _with(graph: AnyGraph, new: dict[Node, Node]) -> AnyGraph:
 
 
 def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that an operation knows; those that nobody chose may be missing."""
+    """The parameters that an operation accepts, without unset ones."""
     known: Mapping[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError):  # a ufunc has none
         known = inspect.signature(op.run).parameters
@@ -130,7 +130,7 @@ def _accepted(op: Op, params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _followed(node: Node, place: Mapping[Node, Node], stem: Derivation) -> Node:
-    """A node on its operands as they are now: itself if they are the same."""
+    """A node on the replaced operands; itself if they are unchanged."""
     if isinstance(node.op, LeafOp) or all(place[a] is a for a in node.inputs):
         return node
     stem.enter(node)
@@ -148,7 +148,7 @@ def _followed(node: Node, place: Mapping[Node, Node], stem: Derivation) -> Node:
 
 
 def _handle(node: Node) -> Any:
-    """A node as an operand; constants as they are, for rules know plain numbers as such."""
+    """A node as an operand; constants as plain values, which shape rules may depend on."""
     return node.value if node.op is CONSTANT and isinstance(node, ConstantLeaf) else wrap(node)
 
 
@@ -159,7 +159,7 @@ def _node(x: Any) -> Node:
         return x
     if not isinstance(describe(x), Spec):
         raise ArgumentError(
-            f"{spelled(x)} cannot stand in a graph. Give a tensor, an array or a number"
+            f"{spelled(x)} cannot be part of a graph. Give a tensor, an array or a number"
             f"{at(user_line())}."
         )
     return constant(x)

@@ -1,7 +1,7 @@
-"""Derivatives of tensors by tensors, for graphs built by hand: define, then derive, then run.
+"""Derivatives of tensors with respect to tensors, for graphs that are built by hand.
 
-`gradients(y, x)` is what `grad` is for functions: the nodes of the derivative are added to the
-graph, and what comes back are tensors on them.
+`gradients(y, x)` corresponds to `grad` of functions: the nodes of the derivative are added to the
+graph, and returned as tensors.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ def gradients(
     unconnected: str = "zero",
     create_graph: bool = True,
 ) -> Any:
-    """The gradient of a tensor by other tensors that it was computed from.
+    """The gradient of a tensor with respect to tensors that it was computed from.
 
     Parameters
     ----------
     y : Tensor
         One real number, or anything else with a `seed`.
     xs : Tensor, or nested containers of them
-        Inputs, variables, leaves that require a gradient, or any value on the way.
+        Inputs, variables, leaves that require a gradient, or intermediate values.
     seed : array or Tensor of the shape of `y`, optional
         The cotangent to start from; 1 for a single real number.
     unconnected : {"zero", "none", "warn", "raise"}
-        What to give where y does not depend on an x; "warn" gives zeros and says so. In place of
-        "zero", the default, a policy may ask for another (`wengert.policy`).
+        The result if y does not depend on an x: zeros, None, zeros with a warning, or an error. A
+        policy may change the default, "zero" (`wengert.policy`).
     create_graph : bool, default True
         Whether gradients of tensors with values can be differentiated again; those of a graph
         always can.
@@ -73,11 +73,11 @@ def gradients(
     NotScalarError
         `y` is not one real number, and no seed is given.
     NotDifferentiableError
-        A tensor of integers, or one that requires no gradient.
+        A tensor of integers, or one that does not require a gradient.
     UnconnectedError
         `y` does not depend on one of them, and ``unconnected="raise"``.
     GraphError
-        `y` was computed from a variable by a function that decided by its value (a mask, an
+        `y` was computed from a variable by a function that depends on its value (a mask, an
         order); trace that function.
 
     Notes
@@ -109,7 +109,7 @@ def gradients(
     if node is not None:
         nodes = lists.BaseGraph(node).nodes
         if any(map(_is_symbolic, nodes)):
-            with tracing() as opened:  # the derivative is for all values of the variables
+            with tracing() as opened:  # the derivative is valid for all values of variables
                 opened.general = True
                 place = rebuilt(nodes, change=valueless)
                 by = [[place.get(n, n) for n in _leaves_of(t, nodes)] for t in targets]
@@ -127,7 +127,7 @@ def gradients(
 
 
 def _leaves_of(target: Node, nodes: Sequence[Node]) -> list[Node]:
-    """A target as it stands in a list; a variable that has been set since, as what it was then."""
+    """The node of a target; for a variable that has been modified, the node before."""
     owner = owner_of(target) if is_variable(target) else None
     if owner is None:
         return [target]
@@ -137,7 +137,7 @@ def _leaves_of(target: Node, nodes: Sequence[Node]) -> list[Node]:
 def _swept(
     node: Node, targets: Sequence[Sequence[Node]], seed: Array | None, create_graph: bool
 ) -> list[Any]:
-    """For each target the sum of the cotangents of the nodes that it stands for."""
+    """For each target the sum of the cotangents of its nodes."""
     seeds = {node: _seed(node, seed)}
     flat = [n for several in targets for n in several]
     tape = tape_between([node], set(flat))

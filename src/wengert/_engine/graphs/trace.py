@@ -1,7 +1,7 @@
 """Trace: the graph of a Python function.
 
-The function runs once, with tensors that have a spec and no value; what it does with them is
-recorded.  It may use any Python control flow that does not depend on values.
+The function runs once, on tensors that have a spec and no value, and its operations are recorded.
+It may use any Python control flow that does not depend on values.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def trace(
     fun : callable
         Takes and returns arrays or nested containers of them.
     static_argnums, static_argnames
-        Arguments to pass on as they are. What is neither a number nor an array nor a `spec` is
-        passed on as it is anyway.
+        Static arguments, which are passed unchanged. Arguments that are not numbers, arrays or
+        specs are always static.
 
     Returns
     -------
@@ -41,11 +41,11 @@ def trace(
     Raises
     ------
     TracedBranchError
-        The function was about to branch on a value; the message names the node and the remedy.
+        The function branches on a value; the message has the node and a remedy.
     TraceError
-        It needed a value in another way.
+        It needs a value in another way.
     ShapeError, DtypeError
-        Operands do not fit together.
+        An operation does not accept its operands.
 
     Examples
     --------

@@ -2,8 +2,8 @@
 
     built   the graph of a function for given arguments; `trace` and every transformation call it
 
-Specs, arrays and numbers among the arguments are replaced by placeholders.  What the function
-writes to is put back when it returns, and becomes updates of the graph.
+Specs, arrays and numbers among the arguments are replaced by placeholders.  Variables that the
+function writes to are restored when it returns, and become updates of the graph.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def built(
     cls : type
         Of the graph to make.
     fun, args, kwargs
-        What to run; specs, arrays and numbers among the arguments are replaced by inputs.
+        The function and its arguments; specs, arrays and numbers are replaced by inputs.
     positions, static : collections
-        Of the arguments to pass on as they are, by number and by name.
+        The static arguments, by position and by name.
     names : sequence of str, optional
-        What to call the positional arguments; by default as `fun` does.
+        The names of the positional arguments; by default those of `fun`.
     name : str, optional
         Of the graph; by default that of `fun`.
     guards : list, optional
@@ -103,7 +103,7 @@ def built(
 
 
 class _Inputs:
-    """The inputs made so far, and for each leaf of the arguments whether it became one, or what."""
+    """The inputs made so far, and for each leaf of the arguments its input or static value."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -112,7 +112,7 @@ class _Inputs:
         self.passed: list[str] = []
 
     def take(self, argument: Any, name: str, static: bool) -> Any:
-        """An argument with tensors to be fed in the place of specs, arrays and numbers."""
+        """An argument with input tensors instead of specs, arrays and numbers."""
         leaves, structure = pytree.flatten(argument)
         paths = [""] if len(leaves) == 1 and leaves[0] is argument else pytree.paths(argument)
         rules = chosen()
@@ -136,7 +136,7 @@ class _Inputs:
         return pytree.unflatten(structure, made)
 
     def written(self) -> list[int]:
-        """The numbers of those that have been written to."""
+        """The numbers of the inputs that have been written to."""
         pairs = enumerate(zip(self.handles, self.nodes, strict=True))
         found = [k for k, (handle, node) in pairs if handle.node is not node]
         for k in found:
@@ -145,21 +145,21 @@ class _Inputs:
 
     @contextmanager
     def belonging_to(self, what: str) -> Iterator[None]:
-        """A block after which the inputs are known to be those of a trace that has ended."""
+        """A context manager after which the inputs belong to a trace that has ended."""
         try:
             yield
         finally:
             leaked_tracers.ended(self.nodes, what)
 
     def signature(self, words: Sequence[str], args: list[Any], kwargs: dict[Any, Any]) -> Signature:
-        """How the graph will be called."""
+        """The signature of the graph."""
         structure = pytree.flatten((tuple(args), kwargs))[1]
         words = words[: len(args)]
         return Signature(tuple(words), structure, tuple(self.fed), tuple(self.passed))
 
 
 def _is_foreign(x: Any) -> bool:
-    """Whether it belongs to a graph that is being built outside of this one."""
+    """Whether it belongs to an outer graph that is being built."""
     return isinstance(x, Handle) and x.node.is_traced
 
 
@@ -182,7 +182,7 @@ def _updates(session: Session) -> dict[Node, Node]:
 
 
 def _gradients(session: Session, what: str, grads: list[Any] | None) -> list[Any]:
-    """The gradients that the function leaves in tensors from outside, as outputs."""
+    """The gradients that the function stores in captured tensors, as outputs."""
     left = session.grads_left()
     found = [g for _, g, _ in left if g is not None]
     if found and grads is None:
@@ -203,11 +203,11 @@ def _gradients(session: Session, what: str, grads: list[Any] | None) -> list[Any
 
 
 def parameter_names(fun: Any, count: int) -> list[str]:
-    """What the function calls its positional arguments."""
+    """The names of the function's positional arguments."""
     names: list[str] = []
     try:
         parameters = list(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):  # some of NumPy's have no signature
+    except (TypeError, ValueError):  # some functions of NumPy have no signature
         parameters = []
     for p in parameters:
         if p.kind is p.VAR_POSITIONAL:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class FunctionGraph(Protocol):
-    """What a transformation asks of a graph."""
+    """The protocol of graphs that can be transformed."""
 
     name: str
     inputs: tuple[Node, ...]
@@ -38,7 +38,7 @@ class FunctionGraph(Protocol):
 
     @property
     def signature(self) -> Signature:
-        """How the graph is called."""
+        """The signature of the graph."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The values of the outputs."""
@@ -48,17 +48,17 @@ G = TypeVar("G", bound=FunctionGraph)
 
 
 def argument_specs(graph: FunctionGraph) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The specs of the arguments that a graph is called with."""
+    """The specs of a graph's arguments."""
     return graph.signature.arguments([n.spec for n in graph.inputs])
 
 
 def output_specs(graph: FunctionGraph) -> Any:
-    """The specs of what a graph returns."""
+    """The specs of a graph's results."""
     return restored(graph.structure[1], [n.spec for n in graph.outputs])
 
 
 def traced(graph: G, fun: Callable[..., Any], what: str) -> G:
-    """The graph of a function that is called as a graph is."""
+    """The graph of a function with the signature of a graph."""
     args, kwargs = argument_specs(graph)
     return built(graph, fun, args, kwargs, what, graph.signature.names)
 
@@ -79,7 +79,7 @@ def built(
 
 
 def batched(graph: G, in_axes: Any, out_axes: Any, axis_size: Any) -> G:
-    """The graph that does for a batch at once what this one does for one."""
+    """The graph applied to each element of a batch."""
     what = f"vmap of {graph.name}"
     args, kwargs = argument_specs(graph)
     leaves, structure = pytree.flatten((args, kwargs))
@@ -110,7 +110,7 @@ def _new_name(graph: FunctionGraph) -> str:
 
 
 def _widened(spec: Any, axis: int | None, size: Size, what: str) -> Any:
-    """The spec of a batch, from that of one."""
+    """The spec of a batch, from that of an element."""
     if axis is None or not isinstance(spec, Spec):
         return spec
     ndim = spec.ndim + 1
