@@ -1,9 +1,11 @@
-"""Open names: lengths that are known only when a loop has ended have other names in each trace.
+"""Alpha equivalence: graphs that differ only in the names of lengths are equal.
 
-Two lists that differ in these names only say the same, so where lists are compared or kept, the
-names are counted in the order in which they come.
+Lengths that are known only when a loop has ended ("open") have new names in each trace.  When
+graphs are compared or stored, these names are replaced by numbers, in order of occurrence.
 
-    OpenNames    names in the place of those that are met, the same for the same
+    OpenNames    the replacements of open names
+    counted      the k-th open length of a graph; inner: of a body's own loops
+    named_in     the names in parameters
 """
 
 from __future__ import annotations
@@ -17,29 +19,29 @@ from .symbolic.dim import OPEN, Dim
 
 
 def counted(k: int) -> Dim:
-    """The k-th such length of a list, or of a file."""
+    """The k-th open length of a graph, or of a file."""
     return Dim({((f"{OPEN}f{k}", 1),): 1})
 
 
 def inner(k: int) -> Dim:
-    """The k-th such length of a body's own."""
+    """The k-th open length of a body's own loops."""
     return Dim({((f"{OPEN}own{k}", 1),): 1})
 
 
 class OpenNames:
-    """What stands in the place of each open name.
+    """The replacements of open names.
 
     Parameters
     ----------
     make : callable
-        The length for the k-th name that is met.
+        The length for the k-th name that occurs.
     known : iterable of str
-        Names that stay as they are.
+        Names that are not replaced.
 
     Attributes
     ----------
     of : dict
-        By the names that have been met.
+        The replacement of each name so far.
     """
 
     def __init__(self, make: Callable[[int], Any] = counted, known: Iterable[str] = ()) -> None:
@@ -54,7 +56,7 @@ class OpenNames:
         return bool(found)
 
     def spec(self, spec: Any) -> Any:
-        """A spec, or several, with these names."""
+        """A spec, or a tuple of specs, with replaced names."""
         for s in spec if type(spec) is tuple else (spec,):
             named = type(s) is Spec and any(type(n) is Dim for n in s.shape)
             if named and self._met(sizes_of(s.shape)):
@@ -68,7 +70,7 @@ class OpenNames:
         return at_sizes(spec, self.of)
 
     def params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """The parameters of a node with these names."""
+        """The parameters of a node with replaced names."""
         if params and self._met(named_in(params)):
             made: dict[str, Any] = substituted(params, self.of)
             return made
@@ -76,7 +78,7 @@ class OpenNames:
 
 
 def named_in(x: Any) -> frozenset[str]:
-    """The names in parameters, those that bodies take from outside among them."""
+    """The names in parameters, including those that bodies take from outside."""
     if type(x) is dict:
         return frozenset().union(*map(named_in, x.values()))
     if type(x) is tuple:

@@ -1,14 +1,14 @@
 """Handle: the mutable reference to a node that users hold.
 
-Because the handle is not the node, `x[i] = v` and `x += 1` make the handle point at a new node;
-the old node, and what a derivative needs of it, stays what it was.
+Because the handle is not the node, `x[i] = v` and `x += 1` make the handle point to a new node;
+the old node, which derivatives may need, is unchanged.
 
-The class `Tensor` (tensor.py) is the one handle; it registers itself here, so that the floors
-below it can make handles without knowing its methods.
+The class `Tensor` (tensor.py) is the only handle class; it registers itself here, so that lower
+layers can make handles without importing it.
 
-NumPy's basic slices, reshapes and transposes share memory with their base: writing to one shows
-in the other.  Handles keep that promise by links: a view remembers its base and how it was taken;
-a base knows its views weakly.  `rebind` writes through both ways.
+In NumPy basic slices, reshapes and transposes share memory with their base: a write to one changes
+the other.  Handles implement this by links: a view has its base and the function that takes it; a
+base has weak references to its views.  `rebind` updates in both directions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Handle:
 
 
 class _Class:
-    """The class that `wrap` makes, set once by tensor.py."""
+    """The class of the handles that `wrap` makes, set once by tensor.py."""
 
     handle: type[Handle] = Handle
 
@@ -59,10 +59,10 @@ def wrap(node: Node) -> Any:
 
 
 def value_of(x: Any) -> Any:
-    """The plain value behind a handle or node; anything else is its own value.
+    """The plain value of a handle or node; anything else unchanged.
 
-    While a graph is built there is none: what comes back is a handle that no derivative passes, so
-    that a mask or an index computed from it becomes a part of the graph.
+    A traced value gives a handle with the gradient stopped, so that a mask or an index computed
+    from it becomes part of the graph.
     """
     if isinstance(x, Handle):
         x = x.node
@@ -73,13 +73,13 @@ def value_of(x: Any) -> Any:
 
 
 def is_general(node: Node) -> bool:
-    """Whether it is a variable of a graph that is being built, to be run with other values too."""
+    """Whether it is a variable of a graph being built, which will have other values in runs."""
     open_session = current_trace()
     return open_session is not None and open_session.general and is_variable(node)
 
 
 def held(node: Node) -> Any:
-    """A traced node as a handle that no derivative passes."""
+    """A traced node as a handle with the gradient stopped."""
     refuse_ambiguous(node)
     if type(node) is not Node and node.value is None:
         return wrap(node)
@@ -91,21 +91,21 @@ def held(node: Node) -> Any:
 
 
 def is_traced(x: Any) -> bool:
-    """Whether only the spec of a handle or node is known, and not its value."""
+    """Whether a handle or node has a spec only, and no value."""
     if isinstance(x, Handle):
         x = x.node
     return isinstance(x, Node) and (x.value is None or is_general(x))
 
 
 def describe(x: Any) -> Any:
-    """The spec of whatever can be an operand."""
+    """The spec of an operand."""
     if isinstance(x, Handle):
         return x.node.spec
     return x.spec if isinstance(x, Node) else spec_of(x)
 
 
 def shape_of(x: Any) -> tuple[Any, ...]:
-    """The shape of whatever can be an operand: a handle, an array, a number, a list."""
+    """The shape of an operand: a handle, an array, a number, a list."""
     if isinstance(x, Handle):
         value = x.node.value
         if type(value) is np.ndarray:
@@ -115,7 +115,7 @@ def shape_of(x: Any) -> tuple[Any, ...]:
 
 
 def dtype_of(x: Any) -> np.dtype[Any]:
-    """The dtype of whatever can be an operand."""
+    """The dtype of an operand."""
     if isinstance(x, Handle):
         value = x.node.value
         if value is None:
@@ -125,24 +125,24 @@ def dtype_of(x: Any) -> np.dtype[Any]:
 
 
 def possibly(condition: Any) -> bool:
-    """Whether some element holds; while a graph is built it may, and the answer is True."""
+    """Whether some element is true; True for a traced value."""
     return True if isinstance(condition, Handle) else bool(np.any(condition))
 
 
 def leaf(value: Any, owner: Handle, differentiable: bool = True) -> Node:
-    """A leaf whose value belongs to `owner`, and whose gradient goes there."""
+    """A leaf whose value belongs to `owner`, which also gets its gradient."""
     cls = Node if differentiable else DiscreteLeaf
     return cls(INPUT, (), NO_PARAMS, value, NodeInfo(owner=weakref.ref(owner)))
 
 
 def leaf_like(old: Node, value: Any, owner: Handle) -> Node:
-    """A leaf in the place of another, whose name and hooks it keeps."""
+    """A leaf that replaces another and keeps its name and hooks."""
     cls = Node if type(old) is Node else DiscreteLeaf
     return cls(INPUT, (), NO_PARAMS, value, old.info_with(owner=weakref.ref(owner)))
 
 
 def owners_of(variables: Sequence[Node]) -> list[Any]:
-    """The tensors that variables belong to; one whose tensor is gone gets another."""
+    """The tensors that variables belong to; a new one if the tensor was freed."""
     owners = []
     for node in variables:
         owner = owner_of(node)
@@ -162,7 +162,7 @@ Put = Callable[[Any, Any], Any]
 def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool = False) -> None:
     """Note that `view = take(base)` shares memory; `put(base, view)` is the base after a write.
 
-    Nothing is noted where NumPy made a copy; `shares` says that it did not.
+    Nothing is noted if NumPy made a copy; with `shares` this is not checked.
     """
     value = view.node.value
     if value is None:
@@ -188,9 +188,9 @@ def expect_views(handle: Handle) -> None:
 
 
 def is_shared_view(node: Node, base: Node) -> bool:
-    """Whether a traced view shares memory with its base whatever the layout.
+    """Whether a traced view shares memory with its base for every memory layout.
 
-    A reshape may not; but one that only adds or takes away axes of length one always does.
+    A reshape may not, unless it only adds or removes axes of length one.
     """
     if isinstance(node.op, LeafOp) or not node.op.aliasing.may_copy:
         return True
@@ -198,39 +198,40 @@ def is_shared_view(node: Node, base: Node) -> bool:
 
 
 def _unknown_layout(base: Any, view: Any) -> Any:
-    """What the base becomes, where it is not known whether it shares memory with what is written.
+    """Update the base of a view that may or may not share memory with it.
 
     Raises
     ------
     TraceError
-        The base is from outside of the trace, which cannot see whether it is used afterwards.
+        The base was made before the trace, which does not see whether it is used afterwards.
     """
     raise TraceError(
-        "writing to a reshaped array while a graph is built: whether NumPy would write to the "
-        "array it was made of, too, depends on how that lies in memory. Copy it first, "
+        "writing to a reshaped array while a graph is built: whether NumPy would also write to "
+        "the array that was reshaped depends on its memory layout. Copy it first, "
         f"x.reshape(...).copy(){at(user_line())}."
     )
 
 
 def doubt(view: Handle) -> None:
-    """Note that a traced view may be a copy in NumPy: that depends on how its base lies."""
+    """Note that a traced view may be a copy in NumPy, depending on the layout of its base."""
     shared = getattr(view, "_link", None)
     if shared is not None:
         view._link = (*shared[:2], _unknown_layout)  # type: ignore[attr-defined]
 
 
 def rebind(handle: Handle, node: Node) -> None:
-    """Point a handle at a new node, and let everything that shares its memory follow.
+    """Point a handle to a new node, and update all handles that share its memory.
 
-    A leaf that requires a gradient and is written to while nothing records stays such a leaf.
+    A leaf that requires a gradient and is written to under `no_grad` stays such a leaf.
     """
     shared = getattr(handle, "_link", None)
-    while shared is not None:  # a view: what its base becomes, and so on to the owner
+    while shared is not None:  # a view: update its base, and so on to the owner
         base, _, put = shared
         if put is None:
             raise ReadOnlyError(
-                "assignment to a read-only view: what broadcast_to, diagonal, sliding_window_view "
-                "and the imaginary part of a real array give cannot be written to, as in NumPy. "
+                "assignment to a read-only view: results of broadcast_to, diagonal, "
+                "sliding_window_view and the imaginary part of a real array are read-only, as in "
+                "NumPy. "
                 f"Copy it first (x.copy()){at(user_line())}."
             )
         if put is _unknown_layout and _is_of_this_trace(base):
@@ -254,13 +255,13 @@ def rebind(handle: Handle, node: Node) -> None:
 
 
 def _is_state(handle: Handle, old: Node) -> bool:
-    """Whether a variable is written to while a graph is built: then the new value is a node."""
+    """Whether a variable is written to while a graph is built, so its new value is a node."""
     open_session = current_trace()
     return open_session is not None and (is_variable(old) or handle in open_session.written)
 
 
 def _note_written(handle: Handle, old: Node) -> None:
-    """Let the trace that is going on know that a handle from before it has been written to."""
+    """Note in the current trace that a handle made before it has been written to."""
     open_session = current_trace()
     if open_session is None:
         return
@@ -272,18 +273,18 @@ def _note_written(handle: Handle, old: Node) -> None:
         if old.serial > open_session.since:
             return
         raise TraceError(
-            "a tensor from outside was written to while a graph is built, but the graph knows it "
-            "as a constant. Make it a variable of the graph (wengert.variable), or require its "
+            "a tensor from outside was written to while a graph is built, but in the graph it is "
+            "a constant. Make it a variable of the graph (wengert.variable), or require its "
             f"gradient{at(user_line())}."
         )
     open_session.written.setdefault(handle, old)
 
 
 def _with_strides_of(value: Any, old: np.ndarray[Any, Any]) -> Any:
-    """An equal array, laid out in memory as the old one was.
+    """An equal array with the memory layout of the old one.
 
-    On the layout depends which reshapes are views; and what was written to as an array without
-    axes must not turn into an immutable number.
+    Which reshapes are views depends on the layout; and an array without axes that was written to
+    must not become an immutable scalar.
     """
     if type(value) is np.ndarray and value.strides == old.strides:
         return value
@@ -293,7 +294,7 @@ def _with_strides_of(value: Any, old: np.ndarray[Any, Any]) -> Any:
 
 
 def refresh_views(base: Handle) -> None:
-    """Let all views of a tensor show what it holds now."""
+    """Update all views of a tensor to its current value."""
     open_session = current_trace()
     stack = [base]
     while stack:
@@ -317,7 +318,7 @@ AMBIGUOUS = LeafOp("ambiguous")
 
 
 def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
-    """Make it an error to use a handle and its views, which may show what was written, or not."""
+    """Make it an error to use a handle and its views, which may or may not share the write."""
     if handle is but:
         return
     info = NodeInfo(handle.node.spec, where=user_line())
@@ -329,14 +330,14 @@ def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
 
 
 def _owner_of_memory(handle: Handle) -> Handle:
-    """The handle that others are views of."""
+    """The handle at the end of a chain of views."""
     while (shared := getattr(handle, "_link", None)) is not None:
         handle = shared[0]
     return handle
 
 
 def _is_of_this_trace(handle: Handle) -> bool:
-    """Whether the owner of a handle's memory was made in the trace, so that all uses are seen."""
+    """Whether the owner of a handle's memory was made in the trace, which then sees all uses."""
     owner, open_session = _owner_of_memory(handle), current_trace()
     node = owner.node
     if open_session is None or node.value is not None or owner in open_session.written:
@@ -345,11 +346,11 @@ def _is_of_this_trace(handle: Handle) -> bool:
 
 
 def refuse_ambiguous(node: Node) -> None:
-    """Raise TraceError if it is not known what a traced array holds (`_make_ambiguous`)."""
+    """Raise TraceError if the value of a traced array is ambiguous (`_make_ambiguous`)."""
     if node.op is AMBIGUOUS:
         raise TraceError(
             f"an array {node.spec} is used after one that may share its memory was written to"
-            f"{at(node.where)}. One was made of the other by reshape or ravel; whether NumPy makes "
-            "a view or a copy there depends on how that lay in memory, which is not known while a "
+            f"{at(node.where)}. One is a reshape or ravel of the other; whether NumPy makes "
+            "a view or a copy depends on the memory layout, which is not known while a "
             f"graph is built. Copy it first, x.reshape(...).copy(){at(user_line())}."
         )

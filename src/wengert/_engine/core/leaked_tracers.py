@@ -1,8 +1,8 @@
 """Leaked tracers: tensors of a trace that are used after it has ended.
 
-A tensor of a trace stands for a value that is known when the graph runs, and only inside of it: an
-input of a traced function, the carry of a loop.  Appended to a list outside and used afterwards it
-has no meaning; in another graph it would be an input that is never fed.
+A tensor of a trace has a value only while the graph runs, and only inside it: an input of a traced
+function, the carry of a loop.  If it is stored outside and used afterwards, it has no value; in
+another graph it would be an input without an argument.
 
     ended     mark the inputs of a trace that has ended, with the name of the traced function
     source    the input of an ended trace that a node is computed from
@@ -20,14 +20,14 @@ from .spec import shown
 
 
 def ended(inputs: Iterable[Node], what: str) -> None:
-    """Note that the trace of these inputs has ended."""
+    """Mark the inputs of a trace that has ended."""
     now = next_serial()
     for node in inputs:
         node.note(trace=(what, now))
 
 
 def source(node: Node) -> Node | None:
-    """The input of a trace that has ended which a node is computed from, if there is one."""
+    """The input of an ended trace that a node is computed from, or None."""
     seen: set[Node] = set()
     stack = [node]
     while stack:
@@ -57,16 +57,16 @@ def traced_function(node: Node) -> str:
 
 
 def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
-    """Raise GraphError if a list is computed from inputs of a trace that has ended.
+    """Raise GraphError if a graph is computed from inputs of a trace that has ended.
 
     Parameters
     ----------
     nodes : sequence of Node
         Operands first.
     own : iterable of Node
-        The inputs of the list.
+        The inputs of the graph.
     what : str
-        How to call it in the message.
+        Its name in the message.
     """
     known = set(own)
     odd = next((n for n in nodes if n not in known and is_ended(n)), None)
@@ -82,7 +82,7 @@ def refuse(nodes: Sequence[Node], own: Iterable[Node], what: str) -> None:
     name = f"{odd.name}, {shown(odd.spec)}," if odd.name else f"a {shown(odd.spec)}"
     raise GraphError(
         f"{what} uses a tensor that was kept while {traced_function(odd)} was traced: it is "
-        f"computed from {name} that is known in there only, whenever that runs. Return it from the "
-        f"function that was traced, of a loop as a part of the carry or of what is collected"
+        f"computed from {name} that has a value only when that runs. Return it from the "
+        f"traced function, in a loop as part of the carry or of the collected values"
         f"{at(where or user_line())}."
     )

@@ -1,8 +1,8 @@
 """Nested containers: arguments and results as trees of leaves (optree does the work).
 
 Lists, tuples, named tuples, dicts, `types.SimpleNamespace`, and any class registered with optree
-are containers; so are plain dataclasses, which are registered here at first sight.  None is a leaf:
-it is a value that has no derivative, not an empty container.
+are containers; so are plain dataclasses, which are registered here at first use.  None is a leaf: a
+value without derivative, not an empty container.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _LeafMark:
         return "*"
 
 
-LEAF = _LeafMark()  # in the place of a leaf in a message
+LEAF = _LeafMark()  # replaces a leaf in a message
 
 
 def marked(tree: Any) -> Any:
@@ -94,17 +94,17 @@ def marked(tree: Any) -> Any:
 
 
 def paths(tree: Any) -> list[str]:
-    """For each leaf how to reach it: `[0]`, `['weights']`, `.bias`; empty for a bare leaf."""
+    """The path of each leaf: `[0]`, `['weights']`, `.bias`; empty for a bare leaf."""
     flatten(tree)
     accessors = optree.tree_accessors(tree, none_is_leaf=True, namespace=NAMESPACE)
     return [a.codify("") for a in accessors]
 
 
 def insertion_order(tree: Array | dict[Any, Any] | list[Operand]) -> list[int]:
-    """The numbers of the leaves as `flatten` counts them, in the order in which dicts were filled.
+    """The indices of the leaves in the order of `flatten`, in insertion order of dicts.
 
-    `flatten` sorts the keys of a dict, so that equal containers have equal leaves; whoever shows
-    a container as one vector shows it in the order in which the caller wrote it.
+    `flatten` sorts the keys of a dict, so that equal containers have equal leaves; a container
+    shown to the user as one vector is shown in insertion order.
     """
     _, structure = flatten(tree)
     return _ordered(tree, structure, 0)
@@ -123,7 +123,7 @@ def _ordered(x: Any, structure: Any, begin: int) -> list[int]:
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any) -> Any:
-    """`f` of corresponding leaves, in the structure of the first tree.
+    """Apply `f` to corresponding leaves, in the structure of the first tree.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-"""Hidden errors: ours that somebody else's stands for, once a user's function has ended with it.
+"""Replaced errors: errors of wengert that a C function has replaced by its own.
 
-A conversion that is refused raises our error inside of a function of C, which may raise one of its
-own in that place, with ours as its cause or without.  Where a function that is traced or
-differentiated ends, the error that it ended with is looked at here.
+A refused conversion raises an error of wengert inside a C function, which may raise another error
+instead, with or without the first as its cause.  When a traced or differentiated function raises,
+its error is examined here.
 
     Refusals    the last conversion that was refused
-    hidden      the error of ours, or None; what is merely puzzling gets a note
+    hidden      the original error, or None; an unclear error gets a note
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from wengert.errors import TraceError, WengertError, at, is_inside, user_frame
 
-# What functions of C say in the place of any error that a conversion raised: struct.pack, bytes,
+# Messages of C functions that replace any error raised by a conversion: struct.pack, bytes,
 # memoryview, the flat iterator of arrays, "%d", itertools.islice.
 _REPLACED = (
     "required argument is not a",
@@ -39,18 +39,18 @@ _NOTE = (
 
 
 class Refusals:
-    """The last conversion that was refused in each thread, and in which call of the user's.
+    """The last conversion that was refused in each thread, and the user's call it came from.
 
-    Functions of C may raise an error of their own in its place, without a cause.  One that comes
-    out of the same instruction of the same call then stands for ours.  Only texts are kept: a
-    traceback would keep all that the user's function has made.
+    C functions may raise another error instead, without a cause.  An error from the same
+    instruction of the same call is then a replacement.  Only texts are kept: a traceback would keep
+    all objects of the user's function alive.
     """
 
     _last: ClassVar[dict[int, tuple[int, int, type[WengertError], str]]] = {}
 
     @classmethod
     def noted(cls, error: WengertError) -> WengertError:
-        """An error that is about to be raised in a conversion."""
+        """Note an error that is about to be raised in a conversion."""
         frame, _ = user_frame()
         if frame is not None:
             last = id(frame), frame.f_lasti, type(error), str(error)
@@ -59,7 +59,7 @@ class Refusals:
 
     @classmethod
     def of(cls, frame: FrameType, instruction: int) -> WengertError | None:
-        """The error that was raised there, again; or None."""
+        """A copy of the error that was raised there; or None."""
         last = cls._last.pop(get_ident(), None)
         if last is None or last[:2] != (id(frame), instruction):
             return None
@@ -67,17 +67,17 @@ class Refusals:
 
     @classmethod
     def forget(cls) -> None:
-        """A function begins, or has ended."""
+        """Clear the note, when a function starts or has ended."""
         if cls._last:
             cls._last.pop(get_ident(), None)
 
 
 def hidden(error: Exception) -> WengertError | None:
-    """The error of ours that somebody has hidden behind one of their own, or None.
+    """The error of wengert that another library has replaced, or None.
 
-    Where `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
-    in its place, `struct.pack` that it is no float; where the length of an array is a traced
-    number, NumPy says that it is not an integer.
+    If `float(x)` of an element raises, NumPy raises "setting an array element with a sequence"
+    instead, and `struct.pack` that it is not a float; if the length of an array is a traced number,
+    the error of NumPy is that it is not an integer.
     """
     if isinstance(error, WengertError):
         return None
@@ -104,7 +104,7 @@ def hidden(error: Exception) -> WengertError | None:
 
 
 def _calls(error: Exception) -> tuple[TracebackType | None, TracebackType | None]:
-    """Where an error comes from: the last call that is the user's, and the last of all."""
+    """The last call of the user's code in a traceback, and the last call of all."""
     users, last, call = None, None, error.__traceback__
     while call is not None:
         last = call

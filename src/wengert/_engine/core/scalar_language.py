@@ -1,15 +1,14 @@
-"""The scalar language: what the body of an elementwise operation is written in.
+"""The scalar language: the functions available in the body of an elementwise operation.
 
-A body is a function `body(s, x, ...)` of one element; `s` supplies the leaves below, and Python's
-operators + - * / the arithmetic.  Every target reads the same body with a language of its own:
+A body is a function `body(s, x, ...)` of one element; `s` has the functions ("leaves") below, and
+Python operators + - * / are the arithmetic.  Each target runs the body with its own `s`:
 
     Arrays    NumPy arrays: the meaning
     Formula   text, for the documentation and for `explain`
     ...       LLVM, C, intervals: later, each a class with these leaves (backends/)
 
-About forty leaves.  `max` and `min` keep NaN, as NumPy's do (C's fmax drops it).  Beside them the
-functions of scipy.special, by their names: `s.special("jv", order, x)`; SciPy is asked for them at
-the first use.
+`max` and `min` propagate NaN, as in NumPy (fmax in C drops it).  The functions of scipy.special are
+called by name, `s.special("jv", order, x)`; SciPy is imported at the first use.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ BINARY_LEAVES = tuple(
 
 
 class Arrays:
-    """The reading on NumPy arrays."""
+    """The scalar language on NumPy arrays."""
 
     max = staticmethod(np.maximum)
     min = staticmethod(np.minimum)
 
     @staticmethod
     def where(condition: Operand, x: Operand, y: Operand) -> Any:
-        """NumPy's choice, but a scalar where a ufunc would give one."""
+        """np.where, but with a scalar result where a ufunc would return one."""
         out = np.where(condition, x, y)
         return out if out.ndim else out[()]
 
     @staticmethod
     def rectangular(x: Array, y: Array) -> Any:
-        """The complex number of a real and an imaginary part: x + 1j * y, infinities apart."""
+        """The complex number of a real and an imaginary part: x + 1j * y, exact at infinities."""
         dtype = np.result_type(x, y, np.complex64)
         out = np.empty(np.broadcast_shapes(np.shape(x), np.shape(y)), dtype)
         out.real, out.imag = x, y
@@ -68,7 +67,7 @@ ARRAYS = Arrays()
 
 
 class Term:
-    """A piece of text with the binding strength of its outermost operator."""
+    """A text with the precedence of its outermost operator."""
 
     def __init__(self, text: str, strength: int = 3) -> None:
         self.text = text
@@ -81,7 +80,7 @@ class Term:
         """One of several results."""
         return Term(f"{self}[{k}]")
 
-    __iter__ = None  # of how many is not known
+    __iter__ = None  # the number of results is not known
 
 
 def _term(x: Scalar) -> Term:
@@ -113,11 +112,11 @@ setattr(Term, "__neg__", lambda self: Term(f"-{self}" if self.strength == 3 else
 
 
 class Formula:
-    """The reading as text."""
+    """The scalar language as text."""
 
     @staticmethod
     def special(name: str, *operands: Any) -> Term:
-        """The name, and what it is given."""
+        """The name and the operands."""
         found: Term = getattr(FORMULA, name)(*operands)
         return found
 

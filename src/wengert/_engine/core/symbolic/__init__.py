@@ -1,6 +1,6 @@
 """Symbolic sizes: lengths of arrays that are polynomials in named integers.
 
-dim.py          Dim: a symbolic length; arithmetic, comparison, what holds for all sizes
+dim.py          Dim: a symbolic length; arithmetic, comparison, bounds for all sizes
 polynomial.py   the algebra of these polynomials
 constraints.py  what operations require of sizes: equal, at least, divisible; broadcasting
 parsing.py      sizes as text: `dim`, "2*n + 1"

@@ -2,11 +2,11 @@
 
     broadcast                          the shape that shapes broadcast to
     repeated_axes                      the axes along which broadcasting repeats an array
-    require_at_least, require_equal    what a shape rule demands of sizes; checked when known
-    solve                              the sizes, from the shapes of what a graph is called with
+    require_at_least, require_equal    requirements of a shape rule on sizes; checked when known
+    solve                              the sizes, from the shapes of a graph's arguments
 
-A demand that can be decided for all sizes is decided at once; the others are collected by whoever
-builds the graph (`requirements`), which is right only where they hold.
+A requirement that can be decided for all sizes is decided at once; the others are collected with
+the graph (`requirements`), which is valid only for sizes that satisfy them.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ def repeated_axes(shape: tuple[Any, ...], small: tuple[Any, ...]) -> tuple[int, 
     return (*range(missing), *stretched)
 
 
-# ---- what a graph needs of its sizes -----------------------------------------------------------
+# ---- requirements on sizes ---------------------------------------------------------------------
 
 
 class Requirement(NamedTuple):
-    """A graph is right only where `length` is at least `least`, or where it equals zero."""
+    """The requirement that `length` is at least `least`, or that it equals zero."""
 
     length: Dim
     equal: bool
@@ -75,13 +75,13 @@ class Requirement(NamedTuple):
 
 
 class Demands:
-    """What shape rules have said beside the shape.
+    """Further results of shape rules, beside the shape.
 
     Attributes
     ----------
     needs : list of Requirement
     probed : bool
-        The shape was found by probing, so it is to be checked when the operation has run.
+        The shape was inferred from examples, so it is checked when the operation has run.
     """
 
     __slots__ = ("needs", "probed")
@@ -96,7 +96,7 @@ _sink: Blocks[Demands | None] = Blocks("wengert_demands", None)
 
 @contextmanager
 def demands() -> Iterator[Demands]:
-    """Collect what shape rules inside demand of sizes."""
+    """Collect the requirements of shape rules in a block."""
     found = Demands()
     block: ScopedValue[Demands | None] = ScopedValue(found)
     try:
@@ -108,7 +108,7 @@ def demands() -> Iterator[Demands]:
 
 
 def require_at_least(length: Any, least: Any, reason: str) -> None:
-    """Demand `length >= least`, now if that can be decided, else when the sizes are known.
+    """Require `length >= least`, now if that can be decided, else when the sizes are known.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def require_at_least(length: Any, least: Any, reason: str) -> None:
 
 
 def require_equal(a: Any, b: Any, reason: str) -> None:
-    """Demand `a == b`, now if that can be decided, else when the sizes are known.
+    """Require `a == b`, now if that can be decided, else when the sizes are known.
 
     Raises
     ------
@@ -146,19 +146,19 @@ def _demand(requirement: Requirement) -> None:
 
 
 def note_probed() -> None:
-    """Say that a shape was found by probing."""
+    """Note that a shape was inferred from examples."""
     sink = _sink.get()
     if sink is not None:
         sink.probed = True
 
 
 def solve(pairs: Iterable[tuple[Any, int, str]]) -> dict[str, int]:
-    """The sizes for which every length is the number beside it.
+    """The sizes for which every length equals the given number.
 
     Parameters
     ----------
     pairs : iterable of (length, number, where)
-        `where` says in a message which axis it is.
+        `where` describes the axis in messages.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def solve(pairs: Iterable[tuple[Any, int, str]]) -> dict[str, int]:
     Raises
     ------
     ShapeError
-        There are none, or they cannot be found; the message says why.
+        There are none, or they cannot be determined.
     """
     waiting = list(pairs)
     sizes: dict[str, int] = {}
@@ -193,7 +193,7 @@ def solve(pairs: Iterable[tuple[Any, int, str]]) -> dict[str, int]:
         if unknown:
             raise ShapeError(
                 f"the size {unknown[0]} cannot be found from {where}, which is {length} = "
-                f"{number}. Let it be the length of an axis of its own{at(user_line())}."
+                f"{number}. Make it the length of a separate axis{at(user_line())}."
             )
         if valued(length, sizes) != number:
             known = ", ".join(f"{k} = {v}" for k, v in sizes.items() if k in names_in([length]))
@@ -206,7 +206,7 @@ def solve(pairs: Iterable[tuple[Any, int, str]]) -> dict[str, int]:
 
 
 def _solved_for(length: Dim, name: str, number: int, sizes: Mapping[str, int]) -> int | None:
-    """The size of that name, if the length is linear in it; 0 if no integer fits."""
+    """The size with that name, if the length is linear in it; 0 if it is not an integer."""
     at_0, at_1, at_2 = (length({**sizes, name: k}) for k in (0, 1, 2))
     slope = at_1 - at_0
     has_quotient = any(isinstance(a, Quotient) for p in length._terms for a, _ in p)

@@ -1,15 +1,14 @@
 """Dim: a symbolic size, a polynomial over named integers.
 
-`n`, `2*n + 1`, `n*m`, `n//2`: sums of products of names, each name a size of at least one.  What
-can be decided about all sizes at once is decided; what cannot is an error and never a guess:
+`n`, `2*n + 1`, `n*m`, `n//2`: sums of products of names, each name a size of at least one.
+Comparisons that have the same result for all sizes are decided; others are errors:
 
     n + n == 2 * n          True: the same polynomial
     n == m, n == 3          False: not the same expression (also if they happen to be equal later)
-    n >= 1, n + 2 > n       True, for sizes are at least one
+    n >= 1, n + 2 > n       True, as sizes are at least one
     n > 3                   TracedBranchError
 
-What holds of many lengths together (broadcasting, requirements, solving) is in
-symbolic/constraints.py.
+Relations between lengths (broadcasting, requirements, solving) are in symbolic/constraints.py.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ Atom = str | Quotient
 
 
 class Comparisons:
-    """What users' code was told of sizes that may be equal later: that they are not.
+    """Comparisons in user code of sizes that may be equal in a run, which returned False.
 
-    Code that asks `x.shape[0] == 3` takes the same way for all sizes, which is right for those
-    where the answer is no. Whoever traces for many sizes collects what was asked (`watched`).
+    Code that tests `x.shape[0] == 3` takes one branch for all sizes, which is right for sizes that
+    differ. Tracing for many sizes collects these comparisons (`watched`).
     """
 
-    open: tuple[list[Any], ...] = ()  # in all threads: too much is noted at worst
+    open: tuple[list[Any], ...] = ()  # in all threads: at worst too many are noted
     _here = FOLDER
     _lock = lock()
 
     @classmethod
     def note(cls, a: Dim, b: Any, file: str) -> None:
-        """That they were said to differ; the library's own code is right for all sizes."""
+        """Note a comparison in user code; code of the library is right for all sizes."""
         if not file.startswith(cls._here):
             for collected in cls.open:
                 collected.append(a - b)
@@ -67,7 +66,7 @@ class Comparisons:
     @classmethod
     @contextmanager
     def watched(cls) -> Iterator[list[Any]]:
-        """A block that collects differences: what is right where none of them is zero."""
+        """A block that collects differences; its results are valid if none of them is zero."""
         collected: list[Any] = []
         with cls._lock:
             cls.open = (*cls.open, collected)
@@ -79,26 +78,26 @@ class Comparisons:
 
 
 class Dim:
-    """A polynomial over named sizes with whole coefficients; immutable.
+    """A polynomial over named sizes with integer coefficients; immutable.
 
-    Made by `dim("n")`, and by arithmetic; a result that is a number is an int.
+    Made by `dim("n")`, and by arithmetic; a constant result is an int.
     """
 
     __slots__ = ("_hash", "_terms")
 
     def __init__(self, terms: Mapping[Product, int]) -> None:
-        # In one order, however it came about: what is written for it is the same text each time.
+        # In a canonical order, so that its text is always the same.
         self._terms = dict(terms if len(terms) < 2 else sorted(terms.items(), key=_order))
         self._hash = hash(frozenset(self._terms.items()))
 
     @property
     def terms(self) -> Mapping[Product, int]:
-        """The factor of each product of names and quotients, which are added up."""
+        """The coefficient of each product of names and quotients."""
         return dict(self._terms)
 
     @property
     def names(self) -> frozenset[str]:
-        """The named sizes in it."""
+        """The names in it."""
         found: set[str] = set()
         for product in self._terms:
             for atom, _ in product:
@@ -118,7 +117,7 @@ class Dim:
         return total
 
     def replace(self, sizes: Mapping[str, Length]) -> Length:
-        """The same expression of other sizes."""
+        """The expression with other sizes substituted."""
         total: Length = 0
         for product, factor in self._terms.items():
             term: Length = factor
@@ -251,7 +250,7 @@ class Dim:
             f"{at(user_line())}."
         )
 
-    # ---- ways out that there are not -----------------------------------------------------------
+    # ---- conversions that are refused ----------------------------------------------------------
 
     def __index__(self) -> int:
         raise TracedBranchError(
@@ -282,7 +281,7 @@ class Dim:
 
 
 def _order(term: tuple[Product, int]) -> Any:
-    """Highest powers first and no sign in front, as people write polynomials."""
+    """The sort key of a term: highest powers first, and positive terms before negative ones."""
     product, factor = term
     return -sum(k for _, k in product), factor < 0, str(product)
 
@@ -291,13 +290,13 @@ def _order(term: tuple[Product, int]) -> Any:
 
 
 class _Values:
-    """How a size becomes a value beside floats and tensors; set once by the tensor floor."""
+    """The function that makes a size a tensor; set once by a higher layer."""
 
     make: Callable[[Dim], Any] | None = None
 
 
 def register_value(make: Callable[[Dim], Any]) -> Callable[[Dim], Any]:
-    """Make `make` what turns a size into a handle (a decorator)."""
+    """Register the function that makes a handle from a size (a decorator)."""
     _Values.make = make
     return make
 
@@ -339,7 +338,7 @@ def _quotient(above: Any, below: Any) -> Any:
     if exact is not None:
         return exact
     if not isinstance(below, Dim) and isinstance(above, Dim):
-        # What divides evenly is taken out: (2n + 1)//2 is n + 1//2.
+        # Terms that divide evenly are separated: (2n + 1)//2 is n + 1//2.
         even = {p: c for p, c in above._terms.items() if c % below == 0}
         if even and len(even) < len(above._terms):
             rest = {p: c for p, c in above._terms.items() if p not in even}
@@ -379,7 +378,7 @@ def _spelled(product: Product, factor: int) -> str:
     return "*".join(parts)
 
 
-OPEN = "steps."  # how the names of lengths begin that are known only when a loop has ended
+OPEN = "steps."  # the prefix of names of lengths that are known only when a loop has ended
 _loops = itertools.count(1)
 
 
@@ -394,10 +393,10 @@ def is_open(length: Any) -> bool:
 
 
 def bounds(x: Any) -> tuple[int | None, int | None]:
-    """The least and the largest value for sizes of at least one; None where there is no bound.
+    """The minimum and maximum for sizes of at least one; None if there is no bound.
 
-    With every name written as 1 + k, k >= 0, a polynomial without negative coefficients is least
-    where all k are 0; one without positive ones is largest there.
+    With every name written as 1 + k, k >= 0, a polynomial without negative coefficients has its
+    minimum where all k are 0; one without positive coefficients has its maximum there.
     """
     if not isinstance(x, Dim):
         return x, x
@@ -421,7 +420,7 @@ def _is_natural(atom: Atom) -> bool:
     return above is not None and above >= 0 and below is not None and below >= 1
 
 
-# ---- sizes of many things ----------------------------------------------------------------------
+# ---- shapes ------------------------------------------------------------------------------------
 
 
 def is_symbolic(shape: Iterable[Any]) -> bool:
@@ -430,7 +429,7 @@ def is_symbolic(shape: Iterable[Any]) -> bool:
 
 
 def names_in(lengths: Iterable[Any]) -> frozenset[str]:
-    """The named sizes in some lengths."""
+    """The names in some lengths."""
     return frozenset().union(*(n.names for n in lengths if isinstance(n, Dim)))
 
 

@@ -1,9 +1,9 @@
-"""Size text: sizes as people write them, ``"n"`` or ``"2*n + 1"``, read without running anything.
+"""Parsing of sizes as text, ``"n"`` or ``"2*n + 1"``, without evaluating it.
 
-    dim    the size that a text stands for
+    dim    the size for a text
 
-The text may come from a file of somebody else, so it is parsed and not evaluated, and powers are
-limited: no text makes a polynomial that takes long to multiply out.
+The text may come from an untrusted file, so it is parsed and not evaluated, and powers are limited,
+so that no text gives a polynomial that takes long to multiply out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .dim import Dim
 
 
 def dim(text: str) -> Any:
-    """The size that a name or an expression such as ``"2*n + 1"`` stands for.
+    """The size for a name or an expression such as ``"2*n + 1"``.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Polynomials: sums of products of atoms with integer coefficients, as plain dicts.
 
-A product is a tuple of (atom, power) in order; a polynomial maps products to their coefficients,
-none of them zero.  Atoms are anything with an order of their texts.  Sizes (symbolic/dim.py) are
-such sums.
+A product is a sorted tuple of (atom, power); a polynomial maps products to their coefficients,
+none of them zero.  Atoms are ordered by their texts.  Sizes (symbolic/dim.py) are such
+polynomials.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def multiplied(a: Terms, b: Terms) -> dict[Product, int]:
 
 
 def divided(a: Terms, b: Terms) -> dict[Product, int] | None:
-    """The exact quotient of two polynomials, or None if there is none with whole coefficients.
+    """The exact quotient of two polynomials, or None if there is none with integer coefficients.
 
     Long division by leading terms, in an order in which the leading term of a product is the
     product of the leading terms.
