@@ -1,7 +1,7 @@
-"""What `Op.vjp_into` and `Op.jvp_into` may do with the arrays of a derivative pass.
+"""The interface of `Op.vjp_into` and `Op.jvp_into` to the arrays of a derivative pass.
 
-An operation that touches a few elements of a large array adds into the cotangent of its operand
-instead of returning one of the array's size; `autodiff.accumulation_buffers` implements both.
+An operation on a few elements of a large array adds to the cotangent of its operand instead of
+returning one of the array's size; `autodiff.accumulation_buffers` implements both.
 """
 
 from __future__ import annotations

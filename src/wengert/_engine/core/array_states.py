@@ -1,6 +1,6 @@
 """The states of a large array that is written to in place (copy_on_write.py).
 
-ArrayState     what an outdated node has in place of a value
+ArrayState     replaces the value of an outdated node
 ArrayHistory   the states of one array
 is_unshared    whether the caller has the only reference to an array
 """
@@ -16,7 +16,7 @@ from .spec import Spec
 
 
 class ArrayHistory:
-    """The states of one array, and the outdated one that was put together last."""
+    """The states of one array, and the outdated one that was reconstructed last."""
 
     __slots__ = ("array", "number")
 
@@ -26,18 +26,18 @@ class ArrayHistory:
 
 
 class ArrayState:
-    """One state of an array; a newer one knows how to come back to it.
+    """One state of an array, which can be reconstructed from a newer one.
 
     Attributes
     ----------
     number : int
-        Which state of its family it is.
+        Its index in the history.
     array : ndarray or None
         The array itself, for the newest state.
     newer : ArrayState or None
         The next state; None for the newest.
     index, old
-        What the next state has overwritten, and what stood there.
+        The index that the next state has overwritten, and the old values.
     spec : Spec
         Shape and dtype.
     """
@@ -51,7 +51,7 @@ class ArrayState:
         self.spec = Spec(array.shape, array.dtype)
 
     def read(self) -> Any:
-        """The array in this state; put together again if it is outdated."""
+        """The array in this state, reconstructed if it is outdated."""
         family = self.family
         if self.array is not None:
             return self.array
@@ -67,7 +67,7 @@ class ArrayState:
         else:
             array = family.array
             family.array, family.number = None, -1
-            if not is_unshared(array):  # somebody still looks at that state
+            if not is_unshared(array):  # there are other references to that state
                 array = array.copy()
         for state in reversed(later):
             array[state.index] = state.old
@@ -79,7 +79,7 @@ _UNSHARED = sys.maxsize
 
 
 def is_unshared(array: np.ndarray[Any, Any]) -> bool:
-    """Whether a local variable of the caller is the only reference to an array of its own."""
+    """Whether a local variable of the caller is the only reference to an array without base."""
     return sys.getrefcount(array) <= _UNSHARED and array.base is None
 
 

@@ -1,11 +1,11 @@
 """Errors of lookups by number (rows of an embedding table, classes) in graphs.
 
-Eagerly the numbers are checked, and one that is out of range is refused with the name of the
+In eager mode the numbers are checked, and one that is out of range is refused with the name of the
 function.  In a graph they are known when it runs, and NumPy reports only that an index is out of
-bounds.  So the node of the lookup states what it is for, and its error is the eager one.
+bounds.  So the node of the lookup notes its function, and its error is the eager one.
 
     places       numbers as an index; a negative number is out of range, and not from the end
-    say          state at a node what is looked up there
+    say          note at a node the function it belongs to
     complaint    the error of such a node
 """
 
@@ -29,7 +29,7 @@ _NUMPYS = re.compile(r"index (-?\d+) is out of bounds for axis \d+ with size (\d
 
 
 def places(numbers: Array, count: Size) -> Any:
-    """Numbers as an index of an axis of that length: what is below zero is below it, too.
+    """Numbers as an index of an axis of that length; negative ones stay out of range.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def places(numbers: Array, count: Size) -> Any:
 
 
 def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> Any:
-    """Note at the node of a tensor what is looked up there; the tensor.
+    """Note at the node of a tensor what is looked up; return the tensor.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> A
     what : str
         The function: ``embedding``.
     units : str
-        What has numbers: ``rows``.
+        The numbered things: ``rows``.
     advice : str
-        What to do; ``{}`` in it stands for the number.
+        The remedy; ``{}`` in it is replaced by the number.
     """
     if isinstance(found, Handle) and found.node.value is None:
         said = {**found.node.metadata, _KEY: (what, units, advice)}
@@ -64,7 +64,7 @@ def say(found: Array, what: str, units: str, advice: str = "Renumber them") -> A
 
 
 def complaint(node: Node, error: Exception) -> ArgumentError | None:
-    """What is to be raised where a node has not found its index; None if it says nothing."""
+    """The error for a node whose index is out of range; None if it has no note."""
     said = node.metadata.get(_KEY)
     known = _NUMPYS.search(str(error))
     if said is None or known is None:

@@ -1,8 +1,8 @@
-"""Integer ranges: Python integers beside integer arrays whose values are not known.
+"""Integer ranges: operations on traced integer arrays and Python integers.
 
-NumPy converts a Python integer to the dtype of the array beside it and refuses one that does not
-fit, `int8_array * 200`, and a negative exponent of integers.  While a graph is built, NumPy is
-asked with an array of ones and the integer itself.
+NumPy converts a Python integer to the dtype of the array and refuses one that does not fit,
+`int8_array * 200`, and a negative exponent of integers.  While a graph is built, the operation is
+tried on an array of ones and the integer itself.
 
     fitted    the operands, or the error that NumPy would raise
 """
@@ -22,7 +22,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...]:
-    """The operands, with floating-point numbers for integers that only those can hold.
+    """The operands, with integers that fit no integer dtype as floating-point numbers.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...
     arrays = [s for s in specs if s is not None and not s.weak]
     if not arrays:
         return tuple(args)
-    _ask(op, args, specs)
+    _try(op, args, specs)
     large = [type(a) is int and not _LEAST <= a <= _MOST for a in args]
     inexact = any(s.dtype.kind in "fc" for s in arrays)
     if not any(large) or (not inexact and all(type(a) is not int or a < 2**64 for a in args)):
@@ -43,13 +43,13 @@ def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...
     except OverflowError:
         pass
     raise IntegerRangeError(
-        f"{op.name} of {_given(args, specs)}: no dtype beside it holds this integer. Write it as a "
+        f"{op.name} of {_given(args, specs)}: this integer does not fit the dtypes. Write it as a "
         f"floating-point number, float(n){at(user_line())}."
     )
 
 
-def _ask(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> None:
-    """Let NumPy see the integers, beside ones."""
+def _try(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> None:
+    """Run the operation on the integers and ones."""
     ufunc = getattr(op, "ufunc", None)
     if not isinstance(ufunc, np.ufunc):
         return
@@ -71,7 +71,7 @@ def _ask(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> None:
             f"x.astype(float){at(user_line())}."
         ) from error
     except TypeError:
-        return  # no loop for these dtypes: the shape rule says so
+        return  # no ufunc loop for these dtypes: the shape rule raises
 
 
 def _given(args: Sequence[Any], specs: Sequence[Any]) -> str:

@@ -1,7 +1,6 @@
 """Op: the base class of operations, and their registry by name.
 
-An operation answers five questions; its kind (kinds/) answers most of them once for the whole
-kind, so that an entry states only what is its own:
+An operation has five parts; its kind (kinds/) implements most of them for all its operations:
 
     run(*values, **params)             the value, from plain values
     infer(specs, params)               the spec of the value, from the specs of the operands
@@ -9,8 +8,8 @@ kind, so that an entry states only what is its own:
     jvp(node, dots, out, inputs, ctx)  the tangent of the value, from the operands' tangents
     oracle, domain, examples           what the laws check it against (wengert.testing)
 
-In `vjp` and `jvp`, `out` and `inputs` are plain values when nothing is recording, and handles
-when the derivative itself is to be differentiated: the rule is the same code.
+In `vjp` and `jvp`, `out` and `inputs` are plain values if nothing is recorded, and handles if the
+derivative itself is to be differentiated: the rule is the same code.
 """
 
 from __future__ import annotations
@@ -41,17 +40,17 @@ AnyOp = TypeVar("AnyOp", bound="Op")
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """What a rule may know about the sweep that calls it.
+    """The state of the pass that calls a rule.
 
     wanted : the nodes that take part, or None when all arguments that are nodes do.
     recorded : whether values are handles, and the derivative is being recorded.
-    guarded : the second run after a NaN: a cotangent that is exactly zero gives zero, whatever
-        it is multiplied with (docs/conventions.md, "a branch not taken").
+    guarded : the second run after a NaN, with strong zeros: zero cotangents stay zero, also times
+        infinity (docs/conventions.md, "a branch not taken").
     linear : for nodes of derivatives with values, which operands are tangents or cotangents; see
         `linear_operands`.
     overflown : whether a node has overflowed, so that a slope of 0 may be 1 / inf
         (autodiff/overflows.py).
-    masked : in a graph, the nodes whose (co)tangents may be zero because something was not chosen;
+    masked : in a graph, the nodes whose (co)tangents may be zero because a branch was not taken;
         a rule that transforms whole bodies adds to them.
     """
 
@@ -63,7 +62,7 @@ class RuleContext:
     overflown: bool = False
 
     def mask(self, nodes: Iterable[Any]) -> None:
-        """Say of operands (a node itself in forward mode) that their (co)tangent may be zero."""
+        """Note operands (in forward mode the node itself) whose (co)tangent may be zero."""
         if self.masked is not None:
             self.masked.update([n for n in nodes if isinstance(n, Node)])
 
@@ -74,9 +73,8 @@ class RuleContext:
     def linear_operands(self, node: Node) -> tuple[int, ...]:
         """The operands of a node that are (co)tangents of a derivative before this one.
 
-        What that derivative made of such an operand is zero where the operand is, and so is its
-        own derivative with respect to everything else: the zero of a branch not taken is a zero
-        at all orders.
+        The result of that derivative is zero if such an operand is, and so are its derivatives
+        with respect to all other operands: zeros of a branch not taken are zeros at all orders.
         """
         if not self.guarded:
             return ()
@@ -86,12 +84,12 @@ class RuleContext:
 
 
 def linear_in(node: Node) -> tuple[int, ...]:
-    """The operands of a node of a graph that are (co)tangents which may be zero by a choice."""
+    """The operands of a node that are (co)tangents which may be zero: a branch not taken."""
     return () if node.info is None else node.info.linear
 
 
 class Op:
-    """Base of all operations.  Kinds derive from it; users meet its instances as functions.
+    """The base class of all operations.  Kinds derive from it; users call its instances.
 
     Attributes
     ----------
@@ -113,10 +111,10 @@ class Op:
     cost, onnx, remedy, zero_slope, range, host_callback, control_flow, selectors
         Facts that other parts of the engine look up (core/op_facts.py).
     implementations : dict
-        For the name of a backend what it runs in place of `run`; see `implement`.
+        For the name of a backend the function to run instead of `run`; see `implement`.
     composition : callable or None
-        The same value made of other operations, ``composition(*operands, **params)``, for a
-        backend that has those and not this one; it may return NotImplemented. See `compose`.
+        The same value by other operations, ``composition(*operands, **params)``, for a backend
+        that has those and not this one; it may return NotImplemented. See `compose`.
     promotes : bool
         Its operands are cast to a common dtype.
     """
@@ -140,16 +138,16 @@ class Op:
     implementations: dict[str, Callable[..., Any]] = {}  # noqa: RUF012 - replaced, never changed
     composition: Callable[..., Any] | None = None
     notes_where = False
-    pulls: tuple[Any, ...] | None = None  # the partials, if they are all there is to the vjp
+    pulls: tuple[Any, ...] | None = None  # the partials, if the vjp consists of them only
     has_jvp = True
     has_vjp = True
     oracle: Any = None
     run: Callable[..., Any]
-    # `vjp_into(node, t, buffers)`, for an operation that touches a few elements of a large array:
-    # the same as vjp, written into the buffers of the backward pass (core/accumulation.py).
+    # `vjp_into(node, t, buffers)`, for an operation on a few elements of a large array:
+    # the same as vjp, added to the buffers of the backward pass (core/accumulation.py).
     vjp_into: Callable[..., None] | None = None
     jvp_into: Callable[..., Any] | None = None  # `jvp_into(node, dots, tangents)`, the same forward
-    # `spec_rule(*specs, **params)`: the spec of the result, where it is stated and not asked for.
+    # `spec_rule(*specs, **params)`: the spec of the result, if the operation defines a rule.
     spec_rule: Callable[..., Any] | None = None
     batch_rule: Callable[..., Any] | None = None
 
@@ -159,7 +157,7 @@ class Op:
         self.__doc__ = doc
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Any:
-        """The spec of the result.  By default an example is run: right, at the cost of a run."""
+        """The spec of the result, by default from running an example."""
         if self.spec_rule is not None:
             return self.spec_rule(*specs, **params)
         if has_sizes(specs, params):
@@ -168,16 +166,16 @@ class Op:
             return spec_of(self.run(*[self.example(s) for s in specs], **params))
 
     def spec(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State the spec of the result: `rule(*specs, **params)` (a decorator)."""
+        """Define the spec of the result: `rule(*specs, **params)` (a decorator)."""
         self.spec_rule = rule
         return rule
 
     def example(self, spec: Spec) -> Any:
-        """A value of that spec on which the operation can be run to see what it gives."""
+        """A value of that spec on which the operation can be run to infer its result."""
         return example_of(spec)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
-        """Cotangents of the operands, aligned with `node.args`; None where there is none."""
+        """Cotangents of the operands, aligned with `node.args`; None for zero."""
         raise self.no_rule(node)
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
@@ -185,7 +183,7 @@ class Op:
         raise self.no_rule(node)
 
     def implement(self, backend: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Give a backend its own way to run this operation (a decorator).
+        """Register an implementation of this operation for a backend (a decorator).
 
         Parameters
         ----------
@@ -201,16 +199,16 @@ class Op:
         return enter
 
     def compose(self, made: Callable[..., Any]) -> Callable[..., Any]:
-        """State how the value is made of other operations: `composition` (a decorator)."""
+        """Define the value by other operations: `composition` (a decorator)."""
         self.composition = made
         return made
 
     def batch(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State how a batch are treated together (a decorator); `vmap` asks it.
+        """Define the batching rule, which `vmap` uses (a decorator).
 
-        The rule is ``rule(args, batched, size, **params)``: `batched` says of each operand whether
-        its first axis are the rows, of which there are `size`; the result has them first too.
-        It is written in wengert operations. Without one the rows are taken one by one.
+        The rule is ``rule(args, batched, size, **params)``: `batched` is true for operands whose
+        first axis is the batch, of length `size`; the first axis of the result is the batch too.
+        It is written in wengert operations. Without a rule the elements are computed one by one.
         """
         self.batch_rule = rule
         return rule
@@ -218,9 +216,9 @@ class Op:
     def batched(
         self, args: Sequence[Any], batched: Sequence[bool], size: Any, params: dict[str, Any]
     ) -> Any:
-        """The result of a batch at once, by the rule stated, else by that of the kind.
+        """The result for a batch, by the rule of the operation or else of its kind.
 
-        NotImplemented if neither says how.
+        NotImplemented if there is neither.
         """
         if self.batch_rule is not None:
             out = self.batch_rule(args, batched, size, **params)
@@ -229,15 +227,15 @@ class Op:
         return self.batched_as_kind(args, batched, size, params)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """How all operations of the kind treat a batch; NotImplemented where they differ."""
+        """The batching rule of the kind; NotImplemented if there is none."""
         return NotImplemented
 
     def no_rule(self, node: Node) -> NotDifferentiableError:
         """The error for an operation without a derivative."""
         return NotDifferentiableError(
             f"The derivative of {self.name} was needed, but {self.name} was registered without "
-            f"one. Register a rule (wengert.extend), or put wengert.stop_gradient around it if it "
-            f"is meant to be a constant{at(node.where)}."
+            f"one. Register a rule (wengert.extend), or apply wengert.stop_gradient if it is "
+            f"meant to be a constant{at(node.where)}."
         )
 
     def __repr__(self) -> str:
@@ -265,7 +263,7 @@ def register(op: AnyOp, replace: bool = False) -> AnyOp:
 
 
 def lookup(name: str) -> Any:
-    """The operation of that name; families that are imported at first use are looked through too.
+    """The operation of that name; families that are imported at first use are searched too.
 
     Raises
     ------

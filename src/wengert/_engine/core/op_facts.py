@@ -5,12 +5,12 @@
     def exp(s, x):
         return s.exp(x)
 
-    Cost        what it costs to run, for scheduling, profiles, checkpoints and reports
-    Remedy      what to write instead where it gives NaN, infinity or no derivative
-    ValueRange  what is known of its values (rewrite/value_properties.py)
-    LOOP ...    what the bodies of a node are
+    Cost        the cost to run it, for scheduling, profiles, checkpoints and reports
+    Remedy      the advice if it gives NaN, infinity or no derivative
+    ValueRange  properties of its values (rewrite/value_properties.py)
+    LOOP ...    the kinds of nodes with bodies
 
-No other file compares names of operations to find these.
+Other files use these facts rather than comparing names of operations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UNDERFLOW = "underflow"  # where the value underflows, and the slope with it
 AT_ORIGIN = "at_origin"  # at 0, by convention
 SELECTS = "selects"  # with respect to the elements that are not selected
 
-# What the body of an operation with bodies is (`Op.control_flow`).
+# The role of the bodies of an operation (`Op.control_flow`).
 LOOP = "loop"  # one step: scan, while
 CHECKPOINTED = "checkpointed loop"  # one step of a loop that also stores some of its states
 REPLAY = "replayed loop"  # one step of the backward pass of a checkpointed loop
@@ -46,12 +46,12 @@ BY_TRIALS = "the number of random draws depends on values"
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an operation costs.
+    """The cost of an operation.
 
     Attributes
     ----------
     work : float
-        The time for one element beside that of an addition: measured on 4000 float64 on one thread
+        The time for one element relative to an addition: measured on 4000 float64 on one thread
         of an EPYC with AVX-512 (an addition took 0.03 ns); 20 for functions not measured.
     is_call : bool
         It is a function of the math library, whose code is much longer than an instruction.
@@ -86,16 +86,16 @@ def call(work: float = 20.0) -> Cost:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What to write instead of an operation, as the end of a message.
+    """The advice at the end of a message about an operation.
 
     Attributes
     ----------
     singular : str, optional
-        Where the derivative is infinite or NaN at a finite operand.
+        If the derivative is infinite or NaN at a finite operand.
     outside : str, optional
-        Where the value itself is not finite; by default that of `singular`.
+        If the value itself is not finite; by default that of `singular`.
     overflow : str, optional
-        Where the exact value is finite and too large for the dtype.
+        If the exact value is finite and too large for the dtype.
     """
 
     singular: str | None = None
@@ -103,7 +103,7 @@ class Remedy:
     overflow: str | None = None
 
     def advice(self, problem: Literal["singular", "outside", "overflow"]) -> str:
-        """What to do about a problem; something general if nothing is stated."""
+        """The advice for a problem; a general one if none is defined."""
         if problem == "overflow":
             return self.overflow or _GENERAL
         if problem == "outside":
@@ -122,7 +122,7 @@ IN_LOGARITHMS = "Work with logarithms"
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """What is known of every element of the result (the words of rewrite/value_properties.py).
+    """Properties of every element of the result, as named in rewrite/value_properties.py.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ def facts(
     host_callback: str | None = None,
     selectors: slice | None = None,
 ) -> Callable[[OpT], OpT]:
-    """State facts about the operation below (a decorator).
+    """Set facts of the decorated operation (a decorator).
 
     Parameters
     ----------

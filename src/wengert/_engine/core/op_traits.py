@@ -1,8 +1,8 @@
 """Traits of operations, grouped: effects, aliasing, differentiation.
 
 Every operation has one record of each (`Op.effects`, `Op.aliasing`, `Op.differentiation`); the
-defaults are those of a pure function whose result is a new array.  What each recorded operation is
-asked at once (`discrete`, `notes_where`, `pulls`) stands at the operation itself (core/op.py).
+defaults are those of a pure function whose result is a new array.  Traits read for each recorded
+operation (`discrete`, `notes_where`, `pulls`) are attributes of the operation (core/op.py).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What an operation does besides its value, and where it may run.
+    """The side effects of an operation, and where it may run.
 
     Attributes
     ----------
@@ -22,8 +22,8 @@ class Effects:
         It runs in the order of the program even if nothing uses its value, and is never merged
         with another or dropped.
     serializable : bool
-        Whether a file may name it.  False for what reaches outside the process (writes files,
-        opens connections): a graph that came from elsewhere must not do that.
+        Whether a file may name it.  False for operations that reach outside the process (write
+        files, open connections), which an untrusted graph must not do.
     total : bool
         It accepts all operands of its spec, so it may run before a loop that has no steps.
     value_dependent_shape : bool
@@ -43,11 +43,11 @@ class Aliasing:
     Attributes
     ----------
     view : bool
-        It may, as NumPy's does.
+        It may, as in NumPy.
     may_copy : bool
         A view that is a copy where the memory of the operand is not contiguous.
     transparent : bool
-        It stands for its operand during a transformation, and is in no finished graph.
+        An alias of its operand during a transformation; not in finished graphs.
     uniform : bool
         All elements are equal, so that native code reads one number and stores no array.
     """
@@ -60,19 +60,20 @@ class Aliasing:
 
 @dataclass(frozen=True, slots=True)
 class Differentiation:
-    """What the engine has to know of a derivative besides its rules.
+    """Properties of the derivative besides its rules.
 
     Attributes
     ----------
     masks : bool
-        The derivative is exactly zero with respect to what was not selected (a choice, a part).
+        The derivative is exactly zero with respect to values that were not selected (a branch, an
+        element).
     singular : bool or callable
         The derivative is infinite or NaN at some finite operands; a callable decides for a node.
     limits : bool
         The rules are NaN where values are equal (eigenvalues), though a limit may exist; they find
         it when the derivative is recorded.
     takes_parts : bool
-        It has several outputs, and its vjp takes a dict of the cotangents that there are.
+        It has several outputs, and its vjp takes a dict of the nonzero cotangents.
     """
 
     masks: bool = False

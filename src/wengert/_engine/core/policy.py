@@ -3,8 +3,8 @@
     with wg.policy(broadcast="raise", cast="warn", max_float="float32"):
         graph = wg.trace(f)(...)
 
-Each of `broadcast` and `cast` is "quiet" (NumPy's way, the default), "warn" or "raise".  A cap on
-the width of floats or integers casts every wider result down.
+Each of `broadcast` and `cast` is "quiet" (as NumPy, the default), "warn" or "raise".  With a
+maximal width of floats or integers, wider results are cast down.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CHOICES = ("quiet", "warn", "raise")
 
 
 class PolicyWarning(UserWarning):
-    """Something implicit that was asked to be reported."""
+    """An implicit conversion under a policy of "warn"."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What is chosen; see `policy`."""
+    """The options of `policy`."""
 
     broadcast: str = "quiet"
     cast: str = "quiet"
@@ -53,7 +53,7 @@ class Policy:
         return dtype
 
     def capped(self, handle: Any) -> Any:
-        """A handle, cast down where its dtype is wider than allowed."""
+        """A handle, cast down if its dtype is wider than allowed."""
         spec = handle.node.spec
         narrow = self.cap(spec.dtype)
         return handle if narrow == spec.dtype else handle.astype(narrow)
@@ -63,12 +63,12 @@ _chosen: Blocks[Policy | None] = Blocks("wengert_policy", None)
 chosen: Callable[[], Policy | None] = _chosen.get
 
 
-gate = Openings(cell=np.zeros(1, np.int64))  # native entries look at the cell
+gate = Openings(cell=np.zeros(1, np.int64))  # native entry points read the cell
 
 
 @contextmanager
 def gated() -> Iterator[None]:
-    """A block in which native entries hand their calls on to Python."""
+    """A block in which native entry points pass their calls on to Python."""
     opening = gate.begin()
     try:
         yield
@@ -92,17 +92,17 @@ def policy(
     broadcast : {"quiet", "warn", "raise"}
         Operands of different shapes, neither of them a single number.
     cast : {"quiet", "warn", "raise"}
-        Operands of different dtypes; Python numbers take the other's and do not count.
+        Operands of different dtypes; Python numbers take the other's dtype and are ignored.
     independent : {"zero", "warn", "raise"}, optional
-        A derivative with respect to something the output does not depend on, where ``grad``
-        does not say (``unconnected=``).
+        A derivative with respect to a value that the output does not depend on, unless specified
+        by ``grad`` (``unconnected=``).
     max_float, max_int : dtype, optional
         The widest allowed; wider results are cast down.
 
     Raises
     ------
     ArgumentError
-        An unknown choice, or a cap that is not a float or an integer.
+        An unknown option, or a maximal width that is not a float or an integer dtype.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _cap(dtype: str | None, kinds: str, name: str) -> np.dtype[Any] | None:
 
 
 def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Spec) -> None:
-    """Report or refuse what is implicit in one operation."""
+    """Report or refuse implicit conversions in one operation."""
     if not isinstance(out, Spec) or not op.promotes:
         return
     given = [s for s in specs if isinstance(s, Spec)]
@@ -166,8 +166,8 @@ def check_cast(rules: Policy, op: Any, specs: Sequence[Any], out: Spec) -> None:
 
 def _complain(choice: str, op: Any, specs: Sequence[Any], what: str, remedy: str) -> None:
     message = (
-        f"{op.name} of {' and '.join(map(str, specs))}: the operands {what} implicitly. Say so "
-        f"with {remedy}, or loosen the policy{at(user_line())}."
+        f"{op.name} of {' and '.join(map(str, specs))}: the operands {what} implicitly. Do it "
+        f"explicitly with {remedy}, or relax the policy{at(user_line())}."
     )
     if choice == "raise":
         raise PolicyError(message)

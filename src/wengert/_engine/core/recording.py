@@ -1,8 +1,8 @@
 """Recording state: whether operations on tensors are recorded.
 
 The state is a context variable, so threads and asyncio tasks do not see each other's `no_grad`.
-Reading it costs time in every operation, hence the module also counts how many blocks of it
-are open anywhere: while there are none, `apply` looks at one integer and nothing else.
+Reading it costs time in every operation, so the module also counts the blocks that are open in any
+thread: while there are none, `apply` reads one integer only.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 _enabled: Blocks[bool] = Blocks("wengert_recording", True)
 _lock = lock()
-switches = Openings()  # while there are any, operations and compiled functions look at the state
+switches = Openings()  # while there are any, operations and compiled functions read the state
 
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """A block in which `apply` looks at the state."""
+    """A block in which `apply` reads the state."""
     opening = switches.begin()
     try:
         yield
@@ -37,59 +37,58 @@ def paused() -> Iterator[None]:
 
 
 class Changes:
-    """How often something of Python has changed that compiled functions were built for.
+    """The number of changes to Python state that compiled functions depend on.
 
-    A model's mode, whether a parameter is frozen, the options of an optimiser: whoever changes one
-    counts it here, and compiled functions that have not looked since look again (`Session.guards`).
+    A change of a model's mode, of whether a parameter is frozen, or of the options of an optimizer
+    is counted here; compiled functions then check their guards again (`Session.guards`).
     """
 
     count = 0
 
     @classmethod
     def note(cls) -> None:
-        """Something has changed."""
+        """Count a change."""
         with _lock:
             cls.count += 1
 
 
 def is_recording() -> bool:
-    """Whether operations on tensors are recorded here and now."""
+    """Whether operations on tensors are currently recorded."""
     return switches.count == 0 or _enabled.get()
 
 
 class Session:
-    """What happens while a function is traced, beside the values that it returns.
+    """The effects of a function that is traced, beside the values that it returns.
 
     Attributes
     ----------
     effects : list of Node
-        Nodes that are to run although nothing needs their value: prints, guards.
+        Nodes that run although no output needs their value: prints, guards.
     written : dict
-        Handles that were there before and have been written to, with the node they had.
+        Handles made before the trace that have been written to, with the node they had.
     views : dict
-        Handles that share memory with these, and have followed, with the node they had.
+        Handles that share memory with these and were updated, with the node they had.
     reads : list of (Node, str, str)
-        Values that became plain numbers: the node, by what (``"item()"``), and the user's line.
+        Values that became plain numbers: the node, the method (``"item()"``), and the source line.
     since : int
-        The serial number at which it began; older nodes are from outside.
+        The serial number at which it began; older nodes are captured.
     watching : bool
-        Nothing is traced; somebody only wants to know more of what is recorded (`note_lines`).
+        Nothing is traced; only source lines are noted (`note_lines`).
     general : bool
-        Variables will have other values whenever the list runs: none is looked at.
+        Variables will have other values when the graph runs, so their values are not used.
     isolated : bool
-        Writing to traced values from outside is noted in `written`, too.
+        Writes to captured traced values are noted in `written`, too.
     grads : dict
         Tensors whose ``.grad`` has been written to, with the gradient they had, and whether it was
         set before anything was added to it.
     added : set
         Tensors to whose gradient something has been added.
     guards : list of (callable, object)
-        What the function was told that is not an argument: how to ask again, and the answer.
+        Captured state that the function depends on: a function that reads it, and its value.
     where, level
-        While a derivative is recorded: the user's line that is being differentiated, the order.
+        While a derivative is recorded: the source line that is being differentiated, the order.
     checks : Checks or None
-        What is looked for in every value (`core.checking`); then nothing is traced, and nothing is
-        kept that would not be kept else.
+        The NaN checks of every value (`nonfinite_checks`); then nothing is traced.
     """
 
     def __init__(self, watching: bool = False) -> None:
@@ -109,12 +108,12 @@ class Session:
         self.added: set[Any] = set()
 
     def enter(self, node: Node) -> None:
-        """The nodes to come stem from this one."""
+        """Start recording derivatives of this node."""
         self.where = node.where
 
     @contextmanager
     def deriving(self, level: int) -> Iterator[Session]:
-        """A block that records a derivative of that order of nodes that are noted."""
+        """A block that records a derivative of that order."""
         outside = self.where, self.level
         self.level = level
         try:
@@ -127,7 +126,7 @@ class Session:
         return [(x, x._grad, was_set) for x, (_, was_set) in self.grads.items()]
 
     def put_back(self) -> None:
-        """Give what has been written to the nodes that it had."""
+        """Restore the nodes of handles that have been written to."""
         for handle, node in (self.views | self.written).items():
             handle.node = node
         for handle, (grad, _) in self.grads.items():
@@ -155,7 +154,7 @@ def innermost_session() -> Session | None:
 
 
 def open_session(opened: Session | None, owner: object) -> ScopedValue[Session | None]:
-    """Let a session begin here, until its owner ends it (`Block.end`) or goes."""
+    """Open a session, until its owner ends it (`ScopedValue.end`) or is freed."""
     block = ScopedValue(opened)
     block.end_with(owner)
     _session.open(block)
@@ -164,7 +163,7 @@ def open_session(opened: Session | None, owner: object) -> ScopedValue[Session |
 
 @contextmanager
 def tracing(watching: bool = False) -> Iterator[Session]:
-    """A block that is traced; what it writes to is put back at its end."""
+    """A block that is traced; tensors that it writes to are restored at its end."""
     opened = Session(watching)
     around = current_trace()
     opened.general = around is not None and around.general
@@ -183,7 +182,7 @@ def tracing(watching: bool = False) -> Iterator[Session]:
             Refusals.forget()
             try:
                 opened.put_back()
-            except BaseException:  # Ctrl-C: whatever else, nothing is left without its value
+            except BaseException:  # an interrupt: restore all tensors in any case
                 opened.put_back()
                 raise
             _session.forget()
@@ -193,16 +192,14 @@ def tracing(watching: bool = False) -> Iterator[Session]:
 
 @contextmanager
 def note_lines() -> Iterator[Session]:
-    """A block, or a decorated function, whose operations remember the user's file and line.
+    """A block, or a decorated function, whose operations note the user's file and line.
 
-    For debugging: each operation takes about twice as long. What `no_grad`, `detach` and the like
-    cut off also stays visible to `wengert.why` and to whoever looks at the graph; no derivative
-    passes there, as ever.
+    For debugging: each operation takes about twice as long. Operations under `no_grad` and operands
+    of `detach` also stay in the graph, for `wengert.why`; their gradient is still stopped.
 
     Yields
     ------
     Session
-        What was noted beside the nodes.
 
     Examples
     --------
@@ -235,7 +232,7 @@ class _Switch(ContextDecorator):
         self._opened.append((block, switches.begin()))
         try:
             _enabled.open(block)
-        except BaseException:  # Ctrl-C: nobody will call __exit__
+        except BaseException:  # an interrupt: __exit__ will not be called
             self._close(block)
             raise
         return self

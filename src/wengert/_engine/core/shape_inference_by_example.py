@@ -1,10 +1,10 @@
 """Shape inference by example: the shape of a result for all sizes, from runs at a few.
 
-The fallback for operations that state no shape rule, users' own among them.  The operation runs on
-small arrays of ones at several sizes; each length of the result is then looked for among the
-lengths that went in, their products, sums and quotients by small numbers.  What is found held at
-every probe and is checked again whenever the graph runs, so a shape that is like this for some
-sizes only gives an error and never a wrong number.
+The fallback for operations without a shape rule, including those of users.  The operation runs on
+small arrays of ones at several sizes; each length of the result is then searched among the lengths
+of the operands, their products, sums and quotients by small numbers.  The expression found holds at
+every probe and is checked again whenever the graph runs, so a shape that follows it for some sizes
+only gives an error and never a wrong result.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def probed(op: Any, specs: Sequence[Any], params: Mapping[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        The lengths of the result follow no expression that is known here.
+        The lengths of the result follow none of these expressions.
     """
     note_probed()
     dims = _dims_of(specs, params)

@@ -1,12 +1,11 @@
 """Spec: the shape and dtype of a value, known before the value is.
 
-`spec_of` reads it off anything that can stand in a Wengert list: an array, a NumPy scalar, a
-Python number, or a tuple of these (an operation with several outputs has a tuple of specs).
+`spec_of` is the spec of any value in a graph: an array, a NumPy scalar, a Python number, or a tuple
+of these (an operation with several outputs has a tuple of specs).
 
-A Python number is *weak* (NEP 50): `2.0 * float32_array` stays float32.  A recorded one is held as
-a NumPy scalar of a class of its own, so that rules meet a shape and a dtype everywhere, and goes
-back to a Python number when an operation runs.  NumPy decides promotion everywhere; this module
-only asks it.
+A Python number is *weak* (NEP 50): `2.0 * float32_array` stays float32.  A recorded one is stored
+as a NumPy scalar of a separate class, so that rules can rely on shape and dtype, and is converted
+back to a Python number when an operation runs.  Type promotion is always that of NumPy.
 """
 
 from __future__ import annotations
@@ -43,20 +42,20 @@ _WEAKENED: dict[type, type] = {float: WeakFloat, complex: WeakComplex}
 
 
 def weakened(x: Operand) -> Any:
-    """A Python number as its recorded form; anything else as it is."""
+    """A Python number in its recorded form; anything else unchanged."""
     cls = _WEAKENED.get(type(x))
     return x if cls is None else cls(x)
 
 
 def unweakened(x: Any) -> Any:
-    """The Python number again."""
+    """The Python number of a recorded one; anything else unchanged."""
     return x.item() if type(x) in WEAK else x
 
 
 class Spec:
     """Shape, dtype, and whether the dtype is a Python number's (weak); immutable.
 
-    A length is an int, or a `Dim` where a graph serves all sizes.
+    A length is an int, or a `Dim` in a graph for all sizes.
     """
 
     __slots__ = ("_hash", "dtype", "shape", "weak")
@@ -102,7 +101,7 @@ class Spec:
 
 
 def spec_of(value: Any) -> Any:
-    """The Spec of a value; a tuple of Specs for a tuple; None for what is not numeric."""
+    """The Spec of a value; a tuple of Specs for a tuple; None if it is not numeric."""
     if isinstance(value, np.ndarray | np.generic):
         return Spec(value.shape, value.dtype, weak=type(value) in WEAK)
     dtype = _PYTHON_DTYPE.get(type(value))
@@ -130,7 +129,7 @@ def lengths_of(spec: tuple[Spec, ...] | Spec) -> tuple[Length, ...]:
 
 
 def at_sizes(spec: tuple[Spec, ...] | Spec, sizes: Mapping[str, Any]) -> Any:
-    """The same spec with numbers in the place of named sizes."""
+    """The same spec with numbers substituted for symbolic sizes."""
     if isinstance(spec, tuple):
         return tuple(at_sizes(s, sizes) for s in spec)
     if spec is None or not sizes:
@@ -139,14 +138,14 @@ def at_sizes(spec: tuple[Spec, ...] | Spec, sizes: Mapping[str, Any]) -> Any:
 
 
 def bare(spec: Any) -> Any:
-    """Shape and dtype, whether they are a Python number's or not; of several outputs all."""
+    """Shape and dtype without weakness; a tuple for several outputs."""
     if isinstance(spec, tuple):
         return tuple(map(bare, spec))
     return None if spec is None else (spec.shape, spec.dtype)
 
 
 def shown(spec: tuple[Spec, ...] | Spec) -> str:
-    """``float64[n,3]``; of several outputs all of them; ``?`` where it is not known."""
+    """A spec as text, ``float64[n,3]``; all of several outputs; ``?`` if not known."""
     if isinstance(spec, tuple):
         return f"({', '.join(map(shown, spec))})"
     return "?" if spec is None else str(spec)

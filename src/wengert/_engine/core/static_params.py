@@ -1,14 +1,14 @@
 """Static parameters of nodes, as hashable data.
 
-Parameters (axis, shape, index, ...) are part of what an operation *is*.  They are numbers, strings,
-dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.
+Parameters (axis, shape, index, ...) are part of the identity of an operation.  They are numbers,
+strings, dtypes, slices, sizes, tuples of these, small arrays, and for some operations a function.
 
-    frozen       a hashable stand-in that tells 1 from True and 1.0: for equality and caches
-    normalised   the same parameters without NumPy's numbers
-    substituted  the same parameters with sizes put in
-    sizes_of     the named sizes that occur in them
-    spelled      as text, to be read aloud
-    stated       those of a node that say something
+    frozen       a hashable key that distinguishes 1 from True and 1.0: for equality and caches
+    normalised   the same parameters with Python numbers for NumPy scalars
+    substituted  the same parameters with sizes substituted
+    sizes_of     the names of symbolic sizes in them
+    spelled      a parameter as text
+    stated       the parameters of a node that are not None or False
     listed       the same as text: ``axis=0, keepdims=True``
 """
 
@@ -25,12 +25,12 @@ _PLAIN = (str, type(None), np.dtype, Dim, bytes)
 
 
 def frozen(x: Any) -> Any:
-    """A hashable stand-in for a parameter, equal exactly where the parameters mean the same."""
+    """A hashable key of a parameter; equal keys are equivalent parameters."""
     kind = type(x)
     if kind in _PLAIN:
         return x
     if kind is int or kind is float or kind is bool or kind is complex:
-        # repr tells nan from nothing, and 0.0 from -0.0
+        # repr is equal for nan and nan, and distinguishes 0.0 from -0.0
         return (kind, x) if kind is int or kind is bool else (kind, repr(x))
     if kind is tuple or kind is list:
         return (kind, *map(frozen, x))
@@ -53,7 +53,7 @@ def frozen(x: Any) -> Any:
 
 
 class IncomparableKey:
-    """Stands for a thing that cannot be compared: equal to itself only, and kept alive."""
+    """The key of an object that cannot be compared: equal to itself only, and kept alive."""
 
     __slots__ = ("thing",)
 
@@ -68,7 +68,7 @@ class IncomparableKey:
 
 
 def normalised(x: Any) -> Any:
-    """A parameter with Python's integers and booleans in the place of NumPy's."""
+    """A parameter with Python integers and booleans for NumPy scalars."""
     kind = type(x)
     if kind is tuple or kind is list:
         return kind(map(normalised, x))
@@ -80,7 +80,7 @@ def normalised(x: Any) -> Any:
 
 
 def substituted(x: Any, sizes: Mapping[str, Any]) -> Any:
-    """A parameter with sizes put in; itself where there are none in it."""
+    """A parameter with sizes substituted; the same object if there are none in it."""
     kind = type(x)
     if kind is Dim:
         return replaced(x, sizes)
@@ -90,12 +90,12 @@ def substituted(x: Any, sizes: Mapping[str, Any]) -> Any:
         return {k: substituted(v, sizes) for k, v in x.items()}
     if kind is slice:
         return slice(*(substituted(part, sizes) for part in (x.start, x.stop, x.step)))
-    at_sizes = getattr(x, "at_sizes", None)  # a body (subgraph.py), which knows how
+    at_sizes = getattr(x, "at_sizes", None)  # a body (subgraph.py) or a rule
     return x if at_sizes is None else at_sizes(sizes)
 
 
 def sizes_of(x: Any) -> frozenset[str]:
-    """The named sizes in a parameter."""
+    """The names of symbolic sizes in a parameter."""
     kind = type(x)
     if kind is Dim:
         return x.names  # type: ignore[no-any-return]
@@ -110,7 +110,7 @@ def sizes_of(x: Any) -> frozenset[str]:
 
 
 def spelled(x: Any) -> str:
-    """A parameter as people write it: ``(n, 3)``, ``1:-1``, ``float64``."""
+    """A parameter as text: ``(n, 3)``, ``1:-1``, ``float64``."""
     kind = type(x)
     if kind is tuple:
         parts = [spelled(part) for part in x]
@@ -128,10 +128,10 @@ def spelled(x: Any) -> str:
 
 
 def stated(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters that say something: None and False are what nobody chose."""
+    """The parameters that are not None or False, which are defaults."""
     return {k: v for k, v in params.items() if v is not None and v is not False}
 
 
 def listed(params: Mapping[str, Any]) -> str:
-    """What was chosen, in one line: ``axis=0, keepdims=True``."""
+    """The same on one line: ``axis=0, keepdims=True``."""
     return ", ".join(f"{k}={spelled(v)}" for k, v in stated(params).items())
