@@ -1,7 +1,7 @@
 """Assume: properties of values stated by the user.
 
-A node of the graph, the identity on values and derivatives, which bears facts for the rules that
-ask for them (value_properties.py): `x * 0.0` is zero if x is finite, `A.T` is A if A is symmetric.
+An identity node with facts for rewrite rules (value_properties.py): `x * 0.0` is zero if x is
+finite, `A.T` is A if A is symmetric.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def _line() -> LinearMap:
-    """The operation, whose name is that of what users call (below)."""
+    """The operation; the function that users call is below."""
 
     def assume(x: Array, *, facts: tuple[str, ...]) -> Any:
-        """The operand, of which the named facts are taken to hold."""
+        """The operand, which is assumed to have the given properties."""
         return x
 
     made: LinearMap = linear(assume, oracle=lambda x, *, facts: x)
@@ -48,7 +48,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def assume(x: Operand, **facts: bool) -> Any:
-    """The same value, of which facts are taken to hold wherever a graph is simplified.
+    """State properties of a value, which simplification may use.
 
     Parameters
     ----------
@@ -61,17 +61,17 @@ def assume(x: Operand, **facts: bool) -> Any:
     Returns
     -------
     array or Tensor
-        The value itself. While a graph is built, a node that bears the facts.
+        The value itself; while a graph is built, a node with the facts.
 
     Raises
     ------
     ArgumentError
-        An unknown fact; or the value is known, and it does not hold.
+        An unknown fact; or the value is known and does not have the property.
 
     Notes
     -----
-    A known value is checked. In a graph the facts are believed: what is fed that contradicts them
-    gives results that are wrong without a word. A guard checks at each run. Cost: none.
+    A known value is checked. In a graph it is not: inputs that contradict the facts silently give
+    wrong results. Use `wengert.debug.guard` to check at each run. There is no cost.
 
     Examples
     --------
@@ -97,6 +97,6 @@ def _check(value: Any, facts: frozenset[str]) -> None:
     for fact in sorted(facts, key=FACTS.index):
         if fact not in known:
             raise ArgumentError(
-                f"the value is assumed to be {fact}, but it is not. Leave out the fact, or look "
+                f"the value is assumed to be {fact}, but it is not. Leave out the fact, or check "
                 f"where the value comes from{at(user_line())}."
             )

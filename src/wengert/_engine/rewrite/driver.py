@@ -1,12 +1,12 @@
-"""Driver: one pass over a graph in which every node takes its simplest form.
+"""Driver: one traversal of a graph that replaces every node by its simplest form.
 
-Nodes are met in order, so their operands already have theirs.  A node is looked up among those that
-exist (common subexpressions are merged); if it is new, the rules that can apply are tried
-(rule_index.py), and what a rule writes goes the same way.  So the resulting graph has no node to
-which a rule applies, and the time is linear in its length.
+Nodes are visited in order, so that their operands are simplified already.  A node is looked up
+among the existing ones (common subexpressions are merged); if it is new, the rules that can apply
+are tried (rule_index.py), and the nodes that a rule returns are simplified in the same way.  So the
+resulting graph has no node to which a rule applies, in time linear in its length.
 
-What replaces a node has the same spec, and passes no derivative that the node stopped; this is
-ensured here, for all rules.  The graph that went in is not changed.
+A replacement has the spec of the node, and is not differentiable if the node was not; this is
+ensured here, for all rules.  The original graph is not changed.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from .rule import NodeBuilder, NodeRule
 from .rule_index import RuleIndex
 from .value_properties import Facts
 
-_DEPTH = 50  # rules at work inside each other: each replaces what another has just written
+_DEPTH = 50  # nested applications of rules, each to the result of another
 _SMALL = 1 << 14  # bytes; larger constants are compared by identity
 
 
 class Applied(NamedTuple):
-    """One application of a rule: its name, the node, and what took its place."""
+    """One application of a rule: its name, the node, and the replacement."""
 
     rule: str
     node: Node
@@ -54,7 +54,7 @@ class Applied(NamedTuple):
 
 
 class Driver:
-    """One pass over a graph.
+    """One traversal of a graph.
 
     Parameters
     ----------
@@ -78,10 +78,10 @@ class Driver:
         self._specs: dict[Node, Any] = {}
         self._numbers: dict[Node, tuple[str, str | None, Any]] = {}
         self._frozen: dict[int, tuple[Any, Hashable]] = {}
-        self._chain: list[str] = []  # of the rules at work
+        self._chain: list[str] = []  # the rules being applied
         self._full = lookup("full")
         self._final: set[Node] = set()
-        self._linear: set[Node] = set()  # (co)tangents, and what is made of them
+        self._linear: set[Node] = set()  # (co)tangents, and nodes computed from them
 
     def run(self, graph: AnyGraph) -> AnyGraph:
         """The graph in its simplest form; itself if nothing changes."""
@@ -95,7 +95,7 @@ class Driver:
                     self._linear.add(place[node])
                 continue
             new = tuple([place[a] for a in args])
-            if op.effects.side_effect:  # in order: so all after one that has been replaced
+            if op.effects.side_effect:  # side effects are ordered: all after a replaced one
                 reordered = reordered or new != args
                 made = _moved(node, new) if reordered else node
             else:
@@ -144,7 +144,7 @@ class Driver:
         return found
 
     def describe(self, node: Node) -> Any:
-        """The word for an operand by which rules are found (rule_index.py)."""
+        """The description of an operand by which rules are looked up (rule_index.py)."""
         op = node.op
         return self._number(node)[0] if op is CONSTANT or op is self._full else op
 
@@ -159,13 +159,13 @@ class Driver:
         return self._number(node)[2] if op is CONSTANT or op is self._full else None
 
     def has(self, node: Node, *facts: str) -> bool:
-        """Whether all of these are known of a node (value_properties.py)."""
+        """Whether a node is known to have all of these properties (value_properties.py)."""
         return self.facts.has(node, *facts)
 
     # ---- simplest forms ------------------------------------------------------------------------
 
     def simplest(self, node: Node) -> Node:
-        """The simplest form of a node whose operands have theirs."""
+        """The simplest form of a node with simplified operands."""
         if not self.merge:
             made = self._rewritten(node)
             return node if made is None else made
@@ -188,12 +188,12 @@ class Driver:
         if not params:
             return op, type(node), args
         known = self._frozen.get(id(params))
-        if known is None:  # held, so that the id stays its own
+        if known is None:  # kept alive, so that its id is not reused
             known = self._frozen[id(params)] = (params, frozen(params))
         return op, type(node), known[1], args
 
     def _rewritten(self, node: Node) -> Node | None:
-        """What the first rule that applies puts in the place of a node."""
+        """The replacement of a node by the first rule that applies."""
         args = node.args
         operands = tuple([self.describe(a) for a in args])
         same = len(args) == 2 and args[0] is args[1]
@@ -222,7 +222,7 @@ class Driver:
         return None
 
     def _entered(self, name: str, node: Node) -> None:
-        """Note that a rule is at work; more than a few inside each other are a circle."""
+        """Note that a rule is being applied; deep nesting means that rules undo each other."""
         self._chain.append(name)
         if len(self._chain) > _DEPTH:
             last = ", ".join(dict.fromkeys(self._chain[-6:]))
@@ -234,7 +234,7 @@ class Driver:
 
     def _by_function(self, rule: NodeRule, node: Node) -> Node | None:
         if type(node) is Node and any(map(is_stopped, node.args)):
-            return None  # the rule may look through it, and what it writes would not stop
+            return None  # the rule would look through it, and its result would be differentiable
         made = rule.function(node, NodeBuilder(self, node))
         if made is None:
             return None
@@ -243,7 +243,7 @@ class Driver:
         return self._absorbed(made, node) if isinstance(made, Node) else self.constant(made)
 
     def _absorbed(self, made: Node, like: Node) -> Node:
-        """A node that a user's rule wrote past us, with NumPy, in its simplest form."""
+        """The simplest form of a node that a user's rule made with NumPy."""
         waiting, place = [made], self._place
         while waiting:
             node = waiting[-1]
@@ -263,10 +263,10 @@ class Driver:
         return node in self._place or node in self._final or not node.args
 
     def _fitted(self, made: Node, node: Node, widens: bool) -> Node | None:
-        """A replacement with the spec of what it replaces; None if it cannot have it.
+        """A replacement with the spec of the node; None if that is not possible.
 
-        It may be repeated; cast only if it is an operand itself (`widens`), for what is computed
-        in less precision is something else.
+        It may be broadcast; it is cast only if it is itself an operand (`widens`), because
+        computing in lower precision would change the value.
         """
         have, wanted = self.spec(made), self.spec(node)
         if have is not wanted and have != wanted:
@@ -296,7 +296,7 @@ class Driver:
         return self._leaf(constant(value))
 
     def filled(self, value: Any, like: Node) -> Node:
-        """A number in the shape and dtype of a node."""
+        """An array of one number with the shape and dtype of a node."""
         spec = self.spec(like)
         number = value if spec.weak else np.asarray(value, spec.dtype)[()]
         if spec.shape == ():
@@ -305,7 +305,7 @@ class Driver:
         return self.new_node(self._full, (), params, like)
 
     def new_node(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
-        """A new line in its simplest form, bearing the user's line of another."""
+        """A new node in its simplest form, with the user's line of another."""
         args = tuple([a if isinstance(a, Node) else self._operand(a) for a in operands])
         spec, needs = infer(op, tuple([self.spec(a) for a in args]), params)
         cls: type[Node] = DiscreteLeaf if params and sizes_of(params) else ConstantLeaf
@@ -334,7 +334,7 @@ class Driver:
         return x.node if isinstance(x, Handle) else self.constant(x)
 
     def built(self, tree: Any, found: WildcardBindings, like: Node) -> Node:
-        """The nodes of a pattern with what its holes and slots stand for."""
+        """The nodes of a pattern with bound wildcards and parameters."""
         kind = type(tree)
         if kind is Wildcard:
             return found.operands[tree.number]  # type: ignore[no-any-return]
@@ -346,7 +346,7 @@ class Driver:
 
 
 def _linear_nodes(graph: AnyGraph) -> set[Node]:
-    """The nodes of derivatives that note in which operands they are linear, and these operands."""
+    """The nodes of derivatives that are marked as linear in operands, and these operands."""
     found = {n for n in graph.nodes if n.info is not None and n.info.linear}
     return found.union(*[[n.args[k] for k in linear_in(n)] for n in found])
 
@@ -356,7 +356,7 @@ def _slotted(value: Any, found: WildcardBindings) -> Any:
 
 
 def _named(made: Node, node: Node) -> None:
-    """Let a new line bear the name of the one it replaces."""
+    """Give a new node the name of the one that it replaces."""
     if node.name is not None and made.args:
         made.note(name=node.name)
 
@@ -388,7 +388,7 @@ def same_everywhere(value: Any) -> Any:
 
 
 def holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
-    """Whether every number of one dtype is one of the other."""
+    """Whether every number of one dtype can be represented in the other."""
     if wide.kind == "f" and narrow.kind in "iub":
         bits = 8 * narrow.itemsize
         return narrow.kind == "b" or bits <= np.finfo(wide).nmant + 1

@@ -1,11 +1,11 @@
 """Inlining of functions with custom derivatives that are no longer differentiated.
 
 A node `custom_call` (control_flow/custom.py) keeps a function and its rule together until all
-derivatives have been taken.  What runs or is compiled needs the function only: its nodes become
-nodes of the graph around it, also in the bodies of loops, where they are simplified, merged and
-fused with all others.  It is no pass of `simplify`, whose result may still be differentiated.
+derivatives have been taken.  To run or compile a graph only the function is needed: its nodes
+become nodes of the surrounding graph, also in the bodies of loops, and are simplified, merged and
+fused with the others.  It is not a pass of `simplify`, whose result may still be differentiated.
 
-    without_calls    a graph with all of them written out
+    without_calls    a graph with all of them inlined
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from .loops.loop_view import Rewiring, inlined, like
 
 
 def without_calls(graph: AnyGraph) -> AnyGraph:
-    """A graph in which every function with a rule is written out; itself if there is none.
+    """A graph with every function with a custom rule inlined; itself if there is none.
 
-    Derivatives of what is returned are those of the functions' own nodes.
+    Derivatives of the result are those of the functions' nodes, not of their rules.
     """
     return _without(graph, {})
 

@@ -1,7 +1,7 @@
 """Pass history: the graph before and after each pass.
 
-A `PassRun` is one run of one pass: its name, how long it took, the graph before and after, and
-every rule that was applied, with the node and what took its place.  `print(history)` reads aloud.
+A `PassRun` is one run of one pass: its name, its time, the graph before and after, and every rule
+that was applied, with the node and its replacement.  `print(history)` shows them.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class PassRun:
     before, after : Graph
     applied : tuple of Applied
         ``(rule, node, replacement)``, in order. The node is one of `before`, or one that an earlier
-        rule wrote.
+        rule made.
     inside : tuple of Inside
-        ``(name, history)`` of the bodies of loops and branches, where that is what was simplified.
+        ``(name, history)`` of the bodies of loops and branches, if these were simplified.
     """
 
     __module__ = "wengert.rewrite"

@@ -4,14 +4,14 @@
     merge       equal nodes become one
     algebra     the same number with less work
     derivatives guards of backward passes, where they are not needed
-    matrices    what is known of matrices is used; less is multiplied (rules/contractions.py)
-    stabilise   no overflow, no lost digits
-    shapes      broadcasts, transposes and reshapes merged and moved; writes that leave nothing
-    loops       loops do no more than they have to, and those that do the same become one
+    matrices    known structure of matrices is used; fewer products (rules/contractions.py)
+    stabilise   overflow and cancellation are avoided
+    shapes      broadcasts, transposes and reshapes are merged and moved; dead writes are removed
+    loops       dead code in loops is removed, and equal loops are fused
     prune       nodes that nothing needs are dropped
 
 A pass maps a graph to a graph, or is a list of rules.  The library's rules share one traversal to a
-fixed point; users' passes run by themselves, in their place; all is repeated until nothing changes.
+fixed point; users' passes run separately, in order; all are repeated until nothing changes.
 Bodies of loops and branches are simplified by the same passes before each round.
 """
 
@@ -58,7 +58,7 @@ class Pass:
     ----------
     name : str
     rules : sequence of rules
-        For a pass that looks at one line at a time.
+        For a pass that rewrites one node at a time.
     merges : bool
         Whether equal nodes become one.
     function : callable, optional
@@ -73,7 +73,7 @@ class Pass:
     Attributes
     ----------
     applied : tuple of Applied
-        What the last call did.
+        The rewrites of the last call.
     """
 
     __module__ = "wengert.rewrite"
@@ -107,22 +107,22 @@ class Pass:
         return driver.run(graph), tuple(driver.applied)
 
     def __call__(self, graph: AnyGraph) -> AnyGraph:
-        """The graph after this pass; the one given is not changed."""
+        """The graph after this pass; the given graph is not changed."""
         made = self.run(graph)[0]
         check(self.name, graph, made, True, set())
         return made
 
 
 class _Loops(Pass):
-    """The pass that sees loops as a whole, which says what it did."""
+    """The loop passes, with the rewrites that they applied."""
 
     def run(self, graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
-        """The graph after this pass, and what was done."""
+        """The graph after this pass, and the rewrites."""
         return driver.rewritten(graph)
 
 
 def _joined(passes: Sequence[Pass]) -> Pass:
-    """Passes that look at one line at a time as one."""
+    """Passes that rewrite one node at a time, joined into one."""
     if len(passes) == 1:
         return passes[0]
     key = tuple(passes)
@@ -154,7 +154,7 @@ _REGISTRY: dict[str, Pass] = {}
 
 
 def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False) -> Pass:
-    """Enter a pass into the registry, to be called by its name.
+    """Register a pass under a name.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def register_pass(name: str, made: Callable[..., Any], *, replace: bool = False)
     made : callable, sequence of rules, or Pass
         ``made(graph)`` returns a graph.
     replace : bool
-        Whether it may take the place of another of that name.
+        Whether it may replace another of that name.
 
     Raises
     ------
@@ -231,10 +231,10 @@ class Passes:
     passes : iterable
         Names of registered passes, functions of a graph, rules, or lists of rules.
     joined : bool
-        Whether neighbors that may (`Pass.joins`) share one pass, which is faster; if not, each
-        runs, and is watched, by itself.
+        Whether adjacent passes share one traversal if they may (`Pass.joins`), which is faster; if
+        not, each runs, and is timed and verified, separately.
     rounds : int
-        How often the list is repeated at most.
+        The largest number of repetitions of the list.
 
     Examples
     --------
@@ -297,7 +297,7 @@ class Passes:
         return Passes(rest, joined=self.joined, rounds=self.rounds)
 
     def one_by_one(self) -> Passes:
-        """The same list, in which each pass runs, and is watched, by itself."""
+        """The same list, in which each pass runs, and is timed and verified, separately."""
         return Passes(self._passes, joined=False, rounds=self.rounds)
 
     def _index(self, name: str) -> int:
@@ -308,7 +308,7 @@ class Passes:
         return self.names.index(name)
 
     def steps(self) -> list[Pass]:
-        """What runs in one round."""
+        """The passes of one round."""
         if not self.joined:
             return self._passes
         made: list[Pass] = []
@@ -395,7 +395,7 @@ DEFAULT = Passes(_LIBRARY)
 def simplify(
     graph: AnyGraph, passes: Passes = DEFAULT, *, verify: bool = True, history: bool = False
 ) -> AnyGraph:
-    """The same function with fewer, cheaper and more accurate nodes.
+    """Simplify a graph: the same function with fewer, cheaper and more accurate nodes.
 
     Parameters
     ----------
@@ -404,9 +404,9 @@ def simplify(
     passes : Passes, or iterable of passes
         Names, functions of a graph, lists of rules; by default all of `DEFAULT`.
     verify : bool
-        Whether the spec of every new line is derived again after each pass.
+        Whether the spec of every new node is inferred again after each pass.
     history : bool
-        Whether to keep what each pass did, as ``graph.history`` of the result.
+        Whether to record the rewrites of each pass, as ``graph.history`` of the result.
 
     Returns
     -------

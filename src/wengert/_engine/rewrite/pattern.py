@@ -1,18 +1,18 @@
 """Patterns: functions of NumPy traced as trees that nodes are matched with.
 
-A pattern is traced like any function, with wildcards in the place of tensors; so is what takes its
-place.  `lambda x: np.log(1 + x)` becomes
+A pattern is traced like any function, with wildcards instead of tensors; so is its replacement.
+`lambda x: np.log(1 + x)` becomes
 
     OperationPattern(log, {}, (OperationPattern(add, {}, (NumberPattern("1.0", 1), Wildcard(0))),))
 
-Keyword-only arguments are parameters: `lambda x, *, axis: np.sum(np.exp(x), axis=axis)`.  Where a
-parameter goes is found by tracing twice, with two values of it, and looking where the trees differ.
+Keyword-only arguments are parameters: `lambda x, *, axis: np.sum(np.exp(x), axis=axis)`.  The
+positions of a parameter are found by tracing with two values of it, and comparing the trees.
 
-    OperationPattern, NumberPattern, Wildcard, ParameterWildcard   what a tree is made of
+    OperationPattern, NumberPattern, Wildcard, ParameterWildcard   the nodes of a tree
     traced                                                        the tree of a function
     variants                                                      the same tree with operands of
                                                                   commutative operations swapped
-    matches                                                       whether a node looks like a tree
+    matches                                                       whether a node matches a tree
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from wengert.errors import ArgumentError, at, user_line
 
 T = TypeVar("T")
 SAMPLES: Mapping[str, tuple[Any, Any]] = {"axis": (0, 1), "keepdims": (False, True)}
-_LENGTH = dim("pattern_length")  # of all axes: what depends on it cannot be a pattern
+_LENGTH = dim("pattern_length")  # of all axes: patterns must not depend on it
 _MOST_COMMUTATIVE = 8
 
 
 class Wildcard(NamedTuple):
-    """Any node; the same one wherever the same wildcard stands."""
+    """Any node; the same one for all occurrences of the wildcard."""
 
     number: int
 
 
 class NumberPattern(NamedTuple):
-    """A constant of that value, whatever its dtype; the key tells 0.0 from -0.0."""
+    """A constant of that value, of any dtype; the key distinguishes 0.0 and -0.0."""
 
     key: str
     value: Any
 
 
 class ParameterWildcard(NamedTuple):
-    """A parameter that may be anything, the same wherever the name stands."""
+    """Any value of a parameter; the same one for all occurrences of the name."""
 
     name: str
 
@@ -74,14 +74,14 @@ Tree = Wildcard | NumberPattern | OperationPattern
 
 
 class WildcardBindings(NamedTuple):
-    """What the wildcards and the parameters of a pattern stand for in one place."""
+    """The nodes and values bound to the wildcards and parameters of a pattern."""
 
     operands: list[Any]
     params: dict[str, Any]
 
 
 def number_key(value: Any) -> str:
-    """A number as text that tells 0.0 from -0.0, and not 1 from 1.0."""
+    """A number as text that distinguishes 0.0 and -0.0, but not 1 and 1.0."""
     return repr(float(value))
 
 
@@ -117,7 +117,7 @@ def traced(
     ----------
     fun : callable
     operands : tuple of str
-        The names of the wildcards, in the order of their holes.
+        The names of the wildcards, in order.
     samples : mapping
         For each parameter of the function two values to trace it with.
     dtypes : mapping
@@ -128,8 +128,7 @@ def traced(
     Raises
     ------
     ArgumentError
-        What the function does depends on shapes, or in another way than by passing them on, on
-        parameters.
+        The function depends on shapes, or on parameters other than by passing them on.
     """
     names, params = signature(fun)
     places = [operands.index(name) for name in names]
@@ -157,7 +156,7 @@ def traced(
     return found
 
 
-# Patterns are traced in a context of their own: no open policy, scope or trace applies to them.
+# Patterns are traced in a separate context, in which no policy, scope or trace is active.
 _together = ContextVar("wengert_patterns_together", default=False)
 
 
@@ -201,7 +200,7 @@ def _tree(x: Any, holes: Mapping[Node, int], fun: Callable[..., Any]) -> Any:
 def _generalised(
     a: Any, b: Any, name: str, values: tuple[Any, Any], fun: Callable[..., Any]
 ) -> Any:
-    """The tree of which both are cases, with a slot where they differ."""
+    """The tree that generalizes two, with a parameter wildcard where they differ."""
     if type(a) is not OperationPattern or type(b) is not OperationPattern:
         if a == b:
             return a
@@ -224,7 +223,7 @@ def _generalised(
 
 def _odd(name: str, fun: Any) -> ArgumentError:
     return ArgumentError(
-        f"the pattern {fun!r} does other things for other values of {name} than pass it on. Write "
+        f"the pattern {fun!r} depends on the value of {name} other than by passing it on. Write "
         f"this rule as a function of the node (wengert.rewrite.rule){at(user_line())}."
     )
 
@@ -264,12 +263,12 @@ def _orders(tree: Any) -> Iterator[Any]:
 def matches(
     tree: Any, node: Node, found: WildcardBindings, number: Callable[[Node], str | None]
 ) -> bool:
-    """Whether a node looks like a tree; what the holes and slots stand for goes into `found`.
+    """Whether a node matches a tree; the bindings of wildcards are stored in `found`.
 
     Parameters
     ----------
     number : callable
-        The key of the number that a node holds everywhere, or None.
+        The key of the number that all elements of a node equal, or None.
     """
     kind = type(tree)
     if kind is Wildcard:
@@ -285,7 +284,7 @@ def matches(
     if (node.params or tree.params) and not _params_match(tree.params, node.params, found):
         return False
     for part, a in zip(tree.args, node.args, strict=True):
-        # Through a node that stops derivatives no rule may look: the replacement would not stop.
+        # No rule may look through a node without derivative: the replacement would have one.
         if type(part) is OperationPattern and type(node) is Node and is_stopped(a):
             return False
         if not matches(part, a, found, number):
@@ -308,5 +307,5 @@ def _params_match(
 
 
 def _chosen(x: Any) -> Any:
-    """None and False are what nobody chose: an operation may leave them out."""
+    """None and False are defaults, which an operation may leave out."""
     return None if x is False else x
