@@ -1,21 +1,21 @@
 """Nodes, graphs, operations, dispatch, tracing and recording state.
 
-Begin with node.py, op.py, dispatch.py, graph.py.
+Read node.py, op.py, dispatch.py and graph.py first.
 
 node.py                        Node: one operation applied to operands, with its value or its spec
-node_info.py                   NodeInfo: what only some nodes have
-op.py                          Op: what a node applies, and the registry of operations
+node_info.py                   NodeInfo: optional properties of a node
+op.py                          Op: the base class of operations, and their registry
 op_facts.py                     facts of an operation: cost, ONNX name, remedy, range of values
 op_traits.py                    traits of an operation: effects, aliasing, differentiation
-spec.py                        Spec: shape and dtype; static_params.py keywords that are no operands
+spec.py                        Spec: shape and dtype; static_params.py parameters beside operands
 source_location.py             the user's file and line of a node
-dispatch.py                    apply: the single entry point, where values are known
-tracing.py                     record: the same where they are not
+dispatch.py                    apply: the single entry point, for concrete values
+tracing.py                     record: the same for traced values
 recording.py                   whether operations are recorded; policy.py implicit conversions
 types.py                       types of arguments; accumulation.py of vjp_into and jvp_into
 scalar_language.py             the language in which bodies of elementwise operations are written
 concretization.py              when a value may become a Python number
-replaced_errors.py             errors of other libraries that replace ours
+replaced_errors.py             errors of other libraries that replace those of wengert
 handle.py                      Handle: the mutable reference to a node; views
 array_states.py                states of an array that is written to in place
 copy_on_write.py               stores to large arrays whose old value may still be needed
@@ -26,16 +26,16 @@ graph_fingerprint.py           whether two graphs are equal
 copy_graph.py                  a graph copied with changes; replay.py evaluated on other operands
 subgraph.py                    Body: a graph that is a parameter of an operation
 leaked_tracers.py              traced values used after their trace has ended
-index_errors.py                lookups by number that fail
+index_errors.py                errors of lookups by number
 symbolic/                      symbolic sizes
 shape_inference_by_example.py  shapes inferred by running on small arrays
-alpha_equivalence.py           lengths known only when a loop has ended
-nonfinite_checks.py            whether values are checked for NaN, and what has been found
+alpha_equivalence.py           names of lengths known only when a loop has ended
+nonfinite_checks.py            NaN checks of values, and their findings
 pytree.py                      nested containers
-dynamic_scope.py               values that hold within a `with` block
-fork_safe_locks.py             locks that a forked child finds free
-validation.py                  what users pass, checked; integer_range.py Python integers
-other_libraries.py             what PyTorch and JAX call things
+dynamic_scope.py               values of `with` blocks
+fork_safe_locks.py             locks that are free in a forked child
+validation.py                  checks of arguments; integer_range.py of Python integers
+other_libraries.py             names of PyTorch and JAX
 lazy_import.py                 modules imported at first use; public names of modules
-format_units.py                bytes, seconds and counts as people read them
+format_units.py                bytes, seconds and counts as text with units
 """

@@ -1,11 +1,11 @@
 """Concretization: when a value may become a Python number or an array, where derivatives end.
 
 While a function that is being differentiated runs, a number taken out of a tensor that depends on
-its variables would come back as a constant, and its share of the derivative would be a silent
-zero.  So the variables of a running function are in a set, and whatever hands out plain values
-(`float`, `item`, `tolist`, `numpy`, ...) asks `is_differentiated`.  While no such function runs
-the set is empty and nothing is searched: a tensor that merely requires a gradient gives its
-number, as in PyTorch, to be printed, stored or compared.
+its variables would be used as a constant, and its part of the derivative would silently be zero.
+So the variables of a running function are in a set, and conversions to plain values (`float`,
+`item`, `tolist`, `numpy`, ...) test `is_differentiated`.  While no such function runs, the set is
+empty and nothing is searched: a tensor that only requires a gradient can be converted, as in
+PyTorch, to be printed, stored or compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VARIABLES: set[Node] = set()  # of all threads: no tensor depends on those of a
 
 
 def with_variables(variables: Sequence[Node], fun: Callable[[], Any]) -> Any:
-    """Run a function while no value may leave that depends on these nodes."""
+    """Run a function in which values that depend on these nodes may not become plain."""
     try:
         _VARIABLES.update(variables)
         return fun()
@@ -61,15 +61,15 @@ def is_differentiated(node: Node) -> bool:
 
 
 def refuse_differentiated(node: Node, what: str, remedy: Callable[[], str] | None = None) -> None:
-    """Raise if handing out the plain value of a node would lose a derivative silently.
+    """Raise if converting a node to a plain value would silently lose a derivative.
 
     Parameters
     ----------
     node : Node
     what : str
-        How the value was asked for.
+        The conversion, for the message.
     remedy : callable, optional
-        Gives what to do instead, or an empty text for what is always said.
+        Returns the remedy, or an empty text for the default.
 
     Raises
     ------

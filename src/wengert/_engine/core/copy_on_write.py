@@ -1,16 +1,16 @@
 """Copy on write: stores to large arrays whose old value may still be needed.
 
 A node never changes, so `x[i] = v` makes a new node; copying the array for it would make a loop
-that fills x quadratic in time and memory.  Instead the new node takes the array over, written to in
-place, and the old node remembers what stood at the index (H. Baker 1978, "Shallow binding in
+that fills x quadratic in time and memory.  Instead the new node takes over the array, written to in
+place, and the old node stores the overwritten elements (H. Baker 1978, "Shallow binding in
 LISP 1.5", Comm. ACM 21(7); the same for arrays: "Shallow binding makes functional arrays fast",
-1991).  Whoever asks the old node for its value gets it put together again.
+1991).  Reading the value of the old node reconstructs it.
 
-This is done only when nothing but its node refers to the array, counted by the interpreter itself:
-a view, a user's variable, a value held by another node each count, and then the array is copied.
+This is done only if its node has the only reference to the array, by the reference count: with a
+view, a user's variable or another node that refers to it, the array is copied.
 
-    overwritable    may the array of this node be taken over?
-    hand_over       make a node remember what is about to be overwritten; take_back undoes it
+    overwritable    whether the array of a node may be taken over
+    hand_over       store in a node the elements about to be overwritten; take_back undoes it
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .node import CONSTANT, NO_PARAMS, Node
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
-LIMIT = 4096  # bytes; a smaller array is copied as fast as a state is noted
+LIMIT = 4096  # bytes; a smaller array is copied as fast as a state is stored
 
 
 def _references(node: Node) -> int:
-    """How many references there are to the array of a node, its own state's not counted."""
+    """The reference count of the array of a node, without the reference of its own state."""
     array = node.value
     return sys.getrefcount(array) - (node.version is not None)
 
@@ -40,7 +40,7 @@ _ALONE = _references(Node(CONSTANT, (), NO_PARAMS, np.empty(1)))
 
 
 def overwritable(node: Node) -> bool:
-    """Whether the array of a node is large, and nobody else's."""
+    """Whether the array of a node is large, and not shared."""
     version = node.version
     if version is not None and version.newer is not None:
         return False
@@ -52,10 +52,10 @@ def overwritable(node: Node) -> bool:
 
 
 def hand_over(node: Node, array: Array, index: Any, overwritten: Any) -> ArrayState:
-    """Make the node remember what stands at `index`, before it is overwritten in its array.
+    """Store in the node the elements at `index`, before they are overwritten in its array.
 
-    Returns the state that the node which takes the array over is to have as its `version`. From
-    here on the old node is right whether the write happens or an interrupt comes between.
+    Returns the `version` of the node that takes over the array. From here on the old node is right,
+    also if an interrupt comes before the write.
     """
     state = node.version
     if state is None:

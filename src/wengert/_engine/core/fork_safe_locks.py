@@ -1,7 +1,7 @@
 """Locks that a forked child can take.
 
-A child made by `os.fork` has the forking thread alone: a lock that another thread held would stay
-taken for ever.  Locks made here are free in the child.
+A child process of `os.fork` has only the forking thread: a lock that another thread held would
+never be released.  Locks made here are free in the child.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _made: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def lock() -> Any:
-    """A lock that its holder may take again: a signal handler or finaliser may come between."""
+    """A reentrant lock, as a signal handler or finalizer may interrupt its holder."""
     made = threading.RLock()
     _made.add(made)
     return made

@@ -1,8 +1,8 @@
 """BaseGraph: nodes in evaluation order, with inputs and outputs (a Wengert list).
 
-The list is closed: every operand of a node is an earlier node.  The graph knows the index, the
-operands and the consumers of each node; it can be verified and printed.  It shares its nodes with
-the tape, which does not change.
+The graph is closed: every operand of a node is an earlier node.  It has the index, the operands and
+the consumers of each node, and can be verified and printed.  Its nodes are those of the tape and
+immutable.
 
     %0 = input x             float64[3]
     %1 = sin %0              float64[3]
@@ -48,9 +48,9 @@ class BaseGraph:
     Parameters
     ----------
     *outputs : Tensor, Node, or nested containers of them
-        What the list is to compute; plain values become constants.
+        The outputs; plain values become constants.
     inputs : sequence of Node, optional
-        What is fed, in order; by default the leaves without a value, in order of creation.
+        The inputs in order; by default the leaves without a value, in order of creation.
     updates : mapping from Node to Node, optional
         For a variable's node the node that is its next value.
     effects : sequence of Node, optional
@@ -64,14 +64,14 @@ class BaseGraph:
     nodes : tuple of Node
         The nodes, in an order in which they can be computed.
     inputs, outputs : tuple of Node
-        What is fed, and what is chosen.
+        The inputs and outputs of the graph.
     updates : dict
     effects : tuple of Node
 
     Raises
     ------
     CycleError
-        A node depends on itself (only possible in lists built by hand).
+        A node depends on itself (only possible in graphs built by hand).
 
     Examples
     --------
@@ -109,7 +109,7 @@ class BaseGraph:
         self.inputs = tuple(inputs)
         _refuse_twice(self.inputs)
         self.structure = structure or (None, out_tree)
-        # Held, so that they live as long as the graph, and it reads what they are by then.
+        # Kept alive with the graph, which reads their current values when it runs.
         self._owners = owners_of(self.variables)
         self._consumers: list[list[int]] | None = None
 
@@ -119,7 +119,7 @@ class BaseGraph:
         Parameters
         ----------
         new : mapping from Node to Node
-            For nodes of this graph what stands in their place; others stay.
+            The replacements of nodes of this graph; others stay.
         """
         return type(self)(
             *[new.get(n, n) for n in self.outputs],
@@ -149,7 +149,7 @@ class BaseGraph:
         Raises
         ------
         GraphError
-            It is not in this list.
+            It is not in this graph.
         """
         node = item.node if isinstance(item, Handle) else item
         try:
@@ -208,7 +208,7 @@ class BaseGraph:
         return dict(zip(self.names, self.nodes, strict=True))
 
     def node(self, item: Item) -> Node:
-        """The node that is meant by a name, an index, a tensor or a node.
+        """The node given by a name, an index, a tensor or a node.
 
         Raises
         ------
@@ -267,7 +267,7 @@ class BaseGraph:
         where : str, optional
             A part of the user's file and line, such as ``"model.py:12"``.
         **metadata
-            What was said of the nodes in `wengert.scope`.
+            Metadata of the nodes from `wengert.scope`.
 
         Returns
         -------
@@ -310,7 +310,7 @@ class BaseGraph:
         return tuple(self.nodes[i] for i in sorted(found))
 
     def between(self, sources: Item | Sequence[Item], targets: Item | Sequence[Item]) -> Any:
-        """The nodes on a way from some nodes to others: the flow between them, in order.
+        """The nodes on the paths from some nodes to others, in order.
 
         Parameters
         ----------
@@ -332,7 +332,7 @@ class BaseGraph:
 
     @property
     def requirements(self) -> list[Requirement]:
-        """What has to hold of the sizes for this graph to be right."""
+        """The requirements on sizes for this graph to be valid."""
         found: list[Requirement] = []
         for node in self.nodes:
             if node.info is not None and node.info.requires is not None:
@@ -348,7 +348,7 @@ class BaseGraph:
         Raises
         ------
         GraphError
-            It is not; the message names the node.
+            It is not valid; the message names the node.
         """
         seen: set[Node] = set()
         for i, node in enumerate(self.nodes):
@@ -381,7 +381,7 @@ class BaseGraph:
 
 
 def _verify_inside(body: BaseGraph, node: str) -> None:
-    """Verify what a loop or branch does."""
+    """Verify the body of a loop or branch."""
     try:
         body.verify()
     except GraphError as error:

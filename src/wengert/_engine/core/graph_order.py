@@ -1,7 +1,7 @@
 """The order of the nodes of a graph.
 
-topological               operands first, otherwise by age
-with_effects_in_order     side effects in the order in which the program has them
+topological               operands first, in order of creation
+with_effects_in_order     side effects in program order
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _serial = attrgetter("serial")
 
 
 def topological(outputs: Iterable[Node]) -> list[Node]:
-    """The nodes that lead to some outputs, by age; a constant before its first use.
+    """The nodes that outputs depend on, in order of creation; constants before their first use.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
         node = stack.pop()
         serial = node.serial
         for a in node.inputs:
-            # A constant may have been given its node only now, when somebody looked.
+            # The node of a constant may have been created only now, by `inputs`.
             if a.serial >= serial and not (a.op is CONSTANT and isinstance(a, ConstantLeaf)):
                 raise CycleError(
                     f"{node!r} uses {a!r}, which was made later or is the same: the graph has a "
@@ -48,15 +48,15 @@ def topological(outputs: Iterable[Node]) -> list[Node]:
             if a.op is CONSTANT:
                 ordered[a] = None
         ordered[node] = None
-    rest = sorted((n for n in seen if n not in ordered), key=_serial)  # constants nobody uses
+    rest = sorted((n for n in seen if n not in ordered), key=_serial)  # unused constants
     ordered.update(dict.fromkeys(rest))
     return list(ordered)
 
 
 def with_effects_in_order(nodes: list[Node], effects: Sequence[Node]) -> list[Node]:
-    """The nodes in an order in which effects come as listed, whatever their age.
+    """The nodes in an order in which effects come as listed.
 
-    A node that a transformation made anew is younger than those that followed the old one.
+    The serial number of a node made by a transformation is above those of its successors.
     """
     if len(effects) < 2:
         return nodes

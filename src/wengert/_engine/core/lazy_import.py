@@ -1,16 +1,16 @@
 """Lazy imports: modules that are imported at the first use of something in them.
 
-Pictures, files, diagnoses and other backends are a third of what `wengert.jit` would import for a
-first call, which uses none of them.
+Visualization, serialization, diagnostics and other backends would be a third of the imports of a
+first call of `wengert.jit`, which uses none of them.
 
-    LazyModule    stands for a module that is imported at the first use of an attribute
+    LazyModule    a module that is imported at the first use of an attribute
     public_dir    a module's `__dir__`: its public names
     exported      the public names of some modules of a package
-    lazy_names    a package's `__getattr__`, for names that stand in modules of its own
-    PublicModule  a public name for a module that stands elsewhere; CallableModule: that is called
-    STARTED       when wengert was imported: sources that are changed later are not what runs
-    FAMILIES      modules that register operations and that `import wengert` leaves out
-    load_families  imports them: whoever looks for an operation that is not there tries this first
+    lazy_names    a package's `__getattr__`, for names defined in its modules
+    PublicModule  a public name for a module defined elsewhere; CallableModule: that is callable
+    STARTED       when wengert was imported: sources changed later are not those that run
+    FAMILIES      modules that register operations and that `import wengert` does not import
+    load_families  imports them, when an operation is not found
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ STARTED = time.time_ns()
 FAMILIES: list[str] = []  # full names, entered by the package that has them (wengert/__init__.py)
 
 
-# What `dir` shows of every module beside its public names.
+# Names that `dir` shows for every module beside its public names.
 DUNDERS = ("__all__", "__doc__", "__file__", "__name__", "__package__", "__path__", "__spec__")
 
 
 def public_dir(module: str, *more: str) -> Callable[[], list[str]]:
-    """A module's `__dir__`: what it says is public in `__all__`, and submodules named here.
+    """A module's `__dir__`: the names in `__all__`, and the submodules given here.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def public_dir(module: str, *more: str) -> Callable[[], list[str]]:
 
 
 def exported(package: str, modules: str) -> list[str]:
-    """The public names of some modules of a package: what star imports of them bring.
+    """The public names of some modules of a package, as star imports define them.
 
     A package enters them by ``globals()["__all__"] = exported(...)``: where `__all__` is not
     stated, type checkers take the names from the star imports.
@@ -85,7 +85,7 @@ class LazyModule:
 
 
 def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
-    """A package's `__getattr__`, which imports the module that a name stands in.
+    """A package's `__getattr__`, which imports the module that defines a name.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def lazy_names(package: str, where: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 class PublicModule(ModuleType):
-    """A public name for a module that stands elsewhere, which is imported at first use.
+    """A public name for a module defined elsewhere, which is imported at first use.
 
     It has no ``__path__``, so that nothing below it can be imported a second time, by another name.
 
@@ -120,7 +120,7 @@ class PublicModule(ModuleType):
     place : str
         The full name of the module itself.
     also : mapping from str to str
-        Names that stand in other modules, with these.
+        Names defined in other modules, with these modules.
     """
 
     def __init__(self, name: str, place: str, also: Mapping[str, str]) -> None:
@@ -161,7 +161,7 @@ class PublicModule(ModuleType):
 
 
 class CallableModule(PublicModule):
-    """A module that is called, as ``wengert.debug(nan=True)``."""
+    """A callable module, as ``wengert.debug(nan=True)``."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the module itself."""
@@ -170,7 +170,7 @@ class CallableModule(PublicModule):
 
 
 def load_families() -> bool:
-    """Import the modules in FAMILIES; False if there is none that was not imported already."""
+    """Import the modules in FAMILIES; False if all were imported already."""
     waiting = [name for name in FAMILIES if name not in sys.modules]
     for name in waiting:
         import_module(name)

@@ -8,12 +8,11 @@ a spec instead).  Nothing else differs.  Three kinds of node:
     DiscreteLeaf  depends on an input, but its derivative is known to be zero: a comparison, an
                   argmax, a floor                             (INPUT_DERIVED_NON_DIFF)
 
-They are distinguished by their exact type because every sweep asks this of every argument, next to
-the question whether the argument is a node at all: `type(a) is Node` answers both.  An argument
-that met the operation as a plain number or array stands in `args` as it is; `inputs` shows it as
-a ConstantLeaf.
+They are distinguished by their exact type because every pass tests this for every argument, and
+also whether the argument is a node at all: `type(a) is Node` does both.  An argument that was a
+plain number or array is stored in `args` unchanged; in `inputs` it is a ConstantLeaf.
 
-The `serial` number is the order of creation: a topological order for nothing.
+The `serial` number is the order of creation, which is a topological order.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class LeafOp:
 
 INPUT = LeafOp("input")
 CONSTANT = LeafOp("constant")
-RELEASED = LeafOp("released")  # backward(retain_graph=False) has been here
+RELEASED = LeafOp("released")  # after backward(retain_graph=False)
 
 
 class Node:
@@ -67,8 +66,8 @@ class Node:
 
     Attributes
     ----------
-    op : Op or LeafOpOp
-        What made the value.
+    op : Op or LeafOp
+        The operation.
     args : tuple
         The operands in order: nodes, or plain values that have no history.
     params : dict
@@ -78,7 +77,7 @@ class Node:
     serial : int
         Order of creation; larger than the serial of every argument.
     info : NodeInfo or None
-        What only some nodes have: spec, name, user's line, hooks ... (core/node_info.py).
+        Optional properties: spec, name, source line, hooks ... (core/node_info.py).
     version : State or None
         For a large array that was written to in place (copy_on_write.py).
     """
@@ -110,8 +109,8 @@ class Node:
         self.serial = next_serial()
 
     def __getattr__(self, name: str) -> Any:
-        # Asked only where a slot is empty: most nodes have no version, and one whose array has
-        # been taken over has no value but what its version can put together.
+        # Called only if a slot is empty: most nodes have no version, and the value of a node whose
+        # array was taken over is reconstructed by its version.
         if name == "version":
             return None
         if name == "value" and self.version is not None:
@@ -131,7 +130,7 @@ class Node:
                 break
         else:
             return self.args
-        # Remembered, so that a constant keeps its identity between two looks at the list.
+        # Stored, so that a constant is the same node at each access.
         self.args = tuple(a if isinstance(a, Node) else constant(a) for a in self.args)
         return self.args
 
@@ -150,7 +149,7 @@ class Node:
 
     @property
     def is_traced(self) -> bool:
-        """Whether only its spec is known."""
+        """Whether it has a spec and no value."""
         return self.version is None and self.value is None
 
     @property
@@ -160,7 +159,7 @@ class Node:
 
     @property
     def scope(self) -> str:
-        """The path of the scopes it was traced in, "encoder/layer1"; empty outside of all."""
+        """The path of the scopes it was traced in, "encoder/layer1"; empty outside of scopes."""
         return "" if self.info is None else self.info.scope
 
     @property
@@ -185,11 +184,11 @@ class Node:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What was said of the scopes it was traced in (`wengert.scope`)."""
+        """The metadata of the scopes it was traced in (`wengert.scope`)."""
         return {} if self.info is None else dict(self.info.metadata or NO_PARAMS)
 
     def note(self, **facts: Any) -> None:
-        """Set facts that only some nodes have, fields of `NodeInfo`."""
+        """Set optional properties, fields of `NodeInfo`."""
         if self.info is None:
             self.info = NodeInfo()
         for key, item in facts.items():
@@ -203,9 +202,9 @@ class Node:
         return info
 
     def provenance(self, spec: Spec) -> NodeInfo:
-        """The `info` of a traced node of that spec that takes the place of this one.
+        """The `info` of a traced node of that spec that replaces this one.
 
-        It takes over user's line, scope, metadata and level.
+        It has the same source line, scope, metadata and level.
         """
         old = self.info
         if old is None:
@@ -242,8 +241,7 @@ class Watched(ConstantLeaf):
     """A large plain array that a recorded operation used: not copied, but watched.
 
     Reading it for a derivative first compares its fingerprint with the one taken when it was
-    recorded, so that an array overwritten behind the tape's back is an error and never a wrong
-    gradient.
+    recorded, so that an array overwritten in the meantime is an error and never a wrong gradient.
     """
 
     __slots__ = ("_array", "_print")
@@ -256,7 +254,7 @@ class Watched(ConstantLeaf):
 
     @property
     def value(self) -> Any:
-        """The array, if it still is what it was."""
+        """The array, checked to be unchanged."""
         if fingerprint(self._array) != self._print:
             raise MutatedError(
                 f"An array {spec_of(self._array)} was overwritten after a recorded operation used "
@@ -272,9 +270,9 @@ _GRID = 1024  # words; both sums run at the speed of memory
 
 
 def fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, int, bytes]:
-    """Wrapping sums of the array's words along both axes of a grid, and what is left over.
+    """Wrapping sums of the array's words along both axes of a grid, and the remaining bytes.
 
-    One sum sees a changed element, the two together one that has moved.
+    One sum detects a changed element, the two together one that has moved.
     """
     flat = array.reshape(-1) if array.flags.c_contiguous else array.ravel(order="K")
     data = flat.view(np.uint8)
@@ -285,7 +283,7 @@ def fingerprint(array: np.ndarray[Any, Any]) -> tuple[int, int, bytes]:
 
 
 def keep(array: np.ndarray[Any, Any]) -> Any:
-    """A plain array as an argument that stays what it is now.
+    """A plain array as an argument whose value cannot change unnoticed.
 
     Small arrays are copied, large ones watched; read-only arrays need neither.
     """
@@ -305,11 +303,11 @@ def is_variable(node: Node) -> bool:
 
 
 def owner_of(node: Node) -> Any:
-    """The tensor that a value belongs to, and its gradient goes to; None if none, or none now."""
+    """The tensor that a value belongs to, which gets its gradient; None if none or freed."""
     owner = None if node.info is None else node.info.owner
     return None if owner is None else owner()
 
 
 def constant(value: Any, name: str | None = None) -> ConstantLeaf:
-    """A node that holds a value and nothing else."""
+    """A node for a constant value."""
     return ConstantLeaf(CONSTANT, (), NO_PARAMS, value, NodeInfo(name=name) if name else None)

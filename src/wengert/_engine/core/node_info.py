@@ -1,6 +1,6 @@
-"""NodeInfo: what only some nodes have, in one record; `Node.info` is None for all others.
+"""NodeInfo: optional properties of a node in one record; `Node.info` is None if it has none.
 
-Traced nodes have one (spec, user's line, scope), and so have variables, named values and values
+Traced nodes have one (spec, source line, scope), and so have variables, named values and values
 with hooks.  A node of an eager operation on arrays has none, so the cost per operation is that of
 storing None.
 """

@@ -3,7 +3,7 @@
     "encoder/*"              names, with the wildcards of file names
     "tanh"                   the last part of a name is enough
     "encoder tanh"           a space: inside a scope, at any depth
-    "encoder *[op=mat*]"     [key=value]: an operation, level, kind, or what wengert.scope has noted
+    "encoder *[op=mat*]"     [key=value]: an operation, level, kind, or metadata of wengert.scope
 
 A pattern is parsed once, and gives a predicate of names and nodes.
 """
@@ -47,7 +47,7 @@ def selected(
     conditions: Mapping[str, Any],
     metadata: Mapping[str, Any],
 ) -> tuple[Node, ...]:
-    """The nodes that a pattern means and that satisfy all conditions that are not None.
+    """The nodes that match a pattern and satisfy all conditions that are not None.
 
     Raises
     ------
@@ -75,12 +75,12 @@ def _fits(pattern: str | Callable[[Node], bool]) -> Fits:
 
 
 def selector(pattern: str) -> Fits:
-    """The predicate that a pattern is.
+    """The predicate of a pattern.
 
     Raises
     ------
     ArgumentError
-        It is empty, a bracket is not closed, or a condition is put on a scope.
+        It is empty, a bracket is not closed, or a scope has a condition.
     """
     *scopes, last = [m.group() for m in re.finditer(_WORD, pattern)] or [""]
     conditions = re.findall(_CONDITION, last)
@@ -108,7 +108,7 @@ def _is_inside(path: str, scopes: list[str]) -> bool:
 
 
 def holds(node: Node, key: str, wanted: Any) -> bool:
-    """Whether a node has a property: op, scope, level, kind, where, or one that was noted."""
+    """Whether a node has a property: op, scope, level, kind, where, or metadata."""
     if key == "op":
         return fnmatch.fnmatchcase(node.op.name, wanted)
     if key == "scope":

@@ -1,13 +1,13 @@
-"""NaN checks: whether values are looked at, and what has been found.
+"""NaN checks: whether values are checked, and what has been found.
 
 `wengert.debug(nan=True)` opens a session (recording.py) with `Checks` (diagnostics/nan_switch.py).
-`apply` (dispatch.py) shows it every value; what derivatives and compiled graphs compute is shown by
-those who run them.  Where no session is open, this costs the one test of a counter.
+`apply` (dispatch.py) passes every value to it; derivatives and compiled graphs are checked by their
+callers.  Without an open session the cost is one test of a counter.
 
-    Checks     what is looked for, and what has been found
-    Locator    finds the node, in what ran as one: a loop, a graph, a derivative
-    here       the checks that hold here
-    unseen     a block in which values are not looked at: a backward pass looks at what it returns
+    Checks     the options of the checks, and what has been found
+    Locator    finds the node in a loop, a graph or a derivative
+    here       the current checks
+    unseen     a block without checks: a backward pass checks its results only
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 UNSEEN: Blocks[bool] = Blocks("wengert_unseen", False)
-SHOWN = 6  # an array of no more elements is shown as it is
+SHOWN = 6  # arrays up to this size are shown in full
 ADVICE = (
     "Keep the operands away from there (np.where around them, or clip them), or look at where they "
     "come from (wengert.debug.show, wengert.why); if it is meant, put the node into a block "
@@ -38,17 +38,17 @@ ADVICE = (
 
 
 class NonfiniteWatch(Protocol):
-    """What a locator makes of a graph that runs node by node."""
+    """Checks of a graph that runs node by node."""
 
     def saw(self, node: Any, params: Any, operands: Sequence[Any], out: Any) -> None:
-        """A node gave a value."""
+        """Check the value of a node."""
 
     def ended(self, nodes: Sequence[Any], outputs: Iterable[Any]) -> None:
-        """The graph has run."""
+        """Note that the graph has run."""
 
 
 class Locator(Protocol):
-    """Finds the node that made a NaN in what ran as one (diagnostics/nan_locator.py)."""
+    """Finds the node that made a NaN in a loop or graph (diagnostics/nan_locator.py)."""
 
     def look_inside(self, checks: Checks, op: Any, params: Any, values: Sequence[Any]) -> None:
         """Run a loop or a branch again, node by node."""
@@ -56,7 +56,7 @@ class Locator(Protocol):
     def run_checked(
         self, graph: Any, sizes: Mapping[str, int], values: Sequence[Any], checks: Checks
     ) -> list[Any]:
-        """Run a graph, looking at every value."""
+        """Run a graph and check every value."""
 
     def report_backward(self, checks: Checks, tape: Any, seeds: Any, results: Any) -> None:
         """Report the first operation of a backward pass whose cotangents are bad."""
@@ -68,22 +68,22 @@ class Locator(Protocol):
 
     @property
     def NodeWatch(self) -> Callable[[Checks], NonfiniteWatch]:
-        """The class of what watches a graph that runs node by node."""
+        """The class that checks a graph that runs node by node."""
 
 
 class Checks:
-    """What is looked for, and what has been found.
+    """The options of the checks, and what has been found.
 
     Attributes
     ----------
     nan, inf : bool
-        Whether NaN and infinities are looked for.
+        Whether NaN and infinities are searched.
     raises : bool
         Whether the first one raises.
     locator : Locator
-        Finds the node in what ran as one: a loop, a graph, a derivative.
+        Finds the node in a loop, a graph or a derivative.
     found : list of NotFiniteError
-        What has been found, if it does not raise.
+        The findings, if it does not raise.
     """
 
     def __init__(self, nan: bool, inf: bool, raises: bool, locator: Locator) -> None:
@@ -91,7 +91,7 @@ class Checks:
         self.found: list[NotFiniteError] = []
 
     def is_bad(self, value: Array | tuple[Array, ...] | None) -> bool:
-        """Whether there is one in a value: an array, a number, a tuple of them."""
+        """Whether a value (an array, a number, a tuple of them) has one."""
         return self.first(value) is not None
 
     def first(self, value: Any) -> tuple[Any, tuple[int, ...]] | None:
@@ -106,7 +106,7 @@ class Checks:
         if array.dtype.kind not in "fc" or array.size == 0:
             return None
         with np.errstate(all="ignore"):
-            if np.isfinite(np.add.reduce(array, axis=None)):  # one sum, as a rule
+            if np.isfinite(np.add.reduce(array, axis=None)):  # usually one sum suffices
                 return None
             mask = np.isnan(array) if self.nan else np.zeros(array.shape, bool)
             if self.inf:
@@ -119,7 +119,7 @@ class Checks:
     def look(
         self, op: Operation, params: dict[Any, Any], values: Sequence[Any], value: Array
     ) -> None:
-        """Look at what an operation made of its operands."""
+        """Check the result of an operation."""
         if self.is_bad(value) and not UNSEEN.get():
             if op.kind == "control":
                 self.locator.look_inside(self, op, params, values)
@@ -128,7 +128,7 @@ class Checks:
     def tell(
         self, name: str, values: Sequence[Any], value: Array | tuple[Array, ...], where: str | None
     ) -> None:
-        """Raise, or keep, what an operation made of its operands.
+        """Raise or store a finding in the result of an operation.
 
         Raises
         ------
@@ -152,7 +152,7 @@ class Checks:
         )
 
     def report(self, text: str, where: str | None) -> None:
-        """Raise a message, or keep it."""
+        """Raise or store an error."""
         error = NotFiniteError(f"{text}{at(where)}.")
         if self.raises:
             raise error
@@ -160,7 +160,7 @@ class Checks:
 
 
 def short(value: Operand | tuple[Array, ...]) -> str:
-    """A value in a few words: what it is, and its elements or their range."""
+    """A short text of a value: its spec, and its elements or their range."""
     if type(value) is tuple:
         return f"({', '.join(map(short, value))})"
     if not isinstance(value, np.ndarray | np.generic):
@@ -178,14 +178,14 @@ def short(value: Operand | tuple[Array, ...]) -> str:
 
 
 def here() -> Checks | None:
-    """The checks that hold here, if any."""
+    """The current checks, if any."""
     opened = innermost_session()
     return None if opened is None or UNSEEN.get() else opened.checks
 
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """A block in which values are not looked at."""
+    """A block in which values are not checked."""
     block = ScopedValue(True)
     try:
         UNSEEN.open(block)

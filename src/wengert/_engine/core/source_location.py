@@ -1,9 +1,9 @@
-"""Source locations: where a node of the graph stands in the user's program.
+"""Source locations: the line of the user's program that made a node.
 
-`errors.user_line` gives it as text, ``file.py:12, in f``, which is quick to make, to save and to
+`errors.user_line` returns it as text, ``file.py:12, in f``, which is fast to make, to store and to
 append to a message.  This module parses it.
 
-    SourceLocation  file, line and function; the source text is read when it is asked for
+    SourceLocation  file, line and function; the source text is read on demand
     place_of        the parsed text
     spot_of         file and line, without the function
     short           file and line without folders, ``file.py:12``
@@ -16,7 +16,7 @@ import re
 from typing import NamedTuple
 
 _WHERE = r"(?s)(?P<file>.*):(?P<line>\d+)(?:, in (?P<function>.*))?"
-_FOLDERS = r"(?s).*[\\/]"  # of any system: a graph may come from another one
+_FOLDERS = r"(?s).*[\\/]"  # of any operating system: a graph may come from another one
 
 
 class SourceLocation(NamedTuple):
@@ -28,7 +28,7 @@ class SourceLocation(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What stands there, without indentation; empty where it cannot be read."""
+        """The source text without indentation; empty if it cannot be read."""
         return linecache.getline(self.file, self.line).strip()
 
     @property
@@ -39,7 +39,7 @@ class SourceLocation(NamedTuple):
 
 
 def place_of(where: str | None) -> SourceLocation | None:
-    """``file.py:12, in f`` taken apart; None where it is not known."""
+    """The parsed ``file.py:12, in f``; None if not known."""
     found = re.fullmatch(_WHERE, where) if where else None
     return (
         SourceLocation(found["file"], int(found["line"]), found["function"] or "")
@@ -49,12 +49,12 @@ def place_of(where: str | None) -> SourceLocation | None:
 
 
 def spot_of(where: str) -> str:
-    """File and line; two functions may be written on one line."""
+    """File and line, without the function."""
     place = place_of(where)
     return where if place is None else f"{place.file}:{place.line}"
 
 
 def short(where: str | None) -> str:
-    """File and line without folders; empty where they are not known."""
+    """File and line without folders; empty if not known."""
     place = place_of(where)
     return (where or "") if place is None else place.short

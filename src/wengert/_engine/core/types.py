@@ -1,12 +1,12 @@
-"""Types of what the engine computes with, for annotations.
+"""Types for annotations.
 
-Array           what rules compute with: NumPy arrays and scalars, tensors
+Array           operands of rules: NumPy arrays and scalars, tensors
 Operand         an array, or a number
 Outputs         the results of an operation that has several
 Size            a length: an int, or a symbolic size
 Axes            the `axis` of a reduction
-Scalar          a value of the scalar language: one element, on whatever target
-ScalarLanguage  what the bodies of elementwise operations are written in
+Scalar          a value of the scalar language: one element, on any target
+ScalarLanguage  the functions available in bodies of elementwise operations
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .symbolic.dim import Dim
 
 
 class Scalar(Protocol):
-    """A value with Python's arithmetic, as bodies of elementwise operations have them."""
+    """A value with Python arithmetic, as in bodies of elementwise operations."""
 
     def __add__(self, other: Any, /) -> Any: ...
     def __radd__(self, other: Any, /) -> Any: ...

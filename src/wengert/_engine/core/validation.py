@@ -5,7 +5,7 @@ word        a non-empty string
 words       one string, or several
 integers    one integer, or several
 byte_count  a number of bytes
-spelled     what was given, in a few words
+spelled     a short text of an argument
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def spelled(x: Any) -> str:
-    """What was given, in a few words."""
+    """A short text of an argument for messages."""
     if x is None or isinstance(x, str | int | float | complex | tuple):
         text = repr(x)
         if len(text) <= 40:

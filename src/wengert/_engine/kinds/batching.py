@@ -9,8 +9,7 @@ one for all of its operations, `batched_as_kind`.  Such rules are made of:
                                            elementwise operations
     reduced                                a reduction along axes of an example
     contracted                             a contraction with one more subscript
-    elementwise_batching                   the rule of an operation that treats every element
-                                           independently
+    elementwise_batching                   the rule of an operation on independent elements
     along                                  the rule of an operation along one axis
     on_last_axes                           of an operation on the last axes (LAPACK's matrices),
                                            earlier ones broadcast
@@ -92,7 +91,7 @@ def elementwise_batching(op: Any) -> Rule:
 def along(op: Any) -> Rule:
     """State, and return, the rule of an operation along an axis, of operands of one shape.
 
-    An axis that is not said is the last one; None stands for all elements in a node.
+    The default axis is the last one; None means all elements.
     """
 
     def rule(args: Any, batched: Any, size: Size, *, axis: Any = -1, **params: Any) -> Any:
@@ -125,7 +124,7 @@ def on_last_axes(op: Any, core: int) -> Rule:
     def rule(args: Any, batched: Any, size: Size, **params: Any) -> Any:
         most = max(row_ranks(args, batched))
         if most < core:
-            return NotImplemented  # not what the operation is for: it will say so
+            return NotImplemented  # invalid operands, which the operation refuses
         rows = [deepened(x, most) if b else x for x, b in zip(args, batched, strict=True)]
         return op(*rows, **params)
 

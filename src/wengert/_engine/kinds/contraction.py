@@ -1,14 +1,14 @@
 """Contractions: products summed over shared axes; matmul, dot, tensordot, outer, einsum.
 
 An entry states *subscripts*: one string for each operand and one for the result, as in einsum.
-All derivatives follow by permuting letters: the cotangent of an operand is the contraction of the
-cotangent with the other operands, into the letters of that operand.
+All derivatives follow by permuting subscripts: the cotangent of an operand is the contraction of
+the cotangent with the other operands, with the subscripts of that operand as result.
 
     Contraction   the kind: both modes of derivative
     contract      the value of any contraction of plain arrays (kinds/contraction_lowering.py)
 
-An axis of length one meets a longer one as in broadcasting.  No operand may repeat a letter (a
-trace or diagonal is taken before, numpy/matmul_einsum.py).
+An axis of length one is broadcast.  No operand may repeat a subscript (a trace or diagonal is taken
+before, numpy/matmul_einsum.py).
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def _strongly(
     swapped = (words[k], first, *words[:k], *words[k + 1 :], result)
     found = strong_contract(bar, others[k], [t, *others[:k], *others[k + 1 :]], swapped)
     masked = ctx.masked or ()
-    if len(others) == 1:  # which is infinite only where a derivative that is taken is
+    if len(others) == 1:  # infinite only where a derivative that is taken is infinite
         return found
     if node not in masked and node.args[i] not in masked:
         return found
@@ -237,7 +237,7 @@ def contraction(
         ``letters(*ndims, **params)`` returns one string of subscripts for each operand and
         one for the result.
     ufunc : numpy.ufunc, optional
-        NumPy's own, where it has one; then it is what runs.
+        The ufunc of NumPy, if there is one; it computes the value.
     strict : bool
         Whether an axis that is summed must have the same length in all operands, and not 1.
     """

@@ -2,11 +2,10 @@
 
 A pair of operands is brought to one batched matrix product (BLAS), or to a broadcast product where
 nothing is summed; a single operand to a sum and a transpose; more operands to a chain of pairs, in
-the order that numpy.einsum_path finds.  How is decided once for letters and shapes, and remembered
-as a function.
+the order of numpy.einsum_path.  The function for given subscripts and shapes is cached.
 
-    contract    the function that others call
-    planned     the function for letters and shapes
+    contract    the value of a contraction
+    planned     the function for subscripts and shapes
     _single, _pair, _chain    make such functions
 """
 
@@ -33,7 +32,7 @@ def contract(*operands: Any, letters: Letters) -> Any:
     Parameters
     ----------
     *operands : array_like
-        Axes of length one meet longer ones as in broadcasting.
+        Axes of length one are broadcast.
     letters : tuple of str
         One string for each operand, none repeating a letter, and one for the result.
 
@@ -96,7 +95,7 @@ def _single(word: str, out: str) -> Run:
 def _pair(la: str, lb: str, lo: str, sa: Shape, sb: Shape) -> Run:
     """A function of two arrays: prepare each, multiply, transpose the result."""
     size_a, size_b = dict(zip(la, sa, strict=True)), dict(zip(lb, sb, strict=True))
-    # A letter of length one against a longer one is left out: the other operand alone has it.
+    # A subscript of length one against a longer one is dropped: only the other operand has it.
     drop_a = {c for c in la if size_a[c] == 1 and size_b.get(c, 1) != 1}
     drop_b = {c for c in lb if size_b[c] == 1 and size_a.get(c, 1) != 1}
     drop_a |= {c for c in la if c not in lb and c not in lo}

@@ -1,12 +1,12 @@
 """Elementwise operations: an element of the result depends on one element of each operand.
 
-An operation states a *body* in the scalar language (core/scalar_language.py) and its *partials*;
+An operation defines a *body* in the scalar language (core/scalar_language.py) and its *partials*;
 the rules of shapes and dtypes, both modes of derivative, the formula and native code follow.
 
-A partial is stated as a linear map `t -> partial * t`, a function of t, the output and the
-operands, in wengert operations.  Because the Jacobian is diagonal, the same map serves tangents
-and cotangents.  Stating the product and not the factor saves work (`t / y`, not `(1 / y) * t`),
-keeps selections exact (`where(c, t, 0)`: no 0 * inf), and skips what is not needed.
+A partial is defined as a linear map `t -> partial * t`, a function of t, the output and the
+operands, in wengert operations.  Because the Jacobian is diagonal, the same map is used for
+tangents and cotangents.  Defining the product and not the factor saves work (`t / y`, not
+`(1 / y) * t`) and keeps selections exact (`where(c, t, 0)`: no 0 * inf).
 
 For complex operands a partial is the complex derivative f'(z) and the cotangent is
 conj(f'(z)) t; a function from complex to real numbers states its gradient direction with
@@ -99,7 +99,7 @@ class Elementwise(Operation):
         return self.body(ARRAYS, *xs)
 
     def partials(self, *rules: Rule | None) -> Elementwise:
-        """State the partials, one map `(t, out, *operands) -> partial * t` for each operand.
+        """Define the partials, one map `(t, out, *operands) -> partial * t` for each operand.
 
         None marks an operand without derivative (a condition).
         """
@@ -111,7 +111,7 @@ class Elementwise(Operation):
         return self
 
     def to_real(self, gradient: Rule) -> Elementwise:
-        """State the gradient direction `(out, x) -> G` of a function from complex to real."""
+        """Define the gradient direction `(out, x) -> G` of a function from complex to real."""
         self._gradient = gradient
         self.differentiable = True
         return self
@@ -121,7 +121,7 @@ class Elementwise(Operation):
         return str(self.body(FORMULA, *map(Term, self.arguments)))
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """Broadcast the shapes; the dtype is that of NumPy's result."""
+        """Broadcast the shapes; the dtype is that of NumPy."""
         shape = broadcast(*[s.shape for s in specs])
         small = [s if s.weak else Spec((1,) * len(s.shape), s.dtype) for s in specs]
         with np.errstate(all="ignore"):
@@ -218,16 +218,16 @@ def elementwise(body: Callable[..., Any] | None = None, **options: Any) -> Any:
     complex_ok : bool
         Complex operands are allowed and the partials hold for them.
     bounded : bool
-        The partials are finite whatever the operands: sums, choices.
+        The partials are finite for all operands: sums, selections.
     masks : bool
-        A choice: what was not chosen receives exactly zero.
+        A selection: operands that were not selected get exactly zero.
     singular : bool or callable
-        A partial is infinite, or not a number, at some finite operands; a callable says it of a
-        node, by its operands.
+        A partial is infinite, or not a number, at some finite operands; a callable decides for a
+        node, from its operands.
     commutative : bool
-        The two operands may change places: equal nodes are found in either order.
+        The two operands commute: nodes are equal in either order.
     half, single : bool
-        Of half (single) precision it gives half (single) precision; some of SciPy's do not.
+        The result of half (single) precision operands has that precision; in SciPy not always.
 
     Returns
     -------

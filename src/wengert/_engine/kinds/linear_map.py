@@ -1,11 +1,11 @@
 """Linear maps of the first operand.
 
-An entry states run and *transpose*; the jvp is the operation itself, the vjp the transpose.  Views
-(reshape, transpose, slices), joins, casts, cumulative sums are of this kind.  A transpose is given
-the cotangent, a stand-in for the operand (its shape and dtype) and the other arguments.
+An operation defines run and *transpose*; the jvp is the operation itself, the vjp the transpose.
+Views (reshape, transpose, slices), joins, casts, cumulative sums are of this kind.  A transpose
+takes the cotangent, a placeholder of the operand (its shape and dtype) and the other arguments.
 
-A view may share memory with its operand, as NumPy's does; it then also states `put`, what the base
-becomes when the view is written to (core/handle.py).
+A view may share memory with its operand, as in NumPy; it then also defines `put`, the new base
+after a write to the view (core/handle.py).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LinearMap(Operation):
         self._put: Callable[..., Any] | None = None
 
     def transpose(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State the transpose: `rule(t, x, *others, **params) -> cotangent of x` (a decorator).
+        """Define the transpose: `rule(t, x, *others, **params) -> cotangent of x` (a decorator).
 
         Of `x` only shape, dtype and ndim may be used.
         """
@@ -59,12 +59,12 @@ class LinearMap(Operation):
         return rule
 
     def put(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State the write-back to the base: `rule(base, view, *others, **params)` (a decorator)."""
+        """Define the write to the base: `rule(base, view, *others, **params)` (a decorator)."""
         self._put = rule
         return rule
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Run; a view of a tensor is linked with it, so that writes are seen by both."""
+        """Run; a view of a tensor is linked with it, so that writes change both."""
         for a in args:
             if isinstance(a, Handle):
                 out = apply(self, args, params)
@@ -117,13 +117,13 @@ def linear(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     run : callable
         ``run(x, *others, **params)`` on plain values.
     name : str, optional
-        By default that of the function.
+        By default the name of the function.
     view : bool
         Whether NumPy's result may share memory with `x`.
     may_copy : bool
-        Whether such a result is a copy where the memory of `x` does not lie in order.
+        Whether such a result is a copy if the memory of `x` is not contiguous.
     oracle : callable, optional
-        An independent way to the same value, for the tests.
+        An independent implementation, for the tests.
     """
     if run is None:
         return lambda f: linear(f, **options)

@@ -1,13 +1,13 @@
-"""Opaque operations, which the engine does not look into.
+"""Opaque operations, with explicit rules.
 
-The author states run, and `vjp` or `jvp` or both, each in one piece for all operands:
+The author defines run, and `vjp` or `jvp` or both, each for all operands together:
 
     vjp(t, out, *operands, **params) -> tuple of cotangents, one for each operand
     jvp(dots, out, *operands, **params) -> tangent; dots has None where an operand has none
 
-A missing mode is derived by the engine: a jvp is the transpose of the vjp and the other way round
+A missing mode is derived by the engine: a jvp is the transpose of the vjp and vice versa
 (autodiff/forward.py, autodiff/reverse.py).  Linear algebra, and users' operations of all five
-styles, are of this kind; what a rule returns is checked, since a user wrote it.
+styles, are of this kind; the results of user rules are checked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Opaque(Operation):
         self.jvp_rule = jvp
         self.discrete = discrete
         self.oracle = oracle
-        self.notes_where = not trusted  # the library's own are known not to return nonsense
+        self.notes_where = not trusted  # a user's rule may fail its checks
         self.trusted = trusted
 
     @property
@@ -63,21 +63,21 @@ class Opaque(Operation):
 
     @property
     def has_jvp(self) -> bool:  # type: ignore[override]
-        """Whether the forward rule is known; if not, the engine derives it."""
+        """Whether there is a JVP rule; if not, the engine derives it."""
         return self.jvp_rule is not None
 
     @property
     def has_vjp(self) -> bool:  # type: ignore[override]
-        """Whether the reverse rule is known; if not, the engine derives it."""
+        """Whether there is a VJP rule; if not, the engine derives it."""
         return self.vjp_rule is not None
 
     def define_vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State the reverse rule (a decorator)."""
+        """Define the VJP rule (a decorator)."""
         self.vjp_rule = rule
         return rule
 
     def define_jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State the forward rule (a decorator)."""
+        """Define the JVP rule (a decorator)."""
         self.jvp_rule = rule
         return rule
 
@@ -109,7 +109,7 @@ class Opaque(Operation):
         return self.jvp_rule(dots, out, *inputs, **node.params)
 
     def checked(self, node: Node, bars: Sequence[Any], ctx: RuleContext) -> list[Any]:
-        """The user's cotangents, if there is one for each operand and each fits its operand.
+        """The user's cotangents, checked against the operands.
 
         Raises
         ------

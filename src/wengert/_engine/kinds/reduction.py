@@ -1,6 +1,6 @@
 """Reductions: some axes are combined into one number each.
 
-An entry states run (NumPy's signature: axis, keepdims) and its *partial*, a linear map
+An operation defines run (NumPy's signature: axis, keepdims) and its *partial*, a linear map
 `(t, out, x, axis) -> partial * t`, where `out` has kept the reduced axes with length one, and `t`
 either has too (a cotangent) or has the operand's shape (a tangent).  From it follow both modes: the
 cotangent is the map of the cotangent, spread over the reduced axes; the tangent is the sum over the
@@ -72,7 +72,7 @@ class Reduction(Operation):
         self._partial: Callable[..., Any] | None = None
 
     def partial(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """State the partial: `rule(t, out, x, axis, **params) -> partial * t` (a decorator)."""
+        """Define the partial: `rule(t, out, x, axis, **params) -> partial * t` (a decorator)."""
         self._partial = rule
         self.differentiable = True
         return rule
@@ -86,7 +86,7 @@ class Reduction(Operation):
         (spec,) = specs
         shape = spec.shape
         few = tuple(n if type(n) is int and n == 0 else 1 for n in shape)
-        # One element has no deviation, of which NumPy warns.
+        # NumPy warns about the deviation of one element.
         kept = {k: v for k, v in params.items() if k != "ddof"}
         with np.errstate(all="ignore"):
             one = spec_of(self.run(example_of(Spec(few, spec.dtype, spec.weak)), **kept))
@@ -151,7 +151,7 @@ def reduction(run: Callable[..., Any] | None = None, **options: Any) -> Any:
     run : callable
         ``run(x, *, axis=None, keepdims=False, ...)`` on plain values.
     oracle : callable, optional
-        An independent way to the same value, for the tests.
+        An independent implementation, for the tests.
     discrete : bool
         The derivative is zero wherever it exists (argmax, any).
     """

@@ -1,10 +1,9 @@
 """Shape rules that several operations share.
 
-An operation states its rule with `@op.spec`; one that states none is run on an example, or probed
-where sizes have names (core/op.py, core/shape_inference_by_example.py).  NumPy is asked for dtypes,
-here too.
+An operation defines its rule with `@op.spec`; without a rule it is run on examples (core/op.py; if
+sizes are symbolic, core/shape_inference_by_example.py).  Dtypes are those of NumPy.
 
-    of_elements      as many elements as the operands have together
+    of_elements      the shape that the operands broadcast to
     of_matrices      lengths of the last axes by a rule, earlier axes broadcast
     small_run        the spec of the result for operands with one element
 """
@@ -55,10 +54,10 @@ Lengths = tuple[Any, ...]
 
 
 def of_matrices(op: Any, rule: Callable[..., Any]) -> None:
-    """State the last axes of each result: `rule(*shapes, **params)` of the operands' whole shapes.
+    """Define the last axes of each result: `rule(*shapes, **params)` of the operands' whole shapes.
 
-    It returns one shape, or a list of them for an operation with several results; `...` in front
-    stands for the earlier axes of the first operand.
+    It returns one shape, or a list of them for an operation with several results; a leading `...`
+    means the earlier axes of the first operand.
     """
 
     def spec(*specs: Spec, **params: Any) -> Any:
