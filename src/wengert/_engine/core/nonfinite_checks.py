@@ -32,7 +32,7 @@ UNSEEN: Blocks[bool] = Blocks("wengert_unseen", False)
 SHOWN = 6  # arrays up to this size are shown in full
 ADVICE = (
     "Keep the operands away from there (np.where around them, or clip them), or look at where they "
-    "come from (wengert.debug.show, wengert.why); if it is meant, put the node into a block "
+    "come from (wengert.debug.show, wengert.why); if it is intended, put the line into a block "
     "`with wengert.debug(nan=False):`"
 )
 

@@ -1,7 +1,7 @@
 """Fast path for calls with containers, straight into a native entry.
 
 Taking a call apart costs ten times what a small program does, and nearly every call is like the one
-before.  A matcher is written for the containers of a call, as nodes of Python: it looks whether
+before.  A matcher is written for the containers of a call, as lines of Python: it checks whether
 those of another are nested in the same way, and takes the leaves out.  Their dtypes and shapes the
 entry itself looks at.  What is not served goes the slow path.
 

@@ -148,7 +148,7 @@ def reduced(op: Any, x: Array, size: Size, **params: Any) -> Any:
         axis = 1
     elif not op.discrete:
         axis = tuple(range(1, ndim + 1))
-    else:  # a position is one among all elements in a node
+    else:  # a position in the flattened array
         out = op(flattened(x), **{**params, "axis": 1, "keepdims": False})
         kept = (size, *((1,) * ndim))
         return lookup("reshape")(out, shape=kept) if params.get("keepdims") else out

@@ -1,8 +1,8 @@
 """Casts, and the adjoint pair of broadcasting.
 
 cast          another floating or complex dtype; the cotangent is cast back
-discretise    integers or booleans: derivatives stop
-astype        whichever of the two is right
+discretise    integers or booleans: the derivative is zero
+astype        the one of the two for a given dtype
 broadcast_to  elements repeated without copying
 sum_to        its transpose
 """
@@ -32,7 +32,7 @@ def cast(x: Any, *, dtype: Any) -> Any:
 
 
 def _converted(x: Operand, dtype: np.dtype[Any]) -> Any:
-    # A 0-d array stays an array, as in NumPy: it can be written to, a scalar cannot.
+    # A 0-d array remains an array, as in NumPy, because a scalar cannot be written to.
     return x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()]
 
 
@@ -83,7 +83,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def astype(x: Any, dtype: Any) -> Any:
-    """`x` in another dtype, as NumPy's method; integers and booleans stop derivatives."""
+    """`x` in another dtype, as NumPy's method; no derivative for integers and booleans."""
     dtype = np.dtype(dtype)
     if not isinstance(x, Handle):
         return _converted(x, dtype)
@@ -134,7 +134,7 @@ def _sum_to_oracle(x: Array, *, shape: Any) -> Any:
 
 @linear(oracle=_sum_to_oracle)
 def sum_to(x: Array, *, shape: tuple[int, ...]) -> Any:
-    """The sum over what `broadcast_to` would have repeated: its transpose."""
+    """The transpose of `broadcast_to`: the sum over repeated axes."""
     x = np.asarray(x)
     axes = repeated_axes(x.shape, shape)
     if not axes:

@@ -2,16 +2,16 @@
 
 The counts are estimates of the usual kind: one floating-point operation for each element of an
 elementwise node, two for each product of a contraction, the textbook terms of highest order for
-factorizations of matrices.  What moves or looks up elements counts none.  What cannot be known (an
-operation of a user) is None, and a report says so.
+factorizations of matrices.  Moving or looking up elements counts none.  Unknown counts (of users'
+operations) are None, and reported as such.
 
     flops_of        floating-point operations of a node; flops_of_body of a step of a loop
-    steps_of        how many steps a loop takes
-    bytes_of        the memory that a value takes
+    steps_of        the number of steps of a loop
+    bytes_of        the memory of a value
     shares_memory   whether the value of a node takes none of its own
 
-Where sizes have names a count is an expression in them; that of a factorization is then not known.
-A loop of known length counts all its steps, and a choice the dearest of its branches.
+With symbolic sizes a count is an expression in them; that of a factorization is then not known.  A
+loop of known length counts all its steps, and a conditional the most expensive of its branches.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STILL = frozenset({"view", "indexing", "creation"})
 
 
 def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
-    """How many floating-point operations a node takes.
+    """The number of floating-point operations of a node.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def flops_of(node: Node, operands: Sequence[Any], spec: Any) -> Any:
 
 
 def flops_of_body(body: Body) -> Any:
-    """Those of the nodes of a body together, as far as they are known."""
+    """The sum over the nodes of a body, as far as known."""
     total: Any = 0
     for node in body.nodes:
         found = flops_of(node, [a.spec for a in node.inputs], node.spec)
@@ -72,7 +72,7 @@ def flops_of_body(body: Body) -> Any:
 
 
 def steps_of(node: Node) -> Any:
-    """How many steps a loop takes: a number, an expression in sizes; None if values decide."""
+    """The number of steps of a loop: a number, an expression in sizes; None if it is a value."""
     length = node.params.get("length")
     is_while = node.op.name == "while" or node.params.get("loop") == "while"
     return None if is_while or is_open(length) else length
@@ -98,14 +98,14 @@ def _contraction(node: Node, operands: Sequence[Any]) -> Any:
     lengths: dict[str, Any] = {}
     for word, s in zip(words, operands, strict=True):
         for letter, n in zip(word, s.shape, strict=True):
-            if lengths.get(letter, 1) == 1:  # an axis of length one meets a longer one
+            if lengths.get(letter, 1) == 1:  # an axis of length one is broadcast
                 lengths[letter] = n
-    # More than two operands are taken in pairs, in an order found later: an upper bound.
+    # More than two operands are multiplied in pairs, in an order found later: an upper bound.
     return max(1, 2 * (len(words) - 1)) * prod(lengths.values())
 
 
 def bytes_of(spec: Any) -> Any:
-    """The memory that a value takes; of several outputs that of all."""
+    """The memory of a value, or of all outputs together."""
     if type(spec) is tuple:
         return sum(map(bytes_of, spec))
     return 0 if spec is None else spec.size * spec.dtype.itemsize
@@ -114,7 +114,7 @@ def bytes_of(spec: Any) -> Any:
 def shares_memory(node: Node) -> bool:
     """Whether the value of a node takes no memory of its own: a view, a part, an identity.
 
-    An estimate: a reshape copies where the memory does not lie in order.
+    An estimate: a reshape may have to copy.
     """
     aliasing = node.op.aliasing
     return bool(aliasing.view or aliasing.uniform)

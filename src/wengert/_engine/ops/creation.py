@@ -1,7 +1,7 @@
-"""Creation: arrays of which only shape and rule are known: full, eye, arange.
+"""Creation: arrays defined by their parameters: full, eye, arange.
 
-On plain sizes NumPy itself creates arrays.  These are nodes of a graph: for symbolic sizes, and
-so that a large array of one number stays a number until it is needed.
+For known sizes NumPy creates arrays.  These are nodes of a graph: for symbolic sizes, and so that a
+large array of one number is not stored.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Creation(Operation):
         self.oracle = "numpy"
 
     def vjp(self, node: Node, t: Array, out: Array, inputs: Any, ctx: Any) -> Any:
-        """There is nothing to pass a cotangent to."""
+        """No cotangents, because there are no operands."""
         return []
 
     def record(self, **params: Any) -> Any:
@@ -53,7 +53,7 @@ def creation(run: Callable[..., Any]) -> Creation:
 
 
 def zeros(shape: tuple[Any, ...], dtype: type[Any] | np.dtype[Any]) -> Any:
-    """Zeros; a node of the graph where one is being written, so that they are no constant of it."""
+    """Zeros; a node if a graph is being built, so that they are not stored as a constant."""
     if is_symbolic(shape) or is_deriving():
         return full.record(shape=tuple(shape), value=0, dtype=np.dtype(dtype))
     return np.zeros(shape, dtype)[()]
@@ -83,7 +83,7 @@ def triangle_mask(rows: Any, columns: Any, offset: int = 0) -> Any:
 @creation
 def full(*, shape: tuple[int, ...], value: float | complex, dtype: np.dtype[Any]) -> Any:
     """An array of one number."""
-    # Strides of zero: it costs no memory until somebody computes with it.
+    # With strides of zero it takes no memory.
     return (
         np.broadcast_to(np.asarray(value, dtype), shape) if shape else np.dtype(dtype).type(value)
     )

@@ -1,16 +1,16 @@
-"""Cumulative operations: running sums, products, extremes, and the recurrence behind them.
+"""Cumulative operations: sums, products, extremes, and the linear recurrence behind them.
 
     cumsum       y_i = x_0 + ... + x_i; linear, its transpose runs backwards
-    shift        moves elements along an axis by one, zero coming in
+    shift        moves elements along an axis by one, inserting zero
     recurrence   s_i = b_i + a_i s_{i-1}: the linear recurrence, whose derivative is again one
-    cumprod      y_i = x_0 ... x_i; its derivative is a recurrence and never divides, so it is
-                 right with any number of zeros, at any order
+    cumprod      y_i = x_0 ... x_i; its derivative is a recurrence without division, so it is
+                 correct with any number of zeros, to any order
     exclusive    the product of all other elements: prefix products times suffix products
     running      the running maximum or minimum, ties split evenly
 
-A recurrence runs in O(n) work and O(log n) NumPy calls: pairs of steps are combined into one step,
-the half is solved, and the steps between are filled in (G. E. Blelloch, "Prefix sums and their
-applications", CMU-CS-90-190, 1990).
+A recurrence takes O(n) work and O(log n) NumPy calls: pairs of steps are combined into one step,
+the problem of half the size is solved, and the steps between are filled in (G. E. Blelloch, "Prefix
+sums and their applications", CMU-CS-90-190, 1990).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _cumsum_back(t: Array, x: Array, *, axis: int, reverse: bool = False) -> Any
 @facts(zero_slope=SELECTS)
 @linear(oracle=lambda x, *, axis, by: _shift_by_hand(x, axis, by))
 def shift(x: Array, *, axis: int, by: int) -> Any:
-    """Elements moved by one place (`by` is 1 or -1) along an axis; zero comes in."""
+    """Elements moved by one position (`by` is 1 or -1) along an axis; zero is inserted."""
     x = np.asarray(x)
     out = np.zeros_like(x)
     to, of = (slice(1, None), slice(None, -1)) if by == 1 else (slice(None, -1), slice(1, None))
@@ -193,7 +193,7 @@ def _product_by_hand(x: Any, *, axis: int) -> Any:
 @facts(flops=flops.pass_over_operand, remedy=Remedy(overflow="Use np.cumsum of logarithms"))
 @opaque(trusted=True, oracle=_product_by_hand)
 def cumprod(x: Array, *, axis: int) -> Any:
-    """The running product along an axis; its derivative is right with any number of zeros."""
+    """The cumulative product along an axis; its derivative is correct with any number of zeros."""
     return np.multiply.accumulate(x, axis=axis)
 
 
@@ -217,7 +217,7 @@ def _cumprod_vjp(t: Array, out: Array, x: Array, *, axis: int) -> Any:
     bar = _conj(_before(out, axis)) * after
     if not possibly(np.logical_not(np.isfinite(value_of(out)))):
         return (bar,)
-    # A row that nothing depends on has no derivative, whatever its products are.
+    # A row with cotangent zero has derivative zero, whatever its products are.
     unused = np.logical_and(
         np.all(value_of(t) == 0, axis=axis, keepdims=True), np.isnan(value_of(bar))
     )
@@ -244,7 +244,7 @@ def _(rng: np.random.Generator) -> Any:
 def exclusive(x: Array, axis: Axis) -> Any:
     """For each element the product of all the others that are reduced with it.
 
-    Prefix products times suffix products: O(n), no division, so zeros do no harm at any order.
+    Prefix products times suffix products: O(n), without division, so correct for zeros.
     """
     shape = getattr(x, "shape", ())
     n = count_along(shape, axis)
@@ -255,7 +255,7 @@ def exclusive(x: Array, axis: Axis) -> Any:
         return _others(x, axes[0])
     order = (*[k for k in range(len(shape)) if k not in axes], *axes)
     moved = transpose(x, axes=order)
-    # n is said, and not -1: another axis may have no elements
+    # n rather than -1, because another axis may be empty
     flat = reshape(moved, shape=(*moved.shape[: len(shape) - len(axes)], n))
     back = tuple(int(k) for k in np.argsort(order))
     return transpose(reshape(_others(flat, -1), shape=moved.shape), axes=back)
@@ -280,7 +280,7 @@ def _running_by_hand(x: Any, *, axis: int, largest: bool) -> Any:
 @facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=_running_by_hand)
 def running(x: Array, *, axis: int, largest: bool) -> Any:
-    """The largest (or smallest) element so far; where several are, they share evenly."""
+    """The largest (or smallest) element so far; equal ones share the derivative evenly."""
     return (np.maximum if largest else np.minimum).accumulate(x, axis=axis)
 
 

@@ -1,19 +1,19 @@
 """Discrete Fourier transforms along one axis, of which all of numpy.fft is made.
 
     fft     y_k = s sum_j x_j exp(-+2 pi i j k / n)      complex to complex, `inverse` for the plus
-    rfft    the first n//2 + 1 nodes of that, of real x  real to complex
-    irfft   real x of the first n//2 + 1 nodes           complex to real
+    rfft    the first n//2 + 1 frequencies of that, of real x  real to complex
+    irfft   real x of the first n//2 + 1 frequencies           complex to real
 
-The operand is cropped or filled up with zeros to the length n, as NumPy does it, and the result to
-the length `keep`; so the transpose of each is another of the family, with `n` kept and `keep` the
-operand's length, and any number of derivatives costs transforms of the same length.
+The operand is cropped or zero-padded to the length n, as in NumPy, and the result to the length
+`keep`; so the transpose of each is another of the family, with the same `n` and with `keep` the
+operand's length, and derivatives of any order cost transforms of the same length.
 
 The scale s is NumPy's `norm`: 1, 1/sqrt(n) or 1/n.  The transposes exchange the first and the last.
 
-All nodes of a real signal but the first (and the middle one, if n is even) stand for two, so they
-count twice in the transpose of irfft, and half in that of rfft: `interior` is the factor of these
-nodes, a power of two.  irfft ignores the imaginary parts of the first and the middle node; their
-gradient is exactly zero.
+All frequencies of a real signal but the first (and the middle one, if n is even) represent two, so
+they count twice in the transpose of irfft, and half in that of rfft: `interior` is the factor of
+these frequencies, a power of two.  irfft ignores the imaginary parts of the first and the middle
+frequency; their gradient is exactly zero.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _rfft_oracle(
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_rfft_oracle)
 def rfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
-    """The nodes 0 to n//2 of the Fourier transform of real numbers, inner nodes times a factor."""
+    """Frequencies 0 to n//2 of the transform of real numbers, inner ones times a factor."""
     return resized(_weighted(np.fft.rfft(x, n, axis, norm), n, axis, interior), keep, axis)
 
 
@@ -108,10 +108,10 @@ def _irfft_oracle(
 @facts(flops=flops.transform(2.5))
 @linear(oracle=_irfft_oracle)
 def irfft(x: Any, *, n: Any, axis: Any, norm: Any, keep: Any, interior: Any = 1.0) -> Any:
-    """The real numbers whose Fourier transform has these nodes, inner nodes times a factor."""
-    nodes = n // 2 + 1
-    if interior != 1.0 or not x.shape[axis]:  # of no nodes NumPy reads one that is not there
-        x = _weighted(np.array(resized(x, nodes, axis)), n, axis, interior)
+    """The real numbers whose transform has these frequencies, inner ones times a factor."""
+    frequencies = n // 2 + 1
+    if interior != 1.0 or not x.shape[axis]:  # NumPy reads one frequency even if there are none
+        x = _weighted(np.array(resized(x, frequencies, axis)), n, axis, interior)
     return resized(np.fft.irfft(x, n, axis, norm), keep, axis)
 
 
@@ -140,7 +140,7 @@ def resized(x: Array, length: int, axis: int) -> Any:
 
 
 def _weighted(x: Any, n: int, axis: int, interior: float) -> Any:
-    """Nodes of a real signal of length n, all but the first and a middle one times a factor.
+    """Frequencies of a real signal of length n, all but the first and a middle one times a factor.
 
     `x` is overwritten, which is a result or a copy.
     """
@@ -158,8 +158,8 @@ def _waves(rows: Any, columns: Any, sign: Any) -> Any:
 
 
 def _weights(n: Any, interior: Any) -> Any:
-    nodes = np.arange(n // 2 + 1)
-    return np.where((nodes == 0) | (2 * nodes == n), 1.0, interior)
+    frequencies = np.arange(n // 2 + 1)
+    return np.where((frequencies == 0) | (2 * frequencies == n), 1.0, interior)
 
 
 def _scale(n: Any, norm: Any, inverse: Any) -> Any:

@@ -1,7 +1,7 @@
 """Counts of floating-point operations, for `Cost.flops`.
 
 pass_over_operand    one for each element of the operand
-nothing              what only moves elements
+nothing              for operations that only move elements
 cubes                factorizations and solves of matrices
 transform            fast Fourier transforms
 convolution          two for each product
@@ -54,7 +54,7 @@ def cubes(factor: float) -> Flops:
 
 
 def transform(factor: float) -> Flops:
-    """A multiple of n log2(n) for each node of n numbers: Cooley and Tukey's count."""
+    """A multiple of n log2(n) for each row of n numbers: Cooley and Tukey's count."""
 
     def count(node: Node, operands: Sequence[Any], spec: Spec) -> float | None:
         n, nodes = node.params["n"], spec.shape

@@ -1,15 +1,15 @@
 """The batching rules of indexing: getitem, setitem and scatter.
 
-With a leading axis of rows NumPy may put the axes that come from index arrays elsewhere than it
-does for one row, because it moves them to the front where slices stand between them.  So a rule
-finds the index for all rows, and in which order the axes of its result are to be read:
+With a leading batch axis NumPy may put the axes of index arrays at other positions than for one
+element, because it moves them to the front if slices are between them.  So a rule finds the index
+for the batch, and the order in which the axes of its result are read:
 
-    only the array has rows      x[:, index]            slices and arrays as they are
-    an index array has rows      x[arange(n), index]    each row finds its own
-    the array has none           x[index]               the index arrays bring the rows
+    only the array is batched    x[:, index]            slices and arrays unchanged
+    an index array is batched    x[arange(n), index]    each element has its own
+    the array is not batched     x[index]               the index arrays have the batch axis
 
-A mask that differs from row to row chooses another number of elements in each, which no array can
-hold; but writing through it is a choice, `where(mask, v, x)`.
+A batched mask selects different numbers of elements, so that the results are not an array; but
+writing through it is a selection, `where(mask, v, x)`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ Axes = tuple[int, ...]
 
 
 class RowIndex(NamedTuple):
-    """What a row's index says of the axes of its result.
+    """The axes of the result of an index of one element.
 
-    arrays : how many axes come from index arrays
-    position : where these stand
-    ndim : how many axes the result has
+    arrays : the number of axes from index arrays
+    position : of these axes
+    ndim : the number of axes of the result
     """
 
     arrays: int
@@ -50,7 +50,7 @@ class RowIndex(NamedTuple):
 
 
 class BatchedIndex(NamedTuple):
-    """An index for all rows: template, operands, and the order to read the result's axes in."""
+    """An index for the batch: template, operands, and the order of the result's axes."""
 
     template: tuple[Any, ...]
     operands: list[Any]
@@ -60,16 +60,16 @@ class BatchedIndex(NamedTuple):
 def place_of(
     parts: Sequence[Any], depths: Sequence[int], masks: Sequence[bool], ndim: int
 ) -> RowIndex:
-    """Where NumPy puts the axes that come from index arrays.
+    """The position of the axes from index arrays in NumPy's result.
 
     Parameters
     ----------
     parts : sequence
-        Of the template of one row's index.
+        Of the template of one element's index.
     depths, masks : sequence
-        Of each operand of it how many axes it has, and whether it is a mask.
+        The number of axes of each of its operands, and whether it is a mask.
     ndim : int
-        How many axes the row has.
+        The number of axes of one element.
     """
     counts = [d if mask else 1 for d, mask in zip(depths, masks, strict=True)]
     plain = [p for p in parts if p is not None and p is not Ellipsis]
@@ -103,12 +103,12 @@ def index_of_rows(
     x_batched: bool,
     size: Size,
 ) -> tuple[BatchedIndex, RowIndex]:
-    """The index for all rows of an array whose rows have `x_ndim` axes.
+    """The index for a batch whose elements have `x_ndim` axes.
 
     Raises
     ------
     ShapeError
-        A mask differs from row to row.
+        A mask is batched.
     """
     parts = index if isinstance(index, tuple) else (index,)
     masks = [dtype_of(o).kind == "b" for o in operands]
@@ -138,7 +138,7 @@ def index_of_rows(
 
 
 def _is_apart(parts: Sequence[Any]) -> bool:
-    """Whether something stands between the index arrays (and numbers beside them)."""
+    """Whether there is a slice between the index arrays (and numbers)."""
     if not any(isinstance(p, IndexSlot) for p in parts):
         return False
     chosen = [i for i, p in enumerate(parts) if not _is_kept(p)]
@@ -162,7 +162,7 @@ def _counted(size: Size) -> Any:
 def _read(x: Array, operands: Sequence[Any], index: tuple[Any, ...]) -> Any:
     args = (x, *operands)
     if any(isinstance(a, Handle) for a in args):
-        return apply(getitem, args, {"index": index})  # not linked: nobody will write to it
+        return apply(getitem, args, {"index": index})  # not linked: it is not written to
     return getitem(*args, index=index)
 
 
@@ -176,7 +176,7 @@ def _getitem_rows(args: list[Array], batched: list[bool], size: Size, *, index: 
 
 
 def _ordered(values: Any, rows: BatchedIndex) -> Any:
-    """Values in the order of the axes in which the index for all rows has them."""
+    """Values with their axes in the order of the index for the batch."""
     return values if rows.order is None else transpose(values, axes=inverse_order(rows.order))
 
 
@@ -210,7 +210,7 @@ def _setitem_rows(args: list[Operand], batched: list[bool], size: Size, *, index
 
 
 def _chosen(x: Any, v: Any, v_batched: bool, operands: Sequence[Any], index: Any) -> Any:
-    """x[mask] = v with a mask for each row."""
+    """x[mask] = v with a mask for each batch element."""
     (mask, *others) = operands
     inner = ndim_of(x) - ndim_of(mask)
     depth = ndim_of(v) - v_batched

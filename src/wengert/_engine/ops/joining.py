@@ -1,10 +1,10 @@
 """Joining: several arrays into one.
 
-    concatenate   along an axis that is there
+    concatenate   along an existing axis
     stack         along a new one
 
-Both are linear in all operands together; the cotangent is cut into the pieces again.  `stacked`
-makes one array of nested lists that have tensors in them, in one operation however long the list.
+Both are linear in all operands together; the cotangent is split into pieces.  `stacked` makes an
+array of nested lists with tensors, in one operation however long the list.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NESTED = (list, tuple)
 
 
 class Join(Operation):
-    """An operation that puts its operands side by side."""
+    """An operation that joins its operands along an axis."""
 
     kind = "indexing"
     promotes = True
@@ -40,7 +40,7 @@ class Join(Operation):
     places: Callable[..., list[Any]]  # for each operand the index of its piece in the result
 
     def vjp(self, node: Node, t: Array, out: Array, inputs: Sequence[Any], ctx: RuleContext) -> Any:
-        """The piece of the cotangent that belongs to each operand."""
+        """The piece of the cotangent for each operand."""
         places = self.places([shape_of(x) for x in inputs], **node.params)
         return [
             t[place] if ctx.wants(a) else None for a, place in zip(node.args, places, strict=True)
@@ -49,7 +49,7 @@ class Join(Operation):
     def jvp(
         self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Operand], ctx: RuleContext
     ) -> Any:
-        """The tangents side by side, zeros where there are none."""
+        """The joined tangents, with zeros for operands without."""
         full = [
             zeros(shape_of(x), dtype_of(x)) if dot is None else dot
             for dot, x in zip(dots, inputs, strict=True)
@@ -126,12 +126,12 @@ def holds_handles(x: Operand | Sequence[Any]) -> bool:
 
 
 def stacked(x: Operand | Sequence[Any]) -> Any:
-    """A nested list with handles in it as one handle; what is not such a list, unchanged.
+    """A nested list with handles as one handle; anything else unchanged.
 
     Raises
     ------
     ValueError
-        NumPy's, where the nesting is ragged.
+        NumPy's, if the nesting is ragged.
     """
     if not isinstance(x, list | tuple) or not holds_handles(x):
         return x
@@ -139,7 +139,7 @@ def stacked(x: Operand | Sequence[Any]) -> Any:
     outer = _spread(x, leaves)
     shapes = {shape_of(a) for a in leaves}
     if outer is None or len(shapes) > 1:
-        # Not all numbers at one depth: each entry is made an array of its own first.
+        # Not all numbers are at one depth: each entry is converted to an array first.
         return apply(stack, [_array(a) for a in x], {"axis": 0})
     whole = apply(stack, leaves, {"axis": 0})
     if len(outer) == 1:
@@ -153,7 +153,7 @@ def _array(x: Array | list[Operand]) -> Any:
 
 
 def _spread(x: Any, leaves: list[Any]) -> tuple[int, ...] | None:
-    """The lengths of a regular nesting, whose leaves are gathered; None if it is not regular."""
+    """The lengths of a regular nesting, and its leaves; None if it is not regular."""
     if not isinstance(x, list | tuple):
         leaves.append(x)
         return ()

@@ -1,13 +1,13 @@
 """Reductions: some axes become one number each.
 
-Each entry states run, NumPy's own where there is one, and its partial, a linear map
-`(t, out, x, axis) -> partial * t` in which `out` has kept the reduced axes with length one
-(kinds/reduction.py).  What happens at ties, zeros and infinities:
+Each entry has `run`, NumPy's function if there is one, and its partial derivative, a linear map
+`(t, out, x, axis) -> partial * t` in which `out` has the reduced axes with length one
+(kinds/reduction.py).  Derivatives at ties, zeros and infinities:
 
-    max, min     ties split evenly; a NaN result belongs to the NaNs
-    prod         never divides: right with any number of zeros, at any order
+    max, min     ties share evenly; if the result is NaN, the NaN elements do
+    prod         without division: correct with any number of zeros, to any order
     std, norms   0 where the value is 0
-    logsumexp    0 where all are -inf; +inf belongs to the +infs
+    logsumexp    0 where all are -inf; elements of +inf share evenly
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def var(x: Array, *, axis: Axes = None, ddof: int = 0, keepdims: bool = False) -
 
 
 def _freedom(x: Array, axis: Axes, ddof: float) -> Any:
-    """n - ddof, NaN where nothing is left of it."""
+    """n - ddof, NaN if it is not positive."""
     n = count_along(getattr(x, "shape", ()), axis) - ddof
     if isinstance(n, Handle) or (isinstance(n, Dim) and not is_decided_positive(n)):
         left: Any = n if isinstance(n, Handle) else size_value(n)
@@ -149,13 +149,13 @@ def _(rng: np.random.Generator) -> Any:
 
 @reduction(oracle="numpy")
 def max(x: Any, *, axis: Any = None, keepdims: Any = False) -> Any:
-    """The largest element, NaN if there is a NaN; where several are largest, they share evenly."""
+    """The largest element, NaN if there is a NaN; ties share the derivative evenly."""
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(oracle="numpy")
 def min(x: Any, *, axis: Any = None, keepdims: Any = False) -> Any:
-    """The smallest element, NaN if there is a NaN; where several are, they share evenly."""
+    """The smallest element, NaN if there is a NaN; ties share the derivative evenly."""
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
@@ -183,13 +183,13 @@ def _shared(t: Array, hits: Array, axis: Axes) -> Any:
 
 @reduction(discrete=True, oracle="numpy")
 def argmax(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Where the first largest element is."""
+    """The position of the first largest element."""
     return np.argmax(x, axis=axis, keepdims=keepdims)
 
 
 @reduction(discrete=True, oracle="numpy")
 def argmin(x: Array, *, axis: int | None = None, keepdims: bool = False) -> Any:
-    """Where the first smallest element is."""
+    """The position of the first smallest element."""
     return np.argmin(x, axis=axis, keepdims=keepdims)
 
 
@@ -218,7 +218,7 @@ def all(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
 
 @reduction(discrete=True, oracle="numpy")
 def count_nonzero(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any:
-    """How many elements are not zero."""
+    """The number of elements that are not zero."""
     return np.count_nonzero(x, axis=axis, keepdims=keepdims)
 
 
@@ -230,7 +230,7 @@ def count_nonzero(x: Array, *, axis: Axes = None, keepdims: bool = False) -> Any
 def logsumexp(x: Operand, *, axis: Axes = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))), without overflow, and exact where one element dominates.
 
-    The largest elements are taken out of the sum and the rest goes through log1p, as in SciPy.
+    The largest elements are not part of the sum, which is the argument of log1p, as in SciPy.
     """
     x = np.asarray(x)
     x = x.astype(float) if x.dtype.kind in "biu" else x

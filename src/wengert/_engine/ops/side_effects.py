@@ -229,7 +229,7 @@ class _NullFile:
 def log(
     x: Operand, where: str, *, to: Any, label: str | None = None, bins: int | None = None
 ) -> None:
-    """Append a node of JSON about a value to a file, or send it to a logger."""
+    """Append a line of JSON about a value to a file, or send it to a logger."""
     write_line(to, entry(x, label, where, bins))
 
 

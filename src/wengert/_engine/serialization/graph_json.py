@@ -3,7 +3,7 @@
     {"name": ..,
      "ops":    [[name, kind, module], ..]        what the nodes are made by
      "specs":  [[dtype, lengths], ..]            or {"parts": [..]} of several outputs
-     "texts":  [..]                              the user's files and nodes
+     "texts":  [..]                              the user's files and lines
      "lines":  [[what, type, operands, spec, notes], ..]
      "inputs": [..], "outputs": [..], "updates": [[variable, node], ..], "effects": [..],
      "structure": [of the arguments, of the results]}

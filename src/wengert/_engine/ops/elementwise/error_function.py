@@ -3,7 +3,7 @@
     |x| < 1/2    erf(x) = x P(x^2), P of degree 9
     beyond       erfc(x) = exp(-x^2) F(t) / (1 + 2 |x|), t = (|x| - 3.75) / (|x| + 3.75),
                  F the sum of M. M. Shepherd and J. G. Laframboise, Math. Comp. 36 (1981) 249-253,
-                 whose form serves the whole half node; its coefficients fall fast enough for powers
+                 valid on the whole half-line; its coefficients fall fast enough for powers
                  of t to be as accurate as Chebyshev's polynomials, and half the work
 
 The coefficients were computed for this file with mpmath, at 50 digits from Chebyshev nodes; the
