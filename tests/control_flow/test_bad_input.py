@@ -129,12 +129,12 @@ IN_STEPS = {
     "xs differ in length": (
         lambda x: wg.scan(same, x, (x, x[1:])),
         ShapeError,
-        r"xs at \[1\] has 2 rows, but there are 3 steps. All of xs, and length, must agree",
+        r"xs at \[1\] has length 2, but there are 3 steps. All of xs, and length, must agree",
     ),
     "xs are not of the length": (
         lambda x: wg.scan(same, x, x, 4),
         ShapeError,
-        r"xs has 3 rows, but there are 4 steps",
+        r"xs has length 3, but there are 4 steps",
     ),
     "xs are numbers in a list": (
         lambda x: wg.scan(same, x, [1.0, 2.0]),
@@ -174,12 +174,12 @@ IN_STEPS = {
     "unroll": (
         lambda x: wg.scan(same, x, x, unroll=0),
         ArgumentError,
-        r"unroll=0. It is a number of steps, 1 or more",
+        r"unroll=0. Give a number of steps, 1 or more",
     ),
     "batch_size": (
         lambda x: wg.map(first, x, batch_size=0),
         ArgumentError,
-        r"map: batch_size=0. It is a number of rows, 1 or more",
+        r"map: batch_size=0. Give an integer of at least 1",
     ),
     "bound is a float": (
         lambda x: wg.fori_loop(0, 2.0, lambda i, c: c, x),
@@ -234,7 +234,7 @@ IN_STEPS = {
     "no branches": (
         lambda x: wg.switch(0, [], x),
         ArgumentError,
-        r"switch was given no branches. Give a list of functions",
+        r"switch was given no branches. Give a list of at least one function",
     ),
     "branches are a number": (
         lambda x: wg.switch(0, 3, x),
@@ -284,7 +284,7 @@ IN_STEPS = {
     "combined changes containers": (
         lambda x: wg.associative_scan(lambda a, b: (a, b), x),
         StructureError,
-        r"the function returned \(\*, \*\) for \*. Return the containers that are given",
+        r"the function returned \(\*, \*\) for \*. Return the same containers",
     ),
     "combined changes dtype": (
         lambda x: wg.associative_scan(np.greater, x),
@@ -308,7 +308,7 @@ IN_GRAPHS = {
     "length is a value": (
         lambda x, n: wg.scan(same, x, None, n),
         DtypeError,
-        r"length is a value of the graph.*Use fori_loop or while_loop",
+        r"length is a traced value.*Use fori_loop or while_loop",
     ),
     "branches of two shapes": (
         lambda x, n: wg.switch(n, [first, first, short], x),
@@ -381,7 +381,7 @@ def test_steps_that_give_different_things():
 
 
 def test_map_in_batches_of_symbolic_length():
-    with pytest.raises(ArgumentError, match=r"batch_size=2 of n rows.*test_bad_input"):
+    with pytest.raises(ArgumentError, match=r"batch_size=2 for n elements.*test_bad_input"):
         wg.trace(lambda x: wg.map(np.sin, x, batch_size=2))(wg.spec("n"))
 
 
@@ -410,7 +410,7 @@ def test_more_than_max_steps(f, way):
         "gradient": lambda x: wg.jit(wg.grad(total))(x),
         "rows": lambda x: wg.jit(wg.vmap(f))(np.stack([x, x])),
     }[way]
-    message = r"did not end within max_steps=5 steps. Let it take more.*test_bad_input\.py:\d+"
+    message = r"did not end within max_steps=5 steps. Allow more steps.*test_bad_input\.py:\d+"
     with pytest.raises(GuardError, match=message):
         run(X)
 

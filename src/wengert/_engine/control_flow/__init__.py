@@ -4,23 +4,23 @@ loops.py               scan, map
 fori_while.py          fori_loop, while_loop
 associative_scan.py    associative_scan
 cond_switch.py         cond, switch
-eager_loops.py         arguments of loops, checked; iterations that run in Python
-closure_conversion.py  a function as a subgraph, with what it captures as operands
-operations.py          the operations scan, while, cond, switch; verify.py what their nodes must be
-checkpoint_budget.py   how much memory the backward pass may take (`memory=`)
-checkpointed_loop.py   a loop that keeps some of its states; checkpoint_schedule.py which ones
+eager_loops.py         checks of loop arguments; iterations that run in Python
+closure_conversion.py  a function as a subgraph, with captured values as operands
+operations.py          the operations scan, while, cond, switch; verify.py checks their nodes
+checkpoint_budget.py   the memory limit of the backward pass (`memory=`)
+checkpointed_loop.py   a loop that stores some of its states; checkpoint_schedule.py which ones
 recompute.py           the backward pass from these states
 vjp.py                 the backward pass of a loop
-residuals.py           what the forward loop keeps for it; min_cut.py the cheapest choice
-sparse_cotangents.py   cotangents that are zero but for few elements
+residuals.py           the residuals of the forward loop; min_cut.py the cheapest set of them
+sparse_cotangents.py   cotangents with few nonzero elements
 dependence.py          which carried values depend on which operands
-jvp.py                 forward mode: the loop with tangents beside the carry
+jvp.py                 forward mode: the loop with tangents in the carry
 batching.py            loops over batches
 custom_functions.py    custom_jvp, custom_vjp; custom_calls.py one call of such a function
 primitive_calls.py     one call of a primitive
-custom.py              the node of such a call; call_rule.py its rule, and that of a batch
+custom.py              the node of such a call; call_rule.py its rule, and the rule of a batch
 custom_rules.py        rules as graphs
-checkpointed_call.py   checkpointed functions: their rule computes them again
+checkpointed_call.py   checkpointed functions, which their rule recomputes
 law_examples.py        examples for the laws
 """
 

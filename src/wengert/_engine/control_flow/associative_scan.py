@@ -55,7 +55,7 @@ def associative_scan(
         The lengths of `elems` differ, an axis does not exist, or `fn` returns other shapes or
         dtypes.
     StructureError
-        `fn` returns other containers.
+        `fn` changes the containers.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def _checked(out: Array, elems: Array, wanted: Sequence[Any], axis: int) -> list
     if structure != pytree.flatten(elems)[1]:
         raise StructureError(
             f"{_WHAT}: the function returned {pytree.marked(out)} for {pytree.marked(elems)}. "
-            f"Return the containers that are given{at(user_line())}."
+            f"Return the same containers{at(user_line())}."
         )
     leaves = [_fronted(x, axis, "what the function returned") for x in leaves]
     for k, (x, spec) in enumerate(zip(leaves, wanted, strict=True)):

@@ -1,9 +1,9 @@
 """Rules of custom calls: the derivative of a call, and the same for a batch.
 
-CustomRule       what a rule answers
-BatchedRule      a rule for a batch: what `vmap` makes of one (control_flow/batching.py)
+CustomRule       the interface of a rule
+BatchedRule      a rule for a batch, used by `vmap` (control_flow/batching.py)
 with_batch_axis  a value repeated for the batch
-spared           a cotangent without NaN where nothing arrived
+spared           a cotangent without NaN if the cotangents of the results are zero
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class CustomRule:
         """Refuse operands and results of these specs if the rule does not support them."""
 
     def of_rows(self, flags: tuple[bool, ...]) -> CustomRule:
-        """The rule for a batch; `flags` says which operands have a batch axis; all results have."""
+        """The rule for a batch; `flags`: which operands have a batch axis; all results have one."""
         return BatchedRule(self, flags)
 
     def missing(self) -> str:

@@ -64,8 +64,8 @@ def _of_bytes(memory: str, specs: Sequence[Spec], what: str) -> int:
     found = re.fullmatch(_BYTES, memory, re.IGNORECASE)
     if found is None:
         raise ArgumentError(
-            f"{what}: memory={memory!r} is no number of bytes. Write it like "
-            f'"64 MiB", or give the number of states to keep{at(user_line())}.'
+            f"{what}: memory={memory!r} is not a number of bytes. Give one like "
+            f'"64 MiB", or the number of states to keep{at(user_line())}.'
         )
     size: Any = sum(s.size * s.dtype.itemsize for s in specs)
     if not isinstance(size, int):
@@ -97,7 +97,7 @@ def offsets_of(specs: Sequence[Spec]) -> list[Length]:
 
 
 def size_of_state(specs: Sequence[Spec]) -> Length:
-    """The bytes of a snapshot."""
+    """The size of a snapshot in bytes."""
     return offsets_of(specs)[-1]
 
 

@@ -41,7 +41,7 @@ def _repeat(step: Callable[..., Any], state: Sequence[int], going: Callable[...,
 
 
 def _repetitions(blocks: Any, slots: Any, repeat: Callable[..., Any]) -> tuple[Any, Any, Any]:
-    """The most often that a block is run, r, and the blocks reversible with r - 1 runs and with r.
+    """The maximal number of runs of a block, r, and the blocks reversible with r - 1 and r runs.
 
     The blocks are binomial(slots + r, slots).  Without blocks, r is 0.
     """

@@ -123,7 +123,7 @@ def written(fun: Callable[..., Any], leaves: Sequence[Any], structure: Any) -> A
         if any(x.node is not n for x, n in zip(handles, nodes, strict=True)):
             raise MutatedError(
                 f"checkpoint of {name}: the function wrote to one of its arguments, which cannot "
-                "be done again when the derivative runs the function again. Copy it first "
+                "be repeated when the derivative runs the function again. Copy it first "
                 f"(x.copy()){at(user_line())}."
             )
         return found

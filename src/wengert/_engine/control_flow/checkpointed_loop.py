@@ -51,7 +51,7 @@ class Checkpointed(Control):
         return (*outs, Spec(shape, np.dtype(np.uint8)))
 
     def run_by(self, compile: Callable[..., Any], *values: Any, **params: Any) -> tuple[Any, ...]:
-        """Step after step."""
+        """Run the loop and store snapshots."""
         op: Any = lookup(params["loop"])
         slots, block = params["slots"], params["block"]
         carried = params["carried"]
@@ -65,12 +65,12 @@ class Checkpointed(Control):
         return (*op.walked(compile, values, plain(params), leaves.visit), rows)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
-        """That of the loop."""
+        """The rule of the loop."""
         inner = _by_itself(node)
         return inner.op.vjp(inner, t, out, inputs, ctx)
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
-        """That of the loop."""
+        """The rule of the loop."""
         inner = _by_itself(node)
         return [*inner.op.jvp(inner, dots, out, inputs, ctx), None]
 
@@ -93,7 +93,7 @@ class _Leaving:
 
     def __init__(self, rows: np.ndarray[Any, Any], offsets: Sequence[int], block: int) -> None:
         self.rows, self.offsets, self.distance = rows, offsets, block
-        self.wanted: Sequence[int] | None = None  # the steps, if they are known
+        self.wanted: Sequence[int] | None = None  # the steps to store, if known in advance
         self.held = 0
 
     def visit(self, k: int, carry: Sequence[Any]) -> None:

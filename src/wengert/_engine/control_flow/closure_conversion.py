@@ -41,7 +41,8 @@ class Closed(NamedTuple):
 
     body : Body
     captured : the operands for its first inputs.
-    structure : of what the function returned, and which of its leaves are not None.
+    structure : the structure of the function's result.
+    live : which leaves of the result are not None.
     """
 
     body: Body
@@ -50,7 +51,7 @@ class Closed(NamedTuple):
     live: tuple[bool, ...]
 
     def container(self, outputs: Sequence[Any]) -> Any:
-        """Outputs of the body as the function returned them."""
+        """Outputs of the body in the containers of the function's result."""
         rest = iter(outputs)
         return pytree.unflatten(self.structure, [next(rest) if x else None for x in self.live])
 
@@ -122,7 +123,7 @@ def _check_without_effects(opened: Session, what: str, twice: bool = False) -> N
     if opened.grads_left():
         raise TraceError(
             f"{what}: it calls backward(), which leaves gradients in tensors. Use wengert.grad "
-            f"inside of a loop{at(user_line())}."
+            f"inside a loop{at(user_line())}."
         )
 
 
@@ -195,7 +196,7 @@ def _nodes_between(outputs: Sequence[Node], inputs: Sequence[Node], since: int) 
 
 
 def _belongs(node: Node, inside: set[Node], hoist: bool) -> bool:
-    """Whether a node is to be computed in each step."""
+    """Whether a node has to be computed in each step."""
     if not inside.isdisjoint(node.inputs):
         return True
     op: Any = node.op

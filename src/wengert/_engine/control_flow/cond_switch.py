@@ -136,7 +136,7 @@ def _listed(branches: Any) -> list[Callable[..., Any]]:
     if not given:
         odd = "no branches" if given == [] else f"branches of type {type(branches).__name__}"
         raise ArgumentError(
-            f"switch was given {odd}. Give a list of functions, one at least{at(user_line())}."
+            f"switch was given {odd}. Give a list of at least one function{at(user_line())}."
         )
     for branch in given:
         function(branch, "switch")
@@ -165,7 +165,7 @@ def _own(x: Array) -> Any:
 
 def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: str) -> Any:
     leaves, structure = pytree.flatten(operands)
-    # Python's numbers are passed on: they take the dtype of what they meet.
+    # Python numbers are passed on: they keep their weak dtype.
     slots = [k for k, x in enumerate(leaves) if not _is_python(x) and numeric(x) is not None]
     given = [strong(leaves[k]) for k in slots]
     specs = [Spec(describe(x).shape, describe(x).dtype) for x in given]

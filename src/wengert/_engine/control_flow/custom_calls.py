@@ -54,7 +54,7 @@ def is_recorded(x: Any) -> bool:
 
 
 class BoundRule(CustomRule):
-    """The rule of one call: which of its leaves are operands, and what the others are."""
+    """The rule of one call, with the leaves that are operands and the values of the others."""
 
     def __init__(
         self, made: Any, nondiff: Sequence[Any], leaves: Sequence[Any], structure: Any
@@ -85,7 +85,7 @@ class BoundRule(CustomRule):
     def missing(self) -> str:
         """How to define the missing rule."""
         rule = "defvjp(fwd, bwd)" if self.made.kind == "custom_vjp" else "defjvp(jvp)"
-        return f"Give it one: {self.name}.{rule}"
+        return f"Define one: {self.name}.{rule}"
 
     @property
     def size_names(self) -> frozenset[str]:
@@ -103,7 +103,7 @@ class BoundRule(CustomRule):
         return other
 
     def moving(self, operands: Sequence[Any], static: Sequence[Any] | None = None) -> Any:
-        """The differentiable arguments, with operands where they are."""
+        """The differentiable arguments, with the operands as leaves."""
         leaves = list(self.static if static is None else static)
         for k, x in zip(self.slots, operands, strict=True):
             leaves[k] = x

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class _Custom:
-    """A function with a rule; the base of both."""
+    """A function with a rule; the base class of both."""
 
     kind: str
 
@@ -115,7 +115,7 @@ class _Custom:
         if named:
             raise ArgumentError(
                 f"{self.name} has a rule, which takes its arguments by position, and "
-                f"{', '.join(named)} cannot be given by position. Write {self.name} without "
+                f"{', '.join(named)} cannot be given by position. Define {self.name} without "
                 f"* and ** arguments{at(user_line())}."
             )
         return bound.args
@@ -237,7 +237,7 @@ class custom_jvp(_Custom):
         return self.jvp is not None or self._one_by_one is not None
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """State the rule: ``jvp(*nondiff, primals, tangents) -> (result, its tangent)``.
+        """Define the rule: ``jvp(*nondiff, primals, tangents) -> (result, its tangent)``.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class custom_jvp(_Custom):
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """State the rule argument by argument: ``jvp(tangent, result, *primals) -> tangent``.
+        """Define the rule for each argument: ``jvp(tangent, result, *primals) -> tangent``.
 
         Parameters
         ----------
@@ -402,7 +402,7 @@ class custom_vjp(_Custom):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """State the rule.
+        """Define the rule.
 
         Parameters
         ----------
@@ -438,6 +438,6 @@ def _refuse_symbolic_zeros(asked: bool, kind: str) -> None:
     if asked:
         raise ArgumentError(
             f"{kind}: symbolic_zeros=True is not supported. Tangents and cotangents that are zero "
-            "are arrays of zeros, and compiled programs leave out what is multiplied with them: "
+            "are arrays of zeros, and compiled programs omit products with them: "
             f"leave symbolic_zeros at False{at(user_line())}."
         )

@@ -80,7 +80,7 @@ class BodyRule(CustomRule):
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """What the list gives."""
+        """Run the reverse graph."""
         assert self.reverse is not None
         given = [t for t in ts if t is not None]
         found = iter(inline_graph(self.reverse, [*operands, *outs, *given]))

@@ -111,14 +111,14 @@ def _of_choice(branches: tuple[Body, ...]) -> list[frozenset[int]]:
 
 @functools.lru_cache(maxsize=512)
 def _of_loop(body: Body, carried: int, stacked: int) -> list[frozenset[int]]:
-    """For each result the inputs of the body whose first values it depends on."""
+    """For each result the inputs of the body whose initial values it depends on."""
     depends = Dependence(body)
     fixed = len(body.inputs) - carried - stacked
     found = []
     for k in range(len(body.outputs)):
         reached = set(depends.on(k))
         if k < carried:
-            reached.add(fixed + k)  # there may be no step
+            reached.add(fixed + k)  # the loop may have no steps
         pending = list(reached)
         while pending:
             i = pending.pop() - fixed

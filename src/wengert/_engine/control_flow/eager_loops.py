@@ -142,7 +142,7 @@ class Carry:
             self.specs.append(spec)
 
     def start(self) -> list[Any]:
-        """The leaves of the first carry, for a step that may write to them."""
+        """Copies of the initial leaves that the first step may write to."""
         return [apart(x) for x in self.leaves]
 
     def result(self, leaves: Sequence[Any], plain: bool) -> Any:
@@ -169,8 +169,8 @@ class Carry:
         if structure != self.structure or slots != self._slots:
             raise StructureError(
                 f"{self.what}: the carry is {pytree.marked(self.init)} at the start and "
-                f"{pytree.marked(out)} after a step. Return the carry in the containers that it "
-                f"came in{at(user_line())}."
+                f"{pytree.marked(out)} after a step. Return the carry in the same "
+                f"containers{at(user_line())}."
             )
         leaves = [strong(full[k]) for k in slots]
         for k, x, wanted in zip(slots, leaves, self.specs, strict=True):
@@ -184,8 +184,8 @@ class Carry:
             if spec != wanted:
                 place = f"{self.what}: the carry{_place(self.init, k)}"
                 remedy = (
-                    f"Start with {spec.dtype} (of Python's numbers 0 is an integer, 0.0 is not), "
-                    "or cast what a step returns"
+                    f"Start with {spec.dtype} (the Python number 0 is an integer, 0.0 is not), "
+                    "or cast the result of the step"
                 )
                 raise refused(place, spec, "after a step", wanted, "at the start", remedy)
         return leaves
@@ -236,7 +236,7 @@ class ScannedInputs:
             length = count if length is None else length
             if count != length:
                 raise ShapeError(
-                    f"{what}: xs{_place(xs, k)} has {count} rows, but there are {length} "
+                    f"{what}: xs{_place(xs, k)} has length {count}, but there are {length} "
                     f"steps. All of xs, and length, must agree{at(user_line())}."
                 )
         if length is None:

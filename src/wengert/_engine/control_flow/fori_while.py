@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Size
 
 _INT = np.dtype(np.int64)
-_NUMBER = Spec((), _INT)  # of a step
+_NUMBER = Spec((), _INT)  # the spec of a step's number
 
 
 def fori_loop(
@@ -61,7 +61,7 @@ def fori_loop(
         returns the next value, with the same containers, shapes and dtypes.
     init_val : array_like, Tensor, or nested containers of them
     memory : int or str, optional
-        For the backward pass, as of `scan`.
+        The memory limit of the backward pass, as in `scan`.
 
     Returns
     -------
@@ -121,7 +121,7 @@ def fori_loop(
 
 
 def _bound(x: Operand | Size, what: str, name: str) -> Any:
-    """A bound: an int, a named size, or a tensor whose value is not known yet."""
+    """A bound: an int, a symbolic size, or a traced value."""
     if isinstance(x, Dim):
         return x
     spec = numeric(x)
@@ -242,8 +242,8 @@ def _while_now(
             break
         if limit is not None and count >= limit:
             raise GuardError(
-                f"while_loop did not end within max_steps={limit} steps. Let it take more, or see "
-                f"why its condition holds for so long{at(user_line())}."
+                f"while_loop did not end within max_steps={limit} steps. Allow more steps, or "
+                f"check why its condition stays true{at(user_line())}."
             )
         leaves = carry.following(body_fun(carry.container(leaves)), leaves)
     return carry.result(leaves, carry.plain)

@@ -180,7 +180,7 @@ def _replays(rng: np.random.Generator) -> Examples:
 
 
 def _replay_oracle(*args: Any, **params: Any) -> Any:
-    """The pullback of s -> a s^2 + x, and of s x then, by hand."""
+    """The pullback of s -> a s^2 + x, followed by s x, by hand."""
     a, s, xs, _, *_, end, total, ts = args
     order = range(len(xs))
     order = order[::-1] if params["reverse"] else order
@@ -230,7 +230,7 @@ def _choice_oracle(which: Any, *operands: Any, branches: Sequence[Body]) -> Any:
 
 
 class _Stated(CustomRule):
-    """The derivative of `_waves`, by hand, in one mode."""
+    """The derivative of `_waves` by hand, in one mode."""
 
     name = "waves"
 

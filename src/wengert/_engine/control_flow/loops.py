@@ -266,7 +266,7 @@ def whole(length: Any, what: str, name: str = "length") -> Any:
         return length
     if is_traced(length):
         raise DtypeError(
-            f"{what}: {name} is a value of the graph, which is not known while it is built. Use "
+            f"{what}: {name} is a traced value, which is not known while the graph is built. Use "
             f"fori_loop or while_loop, whose number of steps may depend on values{at(user_line())}."
         )
     try:
@@ -289,7 +289,7 @@ def _check_unroll(unroll: int) -> None:
         or (unroll == 0 and unroll is not False)
     ):
         raise ArgumentError(
-            f"scan: unroll={unroll!r}. It is a number of steps, 1 or more{at(user_line())}."
+            f"scan: unroll={unroll!r}. Give a number of steps, 1 or more{at(user_line())}."
         )
 
 
@@ -299,7 +299,7 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
     Parameters
     ----------
     f : callable
-        Takes one row, and returns arrays or nested containers of them.
+        Takes one element, and returns arrays or nested containers of them.
     xs : array_like, Tensor, or nested containers of them
         All of one length in axis 0.
     batch_size : int, optional
@@ -335,14 +335,13 @@ def map(f: Callable[[Any], Any], xs: Any, batch_size: int | None = None) -> Any:
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise ArgumentError(
-            f"{what}: batch_size={batch_size!r}. It is a number of rows, 1 or more"
-            f"{at(user_line())}."
+            f"{what}: batch_size={batch_size!r}. Give an integer of at least 1{at(user_line())}."
         )
     if isinstance(rows.length, Dim):
         raise ArgumentError(
-            f"{what}: batch_size={batch_size} of {rows.length} rows, a number that is not known "
-            "while the graph is built. Give the input that size as a number, or leave batch_size "
-            f"away{at(user_line())}."
+            f"{what}: batch_size={batch_size} for {rows.length} elements, a symbolic size that is "
+            "not known while the graph is built. Give the input a fixed size, or omit batch_size"
+            f"{at(user_line())}."
         )
     return _in_batches(f, rows, batch_size)
 

@@ -46,7 +46,7 @@ def reached(edges: Iterable[tuple[int, int, int]], source: int, sink: int) -> se
         pairs = list(zip(path[1:], path, strict=False))
         flow = min(left[a][b] for a, b in pairs)
         if flow >= UNLIMITED:
-            raise ValueError("a way from the source to the sink cannot be cut")
+            raise ValueError("a path from the source to the sink cannot be cut")
         for a, b in pairs:
             if left[a][b] < UNLIMITED:
                 left[a][b] -= flow

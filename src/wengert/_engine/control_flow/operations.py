@@ -59,18 +59,18 @@ class Control(Operation):
         for node, spec in zip(body.inputs, specs, strict=True):
             if bare(node.spec) != bare(spec):
                 raise ShapeError(
-                    f"{self.name}: {what} is made for {shown(node.spec)}, but was given "
+                    f"{self.name}: {what} takes {shown(node.spec)}, but was given "
                     f"{shown(spec)}{at(node.where)}."
                 )
 
 
 class Scan(Control):
-    """A loop whose length is known before it begins."""
+    """A loop whose length is known before it starts."""
 
     control_flow = LOOP
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """The carry's specs, and for each y its spec with the steps in front."""
+        """The specs of the carry, and of the ys stacked along a first axis."""
         check_scan(specs, params)
         body, carried, length = params["body"], params["carried"], params["length"]
         stacked = params["stacked"]
@@ -84,7 +84,7 @@ class Scan(Control):
         return (*[Spec(s.shape, s.dtype) for s in outs[:carried]], *ys)
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
-        """Step after step."""
+        """Run the steps."""
         return self.walked(compile, values, params)
 
     def walked(
@@ -148,12 +148,12 @@ def _counted(values: Sequence[Any], params: dict[str, Any]) -> tuple[int, Sequen
 
 
 class While(Control):
-    """A loop that ends when its condition does not hold."""
+    """A loop that ends when its condition is false."""
 
     control_flow = LOOP
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
-        """The carry's specs, the number of steps, and the ys."""
+        """The specs of the carry, of the number of steps, and of the ys."""
         check_while(specs, params)
         body, condition, carried = params["body"], params["condition"], params["carried"]
         self.check(body, specs, "its body")
@@ -167,7 +167,7 @@ class While(Control):
         )
 
     def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
-        """Step after step."""
+        """Run the steps."""
         return self.walked(compile, values, params)
 
     def walked(
@@ -187,8 +187,8 @@ class While(Control):
         while goes_on([*consts, *carry])[0]:
             if limit is not None and count >= limit:
                 raise GuardError(
-                    f"a while_loop did not end within max_steps={limit} steps. Let it take more, "
-                    "or see why its condition holds for so long."
+                    f"a while_loop did not end within max_steps={limit} steps. Allow more steps, "
+                    "or check why its condition stays true."
                 )
             if visit is not None:
                 visit(count, carry)
@@ -267,12 +267,12 @@ class Choice(Control):
         return batching.choice(args, batched, size, params)
 
 
-scan_op = register(Scan("scan", "A loop whose length is known before it begins."))
-while_op = register(While("while", "A loop that ends when its condition does not hold."))
-cond_op = register(Choice("cond", "One of two bodies: the second where the first operand holds."))
-switch_op = register(Choice("switch", "One of several bodies, by number."))
+scan_op = register(Scan("scan", "A loop whose length is known before it starts."))
+while_op = register(While("while", "A loop that ends when its condition is false."))
+cond_op = register(Choice("cond", "One of two bodies: the second if the first operand is true."))
+switch_op = register(Choice("switch", "One of several bodies, by index."))
 
 
 def length_of(xs: Sequence[Any]) -> int | Dim:
-    """The first length of a stacked operand."""
+    """The length of the first axis of a stacked operand."""
     return xs[0].shape[0]  # type: ignore[no-any-return]

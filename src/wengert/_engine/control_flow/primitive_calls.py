@@ -5,7 +5,7 @@ are registered after the call was recorded are used too.
 
     PrimitiveFunction    a primitive with its static parameters, as a function with a rule
     PrimitiveCall        one call of it
-    is_primitive         whether an operation is one
+    is_primitive         whether an operation is a primitive
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ class PrimitiveCall(BoundRule):
     def missing(self) -> str:
         """How to register the missing rule."""
         return (
-            "It was registered without one: register a rule (wengert.extend.vjp), or put "
-            "wengert.stop_gradient around it if it is meant to be a constant"
+            "It was registered without one: register a rule (wengert.extend.vjp), or apply "
+            "wengert.stop_gradient if it is meant to be a constant"
         )
 
     @property
@@ -118,7 +118,7 @@ class PrimitiveCall(BoundRule):
     def bars(
         self, operands: Sequence[Any], outs: Sequence[Any], ts: Sequence[Any], saved: Any = None
     ) -> list[Any]:
-        """What the rule gives."""
+        """Apply the registered rule."""
         op, args = self.made.op, self.args(operands)
         self._refuse_whole_numbers(outs)
         t, out = self.results(ts), self.results(outs)
@@ -128,12 +128,12 @@ class PrimitiveCall(BoundRule):
         if len(bars) != len(args):
             raise RuleError(
                 f"The rule of {op.name} returned {len(bars)} cotangents for {len(args)} operands. "
-                f"Return a tuple with one for each, None where there is none{at(user_line())}."
+                f"Return a tuple with one for each, None if it is zero{at(user_line())}."
             )
         return [bars[k] for k in self.slots]
 
     def dots(self, operands: Sequence[Any], outs: Sequence[Any], dots: Sequence[Any]) -> list[Any]:
-        """What the rule gives."""
+        """Apply the registered rule."""
         args: list[Any] = [None] * len(self.static)
         for k, dot in zip(self.slots, dots, strict=True):
             args[k] = dot

@@ -126,7 +126,7 @@ class CheckpointedReplay(Control):
         return (*carried, *stacks)
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: Any) -> Any:
-        """Of the two loops that it stands for."""
+        """The rule of the equivalent two loops."""
         variables = [fresh(_node(x)) for x in inputs]
         outs = _written(node, variables)
         seeds = gathered((_node(outs[k]), x) for k, x in t.items())
@@ -141,7 +141,7 @@ class CheckpointedReplay(Control):
         return bars
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: Any) -> Any:
-        """Of the two loops that it stands for."""
+        """The rule of the equivalent two loops."""
         variables = [fresh(_node(x)) for x in inputs]
         outs = [_node(x) for x in _written(node, variables)]
         known = {v: d for v, d in zip(variables, dots, strict=True) if d is not None}
@@ -160,7 +160,7 @@ class CheckpointedReplay(Control):
         return [next(found) if type(n) is Node else None for n in outs]
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The two loops that it stands for, for all rows."""
+        """The equivalent two loops for the batch."""
         columns = [x for x, f in zip(args, batched, strict=True) if f]
 
         def row(*handles: Any) -> list[Any]:

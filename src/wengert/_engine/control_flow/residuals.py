@@ -126,7 +126,7 @@ def _cost(spec: tuple[Spec, ...] | Spec) -> int:
 
 
 class _Typical(dict[str, int]):
-    """A guess for each named length."""
+    """An estimate for each symbolic size."""
 
     def __missing__(self, name: str) -> int:
         return _TYPICAL

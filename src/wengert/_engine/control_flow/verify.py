@@ -32,12 +32,12 @@ _MORE = frozenset(
 
 
 def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Refuse a scan that could not run."""
+    """Refuse an invalid scan."""
     body = _body_of(params, _SCAN, "scan")
     carried, stacked, length = params["carried"], params["stacked"], params["length"]
     counted = params["counted"]
-    _need(type(counted) is bool and type(params["reverse"]) is bool, "scan", "a flag is none")
-    _need(_is_count(stacked), "scan", f"stacked={stacked!r} is no number of operands")
+    _need(type(counted) is bool and type(params["reverse"]) is bool, "scan", "a flag is not a bool")
+    _need(_is_count(stacked), "scan", f"stacked={stacked!r} is not a number of operands")
     _check_carry(body, carried, stacked, "scan")
     _need(len(specs) == counted + len(body.inputs), "scan", _operands(specs, body, counted))
     if counted:
@@ -49,15 +49,15 @@ def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
         _need(_is_count(length) or type(length) is Dim, "scan", f"length={length!r} is no length")
     for s in specs[len(specs) - stacked :] if stacked else ():
         right = type(s) is Spec and s.shape and s.shape[0] == length
-        _need(right, "scan", f"it has {length} steps, but an operand to walk along is {s}")
+        _need(right, "scan", f"it has {length} steps, but an operand to scan over is {s}")
 
 
 def check_while(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Refuse a while that could not run."""
+    """Refuse an invalid while."""
     body = _body_of(params, _WHILE, "while")
     condition, limit, length = params["condition"], params["limit"], params["length"]
     _check_carry(body, params["carried"], 0, "while")
-    _need(isinstance(condition, Body), "while", "its condition is no body")
+    _need(isinstance(condition, Body), "while", "its condition is not a body")
     _need(
         len(condition.inputs) == len(body.inputs) == len(specs),
         "while",
@@ -65,26 +65,26 @@ def check_while(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     )
     _need(len(condition.outputs) == 1, "while", "its condition is not a single boolean")
     _check_number(condition.outputs[0].spec, "while", "its condition", "b")
-    _need(limit is None or _is_count(limit), "while", f"limit={limit!r} is no number of steps")
+    _need(limit is None or _is_count(limit), "while", f"limit={limit!r} is not a number of steps")
     if length is None:
         rows = len(body.outputs) > params["carried"]
-        _need(not rows, "while", "it has rows, and no length")
+        _need(not rows, "while", "it has stacked results, and no length")
     else:
-        _need(is_open(length), "while", f"length={length!r} is not one known when it has ended")
+        _need(is_open(length), "while", f"length={length!r} is not a length known at its end")
 
 
 def check_choice(name: str, specs: Sequence[Any], params: Mapping[str, Any]) -> None:
-    """Refuse a choice that could not run."""
+    """Refuse an invalid cond or switch."""
     branches = params.get("branches")
     right = type(branches) is tuple and branches and all(isinstance(b, Body) for b in branches)
-    _need(right and len(params) == 1, name, "its branches are no bodies")
+    _need(right and len(params) == 1, name, "its branches are not bodies")
     assert branches is not None
     _need(name != "cond" or len(branches) == 2, name, f"it has {len(branches)} branches, not two")
     for b in branches:
         _need(len(specs) == 1 + len(b.inputs), name, _operands(specs, b, 1))
         outs = [[bare(n.spec) for n in x.outputs] for x in (b, branches[0])]
-        _need(outs[0] == outs[1], name, "its branches give different things")
-    _check_number(specs[0], name, "what it chooses by", "b" if name == "cond" else "iu")
+        _need(outs[0] == outs[1], name, "its branches differ in the specs of their results")
+    _check_number(specs[0], name, "its first operand", "b" if name == "cond" else "iu")
 
 
 def check_checkpointed(params: Mapping[str, Any]) -> None:
@@ -97,7 +97,7 @@ def check_checkpointed(params: Mapping[str, Any]) -> None:
 def _check_room(params: Mapping[str, Any], name: str) -> None:
     for key in ("slots", "block"):
         n = params.get(key, 0)
-        _need(_is_count(n) and 0 < n <= MOST, name, f"{key}={n!r} is no number of states")
+        _need(_is_count(n) and 0 < n <= MOST, name, f"{key}={n!r} is not a number of states")
 
 
 def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -106,28 +106,28 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     _need(params.keys() == _REPLAY, name, f"its parameters are {', '.join(sorted(params))}")
     step, keep, back = params["step"], params["keep"], params["back"]
     length = params["length"]
-    _need(all(isinstance(b, Body) for b in (step, keep, back)), name, "its bodies are none")
+    _need(all(isinstance(b, Body) for b in (step, keep, back)), name, "a body is not a Body")
     for key in ("carried", "stacked", "more", "pulled"):
-        _need(_is_count(params[key]), name, f"{key}={params[key]!r} is no number")
+        _need(_is_count(params[key]), name, f"{key}={params[key]!r} is not a count")
     _check_room(params, name)
     for key in ("counted", "reverse", "spread"):
-        _need(type(params[key]) is bool, name, "a flag is none")
+        _need(type(params[key]) is bool, name, "a flag is not a bool")
     carried, pulled, more = params["carried"], params["pulled"], params["more"]
     _check_carry(step, carried, params["stacked"], name)
-    _need(len(step.outputs) == carried, name, "its step gives more than the carry")
+    _need(len(step.outputs) == carried, name, "its step returns more than the carry")
     _check_carry(keep, carried, params["stacked"], name)
     same = [[bare(n.spec) for n in b.inputs] for b in (step, keep)]
-    _need(same[0] == same[1], name, "what keeps does not take what its step takes")
+    _need(same[0] == same[1], name, "its bodies keep and step differ in their inputs")
     read = params["read"]
     right = type(read) is tuple and all(_is_count(k) and k < params["stacked"] for k in read)
-    _need(right, name, f"read={read!r} are no places")
+    _need(right, name, f"read={read!r} are not positions")
     given = pulled + len(keep.outputs) - carried + len(read)
     rows = len(specs) - params["counted"] - len(step.inputs) - 1 - more - pulled
     fixed = len(step.inputs) - carried - params["stacked"]
     _need(
         rows >= 0 and len(back.inputs) == fixed + more + given + rows,
         name,
-        f"it has {len(specs)} operands, which are not what its bodies take",
+        f"its {len(specs)} operands do not fit its bodies",
     )
     snapshots = specs[params["counted"] + len(step.inputs)]
     size = size_of_state([n.spec for n in step.outputs])
@@ -142,8 +142,8 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
 def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Body:
     _need(params.keys() - _MORE == names, name, f"its parameters are {', '.join(sorted(params))}")
     slots = params.get("slots")
-    _need(slots is None or _is_count(slots), name, f"slots={slots!r} is no number of states")
-    _need(type(params.get("bytes", True)) is bool, name, "a flag is none")
+    _need(slots is None or _is_count(slots), name, f"slots={slots!r} is not a number of states")
+    _need(type(params.get("bytes", True)) is bool, name, "a flag is not a bool")
     body = params["body"]
     _need(isinstance(body, Body), name, "its body is missing")
     assert isinstance(body, Body)
@@ -151,14 +151,14 @@ def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Bod
 
 
 def _check_carry(body: Body, carried: int, stacked: int, name: str) -> None:
-    _need(_is_count(carried), name, f"carried={carried!r} is no number of operands")
+    _need(_is_count(carried), name, f"carried={carried!r} is not a number of operands")
     fixed = len(body.inputs) - carried - stacked
     right = fixed >= 0 and carried <= len(body.outputs)
-    _need(right, name, f"its body does not carry {carried} values, and walk along {stacked}")
+    _need(right, name, f"its body does not carry {carried} values and scan over {stacked}")
     pairs = zip(body.inputs[fixed : fixed + carried], body.outputs[:carried], strict=True)
     for before, after in pairs:
         same = bare(before.spec) == bare(after.spec)
-        _need(same, name, f"a step makes {shown(after.spec)} of {shown(before.spec)}")
+        _need(same, name, f"a step changes {shown(before.spec)} to {shown(after.spec)}")
 
 
 def _check_number(spec: Spec, name: str, what: str, kinds: str) -> None:
@@ -177,6 +177,6 @@ def _is_count(x: Size) -> bool:
 def _need(right: Any, name: str, what: str) -> None:
     if not right:
         raise OperandError(
-            f"{name}: {what}. Such nodes are written by wengert.control; trace a function that "
-            f"calls it{at(user_line())}."
+            f"{name}: {what}. Trace a function that calls wengert.control instead of building "
+            f"such nodes by hand{at(user_line())}."
         )
