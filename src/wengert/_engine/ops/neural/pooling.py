@@ -10,7 +10,7 @@ The derivative of a maximum is a choice, and the choice is that of the primal: t
 elements receives everything, as in PyTorch; a NaN counts as largest.  So the last two are linear,
 and each other's transposes.  An average is a sum times a constant (nn/functional/pooling.py).
 
-Everything before the spatial axes, of which there are as many as the window has, is treated alike.
+Everything before the spatial axes, of which there are as many as the window has, is a batch.
 """
 
 from __future__ import annotations
@@ -358,7 +358,7 @@ def _(t: Spec, x: Spec, **params: Any) -> Spec:
 
 
 def _of_lines(op: Operation) -> None:
-    """What comes before the spatial axes is treated alike: rows are one axis more."""
+    """All axes before the spatial ones are batch axes, so a batch is one axis more."""
 
     @op.batch
     def rows(args: list[Array], batched: list[bool], count: int, /, **params: Any) -> Any:

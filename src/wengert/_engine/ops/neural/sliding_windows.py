@@ -40,7 +40,7 @@ class WindowGeometry(NamedTuple):
     window : their lengths.
     stride : how far the next one is.
     padding : how many elements are put before and behind.
-    dilation : how far neighbouring elements of one window are.
+    dilation : the distance between neighboring elements of a window.
     """
 
     window: tuple[Any, ...]
