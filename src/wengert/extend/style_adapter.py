@@ -113,7 +113,7 @@ class UserOperation(Opaque):
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
         """What the author's rule returns, checked."""
-        self._refuse_whole_numbers(node)
+        self._refuse_integers(node)
         bars = self._explained("reverse", super().vjp, node, t, out, inputs, ctx)
         for i, bar in enumerate(bars):
             if bar is None or not ctx.guarded:
@@ -126,7 +126,7 @@ class UserOperation(Opaque):
 
     def jvp(self, node: Node, dots: Sequence[Any], out: Any, inputs: Any, ctx: RuleContext) -> Any:
         """What the author's rule returns, checked."""
-        self._refuse_whole_numbers(node)
+        self._refuse_integers(node)
         dot = self._explained("forward", super().jvp, node, dots, out, inputs, ctx)
         spec = node.spec
         if type(spec) is tuple or dot is None:
@@ -148,7 +148,7 @@ class UserOperation(Opaque):
             bars = [None if bar is MISSING else bar for bar in bars]
         return super().checked(node, bars, ctx)
 
-    def _refuse_whole_numbers(self, node: Node) -> None:
+    def _refuse_integers(self, node: Node) -> None:
         spec = node.spec
         if type(spec) is not tuple and spec.dtype.kind not in "fc":
             raise NotDifferentiableError(

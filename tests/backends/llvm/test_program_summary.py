@@ -43,5 +43,5 @@ def test_loops_of_a_compiled_function_are_its_summary():
 
 
 def test_a_backend_without_programs_says_so():
-    with pytest.raises(BackendError, match="no program"):
+    with pytest.raises(BackendError, match="does not compile programs"):
         wg.explain(np.sin, backend="interpret")(1.0)

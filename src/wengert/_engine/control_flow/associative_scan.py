@@ -17,7 +17,7 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.validation import function
 from wengert.errors import ShapeError, StructureError, at, user_line
 
-from .eager_loops import is_written_down, numeric, refused
+from .eager_loops import becomes_node, numeric, refused
 from .loops import scan
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def associative_scan(
         )
         return _checked(fn(first, second), elems, [describe(x) for x in b], axis)
 
-    if is_written_down([*moved, *lengths]):
+    if becomes_node([*moved, *lengths]):
         made = _by_steps(combined, moved, bool(reverse))
     else:
         made = _by_halves(combined, [x[::-1] for x in moved] if reverse else moved)

@@ -5,8 +5,8 @@ batched operands, so the parts of the carry that are batched are found by iterat
 elements of a while loop take different numbers of steps, all run as long as the longest, and those
 that have ended keep their values.
 
-    scan, while_, choice     batching rules of the operations
-    of_rows                  a body for a batch
+    scan, while_, choice  batching rules of the operations
+    for_batch             a body for a batch
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Flags = tuple[bool, ...]
 
 
 @functools.lru_cache(maxsize=512)
-def of_rows(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, Flags]:
+def for_batch(body: Body, flags: Flags, size: int, least: Flags) -> tuple[Body, Flags]:
     """A body for a batch, and which of its results are batched.
 
     Parameters
@@ -88,7 +88,7 @@ def _settled(
     while True:
         ys = len(body.outputs) - len(carried)
         least = [*[flags[k] for k in carried], *[is_open(length)] * ys]
-        made, found = of_rows(body, flags, size, tuple(least))
+        made, found = for_batch(body, flags, size, tuple(least))
         new = list(flags)
         new[carried.start : carried.stop] = found[: len(carried)]
         if tuple(new) == flags:
@@ -178,13 +178,13 @@ def while_(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
     made, inner, found = _settled(
         body, tuple(flags), range(fixed, len(args)), size, params["length"]
     )
-    test, [differs] = of_rows(condition, inner, size, (False,))
+    test, [differs] = for_batch(condition, inner, size, (False,))
     if differs:
         body, condition = _until_ended(body, condition, fixed, carried)
         args.append(np.int64(0))
         must = (*flags, True)
         made, inner, found = _settled(body, must, range(fixed, len(args)), size, params["length"])
-        test, _ = of_rows(condition, inner, size, (True,))
+        test, _ = for_batch(condition, inner, size, (True,))
         test = _any(test)
         flags, carried = (*flags, False), carried + 1
     for k in range(fixed, len(args)):
@@ -229,8 +229,8 @@ def _any(condition: Body) -> Body:
 def custom(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[str, Any]) -> Any:
     """A custom call for a batch, whose rule is applied to each element."""
     body, first = params["body"], params["captured"]
-    made, _ = of_rows(body, tuple(flags), size, (True,) * len(body.outputs))
-    rule = params["rule"].of_rows(tuple(flags[first:]))
+    made, _ = for_batch(body, tuple(flags), size, (True,) * len(body.outputs))
+    rule = params["rule"].for_batch(tuple(flags[first:]))
     return lookup("custom_call")(*args, body=made, rule=rule, captured=first)
 
 
@@ -240,7 +240,7 @@ def choice(args: Sequence[Any], flags: Sequence[bool], size: int, params: dict[s
     branches: Sequence[Body] = params["branches"]
     inner = tuple(flags[1:])
     least = (True,) * len(branches[0].outputs)
-    made = [of_rows(b, inner, size, least)[0] for b in branches]
+    made = [for_batch(b, inner, size, least)[0] for b in branches]
     if not flags[0]:
         name = "cond" if len(branches) == 2 and which.dtype.kind == "b" else "switch"
         return lookup(name)(which, *operands, branches=tuple(made))

@@ -78,7 +78,7 @@ class CustomRule:
     def check(self, specs: Sequence[Any], outs: Sequence[Any]) -> None:
         """Refuse operands and results of these specs if the rule does not support them."""
 
-    def of_rows(self, flags: tuple[bool, ...]) -> CustomRule:
+    def for_batch(self, flags: tuple[bool, ...]) -> CustomRule:
         """The rule for a batch; `flags`: which operands have a batch axis; all results have one."""
         return BatchedRule(self, flags)
 

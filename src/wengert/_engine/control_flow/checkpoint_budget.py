@@ -1,6 +1,6 @@
 """The memory budget of checkpointing: how many states a loop may store for its backward pass.
 
-room_of         the number of states from the user's `memory=`, a number or bytes (``"64 MiB"``)
+budget_of         the number of states from the user's `memory=`, a number or bytes (``"64 MiB"``)
 bytes_of        the memory of some values
 offsets_of      the positions of the parts of a state in a snapshot; size_of_state its bytes
 """
@@ -33,7 +33,7 @@ _WORD = 8  # bytes: the alignment of the parts of a state
 _BYTES = r"\s*(\d+(?:\.\d+)?)\s*([kmg]?i?b)\s*"
 
 
-def room_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dict[str, Any]:
+def budget_of(memory: int | str | None, specs: Sequence[Spec], what: str) -> dict[str, Any]:
     """The number of states and steps per block, as parameters of a loop; empty if not limited.
 
     Parameters

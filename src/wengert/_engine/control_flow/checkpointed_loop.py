@@ -58,7 +58,7 @@ class Checkpointed(Control):
         stop = len(values) - params.get("stacked", 0)
         offsets: Any = offsets_of([spec_of(x) for x in values[stop - carried : stop]])
         rows = np.zeros((slots, offsets[-1]), np.uint8)
-        leaves = _Leaving(rows, offsets, block)
+        leaves = _SnapshotWriter(rows, offsets, block)
         if params["loop"] == "scan":
             count = max(int(values[0]), 0) if params["counted"] else params["length"]
             leaves.wanted = stored_by_count(count, slots, block)
@@ -88,7 +88,7 @@ class Checkpointed(Control):
         return (*outs, map(row, columns))
 
 
-class _Leaving:
+class _SnapshotWriter:
     """The snapshots of one run."""
 
     def __init__(self, rows: np.ndarray[Any, Any], offsets: Sequence[int], block: int) -> None:

@@ -18,7 +18,7 @@ from wengert._engine.core.validation import function
 from wengert.errors import ArgumentError, DtypeError, ShapeError, StructureError, at, user_line
 
 from .closure_conversion import Closed, closed, together
-from .eager_loops import apart, given_back, is_plain, numeric, strong
+from .eager_loops import apart, is_plain, numeric, plain_result, strong
 from .loops import mapped
 from .operations import cond_op, switch_op
 
@@ -156,7 +156,7 @@ def _taken(f: Callable[..., Any], operands: tuple[Operand, ...]) -> Any:
     """The result of one branch, which gets copies of the operands, as if all had been traced."""
     plain = is_plain(pytree.flatten(operands)[0])
     out = f(*mapped(apart, operands))
-    return mapped(lambda x: given_back(_own(strong(x)), plain), out)
+    return mapped(lambda x: plain_result(_own(strong(x)), plain), out)
 
 
 def _own(x: Array) -> Any:
@@ -183,7 +183,7 @@ def _chosen(op: Any, which: Any, functions: Sequence[Any], operands: Any, what: 
 
     pairs = zip(functions, names, strict=True)
     made = [closed(of_leaves(f), specs, f"{what}: {name}", hoist=False) for f, name in pairs]
-    _check_alike(made, names, what)
+    _check_same_specs(made, names, what)
     bodies, captured = together(made)
     outs = op(which, *captured, *given, branches=tuple(bodies))
     return made[0].container(outs)
@@ -193,7 +193,7 @@ def _is_python(x: Operand) -> bool:
     return type(x) in (bool, int, float, complex)
 
 
-def _check_alike(made: Sequence[Closed], names: Sequence[str], what: str) -> None:
+def _check_same_specs(made: Sequence[Closed], names: Sequence[str], what: str) -> None:
     """Refuse branches whose results differ in containers, shapes or dtypes."""
     first = made[0]
     for one, name in zip(made[1:], names[1:], strict=True):

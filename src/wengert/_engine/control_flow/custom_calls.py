@@ -211,7 +211,7 @@ class BoundRule(CustomRule):
         made = self.made
         if saved is None:
             found, saved = made.started(self, self.args(operands))
-            self.check_alike(found, outs, "fwd")
+            self.check_same_specs(found, outs, "fwd")
         bars = made.bwd(*self.nondiff, saved[0], self.results(ts))
         moving = self.moving(operands)
         return self._of_operands(bars, moving, "bwd")
@@ -249,7 +249,7 @@ class BoundRule(CustomRule):
             )
         return leaves
 
-    def check_alike(
+    def check_same_specs(
         self, found: Array | dict[Any, Any] | tuple[Array, ...], outs: Sequence[Any], what: str
     ) -> None:
         """Refuse the first result of a rule if its structure or specs are not those of `outs`."""

@@ -296,7 +296,7 @@ class custom_jvp(_Custom):
                 f"the rule of {self.name} returned a {type(found).__name__}. Return a pair: the "
                 f"result, and its tangent{at(user_line())}."
             )
-        call.check_alike(found[0], outs, "the rule")
+        call.check_same_specs(found[0], outs, "the rule")
         return call.of_out(found[1], "the rule")
 
     def _summed(self, call: BoundRule, primals: Any, tangents: Any, out: Any) -> list[Any]:

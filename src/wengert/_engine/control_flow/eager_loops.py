@@ -3,12 +3,12 @@
 A loop in Python and the node of a graph must give the same results.  So each step gets values of
 its own: writing to them in place changes neither the caller's arrays nor earlier results.
 
-    is_written_down      whether a loop becomes a node, rather than being run
-    Carry                the carry: its containers, and the specs that every step must keep
-    ScannedInputs        the containers of arrays that a loop runs over
-    Columns              the outputs of the steps, to be stacked
-    as_number, strong    numbers with a dtype
-    apart                the same value in memory that may be written to
+    becomes_node       whether a loop becomes a node, rather than being run
+    Carry              the carry: its containers, and the specs that every step must keep
+    ScannedInputs      the containers of arrays that a loop runs over
+    Columns            the outputs of the steps, to be stacked
+    as_number, strong  numbers with a dtype
+    apart              the same value in memory that may be written to
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand, Size
 
 
-def is_written_down(leaves: Sequence[Any]) -> bool:
+def becomes_node(leaves: Sequence[Any]) -> bool:
     """Whether a loop becomes a node of a graph, rather than being run."""
     return current_trace() is not None or any([is_traced(x) or isinstance(x, Dim) for x in leaves])
 
@@ -94,7 +94,7 @@ def is_plain(leaves: Sequence[Any]) -> bool:
     return arrays and not any([isinstance(x, Handle) for x in leaves])
 
 
-def given_back(x: Any, plain: bool) -> Any:
+def plain_result(x: Any, plain: bool) -> Any:
     """A result: a plain array if plain arrays were given, unless it is recorded."""
     if plain and isinstance(x, Handle) and type(x.node) is ConstantLeaf:
         return value_of(x)
@@ -147,7 +147,7 @@ class Carry:
 
     def result(self, leaves: Sequence[Any], plain: bool) -> Any:
         """The final carry in the user's containers."""
-        return self.container([given_back(x, plain) for x in leaves])
+        return self.container([plain_result(x, plain) for x in leaves])
 
     def container(self, leaves: Sequence[Any]) -> Any:
         """Leaves in the user's containers."""
@@ -328,7 +328,7 @@ class Columns:
         """The outputs as arrays, the last step first if `reverse`."""
         found: list[Any] = []
         for column in self._columns:
-            rows = [given_back(x, plain) for x in column]
+            rows = [plain_result(x, plain) for x in column]
             found.append(None if rows[0] is None else _stacked(rows[::-1] if reverse else rows))
         return pytree.unflatten(self._structure, found)
 

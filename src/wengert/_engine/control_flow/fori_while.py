@@ -23,9 +23,9 @@ from wengert._engine.core.validation import function
 from wengert._engine.ops.casts import astype
 from wengert.errors import DtypeError, GuardError, at, user_line
 
-from .checkpoint_budget import room_of
+from .checkpoint_budget import budget_of
 from .closure_conversion import closed, together
-from .eager_loops import Carry, as_number, is_written_down, numeric
+from .eager_loops import Carry, as_number, becomes_node, numeric
 from .loops import recorded, scan_node, whole
 from .operations import while_op
 
@@ -96,9 +96,9 @@ def fori_loop(
     what = "fori_loop"
     function(body_fun, what)
     carry = Carry(init_val, what)
-    room = room_of(memory, [*carry.specs, _NUMBER], what)
+    room = budget_of(memory, [*carry.specs, _NUMBER], what)
     lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
-    if not is_written_down([*carry.leaves, lower, upper]):
+    if not becomes_node([*carry.leaves, lower, upper]):
         leaves = carry.start()
         for i in stepping(what, range(lower, upper)):
             out = body_fun(np.int64(i), carry.container(leaves))
@@ -208,8 +208,8 @@ def while_loop(
     function(body_fun, what)
     carry = Carry(init_val, what)
     max_steps = whole(max_steps, what, "max_steps")
-    room = room_of(memory, carry.specs, what)
-    if not is_written_down(carry.leaves):
+    room = budget_of(memory, carry.specs, what)
+    if not becomes_node(carry.leaves):
         return _while_now(cond_fun, body_fun, carry, max_steps)
 
     def step(*leaves: Any) -> Any:

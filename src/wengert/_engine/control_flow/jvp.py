@@ -1,7 +1,7 @@
 """JVP rules of loops and branches: the same loop, with tangents next to the carry.
 
 pushed       a body with tangents
-push_scan, push_while, push_choice     rules of the operations
+push_scan, push_while, push_conditional     rules of the operations
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _with_more_inputs(
     return Body(*condition.outputs, inputs=inputs, name=condition.name)
 
 
-def push_choice(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
+def push_conditional(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
     """The tangents of a conditional's results: the conditional of the branches' JVPs."""
     which, *operands = inputs
     moving = tuple([k for k, d in enumerate(dots[1:]) if d is not None])

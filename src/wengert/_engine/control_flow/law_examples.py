@@ -93,7 +93,7 @@ def _loops_while(rng: np.random.Generator) -> Examples:
         yield args, {**params, "limit": 10, "length": None}
 
 
-def _leaving(rng: np.random.Generator) -> Examples:
+def _checkpointed_examples(rng: np.random.Generator) -> Examples:
     """Loops that fill all their slots: the content of unused ones is undefined."""
     a, s, xs = 0.7, rng.normal(size=2), rng.normal(size=7)
     body = _body(_plainly, a, s, 0.0)
@@ -141,7 +141,7 @@ def _loop_oracle(*args: Any, **params: Any) -> Any:
     return _by_hand(args, params)[0]
 
 
-def _leaving_oracle(*args: Any, **params: Any) -> Any:
+def _checkpointed_oracle(*args: Any, **params: Any) -> Any:
     found, states = _by_hand(args, plain(params))
     rule = stored_by_count if params["loop"] == "scan" else stored_by_distance
     rows = [
@@ -279,7 +279,7 @@ for _op, _make, _oracle in (
     (row_by_row, _rows, _rows_oracle),
     (scan_op, _scans, _loop_oracle),
     (while_op, _loops_while, _loop_oracle),
-    (checkpointed, _leaving, _leaving_oracle),
+    (checkpointed, _checkpointed_examples, _checkpointed_oracle),
     (replay, _replays, _replay_oracle),
     (cond_op, _choices([_product, _wave], [np.False_, np.True_]), _choice_oracle),
     (

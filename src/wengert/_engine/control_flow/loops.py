@@ -35,9 +35,9 @@ from wengert.errors import (
     user_line,
 )
 
-from .checkpoint_budget import room_of
+from .checkpoint_budget import budget_of
 from .closure_conversion import Closed, closed
-from .eager_loops import Carry, Columns, ScannedInputs, is_plain, is_written_down, strong
+from .eager_loops import Carry, Columns, ScannedInputs, becomes_node, is_plain, strong
 from .operations import scan_op
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def scan(
     _check_unroll(unroll)
     carry = Carry(init, what)
     rows = ScannedInputs(xs, whole(length, what), what)
-    reverse, room = bool(reverse), room_of(memory, carry.specs, what)
-    if not is_written_down([*carry.leaves, *rows.leaves, rows.length]):
+    reverse, room = bool(reverse), budget_of(memory, carry.specs, what)
+    if not becomes_node([*carry.leaves, *rows.leaves, rows.length]):
         return _scan_now(f, carry, rows, reverse)
     made = _step_of(f, carry, rows)
     outs = scan_node(made, carry.leaves, rows.leaves, rows.length, reverse, room=room)

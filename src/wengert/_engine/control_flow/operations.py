@@ -29,7 +29,7 @@ from wengert.errors import GuardError, ShapeError, at
 from . import batching
 from . import jvp as forward
 from . import vjp as reverse
-from .verify import check_choice, check_scan, check_while
+from .verify import check_conditional, check_scan, check_while
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -233,7 +233,7 @@ class Choice(Control):
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
         """The specs that the results of all branches share."""
-        check_choice(self.name, specs, params)
+        check_conditional(self.name, specs, params)
         branches = params["branches"]
         for k, branch in enumerate(branches):
             self.check(branch, specs[1:], f"branch {k}")
@@ -249,7 +249,7 @@ class Choice(Control):
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
         """The conditional of the branches' pullbacks."""
-        return reverse.pull_choice(node, t, inputs, ctx)
+        return reverse.pull_conditional(node, t, inputs, ctx)
 
     def jvp(
         self,
@@ -260,7 +260,7 @@ class Choice(Control):
         ctx: Any,
     ) -> Any:
         """The conditional of the branches' JVPs."""
-        return forward.push_choice(node, dots, inputs, ctx)
+        return forward.push_conditional(node, dots, inputs, ctx)
 
     def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
         """The same conditional for a batch, or all branches if elements select different ones."""

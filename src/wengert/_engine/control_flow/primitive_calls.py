@@ -120,7 +120,7 @@ class PrimitiveCall(BoundRule):
     ) -> list[Any]:
         """Apply the registered rule."""
         op, args = self.made.op, self.args(operands)
-        self._refuse_whole_numbers(outs)
+        self._refuse_integers(outs)
         t, out = self.results(ts), self.results(outs)
         bars = self._explained("reverse", op.vjp_rule, t, out, args)
         if not isinstance(bars, list | tuple):
@@ -137,12 +137,12 @@ class PrimitiveCall(BoundRule):
         args: list[Any] = [None] * len(self.static)
         for k, dot in zip(self.slots, dots, strict=True):
             args[k] = dot
-        self._refuse_whole_numbers(outs)
+        self._refuse_integers(outs)
         out, rule = self.results(outs), self.made.op.jvp_rule
         found = self._explained("forward", rule, args, out, self.args(operands))
         return list(found) if isinstance(found, tuple) else [found]
 
-    def _refuse_whole_numbers(self, outs: Sequence[Any]) -> None:
+    def _refuse_integers(self, outs: Sequence[Any]) -> None:
         if len(outs) == 1 and outs[0].dtype.kind not in "fc":
             raise NotDifferentiableError(
                 f"{self.name} returned {outs[0].dtype}, and integers have no derivative. "

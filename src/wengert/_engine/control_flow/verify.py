@@ -73,7 +73,7 @@ def check_while(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
         _need(is_open(length), "while", f"length={length!r} is not a length known at its end")
 
 
-def check_choice(name: str, specs: Sequence[Any], params: Mapping[str, Any]) -> None:
+def check_conditional(name: str, specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     """Refuse an invalid cond or switch."""
     branches = params.get("branches")
     right = type(branches) is tuple and branches and all(isinstance(b, Body) for b in branches)
@@ -91,10 +91,10 @@ def check_checkpointed(params: Mapping[str, Any]) -> None:
     """Refuse an invalid number of snapshots; the rest is checked for the loop."""
     name, loop = "checkpointed", params.get("loop")
     _need(loop in ("scan", "while"), name, f"loop={loop!r} is neither scan nor while")
-    _check_room(params, name)
+    _check_slots(params, name)
 
 
-def _check_room(params: Mapping[str, Any], name: str) -> None:
+def _check_slots(params: Mapping[str, Any], name: str) -> None:
     for key in ("slots", "block"):
         n = params.get(key, 0)
         _need(_is_count(n) and 0 < n <= MOST, name, f"{key}={n!r} is not a number of states")
@@ -109,7 +109,7 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
     _need(all(isinstance(b, Body) for b in (step, keep, back)), name, "a body is not a Body")
     for key in ("carried", "stacked", "more", "pulled"):
         _need(_is_count(params[key]), name, f"{key}={params[key]!r} is not a count")
-    _check_room(params, name)
+    _check_slots(params, name)
     for key in ("counted", "reverse", "spread"):
         _need(type(params[key]) is bool, name, "a flag is not a bool")
     carried, pulled, more = params["carried"], params["pulled"], params["more"]

@@ -7,7 +7,7 @@ that the second part reads (residuals.py); the backward loop reads them along wi
 the cotangents, and sums those of the consts.
 
     pulled                              the two bodies of a derivative
-    pull_scan, pull_while, pull_choice  rules of the operations
+    pull_scan, pull_while, pull_conditional  rules of the operations
 """
 
 from __future__ import annotations
@@ -287,7 +287,9 @@ def _slots(params: Mapping[str, Any], made: Pulled) -> int | None:
     return None if slots is None or (isinstance(length, int) and length <= slots) else slots
 
 
-def pull_choice(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
+def pull_conditional(
+    node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any
+) -> list[Any]:
     """The cotangents of a conditional's operands: the conditional of the branches' pullbacks."""
     which, *operands = inputs
     wanted = tuple([k for k, a in enumerate(node.args[1:]) if ctx.wants(a)])

@@ -9,8 +9,8 @@ LISP 1.5", Comm. ACM 21(7); the same for arrays: "Shallow binding makes function
 This is done only if its node has the only reference to the array, by the reference count: with a
 view, a user's variable or another node that refers to it, the array is copied.
 
-    overwritable    whether the array of a node may be taken over
-    hand_over       store in a node the elements about to be overwritten; take_back undoes it
+    overwritable   whether the array of a node may be taken over
+    release_value  store in a node the elements about to be overwritten; restore_value undoes it
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def overwritable(node: Node) -> bool:
     return node.value.flags.writeable and _references(node) <= _ALONE
 
 
-def hand_over(node: Node, array: Array, index: Any, overwritten: Any) -> ArrayState:
+def release_value(node: Node, array: Array, index: Any, overwritten: Any) -> ArrayState:
     """Store in the node the elements at `index`, before they are overwritten in its array.
 
     Returns the `version` of the node that takes over the array. From here on the old node is right,
@@ -68,8 +68,8 @@ def hand_over(node: Node, array: Array, index: Any, overwritten: Any) -> ArraySt
     return newer
 
 
-def take_back(node: Node, array: Array) -> None:
-    """Undo `hand_over`, for a write that was refused and has been restored."""
+def restore_value(node: Node, array: Array) -> None:
+    """Undo `release_value`, for a write that was refused and has been restored."""
     node.value = array
     state = node.version
     assert state is not None

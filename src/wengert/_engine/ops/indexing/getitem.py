@@ -434,12 +434,12 @@ def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
     def overwrite(array: Any, v: Any, *operands: Any, index: Any) -> Any:
         place = join_index(index, [np.array(o) for o in operands])
         old = np.array(array[place])
-        states.append(copy_on_write.hand_over(node, array, place, old))
+        states.append(copy_on_write.release_value(node, array, place, old))
         try:
             array[place] = v
         except Exception:
             array[place] = old
-            copy_on_write.take_back(node, array)
+            copy_on_write.restore_value(node, array)
             raise
         return array
 
