@@ -71,7 +71,7 @@ def test_series_that_lose_their_digits_are_left_to_decimals():
 def test_a_series_that_ends_needs_no_digits(monkeypatch):
     # 2F1(a, 0; c; x) = 1 for all a and c: exact zeros, which no number of digits would distinguish
     # from what has canceled.
-    monkeypatch.setattr(decimal_series, "_MOST", 60)
+    monkeypatch.setattr(decimal_series, "_MOST_DIGITS", 60)
     f = wg.scipy.special.hyp2f1
     for k, x in ((0, -3.0), (2, -3.0), (0, 0.9)):
         slope = wg.grad(f, k)(0.5, 0.0, 0.5, x)

@@ -135,28 +135,28 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return sorting.digitize(as_array(x), as_array(bins), right=right)
 
 
-_MANY = "how many elements there are"
+_ELEMENT_COUNT = "how many elements there are"
 _CHOOSE = "Choose with np.where(mask, x, 0), which keeps the shape; count with np.count_nonzero"
 
 
 @counterpart(np.nonzero)
 def nonzero(a: Any) -> Any:
     """The positions of elements that are not zero, as ``numpy.nonzero``; no derivative."""
-    needed(a, "np.nonzero", _MANY, _CHOOSE)
+    needed(a, "np.nonzero", _ELEMENT_COUNT, _CHOOSE)
     return sorting.nonzero(as_array(a))
 
 
 @counterpart(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
     """Positions in the flattened array of what is not zero, as ``numpy.flatnonzero``."""
-    needed(a, "np.flatnonzero", _MANY, _CHOOSE)
+    needed(a, "np.flatnonzero", _ELEMENT_COUNT, _CHOOSE)
     return nonzero(reshape(as_array(a), shape=(-1,)))[0]
 
 
 @counterpart(np.argwhere)
 def argwhere(a: Any) -> Any:
     """Positions of what is not zero, one row each, as ``numpy.argwhere``."""
-    needed(a, "np.argwhere", _MANY, _CHOOSE)
+    needed(a, "np.argwhere", _ELEMENT_COUNT, _CHOOSE)
     return np.stack(nonzero(a), axis=1)
 
 

@@ -172,7 +172,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 # ---- counts ------------------------------------------------------------------------------------
 
 
-_MANY = "how many bins there are"
+_BIN_COUNT = "how many bins there are"
 _AT = "Add to a fixed number of bins, np.add.at(np.zeros(n, like=x), positions, 1)"
 
 
@@ -187,9 +187,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     array([0., 1., 1.])
     """
     if weights is None:
-        needed(x, "np.bincount", _MANY, _AT)
+        needed(x, "np.bincount", _BIN_COUNT, _AT)
         return sorting.bincount(as_array(x), minlength=minlength)
-    positions = np.asarray(needed(x, "np.bincount", _MANY, _AT))
+    positions = np.asarray(needed(x, "np.bincount", _BIN_COUNT, _AT))
     weights = as_array(weights)
     if positions.shape != weights.shape:
         raise ShapeError(

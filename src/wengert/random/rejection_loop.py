@@ -27,7 +27,7 @@ from wengert._engine.kinds.batching import fronted
 from wengert._engine.ops.random.keys import expect_key
 from wengert._engine.ops.random.philox import TRIALS, blocks, raw
 
-_FEW = 256  # of so many elements of a large array, blocks are computed for them alone
+_REMAINDER_ELEMENTS = 256  # remaining elements for which blocks are computed separately
 _SAVED = 50  # how many blocks NumPy's own generator gives in the time of one of ours
 
 Proposal = tuple[Any, Any]  # values, and whether each is accepted
@@ -129,7 +129,7 @@ def _words(keys: Any, waiting: Any, each: int, trial: int) -> tuple[Any, ...]:
     """The four words of the blocks of elements, at a trial."""
     if len(keys) == 1:
         last = int(waiting[-1]) + 1
-        if waiting.size > _FEW or last < _SAVED * (waiting.size + 10):
+        if waiting.size > _REMAINDER_ELEMENTS or last < _SAVED * (waiting.size + 10):
             found = raw(keys[0], 4 * last, trial, TRIALS).reshape(-1, 4)[waiting]
             return tuple(found.T)
     number = (waiting % each + 1).astype(np.uint64)

@@ -24,7 +24,7 @@ from .rejection_loop import Proposal, Trials, open_unit
 
 __all__ = ["poisson_counts", "binomial_counts", "below"]
 
-_MOST = 2.0**62  # counts up to which integers of 64 bits hold all there are
+_LARGEST_COUNT = 2.0**62  # counts up to which integers of 64 bits hold all there are
 
 
 # ---- counts ------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def _climb(unit: Any, first: Any, ratio: Any, *given: Any) -> Any:
 
 
 def _prepare_poisson(rate: Any) -> tuple[Any, ...]:
-    return (rate >= 0.0) & (rate < _MOST), rate
+    return (rate >= 0.0) & (rate < _LARGEST_COUNT), rate
 
 
 def _propose_poisson(words: Any, rate: Any) -> Proposal:
@@ -88,7 +88,7 @@ poisson_counts = register(
 
 
 def _prepare_binomial(n: Any, p: Any) -> tuple[Any, ...]:
-    valid = (n >= 0.0) & (n < _MOST) & (n == np.floor(n)) & (p >= 0.0) & (p <= 1.0)
+    valid = (n >= 0.0) & (n < _LARGEST_COUNT) & (n == np.floor(n)) & (p >= 0.0) & (p <= 1.0)
     return valid, n, p
 
 

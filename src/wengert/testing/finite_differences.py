@@ -15,7 +15,7 @@ import numpy as np
 
 SHRINK = 1.6
 STEPS = 9
-FEWEST = 4  # steps: with fewer, entries may agree by chance
+FEWEST_STEPS = 4  # steps: with fewer, entries may agree by chance
 NEGLIGIBLE = 0.01  # of the error that is needed
 
 
@@ -61,7 +61,7 @@ def _extrapolated(f: Callable[[float], Any], scale: float, enough: float) -> Any
                     continue
                 better = (error < worst) | ~np.isfinite(worst)
                 best, worst = np.where(better, row[-1], best), np.where(better, error, worst)
-            if i + 1 >= FEWEST and np.all(worst <= enough):
+            if i + 1 >= FEWEST_STEPS and np.all(worst <= enough):
                 break
             table.append(row)
             h /= SHRINK

@@ -443,4 +443,4 @@ assert wg.memory.info().limit == 12345
 
 
 def test_constants_of_the_system():
-    assert os_calls.HUGE == 2 * MEGABYTE and LARGE < os_calls.HUGE
+    assert os_calls.HUGE_PAGE == 2 * MEGABYTE and LARGE < os_calls.HUGE_PAGE

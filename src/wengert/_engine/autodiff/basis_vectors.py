@@ -28,7 +28,7 @@ from .reverse import gathered, has_nan
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-FEW = 12  # passes that cost less than tracing one
+FEW_PASSES = 12  # passes that cost less than tracing one
 # A single pass touches only the elements of an array that are read or written (`vjp_into`); a batch
 # makes full arrays for each node.  With more elements than this, forward and reverse, it is slower.
 PART_OF = (2000, 300)
@@ -40,7 +40,7 @@ def is_faster_batched(result: Result, count: Size, reverse: bool) -> bool:
     """Whether one batched pass is faster than `count` passes."""
     if result.tape.traced or not isinstance(count, int):
         return True
-    if count <= FEW:
+    if count <= FEW_PASSES:
         return False
     limit, parts = PART_OF[reverse], 0
     for node in result.tape.nodes:
@@ -48,7 +48,7 @@ def is_faster_batched(result: Result, count: Size, reverse: bool) -> bool:
             return False
         if node.op.vjp_into is not None and node.args:
             parts += node.args[0].spec.size > limit
-    return parts <= FEW
+    return parts <= FEW_PASSES
 
 
 def columns_of(result: Result, in_specs: Sequence[Spec], factor: Any = 1) -> list[list[Block]]:
@@ -80,7 +80,7 @@ def _batched_pass(
     step = total
     if plain:
         largest = max((n.spec.size for n in result.tape.nodes if type(n.spec) is Spec), default=1)
-        step = max(FEW, 1, CHUNK // max(largest, 1))
+        step = max(FEW_PASSES, 1, CHUNK // max(largest, 1))
     parts = []
     start: Any = 0
     while True:

@@ -30,12 +30,12 @@ from .verify import check_checkpointed
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
-_MORE = ("loop", "slots", "block")
+_CHECKPOINT_PARAMS = ("loop", "slots", "block")
 
 
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of the loop without checkpoints."""
-    return {k: x for k, x in params.items() if k not in _MORE}
+    return {k: x for k, x in params.items() if k not in _CHECKPOINT_PARAMS}
 
 
 class Checkpointed(Control):

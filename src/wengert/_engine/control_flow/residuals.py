@@ -24,7 +24,7 @@ from wengert._engine.core.tracing import SIZE, placeholder
 from .min_cut import UNLIMITED, reached
 
 _TYPICAL = 64  # stands for a symbolic length
-_MOST = 1 << 20  # a cost
+_LARGEST_COST = 1 << 20  # a cost
 
 
 class SplitPullback(NamedTuple):
@@ -122,7 +122,7 @@ def _cost(spec: tuple[Spec, ...] | Spec) -> int:
     size = 1
     for n in spec.shape:
         size *= max(int(valued(n, _Typical())), 1)
-    return min(size * spec.dtype.itemsize + 4, _MOST)
+    return min(size * spec.dtype.itemsize + 4, _LARGEST_COST)
 
 
 class _Typical(dict[str, int]):

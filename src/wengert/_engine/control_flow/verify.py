@@ -16,7 +16,7 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open
 from wengert.errors import OperandError, at, user_line
 
-from .checkpoint_budget import MOST, size_of_state
+from .checkpoint_budget import MOST_STATES, size_of_state
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -26,9 +26,8 @@ _WHILE = frozenset(("body", "condition", "carried", "limit", "length"))
 _REPLAY = frozenset(
     ("back", "block", "carried", "counted", "keep", "length", "more", "pulled", "read", "reverse")
 ) | {"slots", "spread", "stacked", "step"}
-_MORE = frozenset(
-    ("slots", "bytes")
-)  # of loops with limited memory for the backward pass (checkpoint_budget.py)
+# Of loops with limited memory for the backward pass (checkpoint_budget.py).
+_OPTIONAL_PARAMS = frozenset(("slots", "bytes"))
 
 
 def check_scan(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -97,7 +96,7 @@ def check_checkpointed(params: Mapping[str, Any]) -> None:
 def _check_slots(params: Mapping[str, Any], name: str) -> None:
     for key in ("slots", "block"):
         n = params.get(key, 0)
-        _need(_is_count(n) and 0 < n <= MOST, name, f"{key}={n!r} is not a number of states")
+        _need(_is_count(n) and 0 < n <= MOST_STATES, name, f"{key}={n!r} is not a number of states")
 
 
 def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
@@ -140,7 +139,11 @@ def check_replay(specs: Sequence[Any], params: Mapping[str, Any]) -> None:
 
 
 def _body_of(params: Mapping[str, Any], names: frozenset[str], name: str) -> Body:
-    _need(params.keys() - _MORE == names, name, f"its parameters are {', '.join(sorted(params))}")
+    _need(
+        params.keys() - _OPTIONAL_PARAMS == names,
+        name,
+        f"its parameters are {', '.join(sorted(params))}",
+    )
     slots = params.get("slots")
     _need(slots is None or _is_count(slots), name, f"slots={slots!r} is not a number of states")
     _need(type(params.get("bytes", True)) is bool, name, "a flag is not a bool")

@@ -27,7 +27,7 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import open_length
 from wengert._engine.core.tracing import deriving_level, placeholder
 
-from .checkpoint_budget import MOST, bytes_of
+from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
 from .closure_conversion import hoisted
 from .dependence import Dependence
@@ -221,7 +221,7 @@ class _LoopCotangent:
 
     def _room(self) -> dict[str, Any]:
         assert self.slots is not None
-        slots, length = min(self.slots, MOST), self.params["length"]
+        slots, length = min(self.slots, MOST_STATES), self.params["length"]
         most = blocks_of(length, slots) if isinstance(length, int) else slots
         return {"slots": min(slots, most), "block": slots}
 

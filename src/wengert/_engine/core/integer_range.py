@@ -18,7 +18,7 @@ from wengert.errors import IntegerRangeError, at, user_line
 
 from .spec import example_of
 
-_LEAST, _MOST = -(2**63), 2**63 - 1
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
 
 def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...]:
@@ -33,7 +33,7 @@ def fitted(op: Any, args: Sequence[Any], specs: Sequence[Any]) -> tuple[Any, ...
     if not arrays:
         return tuple(args)
     _try(op, args, specs)
-    large = [type(a) is int and not _LEAST <= a <= _MOST for a in args]
+    large = [type(a) is int and not _INT64_MIN <= a <= _INT64_MAX for a in args]
     inexact = any(s.dtype.kind in "fc" for s in arrays)
     if not any(large) or (not inexact and all(type(a) is not int or a < 2**64 for a in args)):
         return tuple(args)

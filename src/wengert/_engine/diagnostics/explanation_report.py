@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wengert._engine.backends.llvm.profile.program_summary import Summary
     from wengert._engine.core.types import Size
 
-USUAL = 100  # stands for a symbolic size when lines are compared
+TYPICAL_SIZE = 100  # stands for a symbolic size when lines are compared
 
 
 class RecordedLine:
@@ -286,4 +286,4 @@ def _amount(n: Size) -> str:
 def _number(n: Any) -> int:
     if isinstance(n, int):
         return n
-    return int(n(dict.fromkeys(n.names, USUAL)))
+    return int(n(dict.fromkeys(n.names, TYPICAL_SIZE)))

@@ -14,25 +14,26 @@ from .backward_trace import Backward, Edge, magnitude
 from .describe import named
 from .findings import Finding
 
-HUGE = 1e8  # largest element of the gradient, in units of the seed (1): above it is reported
-TINY = 1e-12  # ... and below it
+# A gradient is reported if its largest element, for a seed of 1, is outside of this range.
+HUGE_GRADIENT = 1e8
+TINY_GRADIENT = 1e-12
 CANCELLED = 1e-9  # of two contributions this much is left over: they cancel
 
 
 def out_of_scale(back: Backward, target: Node) -> list[Finding]:
-    """Where a gradient beyond `HUGE` or `TINY` grew or shrank; empty for others."""
+    """Where a gradient grew above `HUGE_GRADIENT` or shrank below `TINY_GRADIENT`."""
     size = magnitude(back.cotangents[target])
-    if size == 0 or TINY <= size <= HUGE:
+    if size == 0 or TINY_GRADIENT <= size <= HUGE_GRADIENT:
         return []
     way = _way(back, target)
-    left_over = None if size > HUGE else _left_over(back, way, target)
+    left_over = None if size > HUGE_GRADIENT else _left_over(back, way, target)
     if left_over is not None:
         return [left_over]
-    symptom, kind = ("huge", "growth") if size > HUGE else ("tiny", "decay")
+    symptom, kind = ("huge", "growth") if size > HUGE_GRADIENT else ("tiny", "decay")
     nodes: dict[str, list[tuple[Edge, float]]] = {}
     for edge, factor in _factors(back, way):
         nodes.setdefault(edge.node.where or edge.node.op.name, []).append((edge, factor))
-    sign = 1 if size > HUGE else -1
+    sign = 1 if size > HUGE_GRADIENT else -1
     total = {place: sign * sum(f for _, f in found) for place, found in nodes.items()}
     if not total:
         return []

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
 
 LOOP = 300  # operations on small arrays at one line of the program
-SMALL = 64  # elements
+SMALL_SIZE = 64  # elements
 REPEATED = 1 << 20  # bytes computed again
 SPREAD = 1 << 24  # bytes of one array made by broadcasting
 SPREAD_BY = 64  # ... which has this many times the elements of its largest operand
@@ -64,11 +64,11 @@ def _by_place(nodes: Sequence[Node]) -> dict[str, list[Node]]:
 
 def _loops(recorded: Sequence[Node]) -> list[Finding]:
     found = []
-    for nodes in _by_place([n for n in recorded if _size(n) <= SMALL]).values():
+    for nodes in _by_place([n for n in recorded if _size(n) <= SMALL_SIZE]).values():
         if len(nodes) >= LOOP:
             message = (
-                f"{len(nodes)} operations on at most {SMALL} numbers each: a Python loop, in which "
-                "each costs microseconds and arithmetic nanoseconds. Compute on whole arrays, or "
+                f"{len(nodes)} operations on at most {SMALL_SIZE} numbers each: a Python loop, in "
+                "which each costs microseconds and arithmetic nanoseconds. Use whole arrays, or "
                 "compile the function (wengert.jit), its loop written as wengert.scan or fori_loop"
             )
             found.append(_finding("loop", message, nodes[0]))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from wengert._engine.core.fork_safe_locks import lock
 
-_YOUNG = 50_000  # objects between collections; some megabytes
+_YOUNG_OBJECTS = 50_000  # objects between collections; some megabytes
 _LOCK = lock()
 
 
@@ -32,13 +32,16 @@ def relaxed_gc() -> Iterator[None]:
     with _LOCK:
         if not _CompileCount.users:
             _CompileCount.usual = gc.get_threshold()
-            if 0 < _CompileCount.usual[0] < _YOUNG:
-                gc.set_threshold(_YOUNG, *_CompileCount.usual[1:])
+            if 0 < _CompileCount.usual[0] < _YOUNG_OBJECTS:
+                gc.set_threshold(_YOUNG_OBJECTS, *_CompileCount.usual[1:])
         _CompileCount.users += 1
     try:
         yield
     finally:
         with _LOCK:
             _CompileCount.users -= 1
-            if not _CompileCount.users and gc.get_threshold() == (_YOUNG, *_CompileCount.usual[1:]):
+            if not _CompileCount.users and gc.get_threshold() == (
+                _YOUNG_OBJECTS,
+                *_CompileCount.usual[1:],
+            ):
                 gc.set_threshold(*_CompileCount.usual)

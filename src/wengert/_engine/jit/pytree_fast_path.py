@@ -27,7 +27,7 @@ from .compiled_program import CompiledProgram
 from .settings import ENTRIES, STRUCTURES
 
 MISSED: Any = object()
-_MOST = 1000  # leaves
+_MOST_LEAVES = 1000  # leaves
 Match = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
 
 
@@ -163,7 +163,7 @@ def _matcher(call: CallSignature) -> Match | None:
     None if it cannot be generated: for containers other than Python's own.  An object that may
     change is looked at by the guards of what was captured; here it only has to be the very same.
     """
-    if len(call.leaves) > _MOST:
+    if len(call.leaves) > _MOST_LEAVES:
         return None
     writer = _Matching()
     try:

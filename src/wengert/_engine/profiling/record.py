@@ -25,8 +25,8 @@ import numpy as np
 from wengert._engine.core.source_location import spot_of
 
 _SECONDS = 0.1  # what looking at one function may take, where nobody says how often it is to run
-_FEWEST, _QUICK = 3, 1e-3
-_LEAST = 1e-9  # seconds: less than any call takes, and than clocks tell
+_FEWEST_RUNS, _QUICK_SECONDS = 3, 1e-3
+_LEAST_SECONDS = 1e-9  # seconds: less than any call takes, and than clocks tell
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ def in_turn(
         _warm(run)
     began = perf_counter()
     for k in range(most if repeats is None else repeats):
-        if repeats is None and k >= _FEWEST and perf_counter() - began > _SECONDS * len(runs):
+        if repeats is None and k >= _FEWEST_RUNS and perf_counter() - began > _SECONDS * len(runs):
             return
         if begin is not None:
             begin()
@@ -215,7 +215,7 @@ def in_turn(
         for run in runs:
             start = perf_counter()
             run()
-            found.append(max(_LEAST, perf_counter() - start - looking))
+            found.append(max(_LEAST_SECONDS, perf_counter() - start - looking))
         yield found
 
 
@@ -223,7 +223,7 @@ def _warm(run: Callable[[], object]) -> None:
     """Run once, so that memory is recycled; what is quick more often: some programs come late."""
     start = perf_counter()
     run()
-    for _ in range(3 if perf_counter() - start < _QUICK else 0):
+    for _ in range(3 if perf_counter() - start < _QUICK_SECONDS else 0):
         run()
 
 
@@ -266,5 +266,5 @@ def whole(steps: Sequence[StepRecord], around: float, others: Sequence[Sequence[
     plain = undisturbed([one[0] for one in others])
     # Of the same round, because what others do to long runs is more than what a call takes.
     beside = undisturbed([one[-1] - one[0] for one in others])
-    own = max(inside, min(plain, inside + max(_LEAST, around)))
+    own = max(inside, min(plain, inside + max(_LEAST_SECONDS, around)))
     return float(own + max(0.0, beside))

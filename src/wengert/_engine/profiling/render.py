@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .record import StepRecord
 
 _LINES, _SCOPES, _STEPS = 15, 20, 40  # rows that are printed
-_SMALL = 0.002  # share of steps that are left out where there are many
+_SMALL_SHARE = 0.002  # share of steps that are left out where there are many
 _TEXT, _WHAT = 46, 64  # letters of a line of the user's, and of what a step is
 _NOTE = "~ shared out among the lines of one loop, by estimated work"
 
@@ -213,7 +213,7 @@ def _rows(profile: ProfileData) -> tuple[list[ProfileRow], list[str]]:
         groups.setdefault(key, []).append(row)
     merged = [_merged(group) for group in groups.values()]
     large = sorted(merged, key=lambda r: -r.share)[:_STEPS]
-    least = max(_SMALL, large[-1].share)
+    least = max(_SMALL_SHARE, large[-1].share)
     kept = [r for r in merged if r.share >= least or r.kind == "around"]
     left = len(merged) - len(kept)
     return kept, [f"  and {left} more of less than {least:.1%} each"] if left else []

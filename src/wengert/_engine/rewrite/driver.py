@@ -42,7 +42,7 @@ from .rule_index import RuleIndex
 from .value_properties import Facts
 
 _DEPTH = 50  # nested applications of rules, each to the result of another
-_SMALL = 1 << 14  # bytes; larger constants are compared by identity
+_SMALL_BYTES = 1 << 14  # bytes; larger constants are compared by identity
 
 
 class Applied(NamedTuple):
@@ -112,7 +112,7 @@ class Driver:
             return node
         if node.op is CONSTANT and type(node) is ConstantLeaf and node.info is None:
             value = node.value
-            if type(value) is np.ndarray and value.nbytes > _SMALL:
+            if type(value) is np.ndarray and value.nbytes > _SMALL_BYTES:
                 return node
             return self._known.setdefault(leaf_key(node), node)
         return self._known.setdefault(leaf_key(node), node) if node.op is SIZE else node
@@ -378,7 +378,7 @@ def same_everywhere(value: Any) -> Any:
         return value
     if value.ndim == 0:
         return value[()]
-    if value.size == 0 or value.size > _SMALL:
+    if value.size == 0 or value.size > _SMALL_BYTES:
         return None
     first = value.flat[0]
     same = value == first

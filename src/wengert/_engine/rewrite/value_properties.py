@@ -49,7 +49,7 @@ _IMPLIED = {
     "definite": {"symmetric"},
 }
 _ELEMENTS = frozenset(FACTS[:6])
-_LARGEST = 1 << 16  # elements of a constant that are looked at
+_EXAMINED_ELEMENTS = 1 << 16  # of a constant, up to which its values are examined
 
 
 def closed(facts: Any) -> Known:
@@ -64,7 +64,7 @@ def closed(facts: Any) -> Known:
     return frozenset(known)
 
 
-def facts_of_value(value: Operand, most: int | None = _LARGEST) -> Known:
+def facts_of_value(value: Operand, most: int | None = _EXAMINED_ELEMENTS) -> Known:
     """What holds of a plain array or number; nothing, if it has more elements than `most`."""
     x = np.asarray(value)
     if x.dtype.kind not in "biuf" or (most is not None and x.size > most):

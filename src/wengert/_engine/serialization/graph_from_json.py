@@ -27,7 +27,7 @@ from . import dim_json
 from .class_registry import graph_class
 from .decode import FileDecoder, read_spec, registered
 from .errors import Damage, brief, index, need
-from .graph_json import LETTERS, MORE
+from .graph_json import INFO_FIELDS, LETTERS
 from .verify_specs import Budget
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class _GraphReader:
             more = self.reader.value(notes["more"])
             need(type(more) is dict, f"{brief(more)} is not a table of further notes")
             for key, item in more.items():
-                if type(item) is not MORE.get(key):
+                if type(item) is not INFO_FIELDS.get(key):
                     raise Damage(f"{brief(key)}: {brief(item)} is not a note")
                 setattr(info, key, item)
             need(all(type(k) is int and 0 <= k < operands for k in info.linear), "no such operand")

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 LETTERS: dict[type[Node], str] = {Node: "N", DiscreteLeaf: "D", ConstantLeaf: "C"}
 # The further fields of `NodeInfo` that a file may hold, and their types; the others belong to the
 # program that runs.
-MORE = {
+INFO_FIELDS = {
     "metadata": dict,
     "linear": tuple,
     "step": str,
@@ -194,7 +194,7 @@ class _GraphTables:
             notes["requires"] = [[spelled(r.length), r.equal, r.reason] for r in info.requires]
         if info.probed and not info.unchecked:
             notes["probed"] = True
-        more = {k: v for k in MORE if (v := getattr(info, k))}
+        more = {k: v for k in INFO_FIELDS if (v := getattr(info, k))}
         if more:
             notes["more"] = self.writer.value(more, path)
         return notes

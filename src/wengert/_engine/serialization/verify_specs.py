@@ -29,7 +29,8 @@ from .dim_json import weight
 _PLACE = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
 _RULED = ("elementwise", "reduction", "contraction")
 _MOVING = ("view", "indexing")
-_SMALL, _LARGE = 1 << 16, 1 << 22  # elements, of operations of any cost and of those that copy
+_RUN_ELEMENTS = 1 << 16  # up to which any operation is run
+_COPIED_ELEMENTS = 1 << 22  # up to which operations that only copy are run
 _PROBE = 39  # no size is larger in a probe (core/shape_inference_by_example.py)
 _TERMS, _ALL_TERMS = 100_000, 1_000_000  # that sizes may expand to: of one line, of one list
 
@@ -99,7 +100,7 @@ class Budget:
 
     def _afford(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
         moving = op.kind in _MOVING
-        limit = min(_LARGE, self.large) if moving else min(_SMALL, self.small)
+        limit = min(_COPIED_ELEMENTS, self.large) if moving else min(_RUN_ELEMENTS, self.small)
         # The parameters of other operations may ask for more than their operands have.
         cost = sum(map(_elements, specs)) + _extent(params, limit)
         if cost > limit:

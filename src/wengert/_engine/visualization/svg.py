@@ -28,7 +28,7 @@ from .node_labels import Names, NodeLabel, graph_of, labels_of
 MARGIN = 24.0
 HEIGHT = 38.0
 LETTER = 7.4  # width of a letter of the title, at its font size
-SMALL = 6.1  # of the line below it
+DETAIL_LETTER = 6.1  # of the line below it
 LIMIT = 400
 FONT = "Helvetica, Arial, sans-serif"
 
@@ -116,7 +116,7 @@ def _drawn(graph: BaseGraph, names: Names | None = None, within: Node | None = N
 
 
 def _size(label: NodeLabel, inside: Sequence[_Picture]) -> tuple[float, float]:
-    width = max(LETTER * len(label.title), SMALL * len(label.detail)) + 22.0
+    width = max(LETTER * len(label.title), DETAIL_LETTER * len(label.detail)) + 22.0
     if not inside:
         return width, HEIGHT
     wide = sum(p.layout.width + MARGIN for p in inside) + MARGIN
@@ -280,5 +280,5 @@ def _legend(labels: Sequence[NodeLabel]) -> list[tuple[str, float]]:
             f'<rect width="14" height="10" rx="2" fill="{fill}" stroke="{stroke}"/>'
             f'<text x="20" y="9" font-size="11" fill="#444" text-anchor="start">{name}</text>'
         )
-        parts.append((swatch, 20 + SMALL * len(name) + 18.0))
+        parts.append((swatch, 20 + DETAIL_LETTER * len(name) + 18.0))
     return parts

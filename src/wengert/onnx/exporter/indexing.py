@@ -19,7 +19,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from .graph_writer import GraphWriter
 from .registry import exports, refused
-from .shape_ops import LARGE, reshaped
+from .shape_ops import LAST_BOUND, reshaped
 
 
 @exports("getitem")
@@ -68,15 +68,17 @@ def _sliced(
         if isinstance(part, slice):
             if part != slice(None):
                 step = 1 if part.step is None else part.step
-                starts.append((0 if step > 0 else LARGE) if part.start is None else part.start)
-                ends.append((LARGE if step > 0 else -LARGE) if part.stop is None else part.stop)
+                starts.append((0 if step > 0 else LAST_BOUND) if part.start is None else part.start)
+                ends.append(
+                    (LAST_BOUND if step > 0 else -LAST_BOUND) if part.stop is None else part.stop
+                )
                 axes.append(axis)
                 steps.append(step)
                 lengths[-1] = None
             left[-1] = slice(None)
         elif not isinstance(part, IndexSlot) and not arrays:
             starts.append(part)
-            ends.append(LARGE if _is_last(part) else part + 1)
+            ends.append(LAST_BOUND if _is_last(part) else part + 1)
             axes.append(axis)
             steps.append(1)
             lengths[-1] = 1

@@ -18,7 +18,7 @@ from .graph_writer import GraphWriter
 from .reductions import axes_of, reduced
 from .registry import exports, refused
 
-LARGE = np.iinfo(np.int64).max
+LAST_BOUND = np.iinfo(np.int64).max
 
 
 def reshaped(w: GraphWriter, x: str, shape: Sequence[Any]) -> str:
@@ -76,7 +76,7 @@ def _flip(w: GraphWriter, node: Node, x: str) -> Any:
     axes = axes_of(node.params["axis"], len(node.spec.shape))
     if not axes:
         return x
-    starts, ends = w.ints([-1] * len(axes)), w.ints([-LARGE] * len(axes))
+    starts, ends = w.ints([-1] * len(axes)), w.ints([-LAST_BOUND] * len(axes))
     return w.op("Slice", x, starts, ends, w.ints(axes), w.ints([-1] * len(axes)))
 
 

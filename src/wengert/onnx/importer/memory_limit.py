@@ -22,7 +22,7 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.graphs import spec, trace
 from wengert.errors import FileError, at, user_line
 
-_SMALL = 1 << 16  # bytes; what is less is not worth a look
+_UNCHECKED_BYTES = 1 << 16  # bytes; what is less is not worth a look
 
 
 class Room:
@@ -78,7 +78,7 @@ class Room:
         if any(isinstance(x, Handle) or np.asarray(x).dtype.kind == "O" for x in arrays):
             return  # then it is a node of the graph, or a list of lengths
         bound = max((x.itemsize for x in arrays), default=1) * math.prod(x.size for x in arrays)
-        if not grows and bound <= max(_SMALL, self.left // 8):
+        if not grows and bound <= max(_UNCHECKED_BYTES, self.left // 8):
             return
 
         def alone(*values: Any) -> Any:

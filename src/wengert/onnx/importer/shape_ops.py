@@ -16,7 +16,7 @@ from wengert.numpy import full
 from .node_view import NodeView, listed
 from .registry import imports
 
-_FAR = 2**31 - 1  # the largest bound of 32 bits, which stands for the end
+_LAST_BOUND = 2**31 - 1  # the largest bound of 32 bits, which stands for the end
 
 
 @imports("Shape")
@@ -125,11 +125,11 @@ def _slice(n: NodeView, x: Any, starts: Any, ends: Any, axes: Any = None, steps:
 def _bounded(a: Any, b: Any, step: int, length: Any) -> slice:
     """A slice whose bounds beyond the ends, which ONNX writes as large numbers, are left out."""
     if step > 0:
-        last = None if not isinstance(b, Dim) and b >= _FAR else b
+        last = None if not isinstance(b, Dim) and b >= _LAST_BOUND else b
         return slice(a, last, None if step == 1 else step)
-    low = -length if type(length) is int else -_FAR
+    low = -length if type(length) is int else -_LAST_BOUND
     last = None if not isinstance(b, Dim) and b < low else b
-    return slice(None if not isinstance(a, Dim) and a >= _FAR else a, last, step)
+    return slice(None if not isinstance(a, Dim) and a >= _LAST_BOUND else a, last, step)
 
 
 @imports("DepthToSpace")

@@ -4,7 +4,8 @@
     airye     Ai and Ai' times e^zeta, Bi and Bi' times e^-|Re zeta|, zeta = 2/3 z^(3/2)
 
 The slope of a scaled function is that of the function plus sqrt(z) times it, a difference that
-loses its digits for large z: from `_FAR` on the asymptotic series DLMF 9.7 is differentiated.
+loses its digits for large z: from `_ASYMPTOTIC_FROM` on the asymptotic series DLMF 9.7 is
+differentiated.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def airy(z: Any) -> tuple[Any, Any, Any, Any]:
 
 # ---- scaled ------------------------------------------------------------------------------------
 
-_FAR = 10.0  # from here on the asymptotic series has all digits
+_ASYMPTOTIC_FROM = 10.0  # from here on the asymptotic series has all digits
 _SERIES = [1.0]  # the numbers u_k of DLMF 9.7.2
 for _k in range(1, 40):
     _ratio = (6 * _k - 5) * (6 * _k - 3) * (6 * _k - 1) / (216 * _k * (2 * _k - 1))
@@ -73,11 +74,12 @@ def _power_slope(exponent: float, n: int, x: Any) -> Any:
 def airye_of(x: Any, *, n: int, growing: int) -> Any:
     """The derivative of order n of Ai(x) e^zeta, or of Bi(x) e^-zeta, at x > 0.
 
-    Below `_FAR` by f'' = +-(2 sqrt(x) f' + f / (2 sqrt(x))), differentiated n - 2 times.
+    Below `_ASYMPTOTIC_FROM` by f'' = +-(2 sqrt(x) f' + f / (2 sqrt(x))), n - 2 times
+    differentiated.
     """
     sign = -1.0 if growing else 1.0
-    far = x >= _FAR
-    y = np.where(far, x, 2.0 * _FAR)
+    far = x >= _ASYMPTOTIC_FROM
+    y = np.where(far, x, 2.0 * _ASYMPTOTIC_FROM)
     total = np.zeros_like(x)
     for k in range(len(_SERIES) - 1, -1, -1):
         term = _SERIES[k] * (-1.5 * sign) ** k

@@ -22,7 +22,7 @@ import numpy as np
 from .quadrature import FALL, edge, integrals
 from .traced_loops import refuse, repeat
 
-_LONG = 1.0e5  # beyond, the oscillating integral would take seconds an element
+_LARGEST_ARGUMENT = 1.0e5  # beyond, the oscillating integral would take seconds an element
 
 
 def turn(v: Any) -> tuple[Any, Any]:
@@ -168,7 +168,7 @@ def _upward(n: int, v: Any, x: Any, mu: Any, sine: Any, height: Any) -> Any:
         end = np.where(steep > 0.5 * FALL, np.arccos(np.clip(1.0 - FALL / steep, -1, 1)), pi)
     turns = np.where(v > x, v * end**3 / 6.0, (x + v) * end)
     refuse(
-        turns > 8.0 * _LONG,
+        turns > 8.0 * _LARGEST_ARGUMENT,
         lambda: (
             "the derivative of a Bessel function by its order is not computed at order and argument"
             f" as large as {float(v[np.argmax(turns)])!r}, {float(x[np.argmax(turns)])!r}"

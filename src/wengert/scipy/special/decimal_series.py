@@ -25,10 +25,10 @@ __all__: list[str] = []
 
 Series = list[Decimal]
 _WANTED = 22  # digits of the result
-_MOST = 20_000  # digits; beyond, it would take minutes an element
+_MOST_DIGITS = 20_000  # digits; beyond, it would take minutes an element
 _TERMS = 400_000
-_FEW = 100
-_NOTHING = -345  # a number of that many digits behind the point is zero in double precision
+_POLYNOMIAL_TERMS = 100
+_UNDERFLOW_DIGITS = -345  # decimal exponent below which a number is zero in double precision
 
 
 class LinearParameter(NamedTuple):
@@ -212,7 +212,7 @@ def gauss(
 def _ends(box: Box, a: LinearParameter) -> bool:
     """Whether a parameter that does not move ends the series, and soon: DLMF 15.2.4."""
     moves = any(order and slope for order, slope in zip(box.powers[-1], a.slopes, strict=True))
-    return not moves and -_FEW <= a.constant <= 0 and a.constant == int(a.constant)
+    return not moves and -_POLYNOMIAL_TERMS <= a.constant <= 0 and a.constant == int(a.constant)
 
 
 def _along(
@@ -275,13 +275,15 @@ def enough(compute: Callable[[], SeriesSum]) -> Decimal:
     """
     digits = _WANTED + 14
     context = Context(prec=digits, Emax=MAX_EMAX, Emin=MIN_EMIN)
-    while digits <= _MOST:
+    while digits <= _MOST_DIGITS:
         context.prec = digits
         with localcontext(context):
             found = compute()
             lost = found.lost()
         total, top = found.total[-1], found.largest[-1]
-        if lost <= digits - _WANTED or (top.adjusted() - digits < _NOTHING and abs(total) < 1):
+        if lost <= digits - _WANTED or (
+            top.adjusted() - digits < _UNDERFLOW_DIGITS and abs(total) < 1
+        ):
             return total
         if lost >= digits - 4:  # what is left is rounding: the sum may be zero, and no count tells
             digits *= 2

@@ -26,8 +26,8 @@ from .traced_loops import repeat
 __all__: list[str] = []
 
 _LEVELS = 160  # of the continued fraction: enough for Re x >= 1.5
-_NEAR = 1.5
-_FAR = 6.0
+_CONTINUED_FRACTION_FROM = 1.5
+_ASYMPTOTIC_FROM = 6.0
 _TERMS = 34
 
 
@@ -61,7 +61,7 @@ def _falling_moments(n: int, first: Any, x: Any) -> Any:
 )
 def erfcx_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of e^(x^2) erfc(x)."""
-    found, far = _moments(n, theirs.erfcx(x), x), x >= _NEAR
+    found, far = _moments(n, theirs.erfcx(x), x), x >= _CONTINUED_FRACTION_FROM
     if far.any():
         found[far] = _falling_moments(n, theirs.erfcx(x[far]), x[far])
     return (-2.0) ** n * found
@@ -94,10 +94,10 @@ def _following(n: int, first: Any, z: Any, constant: Any) -> Any:
 )
 def dawsn_of(x: Any, *, n: int) -> Any:
     """The derivative of order n of Dawson's integral."""
-    far = np.abs(x) >= _FAR
+    far = np.abs(x) >= _ASYMPTOTIC_FROM
     close = np.where(far, 0.0, x)
     near = _following(n, theirs.dawsn(close), close, 1.0)
-    return np.where(far, 0.5 * _asymptotic(n, np.where(far, x, _FAR)), near)
+    return np.where(far, 0.5 * _asymptotic(n, np.where(far, x, _ASYMPTOTIC_FROM)), near)
 
 
 dawsn_of.partials(lambda t, out, x, *, n: t * dawsn_of(x, n=n + 1))
@@ -110,7 +110,7 @@ def _bells(n: int, z: Any) -> Any:
 
 def _upper(n: int, z: Any) -> Any:
     """The derivative of order n of w at z with Im z >= 0."""
-    high, far = z.imag >= _NEAR, np.abs(z) >= _FAR
+    high, far = z.imag >= _CONTINUED_FRACTION_FROM, np.abs(z) >= _ASYMPTOTIC_FROM
     out = np.zeros_like(z)
     if high.any():
         x = -1j * z[high]

@@ -47,7 +47,7 @@ def _bell(slopes: Sequence[Any]) -> Any:
 # ---- gamma -------------------------------------------------------------------------------------
 
 
-_LARGE = 30.0  # parameters from which on a u - z (exp(u) - 1) cancels
+_LARGE_SHAPE = 30.0  # parameters from which on a u - z (exp(u) - 1) cancels
 
 
 def _bend(u: Any) -> Any:
@@ -85,7 +85,7 @@ def gamma_path(y: Any, a: Any, *, order: int) -> Any:
 def _gamma_side(sign: float, y: Any, a: Any, middle: Any, others: list[Any]) -> Any:
     """The integral of B p / p(y) from y on upwards (sign 1) or downwards."""
     z = np.exp(y)
-    near, exact = a - z, is_element(a) or bool(np.max(a) > _LARGE)
+    near, exact = a - z, is_element(a) or bool(np.max(a) > _LARGE_SHAPE)
 
     def exponent(u: Any, which: Any = slice(None)) -> Any:
         some = (which, None) if np.ndim(u) == 2 else which
@@ -95,7 +95,7 @@ def _gamma_side(sign: float, y: Any, a: Any, middle: Any, others: list[Any]) -> 
         if not exact:
             return direct
         apart = near[some] * v - z[some] * _bend(np.minimum(v, 40.0))  # whose terms are not large
-        return np.where(a[some] > _LARGE, apart, direct)
+        return np.where(a[some] > _LARGE_SHAPE, apart, direct)
 
     def integrand(u: Any, which: Any) -> Any:
         slopes = [(y - middle)[which, None] + sign * u, *[x[which, None] for x in others]]

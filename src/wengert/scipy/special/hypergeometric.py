@@ -30,7 +30,7 @@ from .hypergeometric_parameter_derivatives import (
 from .oracle_expression import Witness
 from .register import PREFIX, sampled_function
 
-_LARGE = 20.0  # an order from which on gamma is taken by its logarithm
+_LARGE_ORDER = 20.0  # an order from which on gamma is taken by its logarithm
 
 __all__ = "hyp0f1 hyp1f1 hyp2f1 hyperu struve modstruve".split()
 
@@ -162,8 +162,8 @@ def _share(v: Any, x: Any, p: float) -> Any:
 
 def _first(v: Any, x: Any) -> Any:
     """(x/2)^v / (sqrt(pi) gamma(v + 3/2)), what the recurrences DLMF 11.4.23, 11.4.25 have over."""
-    large = v > _LARGE
-    low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE)
+    large = v > _LARGE_ORDER
+    low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE_ORDER)
     near = np.power(0.5 * x, low) * rgamma(low + 1.5)
     return np.where(large, _share(high, x, 0.0), near) / sqrt(pi)
 
@@ -171,8 +171,8 @@ def _first(v: Any, x: Any) -> Any:
 def _by_order(t: Any, v: Any, x: Any, sign: float) -> Any:
     """(x/2)^(v+1) / (gamma(3/2) gamma(v + 3/2)) 1F2(1; 3/2, v + 3/2; -x^2/4) by v."""
     b, z = v + 1.5, sign * 0.25 * (x * x)
-    large = v > _LARGE
-    low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE)
+    large = v > _LARGE_ORDER
+    low, high = np.where(large, 1.0, v), np.where(large, v, _LARGE_ORDER)
     f, slope = struve_orders(b, z, k=0, m=0), struve_orders(b, z, k=1, m=0)
     log_half = np.log(np.where(x == 0, 1.0, x)) - log(2.0)  # at 0 the power decides
     inverse = rgamma(low + 1.5)

@@ -29,8 +29,8 @@ from .continuous_distribution import Distribution, chosen, exp_of, real
 __all__: list[str] = []
 
 _NEVER = 1e-18
-_MANY = 3_000_000
-_FEW = 4096
+_LARGEST_SUPPORT = 3_000_000
+_WHOLE_SUPPORT = 4096
 
 
 class Discrete(Distribution):
@@ -136,7 +136,7 @@ class Discrete(Distribution):
 
     def _summed(self, shapes: list[Any]) -> Any:
         low, high = map(_plain, self.support_of(*shapes))
-        if low is not None and high is not None and np.max(high - low) <= _FEW:
+        if low is not None and high is not None and np.max(high - low) <= _WHOLE_SUPPORT:
             first, last = float(np.nanmin(low)), float(np.nanmax(high))
         else:
             first, last = self._reach([np.asarray(self.known(s)) for s in shapes])
@@ -155,10 +155,10 @@ class Discrete(Distribution):
             if not np.any((before > _NEVER) | (behind > _NEVER)):
                 return float(np.nanmin(first)), float(np.nanmax(last))
             width = 2.0 * width
-            if width > _MANY:
+            if width > _LARGEST_SUPPORT:
                 raise OperandError(
-                    f"the entropy of {self.name} is a sum over more than {_MANY} numbers here. "
-                    "Take that of the continuous distribution that it is close to"
+                    f"the entropy of {self.name} is a sum over more than {_LARGEST_SUPPORT} "
+                    "numbers here. Use that of a similar continuous distribution"
                     f"{at(user_line())}."
                 )
 

@@ -31,12 +31,12 @@ HARD = (
     2.0, 2.86, 3.1416, 5.3, 9.0, 19.5, 26.0, 37.3, 40.0, 88.1, 333.3, 700.9, 745.0, 2000.1, 1e10,
     1e160,
 )  # fmt: skip
-FEW = (1e-9, 0.25, 1.0, 1.3, 3.1416, 40.0, 700.9)  # for operations of two operands and more
+FEW_POINTS = (1e-9, 0.25, 1.0, 1.3, 3.1416, 40.0, 700.9)  # for operations of two operands and more
 
 
 def hard_points(op: Any) -> list[tuple[Any, ...]]:
     """Combinations of hard numbers, each inside the domain of its operand."""
-    numbers = HARD if len(op.arguments) == 1 else FEW
+    numbers = HARD if len(op.arguments) == 1 else FEW_POINTS
     axes = []
     for interval in op.domain:
         low, high = interval

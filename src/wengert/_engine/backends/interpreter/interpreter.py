@@ -53,7 +53,7 @@ from .buffer_reuse import LIMIT, into_free_memory, set_aside
 
 Step = tuple[Callable[..., Any], Any, int, int]
 # What stands in the place of the second operand, where there is none.
-UNARY, MANY, HELD = -1, -2, -3
+UNARY, VARIADIC, HELD = -1, -2, -3
 
 
 class Interpreter(Backend):
@@ -211,10 +211,10 @@ class InterpretedProgram:
                 if key:
                     self._step(i, (set_aside(s, key), 0, HELD, s))
                 elif s not in light:
-                    self._step(i, (_nothing, (), MANY, s))
+                    self._step(i, (_nothing, (), VARIADIC, s))
                 self._free.append(s)
         if i in gone:  # nobody uses its value
-            self._step(i, (_nothing, (), MANY, slot))
+            self._step(i, (_nothing, (), VARIADIC, slot))
             self._free.append(slot)
 
     def _is_light(self, k: int) -> bool:
@@ -286,7 +286,7 @@ def _addressed(slots: tuple[int, ...]) -> tuple[Any, int]:
     """Where the operands are, as a step says it."""
     if len(slots) == 2:
         return slots
-    return (slots[0], UNARY) if len(slots) == 1 else (slots, MANY)
+    return (slots[0], UNARY) if len(slots) == 1 else (slots, VARIADIC)
 
 
 def _nothing() -> None:

@@ -64,7 +64,7 @@ _LIFE = frozenset(
     "__class_getitem__ __set_name__ __post_init__".split()
 )
 _MAKING = ("__init__", "__new__", "__post_init__")
-_LONG = 200  # elements from which a list of plain values is compared as a whole
+_LONG_LIST = 200  # elements from which a list of plain values is compared as a whole
 _OPAQUE = 1000  # objects of libraries that are searched
 _ROUNDS = 20
 
@@ -290,7 +290,7 @@ class _Search:
 
     def _as_a_whole(self, values: Iterable[Any], source: CaptureSource, container: Any) -> bool:
         """Compare a long container of plain values by a copy of it."""
-        if len(container) < _LONG or not all(map(is_immutable, values)):
+        if len(container) < _LONG_LIST or not all(map(is_immutable, values)):
             return False
         known = list(container.items()) if isinstance(container, dict) else list(container)
 

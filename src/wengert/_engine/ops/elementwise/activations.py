@@ -7,7 +7,7 @@
 
 Each is one operation because the composition is not a number at an infinity (-inf times 0), or
 loses its digits in a tail.  Far out the step is 0 or 1 to all digits, so x may be held there
-(`_FAR`) before it meets a step of 0: the product is 0, and so is its derivative.
+(`_EXP_UNDERFLOWS`) before it meets a step of 0: the product is 0, and so is its derivative.
 
 Sources: D. Hendrycks and K. Gimpel, "Gaussian error linear units", arXiv:1606.08415; D. Misra,
 "Mish", arXiv:1908.08681.
@@ -30,13 +30,13 @@ from .exponential import sigmoid
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Scalar, ScalarLanguage
 
-_FAR = 2000.0  # exp(-2000) is 0, in float64 too
+_EXP_UNDERFLOWS = 2000.0  # exp(-2000) is 0, in float64 too
 _ROOT_HALF = sqrt(0.5)
 
 
 def _held(x: Array) -> Any:
     """x, and where it is far out a number."""
-    return lookup("clip")(x, -_FAR, _FAR)
+    return lookup("clip")(x, -_EXP_UNDERFLOWS, _EXP_UNDERFLOWS)
 
 
 # ---- the logistic step -------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def silu(s: ScalarLanguage, x: Scalar) -> Any:
     """x sigmoid(x), also called swish; 0 at -inf."""
     half = s.exp(-0.5 * s.abs(x))  # its square may underflow before the product with x does
     e = half * half
-    below = s.min(s.max(x, -_FAR), 0) * half * (half / (1.0 + e))
+    below = s.min(s.max(x, -_EXP_UNDERFLOWS), 0) * half * (half / (1.0 + e))
     return s.where(s.less(x, 0), below, x / (1.0 + e))
 
 
@@ -96,7 +96,7 @@ def mish(s: ScalarLanguage, x: Scalar) -> Any:
     n = half * half
     below = n + 2.0
     above = 1.0 + 2.0 * n
-    far = s.min(s.max(x, -_FAR), 0) * half * (half * (below / (n * below + 2.0)))
+    far = s.min(s.max(x, -_EXP_UNDERFLOWS), 0) * half * (half * (below / (n * below + 2.0)))
     return s.where(s.less(x, 0), far, x * (above / (above + 2.0 * n * n)))
 
 

@@ -28,7 +28,7 @@ from wengert._engine.kinds.elementwise import elementwise
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Scalar, ScalarLanguage
 
-_SMALL = (
+_NEAR_ZERO_COEFFICIENTS = (
     1.1283791670955126,
     -0.3761263890318375,
     0.1128379167095487,
@@ -84,7 +84,7 @@ def _bell(s: ScalarLanguage, a: Scalar) -> Any:
 
 def erf_near_zero(x: Scalar) -> Any:
     """erf(x) for |x| < 1/2, in the scalar language."""
-    return x * _polynomial(_SMALL, x * x)
+    return x * _polynomial(_NEAR_ZERO_COEFFICIENTS, x * x)
 
 
 def scaled_erfc(x: Scalar) -> Any:

@@ -375,8 +375,8 @@ for _op in (
 ):
     _of_lines(_op)
 _SUMS: dict[str, Any] = {"window": (2, 3), "stride": (1, 2), "padding": ((1, 0), (0, 1))}
-_MOST: dict[str, Any] = {**_SUMS, "dilation": (2, 1)}
-_FEW: dict[str, Any] = {
+_MAX_POOL_PARAMS: dict[str, Any] = {**_SUMS, "dilation": (2, 1)}
+_SMALL_POOL_PARAMS: dict[str, Any] = {
     "window": (2, 2),
     "stride": (1, 2),
     "padding": ((1, 0), (0, 1)),
@@ -400,15 +400,15 @@ def _(rng: np.random.Generator) -> Any:
 @max_pool.examples
 @max_pool_indices.examples
 def _(rng: np.random.Generator) -> Any:
-    yield (rng.normal(size=(2, 3, 4)),), _MOST
+    yield (rng.normal(size=(2, 3, 4)),), _MAX_POOL_PARAMS
     yield (rng.normal(size=(1, 2, 5)),), {**_LINE, "dilation": (1,)}
 
 
 @max_pool_tangent.examples
 def _(rng: np.random.Generator) -> Any:
-    yield (rng.normal(size=(3, 2, 2)), rng.normal(size=(3, 2, 2))), _FEW
+    yield (rng.normal(size=(3, 2, 2)), rng.normal(size=(3, 2, 2))), _SMALL_POOL_PARAMS
 
 
 @max_pool_adjoint.examples
 def _(rng: np.random.Generator) -> Any:
-    yield (rng.normal(size=(3, 2, 1)), rng.normal(size=(3, 2, 2))), _FEW
+    yield (rng.normal(size=(3, 2, 1)), rng.normal(size=(3, 2, 2))), _SMALL_POOL_PARAMS

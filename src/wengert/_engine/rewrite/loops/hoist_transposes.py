@@ -24,8 +24,8 @@ from .loop_dce import used
 from .loop_view import LoopView, Rewiring
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
-_FEW = 4  # rows of the other factor; with fewer a product reads the matrix only once
-_SMALL = 1024  # elements of a matrix for which it does not pay
+_FEW_ROWS = 4  # rows of the other factor; with fewer a product reads the matrix only once
+_SMALL_MATRIX = 1024  # elements of a matrix for which it does not pay
 NAME = "transpose hoisted"
 
 
@@ -75,7 +75,7 @@ def _is_read_across(loop: LoopView, k: int) -> bool:
     shape = matrix.spec.shape
     if len(shape) != 2 or not all(isinstance(n, int) for n in shape):
         return False
-    if shape[0] * shape[1] < _SMALL or loop.condition is not None:
+    if shape[0] * shape[1] < _SMALL_MATRIX or loop.condition is not None:
         return False
     views = {matrix: False}  # whether the matrix is used transposed
     found = False
@@ -108,4 +108,4 @@ def _is_across(product: Node, view: Node, is_turned: bool) -> bool:
     rows: Any = 1
     for letter, n in zip(result, product.spec.shape, strict=True):
         rows = rows * n if letter in other else rows
-    return isinstance(rows, int) and rows >= _FEW
+    return isinstance(rows, int) and rows >= _FEW_ROWS

@@ -29,7 +29,7 @@ from .loop_dce import Need, used
 from .loop_view import LoopView, Rewiring, like
 
 _PRODUCTS = ("einsum", "strong_einsum", "matmul", "dot")
-_WORTH = 4096  # multiplications of a step; fewer are as fast in registers
+_LEAST_WORK = 4096  # multiplications of a step; fewer are as fast in registers
 NAME = "sum moved after the loop"
 
 
@@ -122,7 +122,7 @@ def _sum(loop: LoopView, k: int) -> CarriedSum | None:
         return None
     if added.spec.dtype != total.spec.dtype or out.spec != total.spec:
         return None
-    if _work(added) < _WORTH:
+    if _work(added) < _LEAST_WORK:
         return None
     bases = [_base(a, w) for a, w in zip(added.inputs, _letters(added)[:-1], strict=True)]
     factors, words = zip(*bases, strict=True)

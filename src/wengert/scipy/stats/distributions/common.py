@@ -22,8 +22,8 @@ from wengert._engine.core.op import lookup
 from ...special import betaln, gammainc, gammaincc, gammaln, log_ndtr
 from ..continuous_distribution import Continuous, chosen, log1mexp
 
-_TINY = 1e-20
-_LARGEST = 9.0  # exp(-exp(9)) is 0, also when multiplied by a power of the argument
+_UNDERFLOW_POWER = 1e-20
+_LARGEST_EXPONENT = 9.0  # exp(-exp(9)) is 0, also when multiplied by a power of the argument
 EULER = 0.5772156649015328606
 HALF_LOG_2PI = 0.5 * log(2.0 * pi)
 
@@ -67,8 +67,8 @@ def gammainc_of_power(x: Any, beta: Any) -> Any:
     """
     a, positive = 1.0 / beta, x > 0
     log_power = beta * np.log(chosen(positive, x, 1.0))
-    power = chosen(positive, np.exp(np.minimum(log_power, _LARGEST)), 0.0)
-    tiny = power < _TINY
+    power = chosen(positive, np.exp(np.minimum(log_power, _LARGEST_EXPONENT)), 0.0)
+    tiny = power < _UNDERFLOW_POWER
     few = x * np.exp(-gammaln(1.0 + a)) * (1.0 - a / (1.0 + a) * chosen(tiny, power, 0.0))
     return chosen(tiny, few, gammainc(a, chosen(tiny, 1.0, power)))
 
@@ -78,7 +78,7 @@ def gammaincc_of_power(x: Any, beta: Any) -> Any:
     a, tiny = 1.0 / beta, beta * np.log(chosen(x > 0, x, 1.0)) < -46.0
     tiny = np.logical_or(tiny, x == 0)
     some = chosen(tiny, 1.0, x)
-    power = np.exp(np.minimum(beta * np.log(some), _LARGEST))
+    power = np.exp(np.minimum(beta * np.log(some), _LARGEST_EXPONENT))
     return chosen(tiny, 1.0 - gammainc_of_power(chosen(tiny, x, 0.0), beta), gammaincc(a, power))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from ..ir.ir_builder import Function, ModuleBuilder, Name
 from .size_arguments import SizeArguments
 
-_USUAL = "nounwind #1"
+_ATTRIBUTES = "nounwind #1"
 
 
 class FunctionBuilder:
@@ -36,7 +36,7 @@ class FunctionBuilder:
         name: str,
         arguments: Sequence[tuple[str, str]],
         result: str,
-        attributes: str = _USUAL,
+        attributes: str = _ATTRIBUTES,
     ) -> None:
         self.module = module
         self.function = Function(module, name, arguments, result, attributes, linkage="")
@@ -124,7 +124,7 @@ class EntryBuilder(FunctionBuilder):
         arguments: Sequence[tuple[str, str]],
         result: str,
         words: Mapping[str, int],
-        attributes: str = _USUAL,
+        attributes: str = _ATTRIBUTES,
     ) -> None:
         super().__init__(module, name, arguments, result, attributes)
         self._words = words

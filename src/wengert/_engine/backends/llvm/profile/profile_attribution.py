@@ -31,7 +31,7 @@ Sizes = Mapping[str, int]
 # The time for reading or writing an element beside that of an addition (`Op.cost.work`), by the
 # number of bytes in all, which decides in which cache they are.
 _MEMORY = ((1 << 15, 1.0), (1 << 20, 3.0), (1 << 25, 8.0))
-_FAR = 25.0
+_MAIN_MEMORY_COST = 25.0
 
 
 def number_of(length: Any, sizes: Sizes) -> int:
@@ -110,7 +110,7 @@ class StepCost:
         read = sum(self._bytes(x) for x in dict.fromkeys(accessed) if x not in mine)
         written = sum(self._bytes(x) for x in mine if x in self._stored and x not in fused.local)
         self.read, self.written = self.read + read, self.written + written
-        self._each = next((w for most, w in _MEMORY if read + written <= most), _FAR)
+        self._each = next((w for most, w in _MEMORY if read + written <= most), _MAIN_MEMORY_COST)
         for group in fused.groups:
             seen: set[Expr] = set()
             for root in group.roots:

@@ -30,7 +30,7 @@ from __future__ import annotations
 from ..ir import llvm_files
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
-from .os_calls import HUGE, emit_locks, emit_page_functions, field, load, store
+from .os_calls import HUGE_PAGE, emit_locks, emit_page_functions, field, load, store
 
 COUNTERS = ("used", "kept", "limit", "hits", "misses", "returned", "peak")
 
@@ -132,10 +132,10 @@ def _size_of(module: ModuleBuilder) -> None:
     last = s.value("sub i64 %bytes, 1")
     log = s.value(f"sub i64 63, {s.value(f'call i64 {zeros}(i64 {last}, i1 true)')}")
     eighth = s.value(f"sub i64 {log}, 3")
-    large = s.value(f"icmp uge i64 %bytes, {2 * HUGE}")
-    fine = s.value(f"icmp ult i64 {eighth}, {HUGE.bit_length() - 1}")
+    large = s.value(f"icmp uge i64 %bytes, {2 * HUGE_PAGE}")
+    fine = s.value(f"icmp ult i64 {eighth}, {HUGE_PAGE.bit_length() - 1}")
     whole = s.value(f"and i1 {large}, {fine}")
-    shift = s.value(f"select i1 {whole}, i64 {HUGE.bit_length() - 1}, i64 {eighth}")
+    shift = s.value(f"select i1 {whole}, i64 {HUGE_PAGE.bit_length() - 1}, i64 {eighth}")
     steps = s.value(f"add i64 {s.value(f'lshr i64 {last}, {shift}')}, 1")
     size = s.value(f"shl i64 {steps}, {shift}")
     top = s.value(f"sub i64 {size}, 1")

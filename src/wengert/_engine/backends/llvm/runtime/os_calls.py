@@ -23,7 +23,7 @@ from ..ir import llvm_files
 from ..ir.ir_builder import Function, ModuleBuilder, Name, Section
 from ..tuning import thresholds
 
-HUGE = 2 << 20
+HUGE_PAGE = 2 << 20
 SLACK = 4096  # beside the requested bytes: the header, and the shift of the start
 
 
@@ -102,8 +102,8 @@ def _map(module: ModuleBuilder, function: Function) -> None:
     plain = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
     at_once = plain | getattr(mmap, "MAP_POPULATE", 0)
     access = mmap.PROT_READ | mmap.PROT_WRITE
-    huge = s.value(f"icmp uge i64 %size, {HUGE}")
-    more = s.value(f"select i1 {huge}, i64 {HUGE}, i64 0")
+    huge = s.value(f"icmp uge i64 %size, {HUGE_PAGE}")
+    more = s.value(f"select i1 {huge}, i64 {HUGE_PAGE}, i64 0")
     used = s.value(f"add i64 %size, {SLACK}")
     length = s.value(f"add i64 {used}, {more}")
     flags = s.value(f"select i1 {huge}, i32 {plain}, i32 {at_once}")
@@ -117,8 +117,8 @@ def _map(module: ModuleBuilder, function: Function) -> None:
         store(got, length, "%mapped", 1)
         with got.when(huge) as large:
             number = large.value(f"ptrtoint ptr {base} to i64")
-            raised = large.value(f"add i64 {number}, {HUGE - 1}")
-            aligned = large.value(f"and i64 {raised}, -{HUGE}")
+            raised = large.value(f"add i64 {number}, {HUGE_PAGE - 1}")
+            aligned = large.value(f"and i64 {raised}, -{HUGE_PAGE}")
             whole = large.value(f"inttoptr i64 {aligned} to ptr")
             large.write(f"store ptr {whole}, ptr {start}")
             if hasattr(mmap, "MADV_HUGEPAGE"):

@@ -24,7 +24,7 @@ from .polynomial_evaluation import horner, polynomial
 from .registry import leaf
 
 # erf(x) / x - 1, of x*x <= 1.
-_NEAR = {
+_ERF_NEAR_ZERO = {
     8: (
         0.1283791670955126, -0.37612638903183876, 0.11283791670958743, -0.02686617064561954,
         0.005223977629095658, -0.0008548327189606624, 0.00012055337777810952,
@@ -52,7 +52,7 @@ _TAIL = {
     ),
 }  # fmt: skip
 # The same, of x*x <= 1/4.
-_SMALL = {
+_ERFC_NEAR_ZERO = {
     8: (
         0.12837916709551256, -0.3761263890318326, 0.1128379167091327, -0.026866170629825208,
         0.005223977331905118, -0.0008548294625607735, 0.00012053199700619726,
@@ -89,7 +89,7 @@ def erf(s: ScalarLanguage, x: Any) -> Any:
     size = x.dtype.itemsize
     middle, half = _RANGE[size]
     a, square = s.abs(x), x * x
-    near = s.fma(x, horner(s, square, _NEAR), x)
+    near = s.fma(x, horner(s, square, _ERF_NEAR_ZERO), x)
     end = s.where(s.less(middle + half, a), middle + half, a)
     tail = polynomial(s, s.fma(end, 1.0 / half, -middle / half), _TAIL)
     bell = s.exp(-square)
@@ -105,7 +105,7 @@ def erfc(s: ScalarLanguage, x: Any) -> Any:
     size = x.dtype.itemsize
     centre = _CENTRE[size]
     a, square = s.abs(x), x * x
-    near = s.fma(-x, horner(s, square, _SMALL) + 1.0, 1.0)
+    near = s.fma(-x, horner(s, square, _ERFC_NEAR_ZERO) + 1.0, 1.0)
     end = s.where(s.less(_END[size], a), _END[size], a)
     moved = end + centre
     inverse = 1.0 / moved
@@ -126,7 +126,7 @@ def gelu(s: Any, x: Any) -> Any:
     size, root = x.dtype.itemsize, sqrt(0.5)
     limit, centre = _END[size] / root, _CENTRE[size]
     inner = x * root
-    near = s.fma(inner, horner(s, inner * inner, _SMALL), inner)
+    near = s.fma(inner, horner(s, inner * inner, _ERFC_NEAR_ZERO), inner)
     near = x * s.fma(near, 0.5, 0.5)
     a = s.abs(x)
     a = s.where(s.less(limit, a), limit, a)  # beyond, the tail is 0

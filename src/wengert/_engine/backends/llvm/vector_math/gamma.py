@@ -49,7 +49,7 @@ _STIRLING = (
     0.08333333333333333, -0.0027777777777670833, 0.0007936507863736952, -0.0005952358781455731,
     0.0008413985698590131, -0.0018869229456385146, 0.005001852370251219,
 )  # fmt: skip
-_FAR = 8.5
+_STIRLING_FROM = 8.5
 _LOG2E = (1.4426950408889634, 2.0355273740931033e-17)
 _LOG2_ROOT = (1.3257480647361595, -7.153413670427599e-17)  # log2(sqrt(2 pi))
 
@@ -67,7 +67,7 @@ def _rising(s: Any, x: Any, n: Scalar) -> tuple[Any, Any]:
 
 def _parts(s: ScalarLanguage, x: Scalar, early: Scalar = False) -> tuple[Any, Any, Any]:
     """n with x - 2 near it, t = x - 2 - n, and the product between 2 + t and a smaller x."""
-    near = s.where(s.less(s.abs(x), _FAR), x, 2.0)
+    near = s.where(s.less(s.abs(x), _STIRLING_FROM), x, 2.0)
     whole = s.where(early, 2.0, s.rint(near))
     t = near - whole
     below = s.where(s.less(whole, 0.5), t * (1.0 + t), 1.0 + t)
@@ -115,7 +115,7 @@ def gamma(s: Any, x: Any) -> Any:
     steep = 1.0 / (x * _sine(s, x)) * -pi
     close = s.where(mirrored, steep / close, close)
 
-    usual = s.where(s.less(size, _FAR), 10.0, clipped(s, size, 0.0, 1e4))
+    usual = s.where(s.less(size, _STIRLING_FROM), 10.0, clipped(s, size, 0.0, 1e4))
     e, rest = _exponent(s, usual)
     # Of tiny results 2**-64 is multiplied on last, or they would be rounded twice.
     e, rest = s.where(mirrored, -e, e), s.where(mirrored, -rest, rest)
@@ -126,7 +126,7 @@ def gamma(s: Any, x: Any) -> Any:
     whole = whole + s.where(mirrored, 64.0, 0.0)
     power = times_power(s, power_of_two(s, r), whole, bits)
     far = s.where(mirrored, steep * power * 2.0**-64, power)
-    found = s.where(s.less(size, _FAR), close, far)
+    found = s.where(s.less(size, _STIRLING_FROM), close, far)
     pole = s.logical_and(s.less(x, 0.0), s.equal(s.floor(x), x))
     found = s.where(pole, nan, found)
     return s.where(s.logical_or(s.equal(x, 0.0), s.isnan(x)), 1.0 / x, found)
@@ -150,11 +150,11 @@ def gammaln(s: Any, x: Any) -> Any:
     moved = s.where(lower, -s.where(s.equal(n, -1.0), s.log1p(t), size_of_step), size_of_step)
     close = start + s.where(s.equal(n, 0.0), 0.0, moved)
 
-    usual = s.where(s.less(size, _FAR), 10.0, size)
+    usual = s.where(s.less(size, _STIRLING_FROM), 10.0, size)
     inverse = 1.0 / usual
     small = horner(s, inverse * inverse, _STIRLING) * inverse
     far = s.fma(usual - 0.5, s.log(usual) - 1.0, small + (0.5 * log(2.0 * pi) - 0.5))
-    found = s.where(s.less(size, _FAR), close, far)
+    found = s.where(s.less(size, _STIRLING_FROM), close, far)
     found = s.where(mirrored, -s.log(s.abs(x * _sine(s, x)) * (1.0 / pi)) - found, found)
     pole = s.logical_and(s.less_equal(x, 0.0), s.equal(s.floor(x), x))
     found = s.where(pole, inf, found)

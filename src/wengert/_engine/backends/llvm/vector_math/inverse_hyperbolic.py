@@ -75,7 +75,7 @@ _LOG_2 = {
     4: (0.6931471824645996, -1.9046542121259336e-09),
 }
 # From here on the root of x**2 +- 1 is |x|.
-_LARGE = {8: 2.0**28, 4: 2.0**13}
+_LARGE_ARGUMENT = {8: 2.0**28, 4: 2.0**13}
 
 
 @leaf("arcsinh")
@@ -84,7 +84,7 @@ def arcsinh(s: Language, x: Lane) -> Any:
     a = s.abs(x)
     square = a * a
     small = s.fma(a * square, polynomial(s, square, _SINE), a)
-    root = s.where(s.less(a, _LARGE[x.dtype.itemsize]), s.sqrt(s.fma(a, a, 1.0)), a)
+    root = s.where(s.less(a, _LARGE_ARGUMENT[x.dtype.itemsize]), s.sqrt(s.fma(a, a, 1.0)), a)
     large = s.where(s.less(a, np.inf), _log_of_sum(s, root, a), a)
     return s.copysign(s.where(s.less(a, 0.5211), small, large), x)
 
@@ -97,7 +97,7 @@ def arccosh(s: Language, x: Lane) -> Any:
     root = s.sqrt(s.where(near, 2.0 * beyond, s.fma(x, x, -1.0)))
     series = polynomial(s, beyond, _COSINE)
     small = s.fma(root * beyond, series, root)
-    other = s.where(s.less(x, _LARGE[x.dtype.itemsize]), root, x)
+    other = s.where(s.less(x, _LARGE_ARGUMENT[x.dtype.itemsize]), root, x)
     large = s.where(s.less(x, np.inf), _log_of_sum(s, x, other), x)
     return s.where(near, small, large)
 

@@ -25,7 +25,7 @@ from .float_parts import any_of, flipped, nearest_whole, rounding, sign_of, to_t
 from .payne_hanek import exact_quarters
 
 # From here on the quick way would lose accuracy.
-_HUGE = {8: 2.0**30, 4: 2.0**17}
+_PAYNE_HANEK_FROM = {8: 2.0**30, 4: 2.0**17}
 # pi, each part what the parts before leave, rounded; half of them are the parts of pi/2.
 _PI = {
     8: (3.141592653589793, 1.2246467991473532e-16, -2.9947698097183397e-33),
@@ -93,7 +93,7 @@ def _unless_huge(
     """The fast lanes, replaced by the slow path where a is huge."""
     section = a.section
     assert section is not None
-    huge = s.emit("fcmp uge", BOOL, a, s.constant(_HUGE[a.dtype.itemsize], a.dtype))
+    huge = s.emit("fcmp uge", BOOL, a, s.constant(_PAYNE_HANEK_FROM[a.dtype.itemsize], a.dtype))
     slots = [section.function.slot(lane.kind) for lane in quick]
     for lane, slot in zip(quick, slots, strict=True):
         section.write(f"store {lane.kind} {lane.name}, ptr {slot}")

@@ -30,8 +30,8 @@ from ..loop_helpers import moved
 from ..simd_matrix import SimdMatrix, each
 from .small_matrices import Elimination, identity, loaded
 
-_HUGE = 1e290  # products between its inverse and it have lost nothing
-_TINY = float(np.finfo(np.float64).tiny)
+_LARGEST_PRODUCT = 1e290  # products between its inverse and it have lost nothing
+_SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 _FORMULA = (2, 3)  # rows
 
 Rows = list[list[Any]]  # of lanes
@@ -76,8 +76,8 @@ def _outside(block: Block, product: Scalar) -> str:
     language, size = block.call.language, _absolute(block.call.language, product)
     inside = language.binary(
         "logical_and",
-        language.compare("less", size, _number(language, _HUGE)),
-        language.compare("greater", size, _number(language, 1.0 / _HUGE)),
+        language.compare("less", size, _number(language, _LARGEST_PRODUCT)),
+        language.compare("greater", size, _number(language, 1.0 / _LARGEST_PRODUCT)),
     )
     return block.any_of(block.section, language.unary("logical_not", inside))
 
@@ -110,7 +110,7 @@ def _fail_if_denormal(block: Block, s: Section, pivots: Sequence[Any]) -> None:
     for p in pivots[:-1]:
         small = language.binary(
             "logical_and",
-            language.compare("less", _absolute(language, p), _number(language, _TINY)),
+            language.compare("less", _absolute(language, p), _number(language, _SMALLEST_NORMAL)),
             language.compare("not_equal", p, _number(language, 0.0)),
         )
         found = small if found is None else language.binary("logical_or", found, small)

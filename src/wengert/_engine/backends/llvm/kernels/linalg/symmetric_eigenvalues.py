@@ -30,7 +30,7 @@ from .tridiagonalization import lifted, reduced, scaled
 
 ROWS = 8  # at most
 _EPS = float(np.finfo(np.float64).eps) / 2  # as LAPACK counts
-_TINY = float(np.finfo(np.float64).tiny)
+_SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 _SWEEPS = 30  # for each eigenvalue, at most
 _LOW, _LOWEST = 2.0**-400, 2.0**-900  # blocks below these are multiplied
 _RAISE = (2.0**500, 2.0**1000)
@@ -269,7 +269,9 @@ class _Spectrum:
         for i in reversed(range(self.n - 1)):
             x = self.e.get(s, i)
             sizes = [language.unary("absolute", self.d.get(s, k)) for k in (i, i + 1)]
-            limit = language.fma(sizes[0] * _EPS**2, sizes[1], language.constant(_TINY, F64))
+            limit = language.fma(
+                sizes[0] * _EPS**2, sizes[1], language.constant(_SMALLEST_NORMAL, F64)
+            )
             number = whole(self.block, s, i)
             small = self._both(
                 works,

@@ -21,7 +21,7 @@ from ..batched_matrices import Block
 from ..loop_helpers import moved
 from ..simd_matrix import UNROLLED, SimdMatrix, each
 
-SMALL, LIFT = 2.0**-500, 2.0**1000  # below it numbers are multiplied before they are squared
+SCALED_BELOW, SCALE_FACTOR = 2.0**-500, 2.0**1000  # of numbers before they are squared
 _EXPONENT, _BITS = 2046, 52  # of the largest number; of the digits
 
 
@@ -44,10 +44,10 @@ def largest(s: Language, xs: list[Any]) -> Any:
 
 def lifted(s: Language, size: Any) -> tuple[Any, Any]:
     """What numbers up to a size are multiplied by before they are squared, and its inverse."""
-    low = s.compare("less", size, s.constant(SMALL, F64))
+    low = s.compare("less", size, s.constant(SCALED_BELOW, F64))
     one = s.constant(1.0, F64)
-    up = s.select(low, s.constant(LIFT, F64), one)
-    return up, s.select(low, s.constant(1.0 / LIFT, F64), one)
+    up = s.select(low, s.constant(SCALE_FACTOR, F64), one)
+    return up, s.select(low, s.constant(1.0 / SCALE_FACTOR, F64), one)
 
 
 def scaled(block: Block, s: Section, a: SimdMatrix) -> Any:
