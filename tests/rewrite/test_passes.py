@@ -237,7 +237,7 @@ def no_graph(graph):
         (wrong_output, r"float64\[4,3\] for output 0, which was float64\[\]"),
         (wrong_input, "with other inputs"),
         (wrong_line, r"node %1 \(sum\) holds float64\[\], but its operands give float64\[3\]"),
-        (one_too_many, "2 outputs in the place of 1"),
+        (one_too_many, "2 outputs instead of 1"),
         (no_graph, "a str"),
     ],
 )
@@ -269,7 +269,7 @@ def test_rules_that_undo_each_other():
     ("make", "words"),
     [
         (lambda: Rule("a", lambda x: x, lambda x: x).trees, "match every node"),
-        (lambda: Rule("a", lambda x: np.sin(x), lambda y: y), "needs y"),
+        (lambda: Rule("a", lambda x: np.sin(x), lambda y: y), "takes y"),
         (lambda: Rule("a", lambda *x: x[0], lambda: 0), r"takes \*x"),
         (lambda: Rule("a", lambda x: x / x.shape[0], lambda x: x).trees, "depends on the shape"),
         (lambda: Rule("a", lambda x, *, k: x[k], lambda x: x).trees, "two values to trace with"),

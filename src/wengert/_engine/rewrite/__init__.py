@@ -2,7 +2,7 @@
 
 pass_manager         simplify; the order of passes, and their verification
 driver               applies rules to each node until a fixed point
-rewrite_context      what rules may ask of the driver that applies them
+rewrite_context      the interface between rules and the driver that applies them
 rule                 rules as data: Rule (two NumPy functions), rule (a function of a node)
 pattern              NumPy functions as patterns, and matching
 rule_index           which rules can apply to a node

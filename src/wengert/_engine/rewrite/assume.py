@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wengert._engine.core.types import Array, Operand
 
 
-def _line() -> LinearMap:
+def _operation() -> LinearMap:
     """The operation; the function that users call is below."""
 
     def assume(x: Array, *, facts: tuple[str, ...]) -> Any:
@@ -32,7 +32,7 @@ def _line() -> LinearMap:
     return made
 
 
-_assume = _line()
+_assume = _operation()
 _assume.spec(lambda x, *, facts: x)
 elementwise_batching(_assume)
 

@@ -117,7 +117,7 @@ class Driver:
             return self._known.setdefault(leaf_key(node), node)
         return self._known.setdefault(leaf_key(node), node) if node.op is SIZE else node
 
-    # ---- what is known of nodes ----------------------------------------------------------------
+    # ---- properties of nodes -------------------------------------------------------------------
 
     def spec(self, node: Node) -> Any:
         """The spec of a node."""
@@ -228,7 +228,7 @@ class Driver:
             last = ", ".join(dict.fromkeys(self._chain[-6:]))
             self._chain.pop()
             raise GraphError(
-                f"rules that undo each other: after {_DEPTH} replacements of one line rules still "
+                f"rules that undo each other: after {_DEPTH} replacements of one node rules still "
                 f"apply (the last were {last}). Give one of them a condition{at(node.where)}."
             )
 
@@ -286,7 +286,7 @@ class Driver:
             if self.spec(made) != wanted:
                 return None
         if type(made) is Node and type(node) is not Node:
-            return None  # a derivative would pass where it was stopped
+            return None  # the replacement would be differentiable, the node is not
         return made
 
     # ---- writing nodes -------------------------------------------------------------------------

@@ -57,8 +57,8 @@ class PassRun:
         )
         lines = [head, *(f"    {n} x {rule}" for rule, n in self.counts.most_common())]
         for body in self.inside:
-            told = str(body.history).replace("\n", "\n        ")
-            lines += [f"    in {body.name}:", f"        {told}"]
+            text = str(body.history).replace("\n", "\n        ")
+            lines += [f"    in {body.name}:", f"        {text}"]
         return "\n".join(lines)
 
 
@@ -93,12 +93,12 @@ class PassHistory:
         )
 
     def applications(self) -> str:
-        """Every application of a rule on a row of its own, with the user's line."""
+        """Every application of a rule, one per line of text, with the user's line."""
         lines: list[str] = []
         for step in self.steps:
             for body in step.inside:
-                told = body.history.applications()
-                lines += [f"in {body.name}:", *(f"    {line}" for line in told.splitlines())]
+                text = body.history.applications()
+                lines += [f"in {body.name}:", *(f"    {line}" for line in text.splitlines())]
             lines += map(_spelled, step.applied)
         return "\n".join(lines)
 

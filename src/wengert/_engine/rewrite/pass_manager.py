@@ -2,9 +2,9 @@
 
     fold        nodes of constants only are computed
     merge       equal nodes become one
-    algebra     the same number with less work
+    algebra     cheaper equal expressions
     derivatives guards of backward passes, where they are not needed
-    matrices    known structure of matrices is used; fewer products (rules/contractions.py)
+    matrices    the structure of matrices is used; fewer products (rules/contractions.py)
     stabilise   overflow and cancellation are avoided
     shapes      broadcasts, transposes and reshapes are merged and moved; dead writes are removed
     loops       dead code in loops is removed, and equal loops are fused
@@ -292,8 +292,8 @@ class Passes:
 
     def without(self, *names: str) -> Passes:
         """The list without some passes."""
-        gone = {self._index(n) for n in names}
-        rest = [p for i, p in enumerate(self._passes) if i not in gone]
+        removed = {self._index(n) for n in names}
+        rest = [p for i, p in enumerate(self._passes) if i not in removed]
         return Passes(rest, joined=self.joined, rounds=self.rounds)
 
     def one_by_one(self) -> Passes:
@@ -328,7 +328,7 @@ class Passes:
         """The graph after all passes, repeated until nothing changes."""
         steps = self.steps()
         trusted: set[Node] = set(graph.nodes)
-        walks = sum(p.function is None for p in steps)
+        traversals = sum(p.function is None for p in steps)
         for _ in range(self.rounds):
             graph = self._within(graph, verify, trusted, history)
             again = False
@@ -338,7 +338,7 @@ class Passes:
                 changed = after is not graph
                 if changed:
                     check(p.name, graph, after, verify, trusted)
-                    again = again or not p.settles or walks > 1
+                    again = again or not p.settles or traversals > 1
                 if history is not None:
                     seconds = time.perf_counter() - start
                     history.steps.append(PassRun(p.name, seconds, graph, after, applied))

@@ -1,7 +1,7 @@
-"""RewriteContext: what rules ask of the pass that applies them, and write nodes with.
+"""RewriteContext: the interface through which rules inspect and create nodes.
 
-The pass (driver.py) is one; rules, conditions and the rules for properties of values know this
-interface only.
+The driver (driver.py) implements it; rules, their conditions and the rules for properties of values
+use nothing else of the driver.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ class RewriteContext(Protocol):
         """The spec of a node."""
 
     def number(self, node: Node) -> Any:
-        """The number that a node is everywhere, or None."""
+        """The number that all elements of a node equal, or None."""
 
     def number_key(self, node: Node) -> str | None:
-        """The same as a key of patterns."""
+        """That number as a key of patterns (pattern.py), or None."""
 
     def has(self, node: Node, *facts: str) -> bool:
-        """Whether all of these properties are known of a node's values."""
+        """Whether a node is known to have all of these properties."""
 
     def constant(self, value: Any) -> Node:
         """A node that holds a value."""
 
     def filled(self, value: Any, like: Node) -> Node:
-        """A number in the shape and dtype of a node."""
+        """An array of one number with the shape and dtype of a node."""
 
     def new_node(self, op: Op, operands: Sequence[Any], params: dict[str, Any], like: Node) -> Node:
         """A new node in its simplest form, with the user's line of another."""
 
     def built(self, tree: Any, found: Any, like: Node) -> Node:
-        """The nodes of a pattern."""
+        """The nodes of a pattern with bound wildcards and parameters."""

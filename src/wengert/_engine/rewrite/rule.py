@@ -1,13 +1,13 @@
-"""Rules as data: what is replaced by what, why, and on which example.
+"""Rewrite rules as data: pattern, replacement, reason and example.
 
-    Rule         a pattern and what takes its place, two Python functions of NumPy
-    Match        what a condition may look at
-    NodeRule     a function of one line, for what a pattern cannot say; made by `rule`
-    NodeBuilder  what such a function writes nodes with
+    Rule         a pattern and its replacement, as two Python functions of NumPy
+    Match        a match of a pattern, the argument of conditions
+    NodeRule     a function of a node, for rules that are not patterns; made by `rule`
+    NodeBuilder  creates the nodes that such a function returns
 
-A rule never changes a node: it names another one for its place.  The driver (driver.py) sees to it
-that the other has the same shape and dtype, lets through no derivative that was stopped, and bears
-the user's line of what it replaces.
+A rule never changes a node; it returns a replacement.  The driver (driver.py) ensures that the
+replacement has the same shape and dtype, is not differentiable where the node was not, and has the
+user's line of the node.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from .rewrite_context import RewriteContext
 if TYPE_CHECKING:
     from wengert._engine.core.dispatch import Operation
 
-Descriptor = Any  # what an index knows of an operand: its operation, or "number 1.0"
+Descriptor = Any  # of an operand in the rule index: its operation, or "number 1.0"
 
 
 class Match:
-    """A place where a pattern was found; what conditions are asked about.
+    """A match of a pattern; the argument of conditions.
 
     Attributes
     ----------
@@ -64,55 +64,55 @@ class Match:
         self._context = context
 
     def __getitem__(self, name: str) -> Node:
-        """The node that a wildcard stands for."""
+        """The node bound to a wildcard."""
         return self._operands[name]
 
     def spec(self, name: str) -> Any:
-        """Shape and dtype of what a wildcard stands for."""
+        """The spec of the node bound to a wildcard."""
         return self._context.spec(self._operands[name])
 
     def value(self, name: str) -> Any:
-        """The number that a wildcard stands for, if it is one everywhere; else None."""
+        """The number that all elements of the node bound to a wildcard equal, or None."""
         return self._context.number(self._operands[name])
 
     def has(self, name: str, *facts: str) -> bool:
-        """Whether all of these are known of what a wildcard stands for (`properties.FACTS`)."""
+        """Whether the node bound to a wildcard is known to have these properties (`FACTS`)."""
         return self._context.has(self._operands[name], *facts)
 
 
 class Rule:
-    """A pattern and what takes its place.
+    """A pattern and its replacement.
 
     Parameters
     ----------
     name : str
-        What it is called in a history.
+        Its name in histories.
     pattern : callable
-        A Python function of NumPy; its arguments match any node, the same argument the same node. A
+        A Python function of NumPy; its arguments match any node, equal arguments the same node. A
         number matches that number in any dtype; operands of commutative operations match in either
         order. Keyword-only arguments are parameters of operations: ``lambda x, *, axis: ...``.
     replacement : callable
         The same arguments, or fewer of them.
     reason : str
-        Why the replacement is right, and better.
+        Why the replacement is correct, and better.
     example : tuple of arrays, or of (arrays, params)
-        Arguments at which pattern and replacement can be compared.
+        Arguments at which pattern and replacement are compared.
     condition : callable, optional
-        ``condition(match) -> bool``, asked where the pattern was found.
+        ``condition(match) -> bool``: whether the rule applies to a match.
     exact : bool
-        The results have the same bits, whatever the operands; if not, the replacement is at least
+        Whether the results have the same bits for all operands; if not, the replacement is at least
         as accurate.
     kinds : str
         The kinds of dtypes that operands may have: "f" floats (default), "c" complex, "i" and "u"
-        integers, "b" booleans. Integers must all have the dtype of the result,
-        since they wrap around.
+        integers, "b" booleans. Integers must all have the dtype of the result, since they wrap
+        around.
     samples : mapping, optional
         For parameters other than axis and keepdims two values to trace the functions with.
     dtypes : mapping, optional
-        The dtype that wildcards have while the functions are traced; float64 by default. Those of
-        ``bool`` are conditions, of any dtype.
+        The dtypes of wildcards while tracing; float64 by default. Those of ``bool`` are conditions,
+        of any dtype.
     ndim : int
-        The number of axes that wildcards have while the functions are traced.
+        The number of axes of wildcards while tracing.
 
     Raises
     ------
@@ -159,8 +159,8 @@ class Rule:
         extra = {*names, *params} - {*self.operands, *self.params}
         if extra:
             raise ArgumentError(
-                f"rule {name!r}: the replacement needs {', '.join(sorted(extra))}, which the "
-                f"pattern does not name{at(user_line())}."
+                f"rule {name!r}: the replacement takes {', '.join(sorted(extra))}, which the "
+                f"pattern does not. Take arguments of the pattern only{at(user_line())}."
             )
         self._options = ({**SAMPLES, **(samples or {})}, dtypes or {}, ndim)
         self._orders: list[OperationPattern] | None = None
@@ -171,13 +171,13 @@ class Rule:
 
     @property
     def orders(self) -> list[OperationPattern]:
-        """The pattern in all orders; traced at first use."""
+        """The pattern with commutative operands in all orders; traced at first use."""
         if self._orders is None:
             pattern = traced(self.pattern, self.operands, *self._options)
             if type(pattern) is not OperationPattern:
                 raise ArgumentError(
-                    f"rule {self.name!r}: the pattern is not an operation, and would match every "
-                    f"node{at(user_line())}."
+                    f"rule {self.name!r}: the pattern is not an operation, so it would match every "
+                    f"node. Apply at least one operation in it{at(user_line())}."
                 )
             self._orders = variants(pattern)
         return self._orders
@@ -191,11 +191,11 @@ class Rule:
 
     @property
     def trees(self) -> tuple[list[OperationPattern], Any]:
-        """Both."""
+        """The orders of the pattern, and the replacement."""
         return self.orders, self.made
 
     def apply(self, tree: OperationPattern, node: Node, context: RewriteContext) -> Node | None:
-        """What takes the place of a node that looks like one order of the pattern, or None."""
+        """The replacement of a node that matches one order of the pattern, or None."""
         found = WildcardBindings([None] * len(self.operands), {})
         if not matches(tree, node, found, context.number_key) or not self._fits(
             node, found, context
@@ -211,7 +211,7 @@ class Rule:
         return context.built(replacement, found, node)
 
     def _fits(self, node: Node, found: WildcardBindings, context: RewriteContext) -> bool:
-        """Whether the dtypes are of the kinds that the rule holds for."""
+        """Whether the rule applies to the dtypes."""
         root = context.spec(node)
         if type(root) is not Spec:
             return False
@@ -229,12 +229,12 @@ class Rule:
 
 
 class NodeBuilder:
-    """What the function of a `NodeRule` writes nodes with, and asks about those that are there.
+    """Creates nodes for the function of a `NodeRule`, and gives access to properties of nodes.
 
     Attributes
     ----------
     context : RewriteContext
-        Knows specs, numbers and facts of nodes.
+        Specs, numbers and properties of nodes.
     """
 
     __slots__ = ("_like", "context")
@@ -244,20 +244,20 @@ class NodeBuilder:
         self._like = like
 
     def __call__(self, op: str | Operation, *operands: Any, **params: Any) -> Node:
-        """A node of an operation, or of the one of that name, in its simplest form."""
+        """A node of an operation, given by itself or by name, in its simplest form."""
         made: Op = lookup(op) if isinstance(op, str) else op
         return self.context.new_node(made, operands, params, self._like)
 
 
 class NodeRule:
-    """A function of one line, for what a pattern cannot say; made by `rule`.
+    """A rule that is a function of a node; made by `rule`.
 
     Attributes
     ----------
     function : callable
-        ``function(node, new)`` returns what takes the place of `node`, or None. ``new(op,
-        *operands, **params)`` writes a node (`NodeBuilder`): `op` an operation or its name,
-        operands nodes or plain numbers.
+        ``function(node, new)`` returns the replacement of `node`, or None. ``new(op, *operands,
+        **params)`` creates a node (`NodeBuilder`): `op` is an operation or its name, operands are
+        nodes or plain numbers.
     """
 
     __module__ = "wengert.rewrite"
@@ -289,18 +289,18 @@ def rule(
     exact: bool = False,
     example: tuple[Any, ...] = (),
 ) -> Callable[[Callable[..., Any]], NodeRule]:
-    """Make a rule of a function of one line (a decorator).
+    """Make a rule of a function of a node (a decorator).
 
     Parameters
     ----------
     name : str
     on : str or sequence of str
-        The names of the operations whose nodes it looks at, or of their kinds (``"elementwise"``).
+        The names of the operations that it applies to, or of their kinds (``"elementwise"``).
     over : str or sequence of str, optional
-        It only looks at nodes of which at least one operand comes from these operations.
+        It applies only to nodes with at least one operand that is a node of these operations.
     operand : int, optional
-        Which operand that has to be; any by default. A function that reads ``node.args[0]`` as a
-        node of these operations says 0.
+        The position of that operand; any by default. Use 0 if the function reads ``node.args[0]``
+        as a node of these operations.
     reason, exact, example
         As of `Rule`; the example is ``(function, *arrays)``.
 
@@ -330,14 +330,14 @@ def rule(
             return False
         if overs is None:
             return True
-        looked_at = operands if operand is None else operands[operand : operand + 1]
-        return any(name_of(d) in overs for d in looked_at)
+        candidates = operands if operand is None else operands[operand : operand + 1]
+        return any(name_of(d) in overs for d in candidates)
 
     return lambda f: NodeRule(name, f, may, reason=reason, exact=exact, example=example)
 
 
 def name_of(d: Descriptor) -> str:
-    """The name of the operation behind a descriptor; "number" for a constant of one number."""
+    """The name of the operation of a descriptor; "number" for a constant of one number."""
     return d.partition(" ")[0] if isinstance(d, str) else d.name
 
 

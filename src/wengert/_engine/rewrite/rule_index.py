@@ -1,13 +1,13 @@
-"""Rule index: the rules that can apply to a node, by its operation and its operands'.
+"""Rule index: the rules that can apply to a node, by its operation and those of its operands.
 
-Most nodes match no rule, and should learn this in one look-up.  A node is described by its
-operation and one word for each operand:
+Most nodes match no rule, which one look-up finds.  The key of a node is its operation, and for each
+operand:
 
     an operation                          a node of that operation
-    "number", "number 1.0"                a constant; with its value, if some rule asks for it
+    "number", "number 1.0"                a constant; with its value, if a pattern contains it
     "full", "full 1.0"                    the same for an array of one number (ops/creation.py)
 
-For each description that occurs, the rules that can apply are listed once, in their order.
+The rules that can apply are searched once for each key, and kept in their order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wengert._engine.core.op import Op
 from .pattern import NumberPattern, OperationPattern, Wildcard, together
 from .rule import AnyRule, Descriptor, NodeRule, Rule
 
-Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of it that can match
+Candidate = tuple[Any, Any]  # a rule, and for a pattern the order of operands that can match
 
 
 class RuleIndex:
@@ -34,7 +34,7 @@ class RuleIndex:
     Attributes
     ----------
     numbers : set of str
-        The keys of the numbers that patterns ask for.
+        The keys of the numbers that patterns contain.
     """
 
     def __init__(self, rules: Iterable[AnyRule]) -> None:
@@ -64,12 +64,12 @@ class RuleIndex:
     def candidates(
         self, op: Op, operands: tuple[Descriptor, ...], same: bool
     ) -> tuple[Candidate, ...]:
-        """The rules that can apply to a node, described as above.
+        """The rules that can apply to a node with a key as above.
 
         Parameters
         ----------
         same : bool
-            Whether it is an operation of twice the same node.
+            Whether both operands are the same node.
         """
         key = (op, operands, same)
         found = self._found.get(key)

@@ -1,4 +1,4 @@
-"""Properties of values that are known without computing them.
+"""Properties of values, inferred without computing them.
 
     finite                             every element is a finite number
     number                             no element is NaN
@@ -9,13 +9,12 @@
     symmetric, diagonal, lower, upper  of the matrices in the last two axes
     definite                           they are symmetric and positive definite
 
-All but `finite` and `number` say nothing of NaN: exp(x) is nonnegative, also where x is NaN.  They
-hold in floating point: exp(x) is not positive, for it underflows to zero; the sum of finite numbers
-may be infinite.
+All but `finite` and `number` ignore NaN: exp(x) is nonnegative, also where x is NaN.  They hold in
+floating point: exp(x) is not positive, because it underflows to zero; the sum of finite numbers may
+be infinite.
 
-Facts come from constants, from dtypes, from what users assume (`assume`), and through operations
-by the rules of this file, one function for each fact-giving operation.  They are found when a
-condition asks, once for each node.
+Facts come from constants, from dtypes, from assumptions of the user (`assume`), and are propagated
+through operations by the rules of this file.  They are inferred on demand, once for each node.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _EXAMINED_ELEMENTS = 1 << 16  # of a constant, up to which its values are examin
 
 
 def closed(facts: Any) -> Known:
-    """Facts with what follows from them."""
+    """Facts with those that they imply."""
     known = set(facts)
     for fact in list(known):
         known |= _IMPLIED.get(fact, set())
@@ -65,7 +64,7 @@ def closed(facts: Any) -> Known:
 
 
 def facts_of_value(value: Operand, most: int | None = _EXAMINED_ELEMENTS) -> Known:
-    """What holds of a plain array or number; nothing, if it has more elements than `most`."""
+    """The facts of a plain array or number; none if it has more elements than `most`."""
     x = np.asarray(value)
     if x.dtype.kind not in "biuf" or (most is not None and x.size > most):
         return NOTHING
@@ -99,7 +98,7 @@ def _is_definite(x: np.ndarray[Any, Any]) -> bool:
 
 
 def checked(names: dict[Any, Any] | list[str]) -> Known:
-    """Names of facts, or an error that lists them."""
+    """The set of these facts; an error if one of them does not exist."""
     for name in names:
         if name not in FACTS:
             raise ArgumentError(
@@ -110,19 +109,19 @@ def checked(names: dict[Any, Any] | list[str]) -> Known:
 
 
 class Facts:
-    """What is known of the nodes of a graph; inferred when asked for, and cached."""
+    """The facts of the nodes of a graph; inferred on demand, and cached."""
 
     def __init__(self, context: RewriteContext) -> None:
         self._context = context
         self._known: dict[Node, Known] = {}
 
     def has(self, node: Node, *facts: str) -> bool:
-        """Whether all of these are known of a node."""
+        """Whether a node is known to have all of these properties."""
         known = self.of(node)
         return all(fact in known for fact in facts)
 
     def of(self, node: Node) -> Known:
-        """All that is known of a node."""
+        """All facts of a node."""
         known = self._known
         stack = [node]
         while stack:
@@ -154,13 +153,13 @@ class Facts:
         return closed(facts)
 
 
-# ---- through operations ------------------------------------------------------------------------
+# ---- propagation through operations ------------------------------------------------------------
 
 _RULES: dict[str, Callable[..., Any]] = {}
 
 
 def _rule_of(op: Any) -> Callable[..., Any] | None:
-    """How facts pass an operation: by a rule of this file, or by the range that it states."""
+    """The rule for an operation: one of this file, or one derived from its stated range."""
     rule = _RULES.get(op.name)
     if rule is None and op.range is not NOTHING_KNOWN:
         rule = functools.partial(_by_range, op.range)
@@ -175,9 +174,9 @@ def _by_range(
 
 
 def fact_rule(*names: str) -> Callable[[Any], Any]:
-    """State what is known of the result of operations (a decorator).
+    """Register a rule for operations (a decorator).
 
-    The function takes the facts of the operands, the node, and the context.
+    The function takes the facts of the operands, the node, and the context, and returns facts.
     """
 
     def enter(function: Any) -> Any:
@@ -208,7 +207,7 @@ def _shape_of_eye(node: Node) -> set[str]:
 
 
 def _if_float(node: Node, context: RewriteContext, fact: str) -> set[str]:
-    """Integers wrap around: the absolute value of the least of them is negative."""
+    """The fact, but not for integers: they wrap around, and abs() of the least one is negative."""
     return {fact} if context.spec(node).dtype.kind == "f" else set()
 
 
@@ -260,7 +259,7 @@ def _structure(known: list[Known], node: Node, context: RewriteContext) -> set[s
     """Symmetric plus symmetric is symmetric, and so on, for matrices of one shape."""
     if context.spec(node.args[0]) != context.spec(node.args[1]):
         return set()
-    # inf - inf and 0 * inf are NaN, but where there is none both operands have the pattern.
+    # inf - inf and 0 * inf are NaN, but at symmetric positions.
     return set(known[0] & known[1] & {"symmetric"})
 
 
@@ -322,7 +321,7 @@ def _reduced(known: list[Known], node: Node, context: RewriteContext) -> set[str
 
 @fact_rule("inv")
 def _inverse(known: list[Known], node: Node, context: RewriteContext) -> set[str]:
-    # What LAPACK gives of a symmetric matrix is symmetric up to rounding only.
+    # The inverse of a symmetric matrix by LAPACK is symmetric only up to rounding.
     return set(known[0] & {"diagonal"})
 
 

@@ -1,7 +1,7 @@
-"""Verification of passes: the result can replace the graph that the pass was given.
+"""Verification of passes: the resulting graph can replace the original.
 
-The same inputs; as many outputs, updates and effects, of the same specs; and nodes of which each
-comes after its operands and holds what its operation infers from them.
+It must have the same inputs, the same number of outputs, updates and effects, of the same specs,
+and each node must come after its operands and have the spec that its operation infers from them.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from wengert.errors import GraphError, at, user_line
 
 
 def check(name: str, before: BaseGraph, after: Any, verify: bool, trusted: set[Node]) -> None:
-    """Refuse what a pass returned if it is not a graph of the same inputs and outputs.
+    """Check that a pass returned a valid graph with the same inputs and outputs.
 
-    Nodes never change, so one that has been verified once (`trusted`) need not be again.
+    Nodes are immutable, so those that have been verified before (`trusted`) are skipped.
     """
 
     def broken(what: str) -> GraphError:
@@ -37,7 +37,7 @@ def check(name: str, before: BaseGraph, after: Any, verify: bool, trusted: set[N
         ("update", tuple(before.updates), tuple(after.updates)),
     ):
         if len(old) != len(new):
-            raise broken(f"a graph with {len(new)} {what}s in the place of {len(old)}")
+            raise broken(f"a graph with {len(new)} {what}s instead of {len(old)}")
     pairs = [*zip(before.outputs, after.outputs, strict=True)]
     pairs += [*zip(before.updates.values(), after.updates.values(), strict=True)]
     for i, (node, made) in enumerate(pairs):
@@ -50,7 +50,7 @@ def check(name: str, before: BaseGraph, after: Any, verify: bool, trusted: set[N
 
 
 def _wrong_node(graph: BaseGraph, trusted: set[Node]) -> str | None:
-    """What is wrong with the first line that is; None if all are right."""
+    """A description of the first invalid node; None if all are valid."""
     specs: dict[Node, Any] = {}
     for i, node in enumerate(graph.nodes):
         info = node.info

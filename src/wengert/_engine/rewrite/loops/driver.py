@@ -5,11 +5,10 @@
     trimmed       unused carries, outputs and inputs are removed (loops/loop_dce.py)
     factored      a loop-invariant matrix is factorized once (loops/hoist_factorizations.py)
     hoisted       loop-invariant nodes are computed before the loop
-    afterwards    products that are only summed are one product after the loop
-                  (loops/sink_accumulations.py)
+    sunk          a sum of products is one product after the loop (loops/sink_accumulations.py)
+    fused         loops that do the same work become one (loops/loop_fusion.py)
     transposed    matrices are transposed before the loop, if products need it
                   (loops/hoist_transposes.py)
-    fused         loops that do the same work become one (loops/loop_fusion.py)
 
 Bodies are graphs like any other, and are simplified by the same passes (loops/nested_graphs.py).
 """
@@ -29,13 +28,13 @@ from wengert._engine.core.tracing import placeholder
 from ..driver import Applied
 from .hoist_factorizations import NAME as FACTORED
 from .hoist_factorizations import factored
-from .hoist_transposes import laid_out
+from .hoist_transposes import with_hoisted_transposes
 from .loop_dce import Need, narrowed, trimmed, used
-from .loop_fusion import joined
+from .loop_fusion import with_fused_loops
 from .loop_view import LoopView, Rewiring, inlined, like, parts_of
-from .merge_checkpointed_loops import taken_over
-from .sink_accumulations import summed_afterwards
-from .unroll import written_out
+from .merge_checkpointed_loops import without_repeated_loops
+from .sink_accumulations import with_sunk_sums
+from .unroll import unrolled
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
@@ -45,16 +44,16 @@ def rewritten(graph: AnyGraph) -> tuple[AnyGraph, tuple[Applied, ...]]:
     """A graph with simplified loops, and the rewrites that were applied."""
     if not any(n.op.control_flow in (*LOOPS, BRANCH) for n in graph.nodes):
         return graph, ()
-    graph, first = taken_over(graph)
+    graph, first = without_repeated_loops(graph)
     graph, applied = _each(graph)
-    graph, later = summed_afterwards(graph)
-    graph, more = joined(graph)
-    graph, turned = laid_out(graph)
-    return graph, (*first, *applied, *later, *more, *turned)
+    graph, later = with_sunk_sums(graph)
+    graph, more = with_fused_loops(graph)
+    graph, last = with_hoisted_transposes(graph)
+    return graph, (*first, *applied, *later, *more, *last)
 
 
 def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """Rewrite each loop and conditional on its own."""
+    """Rewrite each loop and conditional separately."""
     needs = used(graph)
     new, applied = Rewiring(), []
     for node in graph.nodes:
@@ -68,13 +67,13 @@ def _each(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
         new.replace(node, parts)
         made = next((x.args[0] for x in parts.values() if x.op.name == "part"), None)
         made = made if isinstance(made, Node) else next(iter(parts.values()), node)
-        applied += [Applied(word, node, made) for word in done]
+        applied += [Applied(name, node, made) for name in done]
     return (new.graph(graph), applied) if applied else (graph, [])
 
 
 def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str], dict[int, Node]]:
-    """What is done with one line, in words, and its results then."""
-    parts = written_out(node, operands, need)
+    """The names of the rewrites of one loop or conditional, and its new results."""
+    parts = unrolled(node, operands, need)
     if parts is not None:
         return ["inlined"], parts
     is_loop = node.op.control_flow == LOOP
@@ -83,8 +82,8 @@ def _one(node: Node, operands: tuple[Node, ...], need: Need) -> tuple[list[str],
     if found is not None:
         done, parts = list(found.done), found.results
         node, operands = found.node, found.node.inputs
-    if is_loop and (found_before := _hoisted(node, operands)) is not None:
-        words, moved = found_before
+    if is_loop and (with_hoisted := _hoisted(node, operands)) is not None:
+        words, moved = with_hoisted
         done += words
         if parts is None:
             return done, parts_of(moved, need.results)
@@ -100,7 +99,7 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] |
     None if there are none.
     """
     first = LoopView(node)
-    runs = not first.is_while and not first.count and _is_some(first.length)
+    runs = not first.is_while and not first.count and _is_nonempty(first.length)
     split = factored(first.body, first.fixed, runs)
     body, before = hoisted(split or first.body, first.fixed, runs)
     if before is None:
@@ -121,6 +120,6 @@ def _hoisted(node: Node, operands: tuple[Node, ...]) -> tuple[list[str], Node] |
     return words, loop.with_body(body, condition, [*consts, *ready], carry, rows)
 
 
-def _is_some(length: Size) -> bool:
+def _is_nonempty(length: Size) -> bool:
     """Whether a loop of this length has at least one step."""
     return isinstance(length, int) and not is_open(length) and length > 0

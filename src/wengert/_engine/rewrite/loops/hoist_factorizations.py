@@ -1,6 +1,6 @@
-"""Hoisting factorizations: a matrix that is the same in each step is factorized once.
+"""Hoisting factorizations: a loop-invariant matrix is factorized once.
 
-    x = solve(a, b)       in each step, of an `a` that does not depend on the step,
+    x = solve(a, b)       in each step, with a loop-invariant `a`,
 
 factorizes `a` in each step, which takes n / 3 times as long as the solve itself.  It becomes
 
@@ -28,13 +28,13 @@ _DTYPES = "fdFD"
 
 
 def factored(body: Body, count: int, runs: bool) -> Body | None:
-    """A body that solves with factors, for matrices that depend on its first inputs only.
+    """The body with solves by factors, for matrices that depend only on its first inputs.
 
     Parameters
     ----------
     body : Body
     count : int
-        The number of inputs that are the same in each step.
+        The number of loop-invariant inputs.
     runs : bool
         Whether there is at least one step.
 
@@ -60,7 +60,7 @@ def factored(body: Body, count: int, runs: bool) -> Body | None:
 
 
 def _is_split(node: Node) -> bool:
-    """Whether factorizing separately pays for a node."""
+    """Whether factorizing separately is faster for a node."""
     if node.op.name != "solve":
         return False
     a, b = (x.spec for x in node.inputs)
@@ -75,16 +75,16 @@ def _is_split(node: Node) -> bool:
 
 
 def _solved(node: Node, args: tuple[Node, ...], factors: dict[Node, Node]) -> Node:
-    """The node as a solve with factors."""
+    """The node as a solve by factors."""
     (a, trans), b = _plain(args[0]), args[1]
     if a not in factors:
-        factors[a] = _line("lu_packed", (a,), {}, a, node)
+        factors[a] = _node("lu_packed", (a,), {}, a, node)
     packed, pivots = (part_of(factors[a], k) for k in (0, 1))
     if b.spec.ndim > 1:
-        return _line("solve_packed", (packed, pivots, b), {"trans": trans}, node, node)
-    column = _line("reshape", (b,), {"shape": (*b.spec.shape, 1)}, b, node)
-    x = _line("solve_packed", (packed, pivots, column), {"trans": trans}, node, node)
-    return _line("reshape", (x,), {"shape": node.spec.shape}, node, node)
+        return _node("solve_packed", (packed, pivots, b), {"trans": trans}, node, node)
+    column = _node("reshape", (b,), {"shape": (*b.spec.shape, 1)}, b, node)
+    x = _node("solve_packed", (packed, pivots, column), {"trans": trans}, node, node)
+    return _node("reshape", (x,), {"shape": node.spec.shape}, node, node)
 
 
 def _plain(a: Node) -> tuple[Node, int]:
@@ -109,10 +109,10 @@ def _untransposed(a: Node) -> Node | None:
     return a.inputs[0]
 
 
-def _line(
+def _node(
     name: str, args: tuple[Node, ...], params: dict[str, Any], like: Node, near: Node
 ) -> Node:
-    """A new line, through which derivatives pass as through another."""
+    """A new node, which is differentiable if another one is."""
     op = lookup(name)
     spec, _ = infer(op, tuple([a.spec for a in args]), params)
     return type(like)(op, args, params, None, near.provenance(spec))

@@ -2,8 +2,8 @@
 
     h @ weight.T       in each step
 
-is read along the rows of the result, but across the rows of `weight`, so that a matrix product has
-to rearrange it in every step.  Here the transpose becomes an operand of the loop.
+reads `weight` across its rows, so that the matrix product has to rearrange it in every step.  Here
+the transpose becomes an operand of the loop.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SMALL_MATRIX = 1024  # elements of a matrix for which it does not pay
 NAME = "transpose hoisted"
 
 
-def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
-    """A graph whose loops get matrices in the layout that products read, and the rewrites."""
+def with_hoisted_transposes(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+    """The graph with loops whose matrices have the layout that products read, and the rewrites."""
     if not any(n.op.control_flow == LOOP for n in graph.nodes):
         return graph, []
     needs = used(graph)  # without loops whose results are used as a tuple
@@ -38,15 +38,19 @@ def laid_out(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     for node in graph.nodes:
         new.follow(node)
         now = new.place.get(node, node)
-        if node not in needs or node.op.control_flow != LOOP or (made := _turned(now)) is None:
+        if (
+            node not in needs
+            or node.op.control_flow != LOOP
+            or (made := _with_transposes(now)) is None
+        ):
             continue
         new.replace(node, {k: part_of(made, k) for k in range(len(now.spec))})
         applied.append(Applied(NAME, node, made))
     return (new.graph(graph), applied) if applied else (graph, [])
 
 
-def _turned(node: Node) -> Node | None:
-    """The loop with some matrices transposed; None if no layout has to change."""
+def _with_transposes(node: Node) -> Node | None:
+    """The loop with some operands transposed; None if no layout has to change."""
     loop = LoopView(node)
     wanted = [k for k in range(loop.fixed) if _is_read_across(loop, k)]
     if not wanted:
@@ -94,13 +98,13 @@ def _is_read_across(loop: LoopView, k: int) -> bool:
     return found and views.keys().isdisjoint(loop.body.outputs)
 
 
-def _is_across(product: Node, view: Node, is_turned: bool) -> bool:
+def _is_across(product: Node, view: Node, is_transposed: bool) -> bool:
     """Whether neighbors in a row of the result are in different rows of the matrix."""
     ranks = [len(a.spec.shape) for a in product.inputs]
     *words, result = lookup(product.op.name).letters(*ranks, **product.params)
     place = product.inputs.index(view)
     mine, other = words[place], words[1 - place]
-    mine = mine[::-1] if is_turned else mine  # as in memory
+    mine = mine[::-1] if is_transposed else mine  # as in memory
     if len(set(mine)) != 2 or not result or result[-1] != mine[0] or mine[1] not in other:
         return False
     if mine[1] in result or mine[0] in other:

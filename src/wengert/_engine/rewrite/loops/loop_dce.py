@@ -5,10 +5,10 @@ its final value is used, if the condition reads it, or if the next value of a li
 it.  The rest is removed.  A carry that never changes becomes a constant input, an output that is
 the same in every step is not stacked, and an operand that is a known number is inlined.
 
-    used         which results of each loop and conditional are needed, and of their operands
-    trimmed      a loop without dead code
-    by_itself    one of its results
-    narrowed     a conditional without dead code
+    used           the results of each loop and conditional that are needed, and the operands
+    trimmed        a loop without dead code
+    key_of_result  identifies one result of a loop or conditional
+    narrowed       a conditional without dead code
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def used(graph: BaseGraph) -> dict[Node, Need]:
             if node in needed:  # its results are used as a tuple
                 needed.update(node.inputs)
             elif node in parts:
-                need = (_need_of_loop if form == LOOP else _need_of_choice)(node, parts[node])
+                need = (_need_of_loop if form == LOOP else _need_of_branches)(node, parts[node])
                 found[node] = need
                 first = len(node.inputs) - _inputs(node)
                 needed.update(node.inputs[:first])
@@ -96,7 +96,7 @@ def _need_of_loop(node: Node, results: Iterable[int]) -> Need:
     return Need(frozenset(results), frozenset(inputs))
 
 
-def _need_of_choice(node: Node, results: Iterable[int]) -> Need:
+def _need_of_branches(node: Node, results: Iterable[int]) -> Need:
     inputs: set[int] = set()
     for branch in node.params["branches"]:
         on = reads(branch)
@@ -134,7 +134,7 @@ def trimmed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:
     Parameters
     ----------
     operands : sequence of Node
-        The present operands.
+        The current operands.
     """
     loop = LoopView(
         node if tuple(operands) == node.inputs else like(node, tuple(operands), node.params)
@@ -165,9 +165,9 @@ class _LiveParts:
         ys = [loop.of_body(k) for k in sorted(need.results)]
         self.ys = [k for k in ys if k is not None and k >= loop.carried]
         self.same = self._same_in_every_step()
-        self._say(moved)
+        self._name_rewrites(moved)
 
-    def _say(self, moved: Sequence[int]) -> None:
+    def _name_rewrites(self, moved: Sequence[int]) -> None:
         loop, inputs = self.loop, self.need.inputs
         first, stop = loop.fixed, loop.fixed + loop.carried
         if moved:
@@ -309,14 +309,14 @@ def repeated(x: Node, shape: tuple[Any, ...], near: Node) -> Node:
 # ---- one result --------------------------------------------------------------------------------
 
 
-def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
+def key_of_result(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     """A key of one result of a loop or branch, and the operands that it depends on.
 
     Equal for nodes that differ in other results only.
     """
     params = node.params
     if node.op.control_flow != LOOP:
-        need = _need_of_choice(node, [index])
+        need = _need_of_branches(node, [index])
         inputs = sorted(need.inputs)
         made = tuple([_cut(b, inputs, [index], {}) for b in params["branches"]])
         operands = [node.inputs[0], *[node.inputs[k + 1] for k in inputs]]
@@ -333,7 +333,7 @@ def by_itself(node: Node, index: int) -> tuple[Hashable, tuple[Node, ...]]:
     body = _cut(loop.body, order, [*ends, *([] if number is None else [number])], {})
     condition = None if loop.condition is None else _cut(loop.condition, order, [0], {})
     kind = "count" if number is None else "last" if number < loop.carried else "all"
-    # Lengths that loops end with have names, which other nodes of the body use.
+    # Trip counts known after the loop are symbols, which other nodes of the body use.
     length = None if (loop.is_while or loop.count) and kind != "all" else loop.length
     rest = length, params.get("reverse"), params.get("limit"), len(ends), kind
     operands = [*loop.consts, *loop.carry, *loop.rows]
@@ -362,7 +362,7 @@ def _order(loop: LoopView, index: int) -> list[int]:
     return list(met)
 
 
-# ---- choices -----------------------------------------------------------------------------------
+# ---- branches ----------------------------------------------------------------------------------
 
 
 def narrowed(node: Node, operands: Sequence[Node], need: Need) -> Trimmed | None:

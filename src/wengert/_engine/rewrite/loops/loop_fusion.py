@@ -6,7 +6,7 @@ all steps is found by partition refinement: assume that those with equal initial
 and split classes by their updates until nothing changes (as automata are minimized: Hopcroft,
 1971).  A loop all of whose carried values another loop carries too is merged into that one.
 
-    joined     a graph with fused loops
+    with_fused_loops    a graph with fused loops
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from wengert._engine.core.symbolic.dim import names_in
 from wengert._engine.core.tracing import part_of, placeholder
 
 from ..driver import Applied
-from .loop_dce import by_itself
+from .loop_dce import key_of_result
 from .loop_view import LoopView, Rewiring
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Size
 
-# What a node does, what that depends on, and its operands; by number.
+# The key of a node, and its operands and the nodes that its key depends on, by number.
 Row = tuple[Any, tuple[int, ...], tuple[int, ...]]
 
 
-def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+def with_fused_loops(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """The graph with fused loops, and the rewrites."""
     loops = [_Member(n) for n in graph.nodes if n.op.control_flow == LOOP]
     if not loops:
@@ -47,35 +47,35 @@ def joined(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
         groups.setdefault(one.key(), []).append(one)
     before = _Before(graph, [one.loop.node for one in loops])
     lengths = _Lengths(graph)
-    crews: list[list[_Member]] = []
+    clusters: list[list[_Member]] = []
     for group in groups.values():
-        _tell_apart(group)
-        crews += _crews(group, before, lengths)
-    crews = [c for c in crews if len(c) > 1 or c[0].repeats()]
-    return _with_crews(graph, crews, lengths.new) if crews else (graph, [])
+        _refine(group)
+        clusters += _clusters(group, before, lengths)
+    clusters = [c for c in clusters if len(c) > 1 or c[0].repeats()]
+    return _with_clusters(graph, clusters, lengths.new) if clusters else (graph, [])
 
 
-# ---- what is the same --------------------------------------------------------------------------
+# ---- value numbering ---------------------------------------------------------------------------
 
 
 class _Member:
-    """A loop, and the value numbers of its body's nodes; equal nodes of all loops have the same.
+    """A loop, and the value numbers of the nodes of its body; nodes with equal numbers are equal.
 
     Attributes
     ----------
     classes : list of int
-        Of the carried values: those of one class are assumed to be equal.
+        Of the carried values; those of one class are assumed to be equal.
     of : list of int
         The numbers of the body's nodes: its inputs, then the others in order.
-    asked : list of int
-        Those of the condition's nodes.
-    holds : int or None
-        That of the condition.
+    condition_numbers : list of int
+        The numbers of the nodes of the condition.
+    condition_output : int or None
+        The number of the result of the condition.
     """
 
     def __init__(self, node: Node) -> None:
         self.loop = loop = LoopView(node)
-        self.inner, self.rows, self.places = _rows_of(loop.body)
+        self.inner, self.encoded, self.places = _encoded(loop.body)
         inputs, first = loop.body.inputs, loop.fixed
         kinds = [(type(n), n.spec) for n in inputs]
         self.consts = [("const", x, *kinds[k]) for k, x in enumerate(loop.consts)]
@@ -84,8 +84,8 @@ class _Member:
         self.stacks = [("row", x, *kinds[stop + k]) for k, x in enumerate(loop.rows)]
         self.classes: list[int] = []
         self.of: list[int] = []
-        self.asked: list[int] = []
-        self.holds: int | None = None
+        self.condition_numbers: list[int] = []
+        self.condition_output: int | None = None
 
     def key(self) -> Hashable:
         """The key that loops must share to be fused."""
@@ -97,11 +97,11 @@ class _Member:
     def number(self, table: dict[Hashable, int]) -> None:
         """Number the nodes."""
         inputs = [key for keys in self.names() for key in keys]
-        self.of = _numbers(self.rows, inputs, table)
+        self.of = _numbers(self.encoded, inputs, table)
         if self.loop.condition is not None:
-            _, rows, places = _rows_of(self.loop.condition)
-            self.asked = _numbers(rows, inputs, table)
-            self.holds = self.asked[places[0]]
+            _, encoded, places = _encoded(self.loop.condition)
+            self.condition_numbers = _numbers(encoded, inputs, table)
+            self.condition_output = self.condition_numbers[places[0]]
 
     def names(self) -> tuple[list[Hashable], list[Hashable], list[Hashable]]:
         """The identities of the inputs: outer operands, or classes of carried values."""
@@ -113,32 +113,32 @@ class _Member:
         return [self.of[k] for k in self.places]
 
     def repeats(self) -> bool:
-        """Whether it carries, stacks or reads something twice."""
+        """Whether a value is carried, stacked or read twice."""
         ys = self.outputs[self.loop.carried :]
         return any(len(set(x)) < len(x) for x in (self.consts, self.classes, self.stacks, ys))
 
 
-_Rows = tuple[list[Row], list[int]]
-_ROWS: weakref.WeakKeyDictionary[Body, _Rows] = weakref.WeakKeyDictionary()
+_Encoded = tuple[list[Row], list[int]]
+_ENCODED: weakref.WeakKeyDictionary[Body, _Encoded] = weakref.WeakKeyDictionary()
 
 
-def _rows_of(body: Body) -> tuple[list[Node], list[Row], list[int]]:
-    """The keys of the nodes of a body that are not inputs, and the positions of its outputs."""
+def _encoded(body: Body) -> tuple[list[Node], list[Row], list[int]]:
+    """The inner nodes of a body, their keys, and the positions of its outputs."""
     inputs = set(body.inputs)
     inner = [n for n in body.nodes if n not in inputs]
-    found = _ROWS.get(body)
+    found = _ENCODED.get(body)
     if found is None:
-        encoded, number = canonical(body, _row)
+        encoded, number = canonical(body, _encode)
         rows = [(key, tuple([number[a] for a in reads]), of) for (key, reads), of in encoded]
-        found = _ROWS[body] = rows, [number[n] for n in body.outputs]
+        found = _ENCODED[body] = rows, [number[n] for n in body.outputs]
     return inner, *found
 
 
-def _row(node: Node) -> tuple[Any, Sequence[Node]]:
+def _encode(node: Node) -> tuple[Any, Sequence[Node]]:
     """The key of a node: what it computes, and from which others."""
     if node.op is PART and node.inputs[0].op.control_flow in (LOOP, BRANCH):
-        # Other results of an inner loop do not matter for this one.
-        key, reads = by_itself(node.inputs[0], node.params["index"])
+        # The key does not depend on other results of an inner loop.
+        key, reads = key_of_result(node.inputs[0], node.params["index"])
         return (node.op, type(node), key), reads
     return _key(node), node.inputs
 
@@ -151,10 +151,10 @@ def _key(node: Node) -> Any:
 
 
 def _numbers(
-    rows: Sequence[Row], inputs: Sequence[Hashable], table: dict[Hashable, int]
+    encoded: Sequence[Row], inputs: Sequence[Hashable], table: dict[Hashable, int]
 ) -> list[int]:
     of = [table.setdefault(x, len(table)) for x in inputs]
-    for key, operands, _ in rows:
+    for key, operands, _ in encoded:
         given = [of[k] for k in operands]
         if len(given) == 2 and key[0].commutative:
             given.sort()
@@ -162,7 +162,7 @@ def _numbers(
     return of
 
 
-def _tell_apart(group: Sequence[_Member]) -> None:
+def _refine(group: Sequence[_Member]) -> None:
     """Find which carried values, of all loops of a group, are equal."""
     known: dict[Hashable, int] = {}
     for one in group:
@@ -184,7 +184,7 @@ def _tell_apart(group: Sequence[_Member]) -> None:
         one.number(table)
 
 
-# ---- which loops run along ---------------------------------------------------------------------
+# ---- clusters of loops -------------------------------------------------------------------------
 
 
 class _Before:
@@ -205,7 +205,7 @@ class _Before:
         return not (self._mask[a] & self._bit[b] or self._mask[b] & self._bit[a])
 
     def join(self, a: Node, b: Node) -> None:
-        """Treat them as one: it has the dependencies and the dependents of both."""
+        """Treat two loops as one with the dependencies and the dependents of both."""
         bits, waits = self._bit[a] | self._bit[b], self._mask[a] | self._mask[b]
         for node, mask in self._mask.items():
             if mask & bits:
@@ -217,12 +217,12 @@ class _Before:
 
 
 class _Lengths:
-    """Names of lengths that are known after loops: fused loops share one.
+    """Symbols for lengths that are known after loops; fused loops share one.
 
     Attributes
     ----------
     new : dict
-        For names that are no longer needed the length that replaces them.
+        The lengths that replace symbols.
     """
 
     def __init__(self, graph: BaseGraph) -> None:
@@ -233,7 +233,7 @@ class _Lengths:
                 self._fixed |= names_in([d for n in body.inputs for d in n.spec.shape])
 
     def may_be_one(self, a: Any, b: Any) -> bool:
-        """Whether two lengths can have the same name."""
+        """Whether two lengths can be replaced by one."""
         return a is None or b is None or a == b or self._fixed.isdisjoint((*a.names, *b.names))
 
     def make_one(self, a: Size | None, b: Any) -> None:
@@ -245,43 +245,47 @@ class _Lengths:
             self.new = {name: substituted(x, self.new) for name, x in self.new.items()}
 
 
-def _crews(group: Sequence[_Member], before: _Before, lengths: _Lengths) -> Iterator[list[_Member]]:
+def _clusters(
+    group: Sequence[_Member], before: _Before, lengths: _Lengths
+) -> Iterator[list[_Member]]:
     """The loops of a group to be fused, the one with the largest carry first."""
-    crews: list[list[_Member]] = []
-    for one in sorted(group, key=lambda m: (-len(set(m.classes)), -len(m.rows))):
+    clusters: list[list[_Member]] = []
+    for one in sorted(group, key=lambda m: (-len(set(m.classes)), -len(m.encoded))):
         mine = one.loop
-        for crew in crews:
-            first = crew[0].loop
-            length = next((m.loop.length for m in crew if m.loop.length is not None), None)
+        for cluster in clusters:
+            first = cluster[0].loop
+            length = next((m.loop.length for m in cluster if m.loop.length is not None), None)
             if (
-                _runs_along(one, crew[0])
+                _is_contained(one, cluster[0])
                 and before.may_join(mine.node, first.node)
                 and lengths.may_be_one(length, mine.length)
             ):
                 before.join(mine.node, first.node)
                 lengths.make_one(length, mine.length)
-                crew.append(one)
+                cluster.append(one)
                 break
         else:
-            crews.append([one])
-    yield from crews
+            clusters.append([one])
+    yield from clusters
 
 
-def _runs_along(one: _Member, leader: _Member) -> bool:
-    if one.holds != leader.holds:
+def _is_contained(one: _Member, leader: _Member) -> bool:
+    if one.condition_output != leader.condition_output:
         return False
     if one.classes:
         return set(one.classes) <= set(leader.classes)
     return bool(one.stacks) and set(one.stacks) <= set(leader.stacks)
 
 
-# ---- one loop in the place of several ------------------------------------------------------------
+# ---- the fused loop ----------------------------------------------------------------------------
 
 
-def _with_crews(
-    graph: AnyGraph, crews: Sequence[Sequence[_Member]], lengths: dict[str, Any]
+def _with_clusters(
+    graph: AnyGraph, clusters: Sequence[Sequence[_Member]], lengths: dict[str, Any]
 ) -> tuple[AnyGraph, list[Applied]]:
-    of: dict[Node, Sequence[_Member]] = {m.loop.node: crew for crew in crews for m in crew}
+    of: dict[Node, Sequence[_Member]] = {
+        m.loop.node: cluster for cluster in clusters for m in cluster
+    }
     applied: list[Applied] = []
     new = Rewiring(lengths)
     for node in _in_order(graph, of):
@@ -290,24 +294,24 @@ def _with_crews(
         if node not in of:
             new.follow(node)
             continue
-        crew = of[node]
-        fused, results = _Crew(crew, new).made()
-        for one, parts in zip(crew, results, strict=True):
+        cluster = of[node]
+        fused, results = _FusedLoop(cluster, new).made()
+        for one, parts in zip(cluster, results, strict=True):
             new.replace(one.loop.node, parts)
-            word = "fused loops" if len(crew) > 1 else "duplicates in a loop merged"
+            word = "fused loops" if len(cluster) > 1 else "duplicates in a loop merged"
             applied.append(Applied(word, one.loop.node, fused))
     return new.graph(graph), applied
 
 
 def _in_order(graph: BaseGraph, of: dict[Node, Sequence[_Member]]) -> list[Node]:
-    """The nodes in an order in which all operands of each fused group precede its loops."""
+    """The nodes in an order in which all operands of each cluster precede its loops."""
     done: dict[Node, None] = {}
     for root in graph.nodes:
         stack = [root]
         while stack:
             node = stack[-1]
-            crew = of.get(node, ())
-            needs = node.inputs if not crew else [a for m in crew for a in m.loop.node.inputs]
+            cluster = of.get(node, ())
+            needs = node.inputs if not cluster else [a for m in cluster for a in m.loop.node.inputs]
             later = [a for a in needs if a not in done]
             if later and node not in done:
                 stack += later
@@ -316,39 +320,39 @@ def _in_order(graph: BaseGraph, of: dict[Node, Sequence[_Member]]) -> list[Node]
     return list(done)
 
 
-class _Crew:
+class _FusedLoop:
     """One loop that computes the results of several."""
 
-    def __init__(self, crew: Sequence[_Member], new: Rewiring) -> None:
-        self.crew, self.new = crew, new
-        self.line_of: dict[int, Node] = {}  # by number
+    def __init__(self, cluster: Sequence[_Member], new: Rewiring) -> None:
+        self.cluster, self.new = cluster, new
+        self.node_of: dict[int, Node] = {}  # by number
         self.inputs: dict[Hashable, Node] = {}
         self.operands: dict[Hashable, Node] = {}
 
     def made(self) -> tuple[Node, list[dict[int, Node]]]:
-        """The node, and for each loop its results."""
+        """The node of the fused loop, and the results of each original loop."""
         consts, carry, rows = self._inputs()
         ends: dict[int, int] = {}
         ys: dict[int, None] = {}
-        for one in self.crew:
+        for one in self.cluster:
             self._write(one)
             carried = one.loop.carried
             for c, number in zip(one.classes, one.outputs[:carried], strict=True):
                 ends.setdefault(c, number)
             ys.update(dict.fromkeys(one.outputs[carried:]))
         inputs = list(self.inputs.values())
-        first = self.crew[0].loop
+        first = self.cluster[0].loop
         body = Body(
-            *[self.line_of[ends[k[1]]] for k in carry],
-            *[self.line_of[n] for n in ys],
+            *[self.node_of[ends[k[1]]] for k in carry],
+            *[self.node_of[n] for n in ys],
             inputs=inputs,
             name=first.body.name,
         )
         condition = None
-        if self.crew[0].holds is not None and first.condition is not None:
-            truth = self.line_of[self.crew[0].holds]
+        if self.cluster[0].condition_output is not None and first.condition is not None:
+            truth = self.node_of[self.cluster[0].condition_output]
             condition = Body(truth, inputs=inputs, name=first.condition.name)
-        length = next((m.loop.length for m in self.crew if m.loop.length is not None), None)
+        length = next((m.loop.length for m in self.cluster if m.loop.length is not None), None)
         node = first.with_body(
             body,
             condition,
@@ -357,12 +361,12 @@ class _Crew:
             self._given(rows),
             length=substituted(length, self.new.lengths),
         )
-        return node, [self._results(m, node, list(carry), list(ys)) for m in self.crew]
+        return node, [self._results(m, node, list(carry), list(ys)) for m in self.cluster]
 
     def _inputs(self) -> tuple[list[Any], list[Any], list[Any]]:
-        """The consts, carries and rows of the loops, each once."""
+        """The distinct consts, carries and rows of the loops."""
         taken: tuple[dict[Any, Node], ...] = ({}, {}, {})
-        for one in self.crew:
+        for one in self.cluster:
             groups = one.names()
             operands = (one.loop.consts, one.loop.carry, one.loop.rows)
             inner = iter(one.loop.body.inputs)
@@ -381,21 +385,23 @@ class _Crew:
         return [self.operands[k] for k in keys]
 
     def _write(self, one: _Member) -> None:
-        """Add the nodes of one loop that are not there yet."""
+        """Add the nodes of one loop, unless equal ones have been added."""
         loop = one.loop
         names = [key for keys in one.names() for key in keys]
         for number, name in zip(one.of, names, strict=False):
-            self.line_of.setdefault(number, self.inputs[name])
-        self._add(one.inner, one.rows, one.of, len(names))
+            self.node_of.setdefault(number, self.inputs[name])
+        self._add(one.inner, one.encoded, one.of, len(names))
         if loop.condition is not None:
-            inner, rows, _ = _rows_of(loop.condition)
-            self._add(inner, rows, one.asked, len(names))
+            inner, encoded, _ = _encoded(loop.condition)
+            self._add(inner, encoded, one.condition_numbers, len(names))
 
-    def _add(self, inner: Sequence[Node], rows: list[Any], of: Sequence[int], first: int) -> None:
-        for node, (_, _, operands), number in zip(inner, rows, of[first:], strict=True):
-            if number not in self.line_of:
-                args = tuple([self.line_of[of[k]] for k in operands])
-                self.line_of[number] = with_args(node, args) if args else node
+    def _add(
+        self, inner: Sequence[Node], encoded: list[Any], of: Sequence[int], first: int
+    ) -> None:
+        for node, (_, _, operands), number in zip(inner, encoded, of[first:], strict=True):
+            if number not in self.node_of:
+                args = tuple([self.node_of[of[k]] for k in operands])
+                self.node_of[number] = with_args(node, args) if args else node
 
     def _results(
         self, one: _Member, node: Node, carry: list[Any], ys: list[int]

@@ -2,7 +2,7 @@
 
 LoopView  a scan or while: its count, consts, carry and rows; the outputs of its body
 Rewiring  replaced nodes, and the nodes that use them
-inlined   the nodes of a body on operands in place of its inputs
+inlined   the nodes of a body with operands instead of its inputs
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LoopView:
-    """A loop's node, in parts.
+    """The parts of the node of a loop.
 
     Attributes
     ----------
@@ -55,15 +55,15 @@ class LoopView:
 
     @property
     def length(self) -> Any:
-        """The number of steps: a number, a size, a length known only afterwards; or None."""
+        """The number of steps: an int, a symbolic size, a size known after the loop, or None."""
         return self.params["length"]
 
     def output(self, index: int) -> int:
-        """The number among the loop's results of an output of its body."""
+        """The position among the results of the loop of an output of its body."""
         return index + (self.is_while and index >= self.carried)
 
     def of_body(self, index: int) -> int | None:
-        """The number among the body's outputs of one of the loop's results; None: the count."""
+        """The position among the body's outputs of a result of the loop; None for the count."""
         if self.is_while and index >= self.carried:
             return index - 1 if index > self.carried else None
         return index
@@ -78,7 +78,7 @@ class LoopView:
         *,
         length: Size | None = None,
     ) -> Node:
-        """A node of the same kind with another body, and operands for its inputs."""
+        """A loop of the same kind with another body, and operands for its inputs."""
         params = {**self.params, "body": body, "carried": len(carry)}
         if self.is_while:
             params["condition"] = condition
@@ -105,7 +105,7 @@ class Rewiring:
     Parameters
     ----------
     lengths : mapping, optional
-        For names of lengths their replacements.
+        Replacements of symbols in sizes.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Rewiring:
         return [self.place.get(n, n) for n in nodes]
 
     def replace(self, node: Node, parts: Mapping[int, Node]) -> None:
-        """Replace a node's outputs."""
+        """Replace the outputs of a node."""
         self.parts[node] = {k: stopped_like(node, k, made) for k, made in parts.items()}
         self.place[node] = node
 
@@ -134,7 +134,7 @@ class Rewiring:
         if node.op is PART and node.args[0] in self.parts:
             found = self.parts[node.args[0]].get(node.params["index"])
             if found is None:
-                return  # an operand of a removed node, which is not needed any more
+                return  # an operand of a removed node
             made = found
             if node.name is not None and made.op is PART and made.name is None:
                 made.note(name=node.name)
@@ -143,7 +143,7 @@ class Rewiring:
             self.place[node] = rebuilt([node], self.place, self._renamed)[node]
 
     def _renamed(self, node: Node, args: tuple[Any, ...]) -> Node | None:
-        """A node with renamed lengths."""
+        """A node with replaced lengths; None if there are none."""
         lengths = self.lengths
         if not lengths or not node.args:
             return None
@@ -175,7 +175,7 @@ def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -
     Parameters
     ----------
     differentiable : bool
-        Whether these nodes are differentiable, as far as they are in the body.
+        Whether the nodes that are differentiable in the body remain so.
     """
     place: dict[Node, Node] = {}
     for a, x in zip(body.inputs, operands, strict=True):
@@ -198,5 +198,5 @@ def inlined(body: Body, operands: Sequence[Node], differentiable: bool = True) -
 
 
 def parts_of(node: Node, indices: Iterable[int]) -> dict[int, Node]:
-    """Nodes that take outputs of a node."""
+    """Nodes that select outputs of a node."""
     return {k: part_of(node, k) for k in indices}

@@ -1,9 +1,9 @@
 """Merging checkpointed loops: one loop stores the checkpoints and computes the results.
 
-The pullback of a loop with limited memory repeats the loop with snapshots.  If the value is needed
-too, one of the two is enough; if not, its stacked outputs are unused.
+The pullback of a loop with limited memory repeats the loop and stores checkpoints.  If the value is
+needed too, one of the two loops is enough; if not, its stacked outputs are unused.
 
-    taken_over    a graph in which each of these loops runs once
+    without_repeated_loops    a graph in which each of these loops runs once
 """
 
 from __future__ import annotations
@@ -22,21 +22,25 @@ from wengert._engine.core.tracing import part_of
 from ..driver import Applied
 from .loop_view import Rewiring, like
 
-_ROOM = ("slots", "bytes")
+_MEMORY_PARAMS = ("slots", "bytes")
 
 
-def taken_over(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+def without_repeated_loops(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """The graph without repeated loops, and the rewrites."""
     used = _used(graph)
-    leaving = {_key(n): n for n in used if n.op.control_flow == CHECKPOINTED}
-    if not leaving:
+    checkpointed = {_key(n): n for n in used if n.op.control_flow == CHECKPOINTED}
+    if not checkpointed:
         return graph, []
-    same = {n: leaving[_key(n)] for n in used if n.op.control_flow == LOOP and _key(n) in leaving}
+    same = {
+        n: checkpointed[_key(n)]
+        for n in used
+        if n.op.control_flow == LOOP and _key(n) in checkpointed
+    }
     new, applied = Rewiring(), []
     nodes: dict[Node, Node] = {}
     for node in graph.nodes:
         one = same.get(node, node)
-        if one not in leaving.values():
+        if one not in checkpointed.values():
             new.follow(node)
         elif one in same.values():
             if one not in nodes:
@@ -68,10 +72,10 @@ def _used(graph: AnyGraph) -> dict[Node, set[int]]:
 
 def _key(node: Node) -> Hashable:
     """The key of a loop, without its checkpoints."""
-    is_leaving = node.op.control_flow == CHECKPOINTED
-    params = plain(node.params) if is_leaving else node.params
-    params = {k: x for k, x in params.items() if is_leaving or k not in _ROOM}
-    name = node.params["loop"] if is_leaving else node.op.name
+    is_checkpointed = node.op.control_flow == CHECKPOINTED
+    params = plain(node.params) if is_checkpointed else node.params
+    params = {k: x for k, x in params.items() if is_checkpointed or k not in _MEMORY_PARAMS}
+    name = node.params["loop"] if is_checkpointed else node.op.name
     return name, type(node), node.inputs, frozen(params)
 
 
@@ -82,7 +86,7 @@ def _parts(node: Node, places: Mapping[int, int]) -> dict[int, Node]:
 def _without_rows(
     node: Node, operands: tuple[Node, ...], used: Collection[int]
 ) -> dict[int, Node] | None:
-    """Its results without ys, if none of them are used."""
+    """The results of a checkpointed loop without stacked outputs; None if these are used."""
     params = node.params
     body: Body = params["body"]
     carried = params["carried"]

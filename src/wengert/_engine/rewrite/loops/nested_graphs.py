@@ -1,10 +1,10 @@
 """Nested graphs: bodies of loops and branches are simplified like the graph around them.
 
-Each distinct body is simplified once, however many nodes have it, and cached as long as it is
-referenced.  The result has the same inputs, and outputs of the same specs.
+A body that several nodes share is simplified once, and cached as long as it is referenced.  The
+result has the same inputs, and outputs of the same specs.
 
     Bodies       the bodies of graphs, simplified by the same passes
-    BodyHistory  what was done in one of them
+    BodyHistory  the history of one body
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .loop_view import like
 
 
 class BodyHistory(NamedTuple):
-    """The history of the simplification of a body, and its name."""
+    """The name of a body and the history of its simplification."""
 
     name: str
     history: Any
@@ -34,7 +34,7 @@ class Bodies:
     Parameters
     ----------
     simplify : callable
-        ``simplify(body, history)`` returns the same body in fewer nodes, or the body itself.
+        ``simplify(body, history)`` returns a simpler body, or the body itself.
     """
 
     def __init__(self, simplify: Callable[[Body, Any], Body]) -> None:

@@ -1,13 +1,13 @@
-"""Sinking accumulations: products that a loop adds up become one product after the loop.
+"""Sinking accumulations: a sum of products in a loop becomes one product after the loop.
 
     total = total + a.T @ b       in each step, of a and b that are rows of arrays,
 
-is the product of the arrays, summed over steps too: one large matrix product, which is twice as
+is the product of the arrays, contracted over steps too: one large matrix product, which is twice as
 fast as many small ones and does not read and write the total in each step.  Derivatives with
 respect to the weights of a recurrent layer are such totals.
 
 A factor is a row that the loop reads, or an output that it stacks already.  Another factor is
-stacked for this if it takes no more memory than the residuals of the backward pass.
+stacked if it takes no more memory than the residuals of the backward pass.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CarriedSum(NamedTuple):
     views: tuple[Node, ...]
 
 
-def summed_afterwards(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
+def with_sunk_sums(graph: AnyGraph) -> tuple[AnyGraph, list[Applied]]:
     """A graph with sums of products moved after loops, and the rewrites."""
     if not any(n.op.name == "scan" for n in graph.nodes):
         return graph, []
@@ -74,7 +74,7 @@ def _without_sums(node: Node, operands: tuple[Node, ...], need: Need) -> dict[in
         return None
     sums = [x for k in sorted(need.results) if k < first.carried and (x := _sum(first, k))]
     more = _to_be_stacked(first, sums)
-    sums = [x for x in sums if all(_is_there(first, a) or a in more for a in x.factors)]
+    sums = [x for x in sums if all(_is_stacked(first, a) or a in more for a in x.factors)]
     if not sums:
         return None
     body, gone = first.body, {x.number for x in sums}
@@ -107,7 +107,7 @@ def _part(node: Node, k: int, carried: int, kept: Sequence[int]) -> Node:
 
 
 def _sum(loop: LoopView, k: int) -> CarriedSum | None:
-    """Carried value number k as a sum of products; None if it is something else."""
+    """Carried value k as a sum of products; None if it is not one."""
     body = loop.body
     total, out = body.inputs[loop.fixed + k], body.outputs[k]
     if out.op.name != "add" or list(out.inputs).count(total) != 1:
@@ -141,7 +141,7 @@ def _base(x: Node, word: str) -> tuple[Node, str]:
 
 
 def _used_once(body: Body, nodes: Sequence[Node]) -> bool:
-    """Whether each of some nodes is used once in a body, counting outputs."""
+    """Whether each of these nodes is used once in a body, counting outputs."""
     uses = dict.fromkeys(nodes, 0)
     for x in (*(a for n in body.nodes for a in n.inputs), *body.outputs):
         if x in uses:
@@ -165,26 +165,26 @@ def _letters(product: Node) -> tuple[str, ...]:
     return found
 
 
-def _is_there(loop: LoopView, x: Node) -> bool:
-    """Whether the values of a node in all steps are an array already."""
+def _is_stacked(loop: LoopView, x: Node) -> bool:
+    """Whether the values of a node in all steps are stacked in an array already."""
     rows = loop.body.inputs[loop.fixed + loop.carried :]
     return x in rows or x in loop.body.outputs[loop.carried :]
 
 
 def _to_be_stacked(loop: LoopView, sums: Sequence[CarriedSum]) -> list[Node]:
-    """Factors to be stacked: not more memory than the other factor, which is an array already."""
+    """Factors to be stacked, in not more memory than the arrays that the loop reads."""
     inputs = loop.body.inputs
-    room = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
-    moving, found = _moving(loop), list[Node]()
+    memory = sum(_bytes(x) for x in inputs[loop.fixed + loop.carried :])
+    varying, found = _varying(loop), list[Node]()
     for x in sums:
-        missing = [a for a in x.factors if not _is_there(loop, a) and a not in found]
-        if len(missing) == 1 and missing[0] in moving and _bytes(missing[0]) <= room:
-            room -= _bytes(missing[0])
+        missing = [a for a in x.factors if not _is_stacked(loop, a) and a not in found]
+        if len(missing) == 1 and missing[0] in varying and _bytes(missing[0]) <= memory:
+            memory -= _bytes(missing[0])
             found.append(missing[0])
     return found
 
 
-def _moving(loop: LoopView) -> set[Node]:
+def _varying(loop: LoopView) -> set[Node]:
     """The nodes of a body that vary between steps."""
     found = set(loop.body.inputs[loop.fixed :])
     for n in loop.body.nodes:
@@ -205,15 +205,15 @@ def _total(x: CarriedSum, factors: Sequence[Node], start: Node, near: Node) -> N
     step = next(c for c in ascii_letters if c not in "".join((*words, result)))
     name = "strong_einsum" if x.product.op.name == "strong_einsum" else "einsum"
     letters = (*[step + w for w in words], result)
-    made = _line(name, tuple(factors), {"letters": letters}, x.product, near)
+    made = _node(name, tuple(factors), {"letters": letters}, x.product, near)
     for view in x.views:
-        made = _line("transpose", (made,), dict(view.params), view, near)
+        made = _node("transpose", (made,), dict(view.params), view, near)
     if start.op.name == "full" and start.params["value"] == 0:
         return made
-    return _line("add", (start, made), {}, x.product, near)
+    return _node("add", (start, made), {}, x.product, near)
 
 
-def _line(
+def _node(
     name: str, args: tuple[Node, ...], params: dict[str, Any], origin: Node, near: Node
 ) -> Node:
     """A replacement for a node of the body."""

@@ -2,7 +2,7 @@
 
 The nodes of their bodies become nodes of the surrounding graph, where all other rules apply.
 
-    written_out    the results of such a loop or conditional as nodes
+    unrolled    the results of such a loop or conditional as nodes
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .loop_dce import Need
 from .loop_view import LoopView, inlined
 
 
-def written_out(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
+def unrolled(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node] | None:
     """The needed results as nodes without a loop or branch; None if it cannot be inlined."""
     if node.op.control_flow == LOOP:
         return _few_steps(node, operands, need) if node.op.name == "scan" else None

@@ -1,15 +1,15 @@
 """Algebraic identities that save work.
 
-Floating point is not a field, so most of what a book of algebra says is missing here on purpose:
+Floating-point numbers are not a field, so most identities of algebra are left out on purpose:
 
-    x + 0.0     is 0.0 for x = -0.0; but x - 0.0 is x, and x + -0.0 is
+    x + 0.0     is 0.0 for x = -0.0; but x - 0.0 and x + -0.0 are x
     x * 0.0     is NaN for x = inf, and -0.0 for x = -1: only where x is known to be finite
     x - x       is NaN for x = inf: only where x is known to be finite
     x / c       is x * (1 / c) only for powers of two
-    (x + a) + b, x * a / a, -(x - y)    round, or lose the sign of a zero
+    (x + a) + b, x * a / a, -(x - y)    round differently, or lose the sign of a zero
 
-A rule marked `exact` gives the same bits, whatever the operands.  Complex products of infinities
-are another story, so rules hold for real numbers unless `kinds` says "c".
+A rule marked `exact` gives the same bits for all operands.  Complex products of infinities differ,
+so rules apply to real numbers unless `kinds` contains "c".
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ SIGNS = (
         "x * -1",
         lambda x: x * -1,
         lambda x: -x,
-        reason="but of booleans, which have no sign",
+        reason="booleans have no sign",
         condition=lambda m: m.spec("x").dtype.kind != "b",
         exact=True,
         kinds="fi",
@@ -118,7 +118,7 @@ SIGNS = (
         "-x * y",
         lambda x, y: -x * y,
         lambda x, y: -(x * y),
-        reason="signs moved outwards meet each other",
+        reason="signs that are moved outwards cancel",
         exact=True,
         kinds="fi",
         example=(_X, _Y),
@@ -127,7 +127,7 @@ SIGNS = (
         "-x / y",
         lambda x, y: -x / y,
         lambda x, y: -(x / y),
-        reason="signs moved outwards meet each other",
+        reason="signs that are moved outwards cancel",
         exact=True,
         example=(_X, _P),
     ),
@@ -135,7 +135,7 @@ SIGNS = (
         "x / -y",
         lambda x, y: x / -y,
         lambda x, y: -(x / y),
-        reason="signs moved outwards meet each other",
+        reason="signs that are moved outwards cancel",
         exact=True,
         example=(_X, _P),
     ),
@@ -195,7 +195,7 @@ SIGNS = (
         "x - x",
         lambda x: x - x,
         lambda x: 0.0,
-        reason="inf - inf is NaN, so only of finite numbers",
+        reason="inf - inf is NaN, so only for finite numbers",
         condition=_finite,
         exact=True,
         kinds="fiu",
@@ -205,7 +205,7 @@ SIGNS = (
         "exp(log(x))",
         lambda x: np.exp(np.log(x)),
         lambda x: x,
-        reason="without two roundings; the logarithm of a negative number is NaN",
+        reason="avoids two roundings; the logarithm of a negative number is NaN",
         condition=lambda m: m.has("x", "nonnegative"),
         example=(lambda x: np.exp(np.log(abs(x))), _X),
     ),
@@ -213,13 +213,13 @@ SIGNS = (
         "square(sqrt(x))",
         lambda x: np.square(np.sqrt(x)),
         lambda x: x,
-        reason="without two roundings; the root of a negative number is NaN",
+        reason="avoids two roundings; the square root of a negative number is NaN",
         condition=lambda m: m.has("x", "nonnegative"),
         example=(lambda x: np.square(np.sqrt(abs(x))), _X),
     ),
 )
 
-CHOICES = (
+SELECTIONS = (
     Rule(
         "max(x, x)", lambda x: np.maximum(x, x), lambda x: x, exact=True, kinds="fiu", example=(_X,)
     ),
@@ -230,7 +230,7 @@ CHOICES = (
         "x > y",
         lambda x, y: np.greater(x, y),
         lambda x, y: np.less(y, x),
-        reason="one way to ask, so that equal questions are found",
+        reason="one canonical form, so that equal comparisons are merged",
         exact=True,
         kinds="fiub",
         example=(_X, _Y),
@@ -239,7 +239,7 @@ CHOICES = (
         "x >= y",
         lambda x, y: np.greater_equal(x, y),
         lambda x, y: np.less_equal(y, x),
-        reason="one way to ask, so that equal questions are found",
+        reason="one canonical form, so that equal comparisons are merged",
         exact=True,
         kinds="fiub",
         example=(_X, _Y),
@@ -312,7 +312,7 @@ CHOICES = (
     "x / 2**k",
     "divide",
     "number",
-    reason="the reciprocal of a power of two is exact, and a product is faster than a quotient",
+    reason="the reciprocal of a power of two is exact, and multiplying is faster than dividing",
     exact=True,
     example=(lambda x: x / 4.0, _X),
 )
@@ -337,7 +337,7 @@ def by_power_of_two(node: Node, new: NodeBuilder) -> Node | None:
 
 
 def _has(dtype: np.dtype[Any], value: Any) -> bool:
-    """Whether a float is large enough and small enough to have all its bits in a dtype."""
+    """Whether the magnitude of a float is in the range of normal numbers of a dtype."""
     info = np.finfo(dtype)
     return bool(float(info.smallest_normal) <= abs(float(value)) <= float(info.max))
 
@@ -346,28 +346,28 @@ def _has(dtype: np.dtype[Any], value: Any) -> bool:
     "group integers",
     ("add", "multiply"),
     "number",
-    reason="integers wrap around, so their sums and products may be grouped at will",
+    reason="integers wrap around, so their sums and products may be grouped in any way",
     exact=True,
     example=(lambda x: x + 3 + 4, np.arange(3)),
 )
 def grouped(node: Node, new: NodeBuilder) -> Node | None:
     """x + (a + b) for (x + a) + b."""
-    walk = new.context
-    dtype = walk.spec(node).dtype
+    context = new.context
+    dtype = context.spec(node).dtype
     if dtype.kind not in "iu":
         return None
     for inner, outer in (node.args, node.args[::-1]):
-        if inner.op is not node.op or walk.number(outer) is None:
+        if inner.op is not node.op or context.number(outer) is None:
             continue
         for x, first in (inner.args, inner.args[::-1]):
-            specs = [walk.spec(a) for a in (x, first, outer)]
-            if walk.number(first) is None or not all(s.weak or s.dtype == dtype for s in specs):
+            specs = [context.spec(a) for a in (x, first, outer)]
+            if context.number(first) is None or not all(s.weak or s.dtype == dtype for s in specs):
                 continue
             compute = np.add if node.op.name == "add" else np.multiply
             with np.errstate(all="ignore"):
-                both = compute(*[np.asarray(walk.number(a), dtype) for a in (first, outer)])[()]
+                both = compute(*[np.asarray(context.number(a), dtype) for a in (first, outer)])[()]
             return new(node.op, x, both)
     return None
 
 
-RULES = (*NEUTRAL, *SIGNS, *CHOICES, by_power_of_two, grouped)
+RULES = (*NEUTRAL, *SIGNS, *SELECTIONS, by_power_of_two, grouped)

@@ -1,8 +1,8 @@
 """Constant folding: nodes that depend on constants only are computed once.
 
-Large results stay nodes: a graph that is kept or sent should not grow because somebody wrote
-`np.eye(10_000) * 2`.  An array of one number, `full`, stays that number through whatever treats its
-elements equal, also where its lengths are symbolic.
+Large results stay nodes: `np.eye(10_000) * 2` should not make a stored graph large.  An array of
+one number, `full`, stays one through operations that treat all elements equally, also if its sizes
+are symbolic.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _all_constant(op: Op, operands: tuple[Descriptor, ...]) -> bool:
 
 
 def _computed(node: Node, new: NodeBuilder) -> Node | None:
-    """The value of a node, from those of its operands."""
+    """The value of a node, computed from the values of its operands."""
     spec = new.context.spec(node)
     if type(spec) is not Spec or is_symbolic(spec.shape) or sizes_of(node.params):
         return None
@@ -56,19 +56,19 @@ def _bytes(spec: Spec) -> int:
 
 
 def _run(node: Node, values: list[Any], spec: Spec) -> Any:
-    """What an operation gives, if it is what its spec says and nothing goes wrong."""
+    """The result of an operation; None if it has another spec than inferred, or raises."""
     op: Any = node.op
     try:
         with np.errstate(all="ignore"):
             value = op.run(*values, **node.params)
     except (WengertError, TypeError, ValueError, IndexError, ArithmeticError):
-        return None  # whoever runs the graph is to see it, with the user's line
+        return None  # the error is raised when the graph runs, with the user's line
     if spec.weak and isinstance(value, np.generic):
         value = value.item()
     found = spec_of(value)
     if found != spec:
         return None
-    # Memory of its own: a view would keep the whole array, or be written to with it.
+    # A copy: a view would keep the whole array alive, or change with it.
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
@@ -76,7 +76,7 @@ computed = NodeRule(
     "compute",
     _computed,
     _all_constant,
-    reason="it is the same number whenever the graph runs",
+    reason="the value is the same in each run of the graph",
     exact=True,
     example=(lambda x: x * np.sqrt(np.full_like(x, 2.0)), np.ones(3)),
 )
@@ -89,13 +89,13 @@ def _all_uniform(op: Op, operands: tuple[Descriptor, ...]) -> bool:
 
 def _computed_once(node: Node, new: NodeBuilder) -> Node | None:
     """An elementwise operation on arrays of one number, computed on the numbers."""
-    walk = new.context
-    spec = walk.spec(node)
+    context = new.context
+    spec = context.spec(node)
     if not is_symbolic(spec.shape) and _bytes(spec) <= 64:
         return None
     values: list[Any] = []
     for a in node.args:
-        number, own = walk.number(a), walk.spec(a)
+        number, own = context.number(a), context.spec(a)
         if number is None:
             return None
         values.append(number if own.weak else own.dtype.type(number))
@@ -112,7 +112,7 @@ uniform = NodeRule(
     "compute one number",
     _computed_once,
     _all_uniform,
-    reason="all elements are the same: one is enough",
+    reason="all elements are equal, so one is computed",
     exact=True,
     example=(lambda x: x + np.exp(np.full_like(x, 2.0)) * 3.0, np.ones((4, 5))),
 )
@@ -137,7 +137,7 @@ uniform_moved = rule(
     "move one number",
     _MOVES,
     ("full", "number"),
-    reason="wherever its elements go, they are the same number",
+    reason="all elements are equal in any order",
     exact=True,
     example=(lambda x: x + np.reshape(np.full_like(x, 2.0), (5, 4)).T, np.ones((4, 5))),
 )(_moved_uniform)
@@ -147,7 +147,7 @@ uniform_moved = rule(
     "cast one number",
     "cast",
     "full",
-    reason="one number is cast instead of many",
+    reason="all elements are equal, so one is cast",
     exact=True,
     example=(lambda x: x + np.full_like(x, 2.0).astype("float32"), np.ones((4, 5))),
 )

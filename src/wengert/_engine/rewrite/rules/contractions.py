@@ -1,11 +1,12 @@
 """Contractions: sums over an axis that only one factor of a product has.
 
-A gradient with respect to what was broadcast before a product, such as the mean that points are
-centred by, ends in a sum of a product of matrices.  Summing the one factor first makes a product
-with a vector of it: of a mixture of Gaussians that was a third of all multiplications.
+The gradient with respect to a value that is broadcast before a product, such as the mean that is
+subtracted from points, ends with a sum of a product of matrices.  Summing the one factor first
+makes it a product with a vector; for a mixture of Gaussians this saves a third of all
+multiplications.
 
-A sum of finite numbers overflows here where it did there, but for factors that take it back from
-beyond the largest number; sums of products never were safe from that.
+The sum may overflow where the sum of products did not, if the other factor is small; sums of
+products give no guarantee about that either.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SUMS = ("sum_to", "sum")
     "sum of negatives",
     _SUMS,
     "negative",
-    reason="the sum of the numbers is as exact, and there is less to be negated",
+    reason="as accurate, and fewer numbers are negated",
     example=(lambda x: sum_to(-x, shape=(3,)), _A),
 )
 def sum_of_negatives(node: Node, new: NodeBuilder) -> Node | None:
@@ -43,7 +44,7 @@ def sum_of_negatives(node: Node, new: NodeBuilder) -> Node | None:
     "sum of a contraction",
     _SUMS,
     "einsum",
-    reason="a sum of multiples of one factor is a multiple of the sum, with fewer products",
+    reason="the product distributes over the sum; fewer multiplications",
     example=(
         lambda x, y: sum_to(np.einsum("ij,kj->ik", x, y), shape=(1, 2)),
         _A,
@@ -51,28 +52,28 @@ def sum_of_negatives(node: Node, new: NodeBuilder) -> Node | None:
     ),
 )
 def sum_of_contraction(node: Node, new: NodeBuilder) -> Node | None:
-    """The contraction of factors that are summed before, over what only one of them has."""
-    walk, inner = new.context, node.args[0]
-    have, wanted = walk.spec(inner), walk.spec(node)
+    """The contraction of factors that are first summed over the axes that only one of them has."""
+    context, inner = new.context, node.args[0]
+    have, wanted = context.spec(inner), context.spec(node)
     if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or node.params.get("dtype"):
         return None
     *words, result = inner.params["letters"]
     axes = _summed(node, have.shape, wanted.shape)
     if not axes or len(words) != 2 or any(len({*w}) < len(w) for w in words):
         return None
-    gone = [result[k] for k in axes]
-    if any(sum(c in w for w in words) != 1 for c in gone):
+    summed = [result[k] for k in axes]
+    if any(sum(c in w for w in words) != 1 for c in summed):
         return None
     operands = []
     for i, a in enumerate(inner.args):
-        own = tuple(k for k, c in enumerate(words[i]) if c in gone)
+        own = tuple(k for k, c in enumerate(words[i]) if c in summed)
         if own:
             a = new("sum", a, axis=own if len(own) > 1 else own[0], keepdims=False)
-            words[i] = "".join(c for c in words[i] if c not in gone)
+            words[i] = "".join(c for c in words[i] if c not in summed)
         operands.append(a)
-    kept = "".join(c for c in result if c not in gone)
+    kept = "".join(c for c in result if c not in summed)
     small = new(inner.op, *operands, letters=(*words, kept))
-    if walk.spec(small).shape == wanted.shape:
+    if context.spec(small).shape == wanted.shape:
         return small
     return new("reshape", small, shape=wanted.shape, order="C")
 

@@ -1,8 +1,8 @@
-"""Derivative guards: strong zeros that are not needed where more is known of the values.
+"""Derivative guards: strong zeros that properties of the values make unnecessary.
 
 A traced backward pass has no values, so after a selection and at a pole it uses
-`strong_zero(t, g)`: g, but 0 where t is exactly 0 and g is not a number.  It is g itself where t is
-never zero, or where g cannot be NaN, or where g is a sum of multiples of t with finite factors.
+`strong_zero(t, g)`: g, but 0 where t is exactly 0 and g is NaN.  It equals g if t is never zero, if
+g cannot be NaN, or if g is a sum of multiples of t with finite factors.
 """
 
 from __future__ import annotations
@@ -17,47 +17,51 @@ from wengert._engine.ops.linalg import matmul
 
 from ..rule import NodeBuilder, rule
 
-_DEPTH = 8  # operations between t and g that are looked through
+_DEPTH = 8  # the largest number of operations between t and g
 
 
 @rule(
     "strong zero",
     "strong_zero",
-    reason="the cotangent is nowhere zero, or what is made of it has no NaN where it is",
+    reason="the cotangent is nowhere zero, or the result has no NaN where it is zero",
     exact=True,
     example=(lambda x: selection.strong_zero(np.ones(3), x), np.array([1.0, np.nan, np.inf])),
 )
 def strong_zero(node: Node, new: NodeBuilder) -> Node | None:
     """The second operand."""
     t, g = node.inputs
-    walk = new.context
-    if walk.spec(g) != walk.spec(node):
+    context = new.context
+    if context.spec(g) != context.spec(node):
         return None
-    if walk.has(t, "nonzero", "number") or walk.has(g, "number") or _vanishes(t, g, walk, _DEPTH):
+    if (
+        context.has(t, "nonzero", "number")
+        or context.has(g, "number")
+        or _vanishes(t, g, context, _DEPTH)
+    ):
         return g
     return None
 
 
-def _vanishes(t: Node, g: Node, walk: Any, depth: int) -> bool:
-    """Whether g is zero wherever t is."""
+def _vanishes(t: Node, g: Node, context: Any, depth: int) -> bool:
+    """Whether g is zero where t is."""
     if g is t:
         return True
     name = g.op.name
     if depth == 0 or not g.args:
-        return name in ("full", "constant") and walk.number(g) == 0
+        return name in ("full", "constant") and context.number(g) == 0
     if name in ("negative", "positive", "absolute"):
-        return _vanishes(t, g.args[0], walk, depth - 1)
+        return _vanishes(t, g.args[0], context, depth - 1)
     if name in ("add", "subtract", "where", "strong_zero"):
         parts = g.args[1:] if name in ("where", "strong_zero") else g.args
-        return all(_vanishes(t, a, walk, depth - 1) for a in parts)
+        return all(_vanishes(t, a, context, depth - 1) for a in parts)
     if name == "multiply":
         a, b = g.args
-        return (walk.has(b, "finite") and _vanishes(t, a, walk, depth - 1)) or (
-            walk.has(a, "finite") and _vanishes(t, b, walk, depth - 1)
+        return (context.has(b, "finite") and _vanishes(t, a, context, depth - 1)) or (
+            context.has(a, "finite") and _vanishes(t, b, context, depth - 1)
         )
     if name == "divide":
         a, b = g.args
-        return walk.has(b, "nonzero", "number") and _vanishes(t, a, walk, depth - 1)
+        return context.has(b, "nonzero", "number") and _vanishes(t, a, context, depth - 1)
     return False
 
 
@@ -65,12 +69,12 @@ def _vanishes(t: Node, g: Node, walk: Any, depth: int) -> bool:
     "strong zero twice",
     "strong_zero",
     "strong_zero",
-    reason="once is enough",
+    reason="the guard is idempotent",
     exact=True,
     example=(lambda x: selection.strong_zero(x, selection.strong_zero(x, 1.0 / x)), np.zeros(2)),
 )
 def strong_zero_twice(node: Node, new: NodeBuilder) -> Node | None:
-    """The inner one, if it guards against the same."""
+    """The inner guard, if it has the same condition."""
     t, g = node.args
     same = g.op is node.op and g.args[0] is t and new.context.spec(g) == new.context.spec(node)
     return g if same else None
@@ -79,7 +83,7 @@ def strong_zero_twice(node: Node, new: NodeBuilder) -> Node | None:
 @rule(
     "strong contraction",
     "strong_einsum",
-    reason="no zero meets an infinity",
+    reason="no zero is multiplied by an infinity",
     exact=True,
     example=(
         lambda x: matmul.strong_einsum(x, np.eye(2), letters=("ab", "bc", "ac")),
@@ -89,8 +93,8 @@ def strong_zero_twice(node: Node, new: NodeBuilder) -> Node | None:
 def strong_contraction(node: Node, new: NodeBuilder) -> Node | None:
     """The plain contraction."""
     t, *others = node.args
-    walk = new.context
-    if walk.has(t, "nonzero") or all(walk.has(a, "finite") for a in others):
+    context = new.context
+    if context.has(t, "nonzero") or all(context.has(a, "finite") for a in others):
         return new("einsum", *node.args, **node.params)
     return None
 

@@ -1,9 +1,10 @@
 """Exponentials in derivatives: products in which one factor overflows and the other underflows.
 
-The derivative of log(1 + exp(x)) is written as t / (1 + exp(x)) * exp(x), which is 0 * inf for
-large x although the function was made safe.  Whoever simplifies a gradient and not the function
-before (which is better, see rules/stabilize.py) needs these rules.  All replace a product by one of
-bounded factors.  Where the product was 0 * inf, its limit takes the place of NaN.
+The derivative of log(1 + exp(x)) is t / (1 + exp(x)) * exp(x), which is 0 * inf for large x even if
+the function itself has been stabilized.  These rules are for gradients that are simplified after
+differentiation (simplifying the function first is better, see rules/stabilize.py).  Each replaces a
+product by one of bounded factors.  Where the product was 0 * inf, the result is its limit instead
+of NaN.
 """
 
 from __future__ import annotations
@@ -146,46 +147,45 @@ _SPREADS = ("reshape", "expand_dims", "broadcast_to")
     "(t / sum(exp(x))) exp(x)",
     "multiply",
     "exp",
-    reason="0 * inf where a sum of exponentials overflows",
+    reason="0 * inf if a sum of exponentials overflows",
     example=(lambda x, t: _quotient(np.exp(x), t), _X, _T[:, :1]),
 )
 def share(node: Node, new: NodeBuilder) -> Node | None:
-    """t times the share of exp(x) in the sum, shifted."""
+    """t times the softmax of x, computed from shifted exponentials."""
     for quotient, e in (node.args, node.args[::-1]):
         if e.op.name != "exp" or new.context.spec(e).dtype.kind != "f":
             continue
         if any(type(n) is int and n == 0 for n in new.context.spec(e).shape):
-            continue  # of nothing there is no maximum
-        way = []
+            continue  # an empty array has no maximum
+        spreads = []
         while quotient.op.name in _SPREADS:
-            way.append(quotient)
+            spreads.append(quotient)
             quotient = quotient.args[0]
         if quotient.op.name != "divide" or quotient.args[1].op.name != "sum":
             continue
         t, total = quotient.args
-        if total.args[0] is not e or any(map(is_stopped, (quotient, total, e, *way))):
+        if total.args[0] is not e or any(map(is_stopped, (quotient, total, e, *spreads))):
             continue
-        whole = _whole_axes(total, way, e, new)
-        if not whole:
+        if not _has_whole_axes(total, spreads, e, new):
             continue
         t = new("broadcast_to", t, shape=new.context.spec(quotient).shape)
-        for step in reversed(way):
+        for step in reversed(spreads):
             t = new(step.op, t, **step.params)
-        return new("multiply", t, _shifted_share(e.args[0], total.params["axis"], new))
+        return new("multiply", t, _shifted_softmax(e.args[0], total.params["axis"], new))
     return None
 
 
-def _whole_axes(total: Node, way: list[Node], e: Node, new: NodeBuilder) -> bool:
-    """Whether the sum meets what was summed: it has kept its axes, or has got them back."""
+def _has_whole_axes(total: Node, spreads: list[Node], e: Node, new: NodeBuilder) -> bool:
+    """Whether the sum is broadcast along the axes that it sums over: they are kept or restored."""
     shape = new.context.spec(e).shape
     axis = total.params.get("axis")
-    gone = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    kept = tuple(1 if i in {a % len(shape) for a in gone} else n for i, n in enumerate(shape))
-    shapes = [new.context.spec(n).shape for n in (total, *way)]
+    summed = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    kept = tuple(1 if i in {a % len(shape) for a in summed} else n for i, n in enumerate(shape))
+    shapes = [new.context.spec(n).shape for n in (total, *spreads)]
     return kept in shapes or (axis is None and () in shapes)
 
 
-def _shifted_share(x: Node, axis: int | None, new: NodeBuilder) -> Node:
+def _shifted_softmax(x: Node, axis: int | None, new: NodeBuilder) -> Node:
     top = new("stop_gradient", new("max", x, axis=axis, keepdims=True))
     e = new("exp", new("subtract", x, top))
     return new("divide", e, new("sum", e, axis=axis, dtype=None, keepdims=True))
@@ -195,11 +195,11 @@ def _shifted_share(x: Node, axis: int | None, new: NodeBuilder) -> Node:
     "sum of quotients",
     "sum_to",
     ("divide", "multiply"),
-    reason="divided once, after the sum",
+    reason="one division, after the sum",
     example=(lambda x, t: sum_to(x * (t / np.sum(t, 1, keepdims=True)), shape=(2, 1)), _X, _X),
 )
 def sum_of_quotients(node: Node, new: NodeBuilder) -> Node | None:
-    """The quotient of the sum, where the divisor is the same for all that is summed."""
+    """The quotient of the sum, if the divisor is constant along the summed axes."""
     inner, shape = node.args[0], new.context.spec(node).shape
     factor, quotient = None, inner
     if inner.op.name == "multiply":
@@ -220,7 +220,7 @@ def sum_of_quotients(node: Node, new: NodeBuilder) -> Node | None:
     return new("divide", new("sum_to", above, shape=shape), below)
 
 
-# ---- what stands between the factors ------------------------------------------------------------
+# ---- operations between the factors -------------------------------------------------------------
 
 
 def _is_shallow(match: Match) -> bool:
@@ -230,13 +230,13 @@ def _is_shallow(match: Match) -> bool:
 
 _S, _G = np.array([0.0, 2.0, 0.0]), np.array([np.nan, 3.0, 0.0])
 MOVED = (
-    # Of a product with an exponential only, and not of many inside each other: in a long chain they
-    # would all meet at its end.
+    # Only for a product with an exponential, and not for nested guards: those of a long chain would
+    # all be moved to its end.
     Rule(
         "strong_zero(s, g) exp(x)",
         lambda s, g, x: selection.strong_zero(s, g) * np.exp(x),
         lambda s, g, x: selection.strong_zero(s, g * np.exp(x)),
-        reason="the pass is linear: where the cotangent is zero, so are its contributions",
+        reason="the backward pass is linear: a zero cotangent gives zero contributions",
         condition=_is_shallow,
         example=(_S, _G, _S),
     ),
@@ -265,12 +265,12 @@ MOVED = (
         "strong_zero(s, -g)",
         lambda s, g: selection.strong_zero(s, -g),
         lambda s, g: -selection.strong_zero(s, g),
-        reason="signs moved outwards meet each other; the zero may get another",
+        reason="signs that are moved outwards cancel; the sign of a zero may change",
         example=(_S, _G),
     ),
 )
 
-# The gradient of a binary cross entropy of a sigmoid, y log(s) + (1 - y) log(1 - s).
+# The gradient of the binary cross entropy of a sigmoid, y log(s) + (1 - y) log(1 - s).
 LOGISTIC = (
     Rule(
         "(t / sigmoid(-x) - w / sigmoid(x)) sigmoid(x) sigmoid(-x)",
@@ -281,7 +281,7 @@ LOGISTIC = (
         lambda s, t, r, w, x: (
             selection.strong_zero(s, t * sigmoid(x)) - selection.strong_zero(r, w * sigmoid(-x))
         ),
-        reason="0 / 0 for large x and for small x",
+        reason="0 / 0 for large and for small x",
         example=(_T, _T, _T, _T, _X),
     ),
     Rule(
@@ -293,7 +293,7 @@ LOGISTIC = (
         lambda s, t, r, w, x: (
             selection.strong_zero(s, t * sigmoid(-x)) - selection.strong_zero(r, w * sigmoid(x))
         ),
-        reason="0 / 0 for large x and for small x",
+        reason="0 / 0 for large and for small x",
         example=(_T, _T, _T, _T, _X),
     ),
 )

@@ -1,7 +1,7 @@
-"""Rules for matrices of known structure (value_properties.py says how it is known).
+"""Rules for matrices with structure (inferred by value_properties.py).
 
-A matrix that is called triangular and singular is refused by the triangular solver as it was by the
-general one, so errors stay errors.
+A singular triangular matrix is refused by the triangular solver as by the general one, so errors
+are preserved.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _B = np.array([[1.0, 2.0], [0.5, -1.0]])
 )
 def symmetric(node: Node, new: NodeBuilder) -> Node | None:
     """The matrix itself."""
-    x, walk = node.args[0], new.context
-    ndim = len(walk.spec(node).shape)
-    if ndim < 2 or not walk.has(x, "symmetric"):
+    x, context = node.args[0], new.context
+    ndim = len(context.spec(node).shape)
+    if ndim < 2 or not context.has(x, "symmetric"):
         return None
     axes = node.params.get("axes")
     order = tuple(range(ndim))[::-1] if axes is None else tuple(a % ndim for a in axes)
@@ -39,7 +39,7 @@ def symmetric(node: Node, new: NodeBuilder) -> Node | None:
 @rule(
     "solve with a triangle",
     "solve",
-    reason="a triangle is solved by substitution, without a factorization",
+    reason="a triangular system is solved by substitution, without a factorization",
     example=(lambda x, y: np.linalg.solve(assume(x, lower=True), y), _L, _B),
 )
 def triangle(node: Node, new: NodeBuilder) -> Node | None:
@@ -56,7 +56,7 @@ def triangle(node: Node, new: NodeBuilder) -> Node | None:
     "matmul",
     "inv",
     operand=0,
-    reason="solving is more accurate than the inverse, and cheaper",
+    reason="solving is more accurate and cheaper than inverting",
     example=(lambda x, y: np.linalg.inv(x) @ y, _S, _B),
 )
 def inverse_times(node: Node, new: NodeBuilder) -> Node | None:
@@ -68,7 +68,7 @@ def inverse_times(node: Node, new: NodeBuilder) -> Node | None:
 @rule(
     "determinant of a triangle",
     "det",
-    reason="the product of the diagonal",
+    reason="the determinant of a triangular matrix is the product of its diagonal",
     example=(lambda x: np.linalg.det(assume(x, lower=True)), _L),
 )
 def determinant(node: Node, new: NodeBuilder) -> Node | None:

@@ -1,11 +1,10 @@
-"""Rules for recorded graphs in which a value left the range of its dtype.
+"""Rules for recorded graphs in which a value has overflowed.
 
-    stabilised    the same function by the rules of rules/stabilize.py and those below; the graph
-                  itself
-                  if none fits
+    stabilised    the graph rewritten by the rules of rules/stabilize.py and those below; the graph
+                  itself if none applies
 
-The rules below cost more than what they replace, so they are no part of `simplify`: they serve
-derivatives of lists of which it is known that they overflow (autodiff/overflows.py).
+The rules below are slower than the nodes that they replace, so they are not part of `simplify`:
+they are used for derivatives of tapes that are known to overflow (autodiff/overflows.py).
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ def _largest(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def _is_new(match: Match) -> bool:
-    """Whether the largest has not been divided by already."""
+    """Whether x has not been divided by its largest element already."""
     x = match["x"]
     return bool(x.op.name != "divide" or x.args[1].op.name != "stop_gradient")
 
 
 def _scaled(x: Any, *, axis: Any, keepdims: bool) -> Any:
-    """The root of a sum of squares of numbers near 1, times the largest."""
+    """The root of the sum of squares of x divided by its largest element, times that element."""
     squares = np.square(x / _largest(x, axis, True))
     root = np.sqrt(np.sum(squares, axis=axis, keepdims=keepdims))
     return root * _largest(x, axis, keepdims)
@@ -93,5 +92,5 @@ _PASS = Pass("overflows", [*stabilize.RULES, *RULES], merges=True, joins=True)
 
 
 def stabilised(graph: AnyGraph) -> AnyGraph:
-    """The same function without overflow, as far as rules know it."""
+    """The same function without overflow, as far as a rule applies."""
     return Passes(["algebra", _PASS])(graph, verify=False)

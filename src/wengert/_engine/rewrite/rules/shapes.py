@@ -1,14 +1,14 @@
 """Shape rules: fewer moves of elements, and broadcasts as late as possible.
 
     merged     transpose of transpose, reshape of reshape, broadcast of broadcast, cast of cast
-    dropped    what moves nothing
-    absorbed   a broadcast by an operation that broadcasts anyway; a transpose by the subscripts
+    dropped    operations that move nothing
+    absorbed   a broadcast by an operation that broadcasts implicitly; a transpose by the subscripts
                of a contraction
-    moved      broadcasts and transposes behind elementwise operations, where there is less to
-               compute and more to merge
+    moved      broadcasts and transposes after elementwise operations, which then compute less, and
+               where they can be merged
     counted    the sum of n equal numbers is n times the number
 
-All but the sums are exact: elements move, and nothing is computed differently.
+All but the sums are exact: elements are moved, not computed differently.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SAME_ORDER = ("reshape", "expand_dims", "squeeze")
 @rule(
     "moves nothing",
     (*SAME_ORDER, "broadcast_to", "sum_to", "transpose"),
-    reason="the shape and the order of the elements are what they were",
+    reason="the shape and the order of the elements do not change",
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (2, 3)).sum(0), (3,)), _A),
 )
@@ -70,12 +70,12 @@ def _is_identity(axes: tuple[int, ...]) -> bool:
     "transpose of transpose",
     "transpose",
     "transpose",
-    reason="two orders of axes make one",
+    reason="the composition of two permutations is one",
     exact=True,
     example=(lambda x: np.transpose(x[None], (2, 0, 1)).transpose(1, 0, 2), _A),
 )
 def transposes(node: Node, new: NodeBuilder) -> Node | None:
-    """One transpose, or none."""
+    """One transpose, or the operand."""
     inner = node.args[0]
     first, second = _axes(inner, new), _axes(node, new)
     return _transposed(inner.args[0], tuple(first[a] for a in second), new)
@@ -92,12 +92,12 @@ def _transposed(x: Node, axes: tuple[int, ...], new: NodeBuilder) -> Node:
     "reshape of reshape",
     SAME_ORDER,
     SAME_ORDER,
-    reason="the elements stay in their order",
+    reason="the order of the elements does not change",
     exact=True,
     example=(lambda x: np.squeeze(np.expand_dims(np.reshape(x, (3, 2)), 1)), _A),
 )
 def reshapes(node: Node, new: NodeBuilder) -> Node | None:
-    """One reshape, or none."""
+    """One reshape, or the operand."""
     inner = node.args[0]
     if any(n.params.get("order", "C") != "C" for n in (node, inner)):
         return None
@@ -109,7 +109,7 @@ def reshapes(node: Node, new: NodeBuilder) -> Node | None:
     "broadcast of broadcast",
     "broadcast_to",
     "broadcast_to",
-    reason="repeated once to the last shape",
+    reason="one broadcast to the last shape",
     exact=True,
     example=(lambda x: np.broadcast_to(np.broadcast_to(x, (1, 2, 3)), (4, 2, 3)), _A),
 )
@@ -122,12 +122,12 @@ def broadcasts(node: Node, new: NodeBuilder) -> Node | None:
     "broadcast of new axes",
     "broadcast_to",
     SAME_ORDER,
-    reason="broadcasting makes axes of length one in front by itself",
+    reason="broadcasting prepends axes of length one implicitly",
     exact=True,
     example=(lambda x: np.broadcast_to(np.reshape(x, (1, 1, 2, 3)), (5, 4, 2, 3)), _A),
 )
 def broadcast_of_new_axes(node: Node, new: NodeBuilder) -> Node | None:
-    """The broadcast of what had fewer axes."""
+    """The broadcast of the operand with fewer axes."""
     inner = node.args[0]
     x = inner.args[0]
     have, wanted = new.context.spec(x).shape, new.context.spec(inner).shape
@@ -141,12 +141,12 @@ def broadcast_of_new_axes(node: Node, new: NodeBuilder) -> Node | None:
     "cast of cast",
     "cast",
     "cast",
-    reason="the first dtype holds every number of the operand",
+    reason="the first dtype represents every number of the operand",
     exact=True,
     example=(lambda x: x.astype("float32").astype("float64").astype("float32"), _A),
 )
 def casts(node: Node, new: NodeBuilder) -> Node | None:
-    """One cast, or none."""
+    """One cast, or the operand."""
     inner = node.inputs[0]
     x = inner.inputs[0]
     given, between = new.context.spec(x), new.context.spec(inner).dtype
@@ -160,7 +160,7 @@ def casts(node: Node, new: NodeBuilder) -> Node | None:
 @rule(
     "cast to the same",
     "cast",
-    reason="the dtype is what it was",
+    reason="the dtype does not change",
     exact=True,
     example=(lambda x: x.astype("float32").astype("float32"), _A),
 )
@@ -177,34 +177,34 @@ def same_cast(node: Node, new: NodeBuilder) -> Node | None:
     "broadcast in elementwise",
     "elementwise",
     ("broadcast_to", "full"),
-    reason="the operation broadcasts by itself, and computes less if all operands are repeated",
+    reason="the operation broadcasts implicitly, and computes less if all operands are broadcast",
     exact=True,
     example=(lambda x: np.exp(np.broadcast_to(x, (4, 2, 3))) + _A, _A),
 )
 def elementwise_broadcasts(node: Node, new: NodeBuilder) -> Node | None:
-    """The operation on what was broadcast, broadcast again if it has to be."""
-    walk = new.context
-    bare = [_bare(a, walk) for a in node.args]
+    """The operation on the operands before broadcasting, broadcast afterwards if necessary."""
+    context = new.context
+    bare = [_bare(a, context) for a in node.args]
     if all(a is b for a, b in zip(bare, node.args, strict=True)):
         return None
-    shape = broadcast(*[walk.spec(a).shape for a in bare])
-    wanted = walk.spec(node).shape
-    if shape != wanted and not _is_less(shape, wanted):
+    shape = broadcast(*[context.spec(a).shape for a in bare])
+    wanted = context.spec(node).shape
+    if shape != wanted and not _broadcasts_to(shape, wanted):
         return None
     return new(node.op, *bare, **node.params)
 
 
-def _bare(a: Node, walk: Any) -> Node:
+def _bare(a: Node, context: Any) -> Node:
     if a.op.name == "broadcast_to":
         return a.args[0]  # type: ignore[no-any-return]
-    spec = walk.spec(a)
+    spec = context.spec(a)
     if a.op.name == "full" and spec.shape != ():
-        return walk.constant(spec.dtype.type(a.params["value"]))  # type: ignore[no-any-return]
+        return context.constant(spec.dtype.type(a.params["value"]))  # type: ignore[no-any-return]
     return a
 
 
-def _is_less(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
-    """Whether a shape can be broadcast to another, and has fewer elements."""
+def _broadcasts_to(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
+    """Whether a shape can be broadcast to another."""
     tail = wanted[len(wanted) - len(shape) :]
     return len(shape) <= len(wanted) and all(
         n == m or n == 1 for n, m in zip(shape, tail, strict=True)
@@ -215,13 +215,13 @@ def _is_less(shape: tuple[Any, ...], wanted: tuple[Any, ...]) -> bool:
     "transposes before elementwise",
     "elementwise",
     "transpose",
-    reason="the result is transposed once, and may meet another transpose",
+    reason="the result is transposed once, which may be merged with another transpose",
     exact=True,
     example=(lambda x, y: np.exp(x.T) * y.T + 1.0, _A, _A),
 )
 def elementwise_transposes(node: Node, new: NodeBuilder) -> Node | None:
     """The transpose of the operation."""
-    walk, axes = new.context, None
+    context, axes = new.context, None
     operands = []
     for a in node.args:
         if a.op.name == "transpose":
@@ -229,7 +229,7 @@ def elementwise_transposes(node: Node, new: NodeBuilder) -> Node | None:
             if axes is not None and own != axes:
                 return None
             axes, a = own, a.args[0]
-        elif walk.spec(a).shape != ():
+        elif context.spec(a).shape != ():
             return None
         operands.append(a)
     if axes is None:
@@ -241,11 +241,11 @@ def elementwise_transposes(node: Node, new: NodeBuilder) -> Node | None:
     "transpose in einsum",
     ("einsum", "strong_einsum"),
     "transpose",
-    reason="the subscripts say in which order axes are read",
+    reason="the subscripts determine the order in which axes are read",
     example=(lambda x, y: np.einsum("ij,jk->ik", x.T, y), _A, _A),
 )
 def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
-    """The contraction with the subscripts of an operand in the order before the transpose."""
+    """The contraction with the subscripts of the untransposed operand."""
     *words, result = node.params["letters"]
     operands = []
     for i, a in enumerate(node.args):
@@ -262,18 +262,18 @@ def einsum_transposes(node: Node, new: NodeBuilder) -> Node | None:
     "transpose of einsum",
     "transpose",
     ("einsum", "strong_einsum"),
-    reason="the subscripts say in which order axes are written",
+    reason="the subscripts determine the order in which axes are written",
     example=(lambda x, y: np.einsum("ij,kj->ik", x, y).T, _A, _A),
 )
 def einsum_transposed(node: Node, new: NodeBuilder) -> Node | None:
-    """The contraction with the letters of the result in the order after the transpose."""
+    """The contraction with the transposed subscripts of the result."""
     inner = node.args[0]
     *words, result = inner.params["letters"]
-    turned = "".join(result[a] for a in _axes(node, new))
-    return new(inner.op, *inner.args, letters=(*words, turned))
+    transposed = "".join(result[a] for a in _axes(node, new))
+    return new(inner.op, *inner.args, letters=(*words, transposed))
 
 
-# ---- sums of what was repeated -----------------------------------------------------------------
+# ---- sums of broadcasts ------------------------------------------------------------------------
 
 
 @rule(
@@ -284,19 +284,19 @@ def einsum_transposed(node: Node, new: NodeBuilder) -> Node | None:
     example=(lambda x: np.sum(np.broadcast_to(x, (4, 2, 3)), axis=0), _A),
 )
 def sum_of_broadcast(node: Node, new: NodeBuilder) -> Node | None:
-    """The number of repetitions times what was repeated, if no more than that is summed."""
-    walk, inner = new.context, node.args[0]
-    have, wanted = walk.spec(inner), walk.spec(node)
+    """The number of repetitions times the operand, if only broadcast axes are summed."""
+    context, inner = new.context, node.args[0]
+    have, wanted = context.spec(inner), context.spec(node)
     if have.dtype != wanted.dtype or wanted.dtype.kind not in "fc" or node.params.get("dtype"):
         return None
     source = inner.args[0] if inner.args else None
-    small = walk.spec(source).shape if source is not None else ()
+    small = context.spec(source).shape if source is not None else ()
     small = (1,) * (len(have.shape) - len(small)) + small
-    gone = _summed(node, have.shape, wanted.shape)
-    if gone is None or any(small[k] != 1 for k in gone):
+    summed = _summed(node, have.shape, wanted.shape)
+    if summed is None or any(small[k] != 1 for k in summed):
         return None
     count: Any = 1
-    for k in gone:
+    for k in summed:
         count = count * have.shape[k]
     if isinstance(count, int):
         if count == 0 or count > 2 ** (np.finfo(wanted.dtype).nmant + 1):
@@ -313,7 +313,7 @@ def sum_of_broadcast(node: Node, new: NodeBuilder) -> Node | None:
     if node.op.name == "sum_to":
         small = small[len(have.shape) - len(wanted.shape) :]
     elif not node.params.get("keepdims"):
-        small = tuple(n for k, n in enumerate(small) if k not in gone)
+        small = tuple(n for k, n in enumerate(small) if k not in summed)
     rest = new("reshape", source, shape=small, order="C")
     return new("broadcast_to", new("multiply", rest, count), shape=wanted.shape)
 
@@ -329,7 +329,7 @@ def _summed(node: Node, shape: tuple[Size, ...], wanted: tuple[int, ...]) -> tup
     "sum_to of sum_to",
     "sum_to",
     "sum_to",
-    reason="summed once",
+    reason="one sum over all axes",
     example=(lambda x: sum_to(sum_to(x, shape=(1, 3)), shape=()), _A),
 )
 def sums(node: Node, new: NodeBuilder) -> Node | None:

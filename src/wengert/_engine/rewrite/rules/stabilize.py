@@ -1,17 +1,17 @@
 """Numerical stabilization: the same function without overflow and cancellation.
 
-Each replacement is at least as accurate as what it replaces, everywhere, and right where that
-overflows or cancels; the tests compare both with mpmath.  NaN stays NaN.  The sum behind a
+Each replacement is at least as accurate as the original for all operands, and accurate where the
+original overflows or cancels; the tests compare both with mpmath.  NaN stays NaN.  The sum inside a
 logarithm keeps its axes.
 
     sums of exponentials    log(sum(exp(x))), softmax and its logarithm
     near zero               log(1 + x), exp(x) - 1, log(exp(x))
-    the smooth step         1 / (1 + exp(-x)), its logarithm, log(1 + exp(x))
+    sigmoid                 1 / (1 + exp(-x)), its logarithm, log(1 + exp(x))
     roots and moments       sqrt(x**2), mean(x**2) - mean(x)**2
 
-Before a derivative is taken these do more than after it: the derivative of log(sum(exp(x))) is a
-quotient of overflown numbers, that of logsumexp(x) is not.  A cross entropy of a softmax, or of a
-sigmoid, so gets the gradient p - y (docs/rewriting.md).
+These rules are more effective before differentiation than after it: the derivative of
+log(sum(exp(x))) is a quotient of overflowed numbers, that of logsumexp(x) is not.  The gradient of
+the cross entropy of a softmax or sigmoid becomes p - y (docs/rewriting.md).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _P = np.array([[0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])
 
 
 def _is_shifted(match: Match) -> bool:
-    """Whether the largest has been taken off already."""
+    """Whether the maximum has been subtracted already."""
     x = match["x"]
     if x.op.name != "subtract":
         return False
@@ -51,7 +51,7 @@ def _is_shifted(match: Match) -> bool:
 
 
 def _shifted(x: Array, axis: int) -> Any:
-    # Whatever is taken off, the quotient is the same: no derivative passes through the maximum.
+    # The quotient does not depend on the shift, so the maximum needs no derivative.
     return np.exp(x - stop_gradient(np.max(x, axis=axis, keepdims=True)))
 
 
@@ -65,7 +65,7 @@ SUMS = (
         "softmax",
         lambda x, *, axis: np.exp(x) / np.sum(np.exp(x), axis=axis, keepdims=True),
         _shifted_softmax,
-        reason="exp(x) overflows for large x; the quotient does not change when all are shifted",
+        reason="exp(x) overflows for large x; the quotient does not depend on a shift of all x",
         condition=lambda m: not _is_shifted(m),
         example=((_X,), {"axis": 1}),
     ),
@@ -73,7 +73,7 @@ SUMS = (
         "log(softmax)",
         lambda x, *, axis: np.log(np.exp(x) / np.sum(np.exp(x), axis=axis, keepdims=True)),
         lambda x, *, axis: x - logsumexp(x, axis=axis, keepdims=True),
-        reason="a small share underflows to 0, and log(0) is -inf",
+        reason="a small probability underflows to 0, and log(0) is -inf",
         example=((_X,), {"axis": 1}),
     ),
     Rule(
@@ -97,7 +97,7 @@ SUMS = (
     "log(softmax), one operation",
     "log",
     "softmax",
-    reason="a small share underflows to 0, and log(0) is -inf",
+    reason="a small probability underflows to 0, and log(0) is -inf",
     example=(),
 )
 def log_of_softmax(node: Node, new: NodeBuilder) -> Node | None:
@@ -120,47 +120,47 @@ NEAR_ZERO = (
         "log(1 + x)",
         lambda x: np.log(1 + x),
         lambda x: np.log1p(x),
-        reason="1 + x rounds away the digits of a small x",
+        reason="1 + x loses the digits of a small x",
         example=(_P,),
     ),
     Rule(
         "log(1 - x)",
         lambda x: np.log(1 - x),
         lambda x: np.log1p(-x),
-        reason="1 - x rounds away the digits of a small x",
+        reason="1 - x loses the digits of a small x",
         example=(_P,),
     ),
     Rule(
         "exp(x) - 1",
         lambda x: np.exp(x) - 1,
         lambda x: np.expm1(x),
-        reason="exp(x) rounds away the digits of a small x",
+        reason="exp(x) loses the digits of a small x",
         example=(_X,),
     ),
     Rule(
         "1 - exp(x)",
         lambda x: 1 - np.exp(x),
         lambda x: -np.expm1(x),
-        reason="exp(x) rounds away the digits of a small x",
+        reason="exp(x) loses the digits of a small x",
         example=(_X,),
     ),
     Rule(
         "log1p(expm1(x))",
         lambda x: np.log1p(np.expm1(x)),
         lambda x: x,
-        reason="without two roundings, and without overflow",
+        reason="avoids two roundings and overflow",
         example=(_X,),
     ),
 )
 
-# ---- the smooth step ---------------------------------------------------------------------------
+# ---- sigmoid -----------------------------------------------------------------------------------
 
 STEPS = (
     Rule(
         "1 / (1 + exp(x))",
         lambda x: 1 / (1 + np.exp(x)),
         lambda x: sigmoid(-x),
-        reason="exp(x) overflows, and takes the digits of a small result with it",
+        reason="exp(x) overflows, so that a small result loses its digits",
         example=(_X,),
     ),
     Rule(
@@ -174,7 +174,7 @@ STEPS = (
         "1 - sigmoid(x)",
         lambda x: 1 - sigmoid(x),
         lambda x: sigmoid(-x),
-        reason="the difference of two numbers near 1 has no digits left",
+        reason="the difference of two numbers near 1 cancels",
         example=(_X,),
     ),
     Rule(
@@ -202,7 +202,7 @@ STEPS = (
         "log(where(c, 1, x))",
         lambda c, x: np.log(np.where(c, 1.0, x)),
         lambda c, x: np.where(c, 0.0, np.log(x)),
-        reason="so that the logarithm is seen by other rules; log(1) is 0",
+        reason="other rules apply to the logarithm of x; log(1) is 0",
         exact=True,
         dtypes={"c": bool},
         condition=lambda m: m["x"].op.name in ("sigmoid", "softmax"),
@@ -212,7 +212,7 @@ STEPS = (
         "log1p(-where(c, 0, x))",
         lambda c, x: np.log1p(-np.where(c, 0.0, x)),
         lambda c, x: np.where(c, -0.0, np.log1p(-x)),
-        reason="so that the logarithm is seen by other rules; log1p(-0.0) is -0.0",
+        reason="other rules apply to the logarithm of x; log1p(-0.0) is -0.0",
         exact=True,
         dtypes={"c": bool},
         condition=lambda m: m["x"].op.name == "sigmoid",
@@ -249,7 +249,7 @@ ROOTS = (
             f"mean({word}) - {other}",
             pattern,
             lambda x, *, axis, keepdims: np.var(x, axis=axis, keepdims=keepdims),
-            reason="the difference of two large numbers has no digits left",
+            reason="the difference of two large numbers cancels",
             example=((_X,), {"axis": 0, "keepdims": False}),
         )
         for word, other, pattern in (
@@ -282,7 +282,7 @@ ROOTS = (
     example=(lambda x: np.log(np.mean(np.exp(x), axis=0)), _X),
 )
 def log_of_mean(node: Node, new: NodeBuilder) -> Node | None:
-    """logsumexp less the logarithm of the number of elements."""
+    """logsumexp minus the logarithm of the number of elements."""
     inner = node.args[0]
     exponential = inner.args[0]
     if type(node) is Node and is_stopped(exponential):

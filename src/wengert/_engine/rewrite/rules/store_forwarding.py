@@ -1,11 +1,11 @@
 """Store forwarding: stored elements are not read back, and dead stores are removed.
 
-Loops write positions of arrays that they carry, and their derivatives clear and add to the same
-positions.  Each of these is a write of its own; what comes of them is often one.
+Loops write to positions of arrays that they carry, and their derivatives clear and add to the same
+positions.  Each of these is a separate write; often one is enough.
 
     read back      x[i] after x[i] = v is v
-    written over   of two writes to the same positions the second counts
-    copied         a copy of what nobody writes to is the thing itself; in a graph that is all
+    written over   the second of two writes to the same positions replaces the first
+    copied         a copy of a value of a graph, which is never written to, is the value itself
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _written(x: Any, i: Any, v: Any) -> Any:
 
 
 def _places(node: Node) -> tuple[Node, ...]:
-    """The operands that are positions."""
+    """The operands that are indices."""
     return node.args[2 if node.op.name == "setitem" else 1 :]
 
 
@@ -39,7 +39,7 @@ def _is_same_place(node: Node, inner: Node) -> bool:
 
 
 def _is_alone(node: Node, new: NodeBuilder) -> bool:
-    """Whether no element is chosen twice: positions are numbers and slices, not arrays."""
+    """Whether no element is selected twice: indices are numbers and slices, not arrays."""
     template = node.params["index"]
     parts = template if isinstance(template, tuple) else (template,)
     holes = sum(isinstance(p, IndexSlot) for p in parts)
@@ -52,12 +52,12 @@ def _is_alone(node: Node, new: NodeBuilder) -> bool:
     "getitem",
     "setitem",
     operand=0,
-    reason="what was just written there",
+    reason="the value that was stored there",
     exact=True,
     example=(lambda x, i, v: _written(x, i, v)[i], np.arange(3.0), 1, np.array(5.0)),
 )
 def read_back(node: Node, new: NodeBuilder) -> Node | None:
-    """The value, where it has the shape and dtype of what is read."""
+    """The stored value, if it has the shape and dtype of the result."""
     inner = node.args[0]
     if not _is_same_place(node, inner) or not _is_alone(node, new):
         return None
@@ -71,12 +71,12 @@ def read_back(node: Node, new: NodeBuilder) -> Node | None:
     "getitem",
     "scatter",
     operand=0,
-    reason="what was just put there",
+    reason="the value that was stored there",
     exact=True,
     example=(lambda v, i: scatter(v, i, index=IndexSlot(0), shape=(3,))[i], np.array(5.0), 1),
 )
 def read_from_zeros(node: Node, new: NodeBuilder) -> Node | None:
-    """The value."""
+    """The stored value."""
     inner = node.args[0]
     return inner.args[0] if _is_same_place(node, inner) and _is_alone(node, new) else None
 
@@ -86,7 +86,7 @@ def read_from_zeros(node: Node, new: NodeBuilder) -> Node | None:
     "setitem",
     "setitem",
     operand=0,
-    reason="the first write leaves nothing",
+    reason="the second write replaces the first completely",
     exact=True,
     example=(lambda x, i, v: _written(_written(x, i, 7.0), i, v), np.arange(3.0), 1, 5.0),
 )
@@ -102,7 +102,7 @@ def written_over(node: Node, new: NodeBuilder) -> Node | None:
 @rule(
     "copied",
     "copy",
-    reason="nobody writes to what a graph computes",
+    reason="values of a graph are never written to",
     exact=True,
     example=(lambda x: x.copy() + 1.0, _A),
 )
