@@ -55,12 +55,12 @@ def test_inputs_are_found_in_order_of_creation():
     [
         (lambda f, x: f(1.0), "y is missing"),
         (lambda f, x: f(), "x, y are missing"),
-        (lambda f, x: f(1.0, [1.0], z=1.0), "'z' is none of them"),
+        (lambda f, x: f(1.0, [1.0], z=1.0), "'z' is not one of them"),
         (lambda f, x: f(1.0, x=2.0), "x is given twice"),
         (lambda f, x: f({x: 1.0, "x": 1.0}), "x is given twice"),
         (lambda f, x: f(1.0, [1.0], 3.0), "3 values"),
-        (lambda f, x: f({3: 1.0}), "a int is none of them"),
-        (lambda f, x: f({wg.input("x"): 1.0}), "a Tensor is none of them"),
+        (lambda f, x: f({3: 1.0}), "a int is not one of them"),
+        (lambda f, x: f({wg.input("x"): 1.0}), "a Tensor is not one of them"),
     ],
 )
 def test_wrong_feeds_name_the_inputs(call, words):

@@ -8,7 +8,7 @@ trace.py               trace: the graph of a function; tracing_session.py the ru
 pytree_signature.py    containers of arguments and results
 inputs.py              input, spec, variable: to build graphs by hand
 computation.py         computation: outputs and inputs as a callable
-symbolic_gradients.py  gradients: of tensors by tensors, for graphs built by hand
+symbolic_gradients.py  gradients: with respect to tensors, for graphs built by hand
 captures               captured values of functions, and the detection of changes
 """
 

@@ -132,7 +132,7 @@ class Computation:
         elif isinstance(key, Handle) and id(key.node) in self._places:
             return self._places[id(key.node)]
         what = repr(key) if isinstance(key, str) else f"a {type(key).__name__}"
-        raise self._refusal(f"{what} is none of them")
+        raise self._refusal(f"{what} is not one of them")
 
     def _refusal(self, reason: str) -> StructureError:
         names = ", ".join(self.inputs) or "no inputs"
@@ -177,7 +177,7 @@ def _plain(value: Operand) -> Any:
     return value
 
 
-# ---- making one --------------------------------------------------------------------------------
+# ---- construction ------------------------------------------------------------------------------
 
 
 def computation(
@@ -339,7 +339,7 @@ def _updates_of(updates: Any, listed: Sequence[Node]) -> dict[Node, Node]:
             f"{at(user_line())}."
         )
     for variable, value in updates.items():
-        node = _node(variable, "what is to be updated")
+        node = _node(variable, "the key of an update")
         name = node.name or "a tensor"
         if not is_variable(node):
             remedy = "Make it one, wengert.variable(value, name)"

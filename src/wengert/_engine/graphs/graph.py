@@ -1,10 +1,10 @@
-"""Graph: a Wengert list that can be called, transformed, changed, shown and saved.
+"""Graph: a computation graph that can be called, transformed, changed, shown and saved.
 
 A graph is a function: called with arrays it runs, called with tensors its nodes are recorded again.
-So a graph is transformed by tracing the transformed function.
+So transformations trace the transformed function.
 
-Nodes, their order, names and dependences are in core/graph.py.  The methods here delegate to
-transform.py, substitute.py, pickle_support.py and the packages that they name.
+Nodes, their order, names and dependencies are in core/graph.py.  The methods here delegate to
+transform.py, substitute.py, pickle_support.py and other packages.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Graph(core_graph.BaseGraph):
     inputs, outputs : tuple of Node
         The arguments and results.
     variables : tuple of Node
-        Leaves whose values are those of tensors, read whenever the graph runs.
+        Leaves that read the value of a tensor at each run.
     updates : dict
-        For a variable's node the node that becomes its value after a run.
+        For the node of a variable the node of its value after a run.
 
     Notes
     -----
@@ -114,9 +114,9 @@ class Graph(core_graph.BaseGraph):
 
     @functools.cached_property
     def is_open(self) -> bool:
-        """Whether it depends on nodes from outside: recorded ones, or those of an outer graph.
+        """Whether it depends on outer nodes: recorded ones, or those of an outer graph.
 
-        Then a call records its nodes again, so that they are part of outer derivatives and graphs.
+        Then a call records its nodes again, as part of outer derivatives and graphs.
         """
         fed = set(self.inputs)
         return any(
@@ -152,7 +152,7 @@ class Graph(core_graph.BaseGraph):
         fed = self.signature.leaves(args, kwargs, f"the graph {self.name}")
         return interpreter_profile.profile(self, fed, repeat)
 
-    # ---- transformed
+    # ---- transformations
 
     def grad(
         self,
@@ -266,7 +266,7 @@ class Graph(core_graph.BaseGraph):
         """
         return batched(self, in_axes, out_axes, axis_size)
 
-    # ---- changed
+    # ---- changed copies
 
     def subgraph(
         self, outputs: Item | Sequence[Item], inputs: Item | Sequence[Item] | None = None
@@ -359,7 +359,7 @@ class Graph(core_graph.BaseGraph):
     def __deepcopy__(self, memo: dict[Any, Any]) -> Graph:
         return self.copy()
 
-    # ---- shown, compared, saved
+    # ---- simplification, comparison, display, files
 
     def simplify(self, passes: Passes = rewrite.DEFAULT, **options: Any) -> Graph:
         """The same function with fewer, cheaper and more accurate nodes.

@@ -92,7 +92,7 @@ def input(name: str, shape: Lengths = (), dtype: str = "float64") -> Any:
     Returns
     -------
     Tensor
-        A tensor like any other, except that operations on it are only recorded.
+        A tensor; operations on it are recorded, not computed.
 
     Examples
     --------

@@ -22,7 +22,7 @@ class Signature(NamedTuple):
     names : the arguments by position.
     structure : of ``(args, kwargs)``, as containers.
     fed : for each leaf of the structure whether it is an input, or was static while tracing.
-    passed : for each leaf its static value as text (`Static`); empty if that is not known.
+    passed : for each leaf its static value as text (`Static`); empty if it has none.
     """
 
     names: tuple[str, ...]
@@ -68,8 +68,8 @@ class Signature(NamedTuple):
             if word and word != (now := Static.of(x)):
                 raise StructureError(
                     f"{what} was built with {word} where it is called with "
-                    f"{now or f'a {type(x).__name__}'}: what is not an array, or is static, was "
-                    f"part of the program while it was traced. Trace again{at(user_line())}."
+                    f"{now or f'a {type(x).__name__}'}: static arguments, and those that are not "
+                    f"arrays, are part of the graph. Trace again{at(user_line())}."
                 )
         return [x for x, is_fed in zip(leaves, self.fed, strict=True) if is_fed]
 

@@ -78,7 +78,7 @@ def gradients(
         `y` does not depend on one of them, and ``unconnected="raise"``.
     GraphError
         `y` was computed from a variable by a function that depends on its value (a mask, an
-        order); trace that function.
+        order); use `wengert.trace` on that function.
 
     Notes
     -----
@@ -113,10 +113,10 @@ def gradients(
                 opened.general = True
                 place = rebuilt(nodes, change=valueless)
                 by = [[place.get(n, n) for n in _leaves_of(t, nodes)] for t in targets]
-                bars = _swept(place[node], by, seed, create_graph)
+                bars = _pulled_back(place[node], by, seed, create_graph)
         else:
             by = [_leaves_of(t, nodes) for t in targets]
-            bars = _swept(node, by, seed, create_graph)
+            bars = _pulled_back(node, by, seed, create_graph)
     for i, (target, bar) in enumerate(zip(targets, bars, strict=True)):
         if bar is None and unconnected != "none":
             if unconnected != "zero":
@@ -134,7 +134,7 @@ def _leaves_of(target: Node, nodes: Sequence[Node]) -> list[Node]:
     return [n for n in nodes if n is target or (is_variable(n) and owner_of(n) is owner)]
 
 
-def _swept(
+def _pulled_back(
     node: Node, targets: Sequence[Sequence[Node]], seed: Array | None, create_graph: bool
 ) -> list[Any]:
     """For each target the sum of the cotangents of its nodes."""
@@ -169,8 +169,8 @@ def _target(x: Array) -> Node:
         inexact = isinstance(spec, Spec) and is_inexact(spec.dtype)
         remedy = "Make it with requires_grad=True, or as an input" if inexact else "Cast it first"
         raise NotDifferentiableError(
-            f"gradients by {spec or type(x).__name__}: no derivative passes there. {remedy}"
-            f"{at(user_line())}."
+            f"gradients with respect to {spec or type(x).__name__}, which is not differentiable. "
+            f"{remedy}{at(user_line())}."
         )
     return node
 
@@ -185,8 +185,8 @@ def _seed(node: Node, seed: Array | None) -> Any:
     if seed is None:
         if spec.shape != () or spec.dtype.kind != "f":
             raise NotScalarError(
-                f"gradients of {spec}: only one real number has a gradient without being told in "
-                f"which direction. Sum it, or pass seed={at(user_line())}."
+                f"gradients of {spec}: without a seed only a real scalar has a gradient. Sum it, "
+                f"or pass seed={at(user_line())}."
             )
         one = Spec((), spec.dtype)
         return uniform(one, 1.0) if node.is_traced else spec.dtype.type(1)

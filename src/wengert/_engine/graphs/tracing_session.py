@@ -59,21 +59,20 @@ def built(
     name : str, optional
         Of the graph; by default that of `fun`.
     guards : list, optional
-        Where to put what else it was built for (`Session.guards`).
+        Extended by the guards of the trace (`Session.guards`).
     grads : list, optional
-        Where to put the tensors whose ``.grad`` it writes to, whether it leaves something there,
-        and whether in the place of what was there before. What is left are more outputs, behind
-        the others.
+        Extended by the tensors whose ``.grad`` it writes to, whether it leaves a gradient there,
+        and whether one was set before. The gradients are additional outputs, after the others.
     written : list, optional
-        Where to put the numbers of the inputs it writes to in place; what they become are outputs
-        behind all others.
+        Extended by the numbers of the inputs that it writes to in place. Their new values are
+        additional outputs, after all others.
     """
     what = name or name_of(fun)
     since = next_serial()
     words = list(names) if names is not None else parameter_names(fun, len(args))
     inputs = _Inputs()
     full = [inputs.take(a, words[i], i in positions) for i, a in enumerate(args)]
-    # In the order of names, in which containers give their leaves; the function sees its own.
+    # Inputs are in the order of names, as leaves of containers; the function gets its own order.
     taken = {k: inputs.take(v, k, k in static) for k, v in sorted(kwargs.items())}
     more = {k: taken[k] for k in kwargs}
     signature = inputs.signature(words, full, more)
@@ -136,7 +135,7 @@ class _Inputs:
         return pytree.unflatten(structure, made)
 
     def written(self) -> list[int]:
-        """The numbers of the inputs that have been written to."""
+        """The numbers of the inputs that have been modified."""
         pairs = enumerate(zip(self.handles, self.nodes, strict=True))
         found = [k for k, (handle, node) in pairs if handle.node is not node]
         for k in found:
@@ -187,7 +186,7 @@ def _gradients(session: Session, what: str, grads: list[Any] | None) -> list[Any
     found = [g for _, g, _ in left if g is not None]
     if found and grads is None:
         raise TraceError(
-            f"{what} leaves gradients in .grad of tensors from outside, which a graph does not do. "
+            f"{what} leaves gradients in .grad of captured tensors, which a graph does not do. "
             "Return them and call zero_grad(), or compile the function with wengert.jit"
             f"{at(user_line())}."
         )

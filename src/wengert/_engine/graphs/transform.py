@@ -84,14 +84,14 @@ def batched(graph: G, in_axes: Any, out_axes: Any, axis_size: Any) -> G:
     args, kwargs = argument_specs(graph)
     leaves, structure = pytree.flatten((args, kwargs))
     axes = axes_of_arguments(in_axes, args, kwargs, len(leaves), what)
-    size = dim(_new_name(graph)) if axis_size is None else _rows(axis_size, what)
+    size = dim(_new_name(graph)) if axis_size is None else _batch_size(axis_size, what)
     wide = [_widened(s, axis, size, what) for s, axis in zip(leaves, axes, strict=True)]
     args, kwargs = pytree.unflatten(structure, wide)
     made = vmap(graph, in_axes, out_axes)
     return built(graph, made, args, kwargs, "vmap", graph.signature.names)
 
 
-def _rows(size: Any, what: str) -> Any:
+def _batch_size(size: Any, what: str) -> Any:
     if isinstance(size, str):
         return dim(size)
     if isinstance(size, Dim) or (isinstance(size, int | np.integer) and size >= 0):
@@ -115,7 +115,10 @@ def _widened(spec: Any, axis: int | None, size: Size, what: str) -> Any:
         return spec
     ndim = spec.ndim + 1
     if not -ndim <= axis < ndim:
-        raise ShapeError(f"{what}: {spec} with rows has no axis {axis}{at(user_line())}.")
+        raise ShapeError(
+            f"{what}: a batch of {spec} has no axis {axis}. Choose one of {-ndim} to {ndim - 1}"
+            f"{at(user_line())}."
+        )
     shape = list(spec.shape)
     shape.insert(axis % ndim, size)
     return Spec(tuple(shape), spec.dtype)

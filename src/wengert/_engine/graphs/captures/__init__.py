@@ -1,18 +1,18 @@
-"""Captures: what a compiled function reads that is not an argument, and how a change is noticed.
+"""Captured values: what a compiled function reads besides its arguments, and checks for changes.
 
 A function reads globals, closure cells, defaults, attributes and elements of containers.  A trace
-sees the values of one moment; a later call must see those of its own.  So arrays that are captured
-are inputs of the program, fed at each call, and everything else is guarded: compared, at each call,
-with what it was when the function was traced.
+records their values at one time, but a later call must use the current ones.  So captured arrays
+are inputs of the program, fed at each call, and everything else is guarded: at each call it is
+compared with its value when the function was traced.
 
 code.py          the names that a code object reads
 library.py       which code, classes and modules are the user's, and which values are immutable
-sources.py       how a captured value is read again: a cell, an entry of a dict, of a list
-guards.py        one comparison of a captured value with what it was
-discovery.py     from a function to all that it captures
-objects.py       what the class of an object says of its attributes
-records.py       guards and fed arrays as native code goes through them
-substitution.py  the function with other arrays in the place of captured ones
+sources.py       how to read a captured value again: from a cell, a dict, a list
+guards.py        comparisons of captured values with those at tracing time
+discovery.py     the search for the captured values of a function
+objects.py       properties of classes that determine how attributes are read
+records.py       guards and fed arrays in the form that native code reads
+substitution.py  the function with other arrays instead of captured ones
 captured.py      guards and fed arrays of one trace, checked together at each call
 """
 

@@ -1,7 +1,7 @@
-"""Captured: guards and fed arrays of one trace, checked together at each call.
+"""Captured values of one trace: guards and fed arrays, checked together at each call.
 
-CapturedObject  an object on a way from the function to what it captures
-Captured        whether all guards hold, and the arrays as they are now
+CapturedObject  an object on a path from the function to a captured value
+Captured        whether all guards hold, and the current arrays
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
     from . import records
     from .records import Records
-else:  # where nothing is captured, neither is needed
+else:  # not imported if nothing is captured
     capture_guards = LazyModule("wengert._engine.backends.llvm.abi.capture_guards")
     records = LazyModule("wengert._engine.graphs.captures.records")
 
 
 class CapturedObject:
-    """An object on a way from the function to what it captures.
+    """An object on a path from the function to a captured value.
 
     Attributes
     ----------
     value : object
     replaceable : bool
-        Whether another one can stand in its place while the function is traced.
+        Whether it can be replaced by another object while the function is traced.
     barred : bool
-        Whether it is reached through something that cannot be replaced.
+        Whether it is reached through an object that cannot be replaced.
     children : list of int
-        The identities of the objects that are read of it.
+        The identities of the objects that are read from it.
     """
 
     __slots__ = ("barred", "children", "replaceable", "value")
@@ -49,19 +49,19 @@ class CapturedObject:
 
 
 class Captured:
-    """What a function captured when it was traced.
+    """The values that a function captured when it was traced.
 
     Attributes
     ----------
     guards : list of Guard
     feeds : dict from str to Source
-        Arrays that are inputs of the program, by the name of how they are reached.
+        Arrays that are inputs of the program, by name.
     aliases : list of (Source, int)
-        Other ways to an array that is fed, with its number.
+        Other paths to an array that is fed, with its number.
     found : dict from int to CapturedObject
-        The objects that lead to fed arrays, by identity; empty once they are not needed.
+        The objects on paths to fed arrays, by identity; emptied when they are no longer needed.
     unguarded : dict from str to str
-        What can be neither fed nor compared, and why.
+        Names of values that can be neither fed nor compared, and why.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Captured:
                 name, k = f"{first.name} ({k})", k + 1
             self.feeds[name], others[name] = first, rest
             self.identities[key] = name
-        # In the order in which a dict of them gives its leaves.
+        # In the order of the leaves of a dict.
         self.feeds = {name: self.feeds[name] for name in sorted(self.feeds)}
         for k, name in enumerate(self.feeds):
             self.aliases += [(source, k) for source in others[name]]
@@ -93,18 +93,18 @@ class Captured:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to look at."""
+        """Whether nothing is captured."""
         return not self.guards and not self.feeds
 
     @property
     def records(self) -> Records | None:
-        """What native code goes through; None where there is none for this interpreter."""
+        """The records for native code; None if there is none for this interpreter."""
         if self._records is None and capture_guards.is_available():
             self._records = records.Records(self)
         return self._records
 
     def quickly(self) -> Sequence[Any] | None:
-        """The fed arrays, if all that was captured is the very same; None if that is not known."""
+        """The fed arrays, if all captured objects are identical; None if that is not known."""
         if self.is_empty:
             return ()
         if self._check is None:
@@ -118,14 +118,14 @@ class Captured:
     def guarded(
         self, entry: Callable[..., Any], miss: Callable[..., Any], count: int, position: int
     ) -> Callable[..., Any] | None:
-        """An entry for calls with `count` arguments, before one that takes fed arrays, too.
+        """An entry point that checks the guards, and inserts the fed arrays into calls of another.
 
         Parameters
         ----------
         entry, miss : callable
-            Called with the fed arrays if all guards hold, else without them.
+            `entry` is called with the fed arrays if all guards hold, else `miss` without them.
         count, position : int
-            How many arguments there are, and before which the arrays are inserted.
+            The number of arguments, and the position at which the arrays are inserted.
         """
         if self.is_empty:
             return entry
@@ -135,7 +135,7 @@ class Captured:
         return capture_guards.guarded_entry(rows, self.records, feeds, entry, miss, count, position)
 
     def arrays(self) -> Sequence[Any] | None:
-        """The fed arrays as they are now; None if something else has changed."""
+        """The current fed arrays; None if a guard fails."""
         found = self.quickly()
         if found is None:
             found = self._slowly()
@@ -156,10 +156,10 @@ class Captured:
         return arrays
 
     def rebase(self) -> None:
-        """Expect containers to be as long as they are now.
+        """Expect the current lengths of containers.
 
-        A function that appends to a list or enters into a dict while it is traced does so once; it
-        would be traced again at each call if the list counted as another one.
+        A function that appends to a list or adds to a dict while it is traced does so once; without
+        this it would be traced again at each call.
         """
         for guard in self.guards:
             if guard.source.kind is Kind.LENGTH and isinstance(guard, SameObject):
@@ -168,5 +168,5 @@ class Captured:
             self._records.refresh(self)
 
     def changed(self) -> str | None:
-        """The name of something that is not what it was, or None."""
+        """The name of a captured value that has changed, or None."""
         return next((g.source.name for g in self.guards if not g.holds()), None)

@@ -1,7 +1,7 @@
-"""Code: the names that a code object reads, found in its bytecode.
+"""Bytecode: the names that a code object reads.
 
-Reads       globals, attributes and free variables of a code object and of those inside it
-reads_of    the reads of a code object; remembered
+Reads       globals, attributes and free variables of a code object and of nested ones
+reads_of    the reads of a code object; cached
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _ANY_GLOBAL = frozenset(("globals", "eval", "exec", "locals"))
 
 
 class Reads(NamedTuple):
-    """What a code object may read.
+    """The names that a code object may read.
 
-    globals : names that are looked up among globals.
-    attributes : names of attributes of whatever object.
+    globals : names of globals.
+    attributes : names of attributes of any object.
     written_cells, written_globals : free variables and globals that it assigns to.
     any_attribute : whether it may read attributes that it does not name.
     any_global : whether it may read globals that it does not name.

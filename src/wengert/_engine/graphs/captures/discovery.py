@@ -1,14 +1,14 @@
-"""Discovery: from a function to all that it captures.
+"""Discovery of the captured values of a function.
 
-The search follows what the bytecode can reach: globals, free variables and defaults of a function,
-attributes whose names occur in the code that was found so far, elements of containers, and the
+The search follows everything that the bytecode can reach: globals, free variables and defaults of a
+function, attributes whose names occur in the code found so far, elements of containers, and the
 functions and methods among all of these.  It is repeated until no new names are found.
 
-What is found forms a graph of objects.  An array is fed where everything on all ways to it can be
-replaced while the function is traced (functions, containers, plain objects of the user); where some
-way leads through an object that cannot (a class, an object of a library), its content is compared.
+The objects found form a graph.  An array is fed if all objects on all paths to it can be replaced
+while the function is traced (functions, containers, plain objects of the user); if some path leads
+through an object that cannot (a class, an object of a library), its content is compared.
 
-    captured_by    what a function captures now
+    captured_by    the values that a function captures
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ from .objects import (
 )
 from .sources import ABSENT, CaptureSource, Kind
 
-# Methods that Python calls without naming them; those that make or print objects do not count.
-_LIFE = frozenset(
+# Special members that are not searched: those that create, copy or print objects.
+_SKIPPED = frozenset(
     "__init__ __new__ __del__ __repr__ __str__ __format__ __init_subclass__ __reduce__ "
     "__reduce_ex__ __getstate__ __setstate__ __copy__ __deepcopy__ __sizeof__ __dir__ "
-    "__class_getitem__ __set_name__ __post_init__".split()
+    "__class_getitem__ __set_name__ __post_init__ __dict__ __weakref__ __slots__".split()
 )
-_MAKING = ("__init__", "__new__", "__post_init__")
+_INIT = ("__init__", "__new__", "__post_init__")
 _LONG_LIST = 200  # elements from which a list of plain values is compared as a whole
-_OPAQUE = 1000  # objects of libraries that are searched
+_OPAQUE = 1000  # the largest number of objects of libraries that are searched
 _ROUNDS = 20
 
 Feedable = Callable[[np.ndarray[Any, Any]], bool]
@@ -74,15 +74,15 @@ Feedable = Callable[[np.ndarray[Any, Any]], bool]
 def captured_by(
     fun: Callable[..., Any], arguments: Iterable[tuple[str, Any]], feedable: Feedable
 ) -> Captured:
-    """What a function captures, as it is now.
+    """The current captured values of a function.
 
     Parameters
     ----------
     fun : callable
     arguments : iterable of (str, object)
-        Objects among its arguments that are not fed, with their names.
+        Arguments that are not fed, with their names.
     feedable : callable
-        Whether an array may be fed, or has to be compared.
+        Whether an array may be fed rather than compared.
     """
     arguments = list(arguments)
     names: frozenset[str] = frozenset()
@@ -97,7 +97,7 @@ def captured_by(
 
 
 class _Search:
-    """One search, with the names of attributes that are known so far."""
+    """One search, with the names of attributes found so far."""
 
     def __init__(self, names: frozenset[str], any_attribute: bool) -> None:
         self._wanted, self._all = names, any_attribute
@@ -120,7 +120,7 @@ class _Search:
             self._tasks.popleft()()
 
     def captured(self, feedable: Feedable) -> Captured:
-        """What was found: arrays are fed, or compared where they are reached past a barrier."""
+        """The captured values: arrays are fed, or compared if reached through a barred object."""
         barred = self._reached([k for k, f in self._found.items() if f.barred])
         feeds: dict[int, list[CaptureSource]] = {}
         guards = list(self._guards)
@@ -151,7 +151,7 @@ class _Search:
         barred: bool = False,
         weak: bool = False,
     ) -> None:
-        """Note how a value is read, and search what is in it, once."""
+        """Add the source of a value, and search the value once."""
         if value is ABSENT or is_immutable(value):
             if source.kind is not Kind.CONSTANT:
                 self._guards.append(SameObject(source, value))
@@ -174,7 +174,7 @@ class _Search:
         self._tasks.append(functools.partial(task, *args))
 
     def _expand(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
-        """Search what is in a value."""
+        """Search the contents of a value."""
         x, cls = found.value, type(found.value)
         if isinstance(x, Handle):
             return
@@ -192,7 +192,7 @@ class _Search:
                 self._later(self._entries, found, vars(x), source.name + ".", self._wanted)
         elif isinstance(x, type):
             if not is_library_class(x):
-                self._later(self._class, found, x, source.name, _MAKING)
+                self._later(self._class, found, x, source.name, _INIT)
         elif isinstance(x, dict):
             found.replaceable = cls in (dict,) or cls.__module__ == "collections"
             self._later(self._dict, found, source)
@@ -205,14 +205,14 @@ class _Search:
         elif isinstance(x, set | frozenset | deque):
             self._later(self._unordered, found, source)
         elif getattr(x, "__wrapped__", None) is not None and hasattr(x, "cache_info"):
-            inner = getattr(x, "_fun", x.__wrapped__)  # of a compiled function, of lru_cache
+            inner = getattr(x, "_fun", x.__wrapped__)  # a compiled function, or lru_cache
             found.replaceable = hasattr(x, "_fun")
             self._later(self._parts, found, source, [inner])
         else:
             self._later(self._object, found, source, weak)
 
     def _parts(self, found: CapturedObject, source: CaptureSource, parts: list[Any]) -> None:
-        """Parts of something immutable: they are what they are."""
+        """Parts of an immutable object, which need no guard."""
         for k, part in enumerate(parts):
             name = source.name if callable(part) else f"{source.name}[{k}]"
             self._visit(part, CaptureSource(Kind.CONSTANT, part, None, name), found)
@@ -226,7 +226,7 @@ class _Search:
         self.any_attribute |= reads.any_attribute
         name = fun.__qualname__
         if reads.any_global:
-            self._unguarded[name] = "it reads names that its code does not show (globals, eval)"
+            self._unguarded[name] = "it reads names that are not in its code (globals, eval)"
         self._guards.append(SameObject(CaptureSource(Kind.CODE, fun, None, name), fun.__code__))
         scope = fun.__globals__
         for word in sorted(reads.globals):
@@ -251,7 +251,7 @@ class _Search:
             self._entries(found, vars(fun), f"{name}.", self._wanted - {"__wrapped__"})
 
     def _library_function(self, found: CapturedObject) -> None:
-        """A function of a library: only the functions that it closes over are searched."""
+        """A function of a library, of which only the functions in its closure are searched."""
         fun, found.replaceable = found.value, True
         for word, cell in zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True):
             source = CaptureSource(Kind.CELL, cell, None, word)
@@ -264,7 +264,7 @@ class _Search:
     def _entries(
         self, found: CapturedObject, entries: dict[str, Any], prefix: str, words: frozenset[Any]
     ) -> None:
-        """The entries of a namespace that have these names."""
+        """The entries of a namespace with these names."""
         everything = self._all and not isinstance(found.value, ModuleType)
         for word in sorted(entries) if everything else sorted(words & entries.keys()):
             value = entries[word]
@@ -274,7 +274,7 @@ class _Search:
 
     def _dict(self, found: CapturedObject, source: CaptureSource) -> None:
         x = found.value
-        if self._as_a_whole(x.values(), source, x):
+        if self._copied(x.values(), source, x):
             return
         self._guards.append(SameObject(CaptureSource(Kind.LENGTH, x, None, source.name), len(x)))
         for key in list(x):
@@ -282,13 +282,13 @@ class _Search:
 
     def _list(self, found: CapturedObject, source: CaptureSource) -> None:
         x = found.value
-        if self._as_a_whole(x, source, x):
+        if self._copied(x, source, x):
             return
         self._guards.append(SameObject(CaptureSource(Kind.LENGTH, x, None, source.name), len(x)))
         for k, value in enumerate(list(x)):
             self._visit(value, CaptureSource(Kind.INDEX, x, k, f"{source.name}[{k}]"), found)
 
-    def _as_a_whole(self, values: Iterable[Any], source: CaptureSource, container: Any) -> bool:
+    def _copied(self, values: Iterable[Any], source: CaptureSource, container: Any) -> bool:
         """Compare a long container of plain values by a copy of it."""
         if len(container) < _LONG_LIST or not all(map(is_immutable, values)):
             return False
@@ -348,7 +348,7 @@ class _Search:
             self._unguarded[source.name] = f"it is a {cls.__module__}.{cls.__qualname__}"
 
     def _functions_of(self, found: CapturedObject, source: CaptureSource) -> None:
-        """An object of ours: what else it holds is read at each call, or never changes."""
+        """An object of wengert, of which only functions need guards."""
         x = found.value
         namespace: dict[str, Any] = getattr(x, "__dict__", {})
         for word, value in list(namespace.items()):
@@ -362,7 +362,7 @@ class _Search:
                 self._visit(value, own, found)
 
     def _array_like(self, found: CapturedObject, source: CaptureSource) -> None:
-        """An array of another kind, a series, a table: compared by a copy."""
+        """An array of another library, a series or a table: compared with a copy."""
         x = found.value
         own, copied = getattr(x, "equals", None), getattr(x, "copy", None)
         pinned = CaptureSource(Kind.CONSTANT, x, None, source.name)
@@ -375,7 +375,7 @@ class _Search:
         self._guards.append(Test(pinned, check))
 
     def _user_object(self, found: CapturedObject, source: CaptureSource, weak: bool) -> None:
-        """An object of a class of the user: attributes that the code may read, and methods."""
+        """An object of a user's class: attributes that the code may read, and methods."""
         x, cls = found.value, type(found.value)
         namespace: dict[str, Any] | None = getattr(x, "__dict__", None)
         everything = self._all or is_network_module(cls) or has_own_getattr(cls)
@@ -405,18 +405,18 @@ class _Search:
         found: CapturedObject,
         cls: type,
         name: str,
-        making: Iterable[str],
+        methods: Iterable[str],
         shadowed: dict[str, Any] | None = None,
     ) -> None:
-        """Attributes and methods of a class of the user, and of those it is derived from."""
+        """Attributes and methods of a user's class and its bases."""
         for base in cls.__mro__:
             if is_library_class(base):
                 continue
             (entries,) = gc.get_referents(base.__dict__)[:1] or ({},)
             for word in list(entries):
                 special = word.startswith("__") and word.endswith("__")
-                if special and (word in _LIFE or word in ("__dict__", "__weakref__", "__slots__")):
-                    wanted = word in making
+                if word in _SKIPPED:
+                    wanted = word in methods
                 elif special:
                     wanted = isinstance(entries[word], FunctionType)
                 else:
@@ -432,7 +432,7 @@ class _Search:
             return
         source = CaptureSource(Kind.ITEM, entries, word, name)
         if isinstance(value, FunctionType):
-            # An object can be given another method of its own, but no other special one.
+            # A method can be overridden on the object, but special methods cannot.
             self._visit(value, source, found, barred=special)
             return
         inner: list[Any] = []

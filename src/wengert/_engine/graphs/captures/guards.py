@@ -1,8 +1,8 @@
-"""Guards: one comparison of a captured value with what it was when the function was traced.
+"""Guards: comparisons of captured values with those at tracing time.
 
-SameObject  the very same object, or an equal immutable value
+SameObject  the identical object, or an equal immutable value
 Content     an array with the same elements
-Test        whatever a function of the value says
+Test        a predicate
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from .sources import CaptureSource
 
 
 class Guard:
-    """A comparison; `holds` says whether the value is still what it was."""
+    """A comparison of a captured value with that at tracing time."""
 
     source: CaptureSource
 
     def holds(self) -> bool:
-        """Whether the value is the same now."""
+        """Whether the value is unchanged."""
         raise NotImplementedError
 
 
 class SameObject(Guard):
-    """The very same object; if it is immutable, an equal one of the same type."""
+    """The identical object; if it is immutable, an equal one of the same type."""
 
     __slots__ = ("expected", "source")
 
@@ -35,7 +35,7 @@ class SameObject(Guard):
         self.source, self.expected = source, expected
 
     def holds(self) -> bool:
-        """Whether the value is the same; an equal one is expected from then on."""
+        """Whether the value is unchanged; an equal object becomes the expected one."""
         found = self.source.read()
         if found is self.expected:
             return True
@@ -47,7 +47,7 @@ class SameObject(Guard):
 
 
 class Content(Guard):
-    """The very same array, with the same dtype, shape and elements."""
+    """An array with the same dtype, shape and elements."""
 
     __slots__ = ("array", "bytes", "layout", "source")
 
@@ -57,7 +57,7 @@ class Content(Guard):
         self.bytes = np.array(array, order="K", subok=False, copy=True)
 
     def holds(self) -> bool:
-        """Whether dtype, shape and elements are the same; another equal array is expected then."""
+        """Whether dtype, shape and elements are unchanged; an equal array is expected from then."""
         found = self.source.read()
         if type(found) is not type(self.array):
             return False
@@ -71,7 +71,7 @@ class Content(Guard):
 
 
 class Test(Guard):
-    """What a function of the value says of it."""
+    """A predicate of the value."""
 
     __slots__ = ("check", "source")
 
@@ -79,14 +79,14 @@ class Test(Guard):
         self.source, self.check = source, check
 
     def holds(self) -> bool:
-        """What the function says; an exception means that the value is another."""
+        """The result of the predicate; an exception means that the value has changed."""
         try:
             return bool(self.check(self.source.read()))
         except Exception:
             return False
 
 
-# ---- comparisons for tests ----------------------------------------------------------------------
+# ---- predicates ---------------------------------------------------------------------------------
 
 
 def _is_same(a: float | None, b: float | None) -> bool:
@@ -94,7 +94,7 @@ def _is_same(a: float | None, b: float | None) -> bool:
 
 
 def equals(known: Any, now: Any) -> bool:
-    """Whether a series or a table says that it equals a copy made before."""
+    """Whether a series or a table equals a copy made before."""
     return bool(now.equals(known))
 
 
@@ -104,11 +104,11 @@ def has_elements(shape: tuple[int, ...], elements: list[Any], now: Any) -> bool:
 
 
 def has_bits(known: tuple[Any, ...], now: Any) -> bool:
-    """Whether an array, whatever its class, is the same to the bit."""
+    """Whether an array of any class has the same bits."""
     return bool(bits(now) == known)
 
 
 def bits(x: Any) -> Any:
-    """Dtype, shape and bytes of what can be made an array."""
+    """Dtype, shape and bytes of an array-like object."""
     was = np.asarray(x)
     return was.dtype, was.shape, was.tobytes()

@@ -1,11 +1,11 @@
-"""Library: which code is the user's, and which values never change.
+"""Library code, which is not searched, and immutable values.
 
-Code of the standard library, of installed packages and of this package is not searched for what
-it captures: its globals are taken as constants.
+Code of the standard library, of installed packages and of this package is not searched for captured
+values: its globals are assumed to be constant.
 
     is_library_file      by file name
     is_library_module, is_library_class, is_library_function
-    is_immutable         a value that can be compared once and for all
+    is_immutable         a value that never changes
     same_value           whether two immutable values are the same, type included
 """
 
@@ -30,7 +30,7 @@ import numpy as np
 
 from wengert.errors import FOLDER
 
-_OURS = os.path.abspath(FOLDER) + os.sep
+_PACKAGE = os.path.abspath(FOLDER) + os.sep
 _SCALARS = frozenset(
     (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented))
 )
@@ -64,7 +64,7 @@ def _folders() -> tuple[str, ...]:
     found |= set(site.getsitepackages()) if hasattr(site, "getsitepackages") else set()
     found.add(os.path.dirname(os.__file__))
     found.add(site.getusersitepackages() if hasattr(site, "getusersitepackages") else None)
-    return (_OURS, *sorted(os.path.abspath(p) + os.sep for p in found if p))
+    return (_PACKAGE, *sorted(os.path.abspath(p) + os.sep for p in found if p))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -77,7 +77,7 @@ def is_library_file(name: str) -> bool:
 
 
 def is_library_function(fun: FunctionType) -> bool:
-    """Whether a function was written in a library."""
+    """Whether a function is defined in a library."""
     return is_library_file(fun.__code__.co_filename)
 
 
@@ -90,7 +90,7 @@ def is_library_module(module: ModuleType) -> bool:
 
 
 def is_library_class(cls: type) -> bool:
-    """Whether a class was written in a library."""
+    """Whether a class is defined in a library."""
     if cls.__module__ == "builtins":
         return True
     module = sys.modules.get(cls.__module__)

@@ -1,12 +1,12 @@
-"""Objects: what the class of an object says of how its attributes are read.
+"""Properties of classes that determine how attributes of their objects are read.
 
 slots              the names of members of classes with __slots__
 has_own_getattr    whether attributes are computed
-is_plain           whether an object like it can be made, with other attributes
-is_of_python       whether it is of the standard library
-draws              whether it gives random numbers
-is_network_module  whether it is a module of a network, wengert.nn.Module
-holds_functions    whether a value is a function, or holds some
+is_plain           whether an object can be created with other attributes
+is_of_python       whether a class is in the standard library
+draws              whether an object generates random numbers
+is_network_module  whether a class derives from wengert.nn.Module
+holds_functions    whether a value is a function or a container of functions
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def slots(cls: type) -> Iterator[str]:
 
 
 def has_own_getattr(cls: type) -> bool:
-    """Whether attributes that are not there are computed."""
+    """Whether attributes are computed."""
     return any(
         "__getattr__" in vars(base) or "__getattribute__" in vars(base)
         for base in cls.__mro__
@@ -35,7 +35,7 @@ def has_own_getattr(cls: type) -> bool:
 
 
 def is_plain(cls: type) -> bool:
-    """Whether an object can be made anew with other attributes: no base has its own layout."""
+    """Whether an object can be created with other attributes: no base has its own layout."""
     if cls is SimpleNamespace:
         return True
     return all(base is object or not _has_layout(base) for base in cls.__mro__)
@@ -46,27 +46,27 @@ def _has_layout(cls: type) -> bool:
 
 
 def is_of_python(cls: type) -> bool:
-    """Whether a class is one of the standard library."""
+    """Whether a class is in the standard library."""
     return cls.__module__.partition(".")[0] in sys.stdlib_module_names
 
 
 def draws(cls: type) -> bool:
-    """Whether it gives random numbers: who draws while a function is traced is refused anyway."""
+    """Whether it generates random numbers, which is refused while a function is traced."""
     return cls.__module__ == "random" or cls.__module__.startswith("numpy.random")
 
 
 def is_network_module(cls: type) -> bool:
-    """Whether objects are modules of networks."""
+    """Whether a class derives from `wengert.nn.Module`."""
     return any(b.__module__ == "wengert.nn.module" for b in cls.__mro__)
 
 
 def name_of(fun: Any) -> str:
-    """How to call a function in a message."""
+    """The name of a function in messages."""
     return getattr(fun, "__name__", None) or type(fun).__name__
 
 
 def weakly(x: Any) -> Any:
-    """What holds an object for a guard, without keeping it alive if that can be."""
+    """A weak reference to an object; the object itself if there can be none."""
     try:
         return weakref.ref(x)
     except TypeError:
@@ -74,7 +74,7 @@ def weakly(x: Any) -> Any:
 
 
 def holds_functions(value: Any) -> bool:
-    """Whether it is a function, or a container of some."""
+    """Whether a value is a function or a container of functions."""
     if isinstance(value, dict):
         value = tuple(value.values())
     if isinstance(value, list | tuple):
@@ -83,5 +83,5 @@ def holds_functions(value: Any) -> bool:
 
 
 def is_searched(value: Any) -> bool:
-    """Whether what a function of a library closes over may lead to code of the user."""
+    """Whether a value in the closure of a library's function may lead to code of the user."""
     return callable(value) and not isinstance(value, type)

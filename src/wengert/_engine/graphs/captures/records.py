@@ -1,9 +1,9 @@
 """Records: guards and captured arrays in the form that native code reads.
 
-A record states in six integers what to load (a word of an object, an entry of a dict) and what to
-do with it: compare it, or pass it on as an array (backends/llvm/abi/capture_guard_codegen.py).
+A record is six integers: what to load (a word of an object, an entry of a dict) and whether to
+compare it or pass it on as an array (backends/llvm/abi/capture_guard_codegen.py).
 
-    Records    those of one `Captured`: an array of integers, and the objects that they point to
+    Records    the records of one `Captured`, and the objects that they point to
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .sources import ABSENT, CaptureSource, Kind
 
 
 class Captures(Protocol):
-    """What records are made of (captured.py)."""
+    """The part of `Captured` that records are made from (captured.py)."""
 
     guards: list[Guard]
     feeds: dict[str, CaptureSource]
@@ -40,7 +40,7 @@ _Row = tuple[int, int, int, int, int, int]
 
 
 class Records:
-    """The records of what was captured.
+    """The records of captured values.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Records:
         rows, kept = _made(captured)
         if rows.shape == self.rows.shape:
             before = self._kept
-            self._kept = [kept, before]  # until nothing points to what was kept before
+            self._kept = [kept, before]  # until the records no longer point to the objects before
             self.rows[...] = rows
             self._kept = kept
 
@@ -74,7 +74,7 @@ def _made(captured: Captures) -> tuple[np.ndarray[Any, Any], list[Any]]:
         else:
             rows += made
     for holder, those in scopes.items():
-        # While the globals of a module do not change, one look at their version is enough.
+        # While the globals of a module do not change, comparing their version is enough.
         rows.append((Load.VERSION, holder, len(those) + 1, Act.SAME, 0, 0))
         rows += [*those, (Load.SEEN, holder, len(those) + 1, Act.SAME, 0, 0)]
     for source in captured.feeds.values():
@@ -89,10 +89,10 @@ def _is_global(source: CaptureSource) -> bool:
 
 
 def _load(source: CaptureSource, kept: list[Any]) -> tuple[int, int, int]:
-    """What is loaded, of what, and its key."""
+    """The kind of a load, the address of the object, and the key."""
     kind, holder, key = source.kind, source.holder, source.key
     if kind is Kind.DICT and isinstance(holder, weakref.ref):
-        # Alive whenever the records are gone through: it is an argument of the call.
+        # Alive whenever the records are read: it is an argument of the call.
         return Load.DICT, id(holder()), 0
     kept += [holder, key]
     if kind is Kind.CELL:

@@ -1,10 +1,10 @@
-"""Sources: how a captured value is read again.
+"""Sources: how to read a captured value again.
 
-A source pins the object that holds the value (a cell, a dict, a list); that this object is still
-the one the function reaches is for the guards of the sources before it.
+A source refers to the object that holds the value (a cell, a dict, a list); guards of the sources
+before it check that the function still reaches this object.
 
-    CaptureSource  a holder, what to read of it, and the name of the value in messages
-    ABSENT         what is read where nothing is there any more
+    CaptureSource  a holder, what to read from it, and the name of the value in messages
+    ABSENT         the result of reading a value that no longer exists
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ABSENT = _Absent.ABSENT
 
 
 class Kind(Enum):
-    """What a value is read of."""
+    """What a value is read from."""
 
     CONSTANT = "constant"  # the holder itself
     CELL = "cell"  # the contents of a closure cell
@@ -34,7 +34,7 @@ class Kind(Enum):
     INDEX = "index"  # an element of a list
     DICT = "dict"  # the __dict__ of an object
     CODE = "code"  # the code of a function
-    LENGTH = "length"  # how many elements there are
+    LENGTH = "length"  # the number of elements
     ATTRIBUTE = "attribute"  # a member of a class with __slots__
 
 
@@ -58,7 +58,7 @@ class CaptureSource(NamedTuple):
     name: str
 
     def read(self) -> Any:
-        """The value as it is now, or ABSENT."""
+        """The current value, or ABSENT."""
         holder, kind = self.holder, self.kind
         if kind is Kind.CONSTANT:
             return holder
@@ -84,7 +84,7 @@ class CaptureSource(NamedTuple):
     def item(
         self, holder: dict[Any, Any], key: Operand | str | Tensor | None, name: str | None = None
     ) -> CaptureSource:
-        """The source of an entry of a dict that this source leads to."""
+        """The source of an entry of the dict that this source reads."""
         return CaptureSource(
             Kind.ITEM, holder, key, f"{self.name}[{key!r}]" if name is None else name
         )

@@ -1,11 +1,11 @@
-"""Substitution: the function with other arrays in the place of captured ones.
+"""Substitution: the function with other arrays instead of captured ones.
 
-While a function is traced, each object on a way to a fed array is replaced by one like it:
-functions by functions with other cells and globals, containers by copies, objects by objects of the
-same class.  The user's own are never changed while other threads may look at them; what the
-function writes to a copy is written to the original when the trace has ended.
+While a function is traced, each object on a path to a fed array is replaced by a copy: functions by
+functions with other cells and globals, containers by copies, objects by objects of the same class.
+The originals are not changed, because other threads may read them; what the function writes to a
+copy is written to the original when the trace has ended.
 
-    Substitution    for one trace: arrays by identity, to what stands in their place
+    Substitution    the replacements of one trace
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Change = Callable[[], None]
 
 
 class Substitution:
-    """Objects that stand in the place of captured ones.
+    """Replacements of captured objects.
 
     Parameters
     ----------
     captured : Captured
-        What was discovered, with the objects it was discovered in.
+        The captured values, and the objects through which they are reached.
     arrays : mapping from str to object
-        What stands for each fed array, by its name.
+        The replacement of each fed array, by its name.
     """
 
     def __init__(self, captured: Captured, arrays: Mapping[str, Any]) -> None:
@@ -58,7 +58,7 @@ class Substitution:
         return needed
 
     def of(self, x: Any) -> Any:
-        """What stands in the place of an object: itself, where it leads to no fed array."""
+        """The replacement of an object; itself if it leads to no fed array."""
         key = id(x)
         if key not in self._needed or (key in self._found and self._found[key].value is not x):
             return x
@@ -67,11 +67,11 @@ class Substitution:
         return self._made[key]
 
     def write_back(self) -> None:
-        """Write to the originals what was written to their copies."""
+        """Apply the changes of copies to the originals."""
         for change in self._changes:
             change()
 
-    # ---- making --------------------------------------------------------------------------------
+    # ---- copies --------------------------------------------------------------------------------
 
     def _make(self, key: int, x: Any) -> None:
         if isinstance(x, FunctionType):
@@ -92,14 +92,14 @@ class Substitution:
         elif isinstance(x, tuple):
             parts = [self.of(v) for v in x]
             self._made[key] = type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-        elif hasattr(x, "_fun"):  # compiled: within a trace it is the function itself
+        elif hasattr(x, "_fun"):  # a compiled function: inside a trace the function itself
             self._made[key] = self.of(x._fun)
         else:
             self._object(key, x)
 
     def _function(self, key: int, fun: FunctionType) -> None:
         made = FunctionType(fun.__code__, self._scope(fun), fun.__name__, None, self._closure(fun))
-        self._made[key] = made  # before what follows: it may lead back here
+        self._made[key] = made  # first, because the following may lead back to it
         made.__defaults__ = fun.__defaults__ and tuple(map(self.of, fun.__defaults__))
         words = fun.__kwdefaults__
         made.__kwdefaults__ = words and {k: self.of(v) for k, v in words.items()}
@@ -109,7 +109,7 @@ class Substitution:
         self._fill(fun)
 
     def _scope(self, fun: FunctionType) -> dict[str, Any]:
-        """The globals of a function; those of all functions of a module are one dict."""
+        """The copied globals of a function; functions of one module share them."""
         own = fun.__globals__
         scope = self._scopes.get(id(own))
         if scope is None:
@@ -137,7 +137,7 @@ class Substitution:
         )
 
     def _cell(self, cell: CellType) -> CellType:
-        """The cell itself, or one of its own whose contents are replaced."""
+        """The cell itself, or a new one if its contents are replaced."""
         try:
             inside = cell.cell_contents
         except ValueError:
@@ -153,7 +153,7 @@ class Substitution:
         self._entries(vars(module), vars(made))
 
     def _entries(self, own: dict[str, Any], made: dict[str, Any]) -> None:
-        """Fill a namespace, and note what is written to it."""
+        """Fill a namespace, whose changes are written back."""
         made.update(own)
         for word, value in list(own.items()):
             made[word] = self.of(value)
@@ -183,7 +183,7 @@ class Substitution:
         self._entries(vars(x), vars(made))
 
     def _method(self, x: Any, made: Any, fun: FunctionType) -> None:
-        """Give an object a method of its own, in the place of that of its class."""
+        """Override a method on an object, not in its class."""
         for base in type(x).__mro__:
             for word, value in vars(base).items():
                 if value is fun and getattr(type(x), word, None) is fun and word not in vars(x):
@@ -198,7 +198,7 @@ def _rebind(own: dict[str, Any], scope: dict[str, Any], word: str) -> None:
 
 
 def _update(own: dict[Any, Any], made: dict[Any, Any], put: dict[Any, Any]) -> None:
-    """Write to a dict what was written to its copy since it was filled."""
+    """Apply the changes of a copy of a dict to the dict."""
     for key, value in made.items():
         if put.get(key, ABSENT) is not value:
             own[key] = value
