@@ -1,8 +1,8 @@
 """Padding: numpy.pad in all its modes.
 
-One axis after the other, as NumPy does it, so that the corners agree.  The modes that repeat
-elements ask NumPy where each element comes from, by padding the numbers 0, 1, 2, ... in the same
-mode; the others join new borders to the array.
+One axis after the other, as in NumPy, so that the corners agree.  For modes that repeat elements
+NumPy pads the indices 0, 1, 2, ... in the same mode, which gives the source of each element; the
+others join new borders to the array.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ ALLOWED: dict[str, set[str]] = {
 
 @counterpart(np.pad)
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
-    """The array with borders around it; see `numpy.pad`.
+    """Pad an array; see `numpy.pad`.
 
     Parameters
     ----------
     array : array_like
     pad_width : int, pair, sequence of pairs, or dict from axis to these
-        How much before and after, for each axis.
+        The number of elements before and after, for each axis.
     mode : str or callable
         "constant", "edge", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect",
         "symmetric", "wrap", "empty", or a function that changes each padded line in place.
@@ -103,7 +103,7 @@ def _widths(pad_width: Any, ndim: int) -> list[tuple[int, int]]:
 
 
 def _widths_of_sizes(pad_width: Any, ndim: int) -> list[tuple[Any, Any]]:
-    """The same where a width is a symbolic size."""
+    """The same for symbolic widths."""
     if isinstance(pad_width, Dim):
         return [(pad_width, pad_width)] * ndim
     given = list(pad_width)
@@ -121,7 +121,7 @@ def _widths_of_sizes(pad_width: Any, ndim: int) -> list[tuple[Any, Any]]:
 
 
 def _pair(values: Any, axis: int, ndim: int) -> tuple[Any, Any]:
-    """The entry for the two sides of an axis of an argument that may be given for all at once."""
+    """The values for the two sides of an axis, from an argument that may be given for all axes."""
     values = as_array(joining.stacked(values))
     whole = spread(values, (ndim, 2))
     return getitem.read(whole, (axis, 0)), getitem.read(whole, (axis, 1))
@@ -198,7 +198,7 @@ def _gathered(array: Any, axis: int, before: int, after: int, mode: Any) -> Any:
 
 
 def _sources(n: Dim, before: int, after: int, mode: str) -> Any:
-    """Where each element comes from, along an axis whose length is not known."""
+    """The source of each element, along an axis of symbolic length."""
     place = numbers(n + before + after) - before
     if mode == "edge":
         return np.minimum(np.maximum(place, 0), n - 1)
@@ -218,7 +218,7 @@ def _odd(array: Any, axis: int, before: int, after: int, mode: Any) -> Any:
 
 
 def _by_function(array: Any, widths: Any, function: Callable[..., Any], options: Any) -> Any:
-    """Zeros around it, then the user's function of each padded line, which it changes in place."""
+    """Pad with zeros, then apply the user's function to each padded vector, in place."""
     for axis, (before, after) in enumerate(widths):
         array = _padded(array, axis, before, after, "constant", {})
     array = array.copy()

@@ -1,11 +1,10 @@
-"""Losses of classes, and of yes and no, as plain functions.
+"""Losses for classification, as functions.
 
-    of classes        cross_entropy (from logits), nll_loss (from log-probabilities)
-    of yes and no     binary_cross_entropy_with_logits, binary_cross_entropy (from probabilities),
+    several classes   cross_entropy (from logits), nll_loss (from log-probabilities)
+    two classes       binary_cross_entropy_with_logits, binary_cross_entropy (from probabilities),
                       sigmoid_focal_loss, dice_loss
 
-They start from logits (any real numbers) where they can: from probabilities, what has underflowed
-to 0 can no longer be distinguished.
+They take logits (any real numbers) if possible, because probabilities may have underflowed to 0.
 """
 
 from __future__ import annotations
@@ -56,15 +55,15 @@ def cross_entropy(
     reduction : {"mean", "sum", "none"}
         The mean is over samples.
     axis : int, default -1
-        Where the classes are. (PyTorch has them on axis 1; for matrices that is the same.)
+        The axis of the classes. (PyTorch uses axis 1; for matrices that is the same.)
     weight : array or Tensor, shape (classes,), optional
-        How much each class counts. The mean over classes given as integers is divided by the sum
-        of what the samples count.
+        The weight of each class. For integer targets the mean is divided by the sum of the samples'
+        weights.
     ignore_index : int, optional
-        Samples of this class (-100, say) count nothing, and the mean is over the others. None are
-        ignored by default; PyTorch's default is -100.
+        Samples of this class (such as -100) are ignored, and the mean is over the others. By
+        default none are ignored; PyTorch's default is -100.
     label_smoothing : float, default 0.0
-        The share of the target, from 0 to 1, that is spread evenly over all classes.
+        The part of the target, from 0 to 1, that is distributed evenly over all classes.
 
     Raises
     ------
@@ -76,7 +75,7 @@ def cross_entropy(
     Notes
     -----
     The gradient with respect to the logits is softmax(logits) - target, exactly and without
-    overflow, because `log_softmax` is one operation. A mean over no sample is not a number.
+    overflow, because `log_softmax` is one operation. The mean over no samples is NaN.
 
     Examples
     --------
@@ -114,7 +113,7 @@ def nll_loss(
     weight: Any = None,
     ignore_index: int | None = None,
 ) -> Any:
-    """Minus the given log-probability of the target.
+    """The negative log-probability of the target.
 
     Parameters and errors are those of `cross_entropy`, with log-probabilities (from
     `log_softmax`) in the place of logits.
@@ -188,7 +187,7 @@ def _named(
     smoothing: float,
     what: str,
 ) -> Any:
-    """The loss of targets that are classes by number."""
+    """The loss for integer targets."""
     shape = shape_of(logs)
     rest = shape[:axis] + shape[axis + 1 :]
     if shape_of(classes) != rest:
@@ -221,18 +220,18 @@ def _named(
 
 
 def _along(weight: Any, axis: int, ndim: int) -> Any:
-    """Weights of classes, laid along their axis."""
+    """Weights of classes, broadcast along their axis."""
     return np.reshape(weight, (-1,) + (1,) * (ndim - axis - 1))
 
 
 def _times(share: Any, logs: Any) -> Any:
-    """What has no share contributes 0 whatever its logarithm is, also if that is -inf."""
+    """The product with a log-probability, 0 for a weight of 0 even if that is -inf."""
     impossible = (value_of(share) == 0) & np.isneginf(value_of(logs))
     return share * np.where(impossible, 0.0, logs)
 
 
 def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tuple[Any, ...]:
-    """The index that picks, for each sample, the entry of its class."""
+    """The index that selects, for each sample, the entry of its class."""
     count = shape[axis]
     make = indices if is_symbolic(classes.shape) else np.indices
     index: list[Any] = list(make(classes.shape, sparse=True))
@@ -250,7 +249,7 @@ def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tup
     return tuple(index)
 
 
-# ---- yes and no --------------------------------------------------------------------------------
+# ---- two classes -------------------------------------------------------------------------------
 
 
 def binary_cross_entropy_with_logits(
@@ -273,7 +272,7 @@ def binary_cross_entropy_with_logits(
     weight : array or Tensor, optional
         How much each element counts; broadcasts to the shape of the logits.
     pos_weight : array or Tensor, optional
-        How much a yes counts against a no; broadcasts likewise.
+        The weight of positive samples relative to negative ones; broadcasts likewise.
 
     Notes
     -----
@@ -323,7 +322,7 @@ def binary_cross_entropy(
 
     Notes
     -----
-    0 log 0 is 0; what was called impossible and happened costs inf.
+    0 log 0 is 0; the loss is inf if the target has probability 0.
 
     Examples
     --------
@@ -335,8 +334,7 @@ def binary_cross_entropy(
     """
     same_shape(probabilities, target, "binary_cross_entropy")
     p, y = value_of(probabilities), value_of(target)
-    # The point where 0 log 0 is taken to be 0 is replaced before the logarithm and not after, so
-    # that no derivative meets the infinity.
+    # Elements with 0 log 0 are replaced before the logarithm, so that the derivative is finite.
     yes = np.log(np.where((y == 0) & (p == 0), 1.0, probabilities))
     no = np.log1p(-np.where((y == 1) & (p == 1), 0.0, probabilities))
     losses = -(target * yes + (1.0 - target) * no)
@@ -350,9 +348,9 @@ def sigmoid_focal_loss(
     gamma: float = 2.0,
     reduction: str = "mean",
 ) -> Any:
-    """Binary cross entropy, times a power of the probability given to the wrong answer.
+    """Binary cross entropy times a power of the probability of the wrong class.
 
-    What is already right counts little, so that many easy samples do not hide few hard ones.
+    Well-classified samples contribute little, so that they do not dominate the hard ones.
 
     Parameters
     ----------
@@ -360,7 +358,7 @@ def sigmoid_focal_loss(
     target : array or Tensor
         0 or 1; the same shape.
     alpha : float, default 0.25
-        How much a yes counts, and a no 1 - alpha; a negative number lets both count 1.
+        The weight of positive samples, and 1 - alpha of negative ones; if negative, no weights.
     gamma : float, default 2.0
         The power.
     reduction : {"mean", "sum", "none"}
@@ -387,7 +385,7 @@ def dice_loss(probabilities: Any, target: Any, reduction: str = "mean", eps: flo
         From 0 to 1.
     reduction : {"mean", "sum", "none"}
     eps : float, default 1.0
-        Added above and below the line, so that two empty sets agree.
+        Added to numerator and denominator, so that two empty sets agree.
 
     References
     ----------

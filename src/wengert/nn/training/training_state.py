@@ -1,11 +1,11 @@
-"""Capturing: everything that decides how a training goes on, as plain values, and back.
+"""The state of a training as plain values, to be saved and restored.
 
     captured     parameters, buffers, optimizer, averages, random numbers
     put_back     restores it
     streams_of   what a model draws random numbers from
 
-Random numbers come from streams and generators that modules hold, from what the user names, and
-from the global generators of NumPy and Python, which somebody's code may use.
+Random numbers come from streams and generators of modules, from those that the user names, and from
+the global generators of NumPy and Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..module import Module
 
 
 def streams_of(model: Module) -> list[Any]:
-    """Streams and generators that the modules of a model hold, each once, in a fixed order."""
+    """The streams and generators of a model's modules, each once, in a fixed order."""
     found: dict[int, Any] = {}
     for module in model.modules():
         for item in _inside(vars(module)):
@@ -47,7 +47,7 @@ def _inside(root: Any) -> Iterator[Any]:
 
 
 def state_of(item: Any) -> Any:
-    """The state of one thing that has some: a stream, a generator, anything with `state_dict`."""
+    """The state of a stream, a generator, or any object with `state_dict`."""
     if isinstance(item, np.random.Generator):
         return item.bit_generator.state
     return item.state_dict()
@@ -71,7 +71,7 @@ def _buffers(model: Module) -> dict[str, Any]:
 def captured(
     model: Module, optimizer: Optimizer, ema: EMA | None, more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """All of it, as copies."""
+    """The state as copies."""
     kind, words, *rest = np.random.get_state(legacy=True)
     version, internal, gauss = random.getstate()
     return {
@@ -93,12 +93,12 @@ def put_back(
     ema: EMA | None,
     more: Mapping[str, Any],
 ) -> None:
-    """Let everything be as it was.
+    """Restore a state.
 
     Raises
     ------
     StructureError, ShapeError
-        It was captured of another model, or with other options.
+        It is the state of another model, or of other options.
     """
     streams = streams_of(model)
     buffers = _buffers(model)

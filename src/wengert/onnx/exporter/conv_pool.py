@@ -1,7 +1,7 @@
 """Convolution, transposed convolution and pooling.
 
-ONNX lists padding as all that stands before, then all that stands after; its windows need exactly
-two axes in front, so that others are merged into them.
+ONNX lists the padding before all axes, then the padding after them; its windows need exactly two
+leading axes, so other leading axes are merged.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .shape_ops import reshaped
 
 
 def _pads(padding: Sequence[Any]) -> list[int]:
-    """What stands before all axes, then what stands after them."""
+    """The padding before all axes, then the padding after them."""
     return [low for low, _ in padding] + [high for _, high in padding]
 
 
@@ -69,7 +69,7 @@ def _transposed(w: GraphWriter, node: Node, *names: str) -> Any:
 
 
 def _as_samples(w: GraphWriter, node: Node, x: str, axes: int) -> tuple[str, bool]:
-    """The array with two axes before those of the windows, as ONNX wants it."""
+    """The array with two axes before those of the windows, as ONNX requires."""
     shape = node.inputs[0].spec.shape
     if len(shape) == axes + 2:
         return x, False

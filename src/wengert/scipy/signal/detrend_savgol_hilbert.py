@@ -1,7 +1,7 @@
 """Detrending, Savitzky-Golay smoothing and the analytic signal.
 
-Each is linear in the signal.  What detrend and savgol_filter multiply with are constants, made by
-SciPy once for the lengths at hand.
+Each is linear in the signal.  The factors of detrend and savgol_filter are constants, which SciPy
+computes for the given lengths.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def detrend(
     axis : int, default -1
     type : {"linear", "constant"}
     bp : int or sequence of int
-        Where a new linear trend begins.
+        The positions at which new linear trends start.
     overwrite_data : bool
-        Of no effect on tensors.
+        Has no effect on tensors.
 
     Notes
     -----
-    The trend is projected out: linear, and its own transpose. *Cost.* O(n).
+    Subtracting the trend is an orthogonal projection, which is its own transpose. *Cost.* O(n).
     """
     data = floating(data)
     if type in ("constant", "c"):
@@ -152,12 +152,12 @@ def savgol_filter(
     deriv : int, default 0
         The derivative of that order of the polynomials.
     delta : float or Tensor, default 1.0
-        The distance of two samples; differentiable.
+        The sample spacing; differentiable.
     axis : int, default -1
     mode : {"interp", "mirror", "nearest", "wrap", "constant"}
-        What is done at the ends.
+        How the signal is extended at its ends.
     cval : float or Tensor
-        What is beyond them, of "constant".
+        The value beyond the ends for "constant".
 
     Notes
     -----
@@ -165,7 +165,7 @@ def savgol_filter(
     """
     x = floating(x)
     x = x if x.dtype in (np.float32, np.float64) else casts.astype(x, float)
-    weights = scipy.signal.savgol_coeffs(window_length, polyorder, deriv)  # refuses what is wrong
+    weights = scipy.signal.savgol_coeffs(window_length, polyorder, deriv)  # checks the arguments
     if mode not in (*EDGES, "interp"):
         raise ArgumentError(
             f"savgol_filter with mode={mode!r}: it is 'interp', {', '.join(map(repr, EDGES))}"
@@ -191,13 +191,13 @@ def savgol_filter(
 
 
 def _slid(wide: Any, weights: Any, n: int) -> Any:
-    """The convolution with the weights, at the n places where they fit."""
+    """The convolution with the weights, at the n positions where they fit."""
     places = np.arange(n)[:, None] + np.arange(len(weights))
     return wide[..., places] @ weights[::-1]
 
 
 def _with_fitted_ends(lines: Any, weights: Any, width: int, order: int, deriv: int) -> Any:
-    """The filter inside, and the polynomials of the first and last window at the ends."""
+    """The filter in the interior, and the polynomials of the first and last window at the ends."""
     n, half = lines.shape[-1], width // 2
     unit = np.eye(width)
     ends = scipy.signal.savgol_filter(unit, width, order, deriv, axis=0).astype(weights.dtype)

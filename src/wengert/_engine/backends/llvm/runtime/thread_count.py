@@ -1,8 +1,8 @@
-"""The number of threads of native functions that have no number of their own.
+"""The number of threads of native functions that do not set one.
 
     get_threads    the number
     set_threads    sets it; in a `with` statement, until its end
-    attach         where changes are passed on to, once native code is loaded
+    attach         registers the thread pool, once native code is loaded
 
 Only the number is kept here, so setting it does not load LLVM.  thread_pool.py uses it.
 """
@@ -26,7 +26,7 @@ class _Setting:
     """The number, and its listener."""
 
     def __init__(self) -> None:
-        self.number = 0  # not yet asked for
+        self.number = 0  # not determined yet
         self.listeners: list[Callable[[int], object]] = []
 
     def change(self, number: int) -> None:
@@ -47,9 +47,8 @@ class set_threads:
     Parameters
     ----------
     threads : int
-        At least 1.  At the beginning it is the environment variable WENGERT_THREADS or
-        OMP_NUM_THREADS if one of them is a number, or else the number of processors that this
-        process may use.
+        At least 1.  The default is the environment variable WENGERT_THREADS or OMP_NUM_THREADS if
+        one of them is a number, or else the number of processors that this process may use.
 
     Raises
     ------
@@ -58,8 +57,8 @@ class set_threads:
 
     Notes
     -----
-    The setting is one for all threads of Python.  For the same number of threads the same inputs
-    give the same bits, run after run; for another number sums may round differently.
+    The setting is global for all Python threads.  Results are reproducible bit by bit for the same
+    number of threads; for another number sums may round differently.
 
     Examples
     --------
@@ -93,12 +92,12 @@ class set_threads:
 
 
 def get_threads() -> int:
-    """How many threads native functions use.
+    """The number of threads that native functions use.
 
     Returns
     -------
     int
-        What `set_threads` has set, or the number at the beginning, described there.
+        The value of `set_threads`, or the default described there.
 
     Examples
     --------
@@ -111,7 +110,7 @@ def get_threads() -> int:
 
 
 def checked(threads: SupportsIndex) -> int:
-    """A number of threads; raises if it is not one."""
+    """A valid number of threads, or an error."""
     try:
         number = 0 if isinstance(threads, bool) else operator.index(threads)
     except TypeError:
@@ -125,7 +124,7 @@ def checked(threads: SupportsIndex) -> int:
 
 
 def attach(tell: Callable[[int], object]) -> None:
-    """Pass the number on, now and whenever it changes."""
+    """Call a function with the number, now and whenever it changes."""
     _SETTING.listeners.append(tell)
     tell(get_threads())
 
