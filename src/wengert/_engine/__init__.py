@@ -10,6 +10,7 @@ serialization      graphs and arrays in files
 named_arrays       arrays with named axes
 profiling          records and reports of timed runs
 visualization      text, DOT, SVG, HTML
+frontend           user functions converted: buffers, loops and branches of plain Python
 tensor             Tensor: operators, methods, NumPy's protocols
 control_flow       loops and branches
 autodiff           forward and reverse mode, batching

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.recording import Changes
 
 from ..errors import DtypeError, StructureError, at, user_line
@@ -81,7 +82,9 @@ class Module(Belonging):
         if hooks is not None:
             args = hooks.before(self, args)
         traced = is_traced_call(args)
-        result = traced_call(self, args, kwargs) if traced else self.forward(*args, **kwargs)
+        result = (
+            traced_call(self, args, kwargs) if traced else converted(self.forward)(*args, **kwargs)
+        )
         return result if hooks is None else hooks.after(self, args, result)
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -15,6 +15,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.dynamic_scope import Blocks, ScopedValue
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.node import ConstantLeaf, is_variable
@@ -47,12 +48,12 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         _guard(module)
         paths = {id(m): name for name, m in module.named_modules()}
         with _entered(ModuleTrace(paths, ""), type(module).__name__), _as_variables(module):
-            return module.forward(*args, **kwargs)
+            return converted(module.forward)(*args, **kwargs)
     word = path.removeprefix(f"{frame.path}.") if frame.path else path
     if path == frame.path:
         word = type(module).__name__
     with _entered(ModuleTrace(frame.paths, path), word):
-        return module.forward(*args, **kwargs)
+        return converted(module.forward)(*args, **kwargs)
 
 
 def _guard(module: Any) -> None:

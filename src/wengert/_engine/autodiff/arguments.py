@@ -15,6 +15,7 @@ import numpy as np
 
 from wengert._engine.core import pytree, recording
 from wengert._engine.core.concretization import with_variables
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, wrap
 from wengert._engine.core.node import ConstantLeaf, Node, constant
 from wengert._engine.core.validation import integers, words
@@ -159,7 +160,7 @@ class DifferentiatedCall:
         return recorded((), self._run)
 
     def _run(self) -> Any:
-        return self.fun(*self.args, **self.kwargs)
+        return converted(self.fun)(*self.args, **self.kwargs)
 
     def results(self, bars: Sequence[Any]) -> Any:
         """The result for the caller: one pytree for a single argnum, else a tuple of them."""

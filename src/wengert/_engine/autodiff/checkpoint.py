@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 import numpy as np
 
 from wengert._engine.core import pytree, recording
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.dispatch import part
 from wengert._engine.core.handle import Handle, is_traced, value_of, wrap
 from wengert._engine.core.lazy_import import LazyModule
@@ -57,7 +58,7 @@ class Rerun(Op):
             leaves[i] = wrap(node)
         args, kwargs = pytree.unflatten(self.structure, leaves)
         with recording.enable_grad():
-            result = pytree.flatten(self.fun(*args, **kwargs))
+            result = pytree.flatten(converted(self.fun)(*args, **kwargs))
         if any(leaves[i].node is not n for i, n in zip(self.slots, nodes, strict=True)):
             raise MutatedError(
                 f"{self.name}: the function wrote to one of its arguments, which cannot be done "

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.ops.linalg.forward_mode import ForwardMode
@@ -63,7 +64,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     what = f"vjp of {name_of(fun)}"
     variables = Variables(primals, what)
     out, aux = split_aux(
-        recorded(variables.nodes, lambda: fun(*variables.handles())), has_aux, what
+        recorded(variables.nodes, lambda: converted(fun)(*variables.handles())), has_aux, what
     )
     outs, structure = pytree.flatten(out)
     result = Result(outs, variables.nodes, variables)
@@ -102,7 +103,9 @@ def linearize(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., An
 
 def _linearize(fun: Callable[..., Any], primals: tuple[Any, ...], what: str) -> Any:
     variables = Variables(primals, what)
-    outs, structure = pytree.flatten(recorded(variables.nodes, lambda: fun(*variables.handles())))
+    outs, structure = pytree.flatten(
+        recorded(variables.nodes, lambda: converted(fun)(*variables.handles()))
+    )
     result = Result(outs, variables.nodes, variables)
 
     def push(*tangents: Any) -> Any:

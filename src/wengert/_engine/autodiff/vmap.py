@@ -18,6 +18,7 @@ import numpy as np
 import optree
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
@@ -148,7 +149,7 @@ def _vmap(
         for i, handle in zip(columns, handles, strict=True):
             inner[i] = handle
         full, more = pytree.unflatten(structure, inner)
-        outer = fun(*full, **more)
+        outer = converted(fun)(*full, **more)
         return pytree.flatten(outer)[0]
 
     pairs = map_over_batch(row, list(columns.values()), size, what)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, shape_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.validation import function
@@ -76,6 +77,7 @@ def associative_scan(
     array([1.  , 2.5 , 4.25])
     """
     function(fn, _WHAT)
+    fn = converted(fn)
     leaves, structure = pytree.flatten(elems)
     if not leaves:
         return elems

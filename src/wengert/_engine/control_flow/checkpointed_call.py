@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.jvp_vjp import jvp, vjp
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.replay import inline_graph
@@ -119,7 +120,7 @@ def written(fun: Callable[..., Any], leaves: Sequence[Any], structure: Any) -> A
             full[k] = x
         nodes = [x.node for x in handles]
         args, kwargs = pytree.unflatten(structure, full)
-        found = mapped(strong, fun(*args, **kwargs))
+        found = mapped(strong, converted(fun)(*args, **kwargs))
         if any(x.node is not n for x, n in zip(handles, nodes, strict=True)):
             raise MutatedError(
                 f"checkpoint of {name}: the function wrote to one of its arguments, which cannot "

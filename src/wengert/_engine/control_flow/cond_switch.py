@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, is_traced
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.validation import function
@@ -75,6 +76,7 @@ def cond(
     what = "cond"
     function(true_fun, what)
     function(false_fun, what)
+    true_fun, false_fun = converted(true_fun), converted(false_fun)
     _check_which(pred, "biuf", what, "a boolean")
     if not is_traced(pred):
         return _taken(true_fun if bool(pred) else false_fun, operands)
@@ -122,7 +124,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     (np.float64(9.0), np.float64(9.0))
     """
     what = "switch"
-    branches = _listed(branches)
+    branches = [converted(f) for f in _listed(branches)]
     _check_which(index, "iu", what, "an integer")
     if not is_traced(index):
         return _taken(branches[min(max(int(index), 0), len(branches) - 1)], operands)

@@ -20,6 +20,7 @@ import numpy as np
 from wengert._engine.autodiff.cotangent_space import zeros
 from wengert._engine.autodiff.tape import fresh, older_than
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, describe, value_of, wrap
 from wengert._engine.core.node import Node, keep, next_serial
@@ -122,7 +123,7 @@ class BoundRule(CustomRule):
 
         def of_operands(*handles: Any) -> Any:
             nodes = [h.node for h in handles]
-            found = self.made.fun(*self.args(handles))
+            found = converted(self.made.fun)(*self.args(handles))
             self._refuse_written(handles, nodes)
             return mapped(strong, found)
 
@@ -132,7 +133,7 @@ class BoundRule(CustomRule):
         self.out = inside.structure, inside.live
         given = [*inside.captured, *operands]
         if not inside.body.outputs or not any([isinstance(x, Handle) for x in given]):
-            return self.made.fun(*self.args(operands))
+            return converted(self.made.fun)(*self.args(operands))
         outs = custom_call(*given, body=inside.body, rule=self, captured=len(inside.captured))
         return inside.container(outs)
 
@@ -196,7 +197,9 @@ class BoundRule(CustomRule):
 
     def values(self, operands: Sequence[Any]) -> tuple[Any, ...]:
         """The results for plain operands."""
-        return tuple([_value(x) for x in self._leaves(self.made.fun(*self.args(operands)))])
+        return tuple(
+            [_value(x) for x in self._leaves(converted(self.made.fun)(*self.args(operands)))]
+        )
 
     # ---- the rule ------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced
 from wengert._engine.core.recording import is_recording
 from wengert._engine.core.symbolic.dim import Dim
@@ -93,7 +94,7 @@ class _Custom:
         """Call the function; if an argument is a tensor, its rule is recorded."""
         args = self._bound(args, kwargs)
         if is_starting(self):
-            return self.fun(*args)
+            return converted(self.fun)(*args)
         moving = [a for k, a in enumerate(args) if k not in self.nondiff_argnums]
         leaves, structure = pytree.flatten(tuple(moving))
         if not any([isinstance(x, Handle | Dim) for x in leaves]):
@@ -103,7 +104,7 @@ class _Custom:
             return call.written(leaves)
         if is_recording() and any([is_recorded(x) for x in leaves]):
             return call.recorded(leaves)
-        return self._refuse_outside(self.fun(*args))
+        return self._refuse_outside(converted(self.fun)(*args))
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position, with defaults filled in."""
@@ -142,7 +143,7 @@ class _Custom:
 
     def _plain(self, args: Sequence[Any], leaves: Sequence[Any], structure: Any) -> Any:
         """Call the function on plain arguments; captured values may be traced."""
-        found = self.fun(*args)
+        found = converted(self.fun)(*args)
         if any([is_recorded(x) and is_traced(x) for x in pytree.flatten(found)[0]]):
             return self._call(args, leaves, structure).written(leaves)
         return self._refuse_outside(found)
@@ -276,7 +277,7 @@ class custom_jvp(_Custom):
 
     def started(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and no residuals."""
-        return self.fun(*args), None
+        return converted(self.fun)(*args), None
 
     def tangents(
         self,
@@ -424,8 +425,8 @@ class custom_vjp(_Custom):
     def started(self, call: BoundRule, args: Sequence[Any]) -> tuple[Any, Any]:
         """The result, and the residuals in a tuple; without a rule, the result alone."""
         if self.fwd is None:
-            return self.fun(*args), None
-        found = self.fwd(*args)
+            return converted(self.fun)(*args), None
+        found = converted(self.fwd)(*args)
         if not isinstance(found, tuple | list) or len(found) != 2:
             raise RuleError(
                 f"fwd of {self.name} returned a {type(found).__name__}. Return a pair: the result, "

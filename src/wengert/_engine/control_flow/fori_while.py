@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import describe, is_traced, value_of
 from wengert._engine.core.op import lookup
 from wengert._engine.core.spec import Spec
@@ -95,6 +96,7 @@ def fori_loop(
     """
     what = "fori_loop"
     function(body_fun, what)
+    body_fun = converted(body_fun)
     carry = Carry(init_val, what)
     room = budget_of(memory, [*carry.specs, _NUMBER], what)
     lower, upper = _bound(lower, what, "lower"), _bound(upper, what, "upper")
@@ -206,6 +208,7 @@ def while_loop(
     what = "while_loop"
     function(cond_fun, what)
     function(body_fun, what)
+    cond_fun, body_fun = converted(cond_fun), converted(body_fun)
     carry = Carry(init_val, what)
     max_steps = whole(max_steps, what, "max_steps")
     room = budget_of(memory, carry.specs, what)

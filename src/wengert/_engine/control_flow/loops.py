@@ -19,6 +19,7 @@ import numpy as np
 
 from wengert._engine.autodiff.vmap import vmap
 from wengert._engine.core import pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, describe, is_traced, shape_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
@@ -129,6 +130,7 @@ def scan(
     """
     what = "scan"
     function(f, what)
+    f = converted(f)
     _check_unroll(unroll)
     carry = Carry(init, what)
     rows = ScannedInputs(xs, whole(length, what), what)

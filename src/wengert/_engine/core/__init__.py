@@ -15,6 +15,7 @@ recording.py                   whether operations are recorded; policy.py implic
 types.py                       types of arguments; accumulation.py of vjp_into and jvp_into
 scalar_language.py             the language in which bodies of elementwise operations are written
 concretization.py              when a value may become a Python number
+conversion_hook.py             functions that the front end converts; library_code.py exceptions
 replaced_errors.py             errors of other libraries that replace those of wengert
 handle.py                      Handle: the mutable reference to a node; views
 array_states.py                states of an array that is written to in place

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.core import leaked_tracers, pytree
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.copy_graph import settled
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
@@ -78,7 +79,7 @@ def built(
     signature = inputs.signature(words, full, more)
     with inputs.belonging_to(what), tracing() as session, enable_grad():
         session.general = True
-        out = fun(*full, **more)
+        out = converted(fun)(*full, **more)
         updates = _updates(session)
         left = _gradients(session, what, grads)
         if written is not None:

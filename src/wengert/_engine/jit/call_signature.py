@@ -20,10 +20,10 @@ import numpy as np
 
 from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle
+from wengert._engine.core.library_code import is_immutable
 from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import switches
 from wengert._engine.core.spec import WEAK, Spec
-from wengert._engine.graphs.captures.library import is_immutable
 from wengert.errors import ArgumentError, ConversionError, at, user_line
 
 if TYPE_CHECKING:

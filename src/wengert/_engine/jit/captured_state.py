@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.graphs.captures import Captured, captured_by
 from wengert._engine.graphs.captures.substitution import Substitution
 from wengert.errors import ArgumentError, TraceError, at, user_line
@@ -161,7 +162,7 @@ class States:
             fun = places.of(self._fun)
             words = {k: places.of(x) for k, x in kwargs.items()}
             try:
-                return fun(*map(places.of, given), **words)
+                return converted(fun)(*map(places.of, given), **words)
             finally:
                 places.write_back()
 

@@ -23,6 +23,7 @@ from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
+from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.policy import gate
@@ -117,7 +118,7 @@ class Jitted(Generic[P, R]):
     def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function itself while a graph is built."""
         try:
-            return self._fun(*args, **kwargs)
+            return converted(self._fun)(*args, **kwargs)
         except RecursionError as error:
             raise self._endless() from error
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from wengert._engine.core import pytree
+from wengert._engine.core.library_code import is_immutable
 from wengert._engine.graphs.captures import Captured
-from wengert._engine.graphs.captures.library import is_immutable
 
 from .call_signature import CallSignature, IdentityKey
 from .compiled_program import CompiledProgram

@@ -6,7 +6,6 @@ are inputs of the program, fed at each call, and everything else is guarded: at 
 compared with its value when the function was traced.
 
 code.py          the names that a code object reads
-library.py       which code, classes and modules are the user's, and which values are immutable
 sources.py       how to read a captured value again: from a cell, a dict, a list
 guards.py        comparisons of captured values with those at tracing time
 discovery.py     the search for the captured values of a function

@@ -32,17 +32,17 @@ from typing import Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle
-
-from .captured import Captured, CapturedObject
-from .code import reads_of
-from .guards import Content, Guard, SameObject, Test, bits, equals, has_bits, has_elements
-from .library import (
+from wengert._engine.core.library_code import (
     is_immutable,
     is_library_class,
     is_library_function,
     is_library_module,
     same_value,
 )
+
+from .captured import Captured, CapturedObject
+from .code import reads_of
+from .guards import Content, Guard, SameObject, Test, bits, equals, has_bits, has_elements
 from .objects import (
     draws,
     has_own_getattr,

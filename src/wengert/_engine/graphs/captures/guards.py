@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .library import is_immutable, same_value
+from wengert._engine.core.library_code import is_immutable, same_value
+
 from .sources import CaptureSource
 
 

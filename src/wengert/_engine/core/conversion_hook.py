@@ -1,0 +1,49 @@
+"""Conversion of user functions: where transformations ask the front end for a function to run.
+
+`frontend` (a higher layer) converts functions so that NumPy programs run unchanged inside of
+transformations: creation functions of NumPy give tensors, and loops and branches become nodes.
+Every transformation runs ``converted(fun)`` in place of ``fun``.
+
+    converted     the function to run
+    conversion    a block in which functions are converted, or are not
+    CONVERTER     the module that converts, imported at first use
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, TypeVar
+
+from . import recording
+from .concretization import is_differentiating
+from .dynamic_scope import Blocks, ScopedValue
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONVERTER: list[
+    str
+] = []  # the full name of a module with `convert`, entered by wengert/__init__.py
+_enabled: Blocks[bool] = Blocks("wengert_conversion", True)
+
+
+def converted(fun: F) -> F:
+    """The function to run in place of `fun`, which is `fun` itself outside of transformations."""
+    if not CONVERTER or not (is_differentiating() or recording.current_trace() is not None):
+        return fun
+    if not _enabled.get():
+        return fun
+    return import_module(CONVERTER[0]).convert(fun)  # type: ignore[no-any-return]
+
+
+@contextmanager
+def conversion(enabled: bool) -> Iterator[None]:
+    """A block in which functions are converted, or run as they are."""
+    block = ScopedValue(enabled)
+    try:
+        _enabled.open(block)
+        yield
+    finally:
+        block.end(True)
+        _enabled.forget()
