@@ -443,7 +443,7 @@ def test_what_native_code_cannot_finish_the_interpreter_refuses():
 
 @pytest.mark.parametrize("repeats", [0, -1, 2.5, True, "often"])
 def test_repeats_that_cannot_be(repeats):
-    with pytest.raises(ArgumentError, match=r"how often to run.*test_profile\.py"):
+    with pytest.raises(ArgumentError, match=r"must be an integer.*test_profile\.py"):
         wg.profile(fused, repeats=repeats)
 
 
@@ -469,7 +469,7 @@ def test_errors():
         wg.profile(wg.jit(fused), threads=1)
     with pytest.raises(BackendError, match="'null' has no clock"):
         wg.profile(fused, backend="null")(np.ones(3))
-    with pytest.raises(TraceError, match="while a graph is built, where nothing runs"):
+    with pytest.raises(TraceError, match="not available while a graph is built"):
         wg.jit(lambda x: wg.profile(fused)(x).seconds)(np.ones(3))
     with pytest.raises(TraceError, match="branch"):
         wg.profile(lambda x: x if np.sum(x) > 0 else -x)(np.ones(3))

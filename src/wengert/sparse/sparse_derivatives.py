@@ -23,7 +23,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.validation import function as check_function
-from wengert._engine.jit.call_signature import stands_for
+from wengert._engine.jit.call_signature import static_key
 from wengert.errors import ArgumentError, TraceError, at, user_line
 
 from .compiled_plan import Given, Plan, planned, traced
@@ -95,7 +95,7 @@ class SparseDerivative:
         leaves, structure = pytree.flatten((args, kwargs))
         specs = [_spec(x) for x in leaves]
         if key is None:
-            key = (structure, *[x if type(x) is Spec else stands_for(x) for x in specs])
+            key = (structure, *[x if type(x) is Spec else static_key(x) for x in specs])
         plan = self._plans.get(key)
         if plan is None or not plan.is_valid():
             given_args, given_kwargs = pytree.unflatten(structure, specs)

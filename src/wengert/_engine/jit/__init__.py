@@ -3,19 +3,19 @@
 decorator.py           jit: the decorator
 jitted.py              Jitted: the callable it returns
 call_signature.py      structure, dtypes and shapes of a call as a key; which arguments are fed
-captured_state.py      what a function captured, and the programs for it
-shape_polymorphism.py  calls that differ in lengths only: one program for each, or one for all
-compiled_program.py    one compiled graph, and what stands around its run
-entry_dispatch.py      native entry points, one for each way of calling
-pytree_fast_path.py    calls with containers, straight into a native entry point
+captured_state.py      the captured values of a function, and the programs for them
+shape_polymorphism.py  calls that differ in sizes only: one program for each, or one for all
+compiled_program.py    one compiled graph with its inputs, outputs, updates and effects
+entry_dispatch.py      native entry points, one for each call signature
+pytree_fast_path.py    calls with containers, directly to a native entry point
 native_call.py         a run by the native entry point of a backend
 compiled_operation.py  a compiled graph as one operation, with compiled derivatives
 gc_threshold.py        fewer garbage collections while a function is compiled
-unsupported.py         what cannot be compiled
+unsupported.py         functions and graphs that cannot be compiled
 rng_guard.py           random numbers that would become constants of a program
-lowered.py             what can be inspected: graph, loops, instructions
-profile_call.py        profile: where time and memory of a compiled function go
-settings.py            which backend compiles, and how many programs are kept
+lowered.py             graph, loops and instructions of a program, for inspection
+profile_call.py        profile: time and memory of a compiled function
+settings.py            the default backend, and how many programs are cached
 """
 
 from typing import TYPE_CHECKING

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _Number:
-    """Stands for a Python number in a key; a dtype would compare equal to `float`."""
+    """The kind of a Python number in a key; a dtype would compare equal to `float`."""
 
     def __init__(self, kind: type) -> None:
         self.spec = Spec((), np.dtype(kind), weak=True)
@@ -58,7 +58,7 @@ class CallSignature:
     leaves, fed : list
         All leaves as given, and those that are inputs of the program.
     handles, traced : bool
-        Whether some leaf is a tensor, and whether some is a traced one.
+        Whether a leaf is a tensor, and whether one is traced.
     policy : Policy or None
         The policy under which graphs are built.
     key : hashable
@@ -163,7 +163,7 @@ class CallSignature:
 
     @property
     def family(self) -> Hashable:
-        """Equal for calls that differ in lengths only."""
+        """Equal for calls that differ in sizes only."""
         ranks = tuple([None if s is None else len(s) for s in self.shapes])
         return self.structure, self.kinds, ranks, self.policy
 
@@ -186,7 +186,7 @@ class CallSignature:
 
 
 class Pinned:
-    """A static argument, which is one leaf whatever it is."""
+    """A static argument, which is one leaf even if it is a container."""
 
     __slots__ = ("value",)
 
@@ -245,7 +245,7 @@ class StaticArguments:
 
 @functools.cache
 def _flat(count: int) -> Any:
-    """The structure of that many arguments by position, none of them a container."""
+    """The structure of `count` positional arguments that are not containers."""
     return pytree.flatten(((0,) * count, {}))[1]
 
 
@@ -265,7 +265,7 @@ def _of(x: Any, specs: bool) -> tuple[Any, Any]:
                 f"arrays; lower() and compile() take specs{at(user_line())}."
             )
         return (x.dtype, x.shape) if not x.weak else (_NUMBERS[_python(x)], None)
-    return stands_for(x.value if type(x) is Pinned else x), None
+    return static_key(x.value if type(x) is Pinned else x), None
 
 
 def _as_array(x: Any) -> np.ndarray[Any, Any]:
@@ -290,7 +290,7 @@ def is_object(x: Any) -> bool:
 
 
 class IdentityKey:
-    """Stands for an object in a key: compares by identity, by a weak reference if possible."""
+    """The key of an object: compares by identity, by a weak reference if possible."""
 
     __slots__ = ("_hash", "_of")
 
@@ -312,7 +312,7 @@ class IdentityKey:
 
 
 class UnhashableKey:
-    """Stands for an unhashable object in a key: compares by identity, and keeps it alive."""
+    """The key of an unhashable object: compares by identity, and keeps it alive."""
 
     __slots__ = ("thing",)
 
@@ -326,26 +326,26 @@ class UnhashableKey:
         return id(self.thing)
 
 
-def stands_for(x: Any) -> Hashable:
+def static_key(x: Any) -> Hashable:
     """The key of a static value.
 
     Containers compare by their elements, numbers also by class and sign of zero, other objects by
-    their own equality; those without one by identity, without being kept alive.
+    their ``==``; those without one by identity, without being kept alive.
     """
     cls = type(x)
     if cls in (float, complex):
         return cls, repr(x)
     if isinstance(x, list | tuple):
-        return (cls, *map(stands_for, x))
+        return (cls, *map(static_key, x))
     if isinstance(x, dict):
-        return (cls, *((stands_for(k), stands_for(v)) for k, v in x.items()))
+        return (cls, *((static_key(k), static_key(v)) for k, v in x.items()))
     if isinstance(x, set):
-        return cls, frozenset(map(stands_for, x))
+        return cls, frozenset(map(static_key, x))
     if isinstance(x, np.ndarray | Handle | array | bytearray | memoryview):
         raise ArgumentError(
-            f"a static argument is a {cls.__name__}: its values would be a part of the program, "
-            "and every other array need another program. Pass it as an ordinary argument, an array"
-            f"{at(user_line())}."
+            f"a static argument is a {cls.__name__}: its values would be part of the program, and "
+            "each other array would compile another one. Pass it as an argument that is not "
+            f"static{at(user_line())}."
         )
     plain = isinstance(x, str | bytes | bool | int | np.generic | type | np.dtype) or x is None
     try:

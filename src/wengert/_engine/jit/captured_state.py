@@ -1,11 +1,11 @@
 """Captured state: the captured values of a compiled function, and the programs for them.
 
-A function that reads ``k`` has other programs for ``k = 2`` than for ``k = 3``.  So programs belong
+A function that reads ``k`` has different programs for ``k = 2`` and ``k = 3``.  So programs belong
 to a state: the values that were captured when they were traced (captures).  Captured arrays are not
 part of the state: they are inputs, read at each call.
 
     CapturedState  captured values, and their programs
-    States         the states of a function: finds the present one, or makes it
+    States         the states of a function: finds the current one, or creates it
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .compiled_program import CompiledProgram
 from .settings import FAMILIES, MODES, OBJECTS
 from .shape_polymorphism import ProgramFamily
 
-# Which captured arrays are inputs: all; if the function cannot be traced so, floating ones; none.
+# Which captured arrays are inputs: all; if tracing then fails, only floating ones; then none.
 _FED: tuple[Callable[[Any], bool], ...] = (
     lambda x: True,
     lambda x: x.dtype.kind in "fc",
@@ -54,7 +54,7 @@ class CapturedState:
         self.families: OrderedDict[Any, list[ProgramFamily]] = OrderedDict()
 
     def family(self, call: CallSignature) -> ProgramFamily:
-        """The family of a call, for the present modes of modules and options."""
+        """The family of a call, for the current modes of modules and options."""
         known = self.families.setdefault(call.family, [])
         self.families.move_to_end(call.family)
         family = next((f for f in known if f.is_valid()), None)
@@ -63,8 +63,8 @@ class CapturedState:
             known[:] = [*known[1 - MODES :], family]
         while len(self.families) > FAMILIES:
             _, dropped = self.families.popitem(last=False)
-            gone = {p for f in dropped for p in f.programs}
-            self.calls = {k: p for k, p in self.calls.items() if p not in gone}
+            removed = {p for f in dropped for p in f.programs}
+            self.calls = {k: p for k, p in self.calls.items() if p not in removed}
         return family
 
 
@@ -80,10 +80,10 @@ class States:
     def find(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
-        """The present state, and the call with captured arrays as inputs."""
+        """The current state, and the call with captured arrays as inputs."""
         found = self._known(call, args, kwargs)
         if found is None:
-            with self._lock:  # another thread may be making the same
+            with self._lock:  # another thread may be creating the same state
                 found = self._known(call, args, kwargs) or self._next(call, args, kwargs)
         return found
 
@@ -104,12 +104,12 @@ class States:
     def _next(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
-        # Arrays that could not be inputs before will not be inputs now.
+        # Arrays that could not be inputs before cannot be inputs now.
         known = self.known.get(call.objects_key, ())
         level = max((s.level for s in known), default=0)
         return self._new(call, level, args, kwargs)
 
-    def less_fed(
+    def with_fewer_inputs(
         self, state: CapturedState, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CapturedState, CallSignature]:
         """A state like this one, with fewer captured arrays as inputs."""
@@ -127,7 +127,7 @@ class States:
             self.known[call.objects_key].remove(found)
 
     def discovered(self, call: CallSignature, level: int) -> Captured:
-        """The present captured values of the function."""
+        """The current captured values of the function."""
         objects = {f"argument {k}": x for k, x in call.objects}
         found = captured_by(self._fun, objects.items(), _FED[min(level, len(_FED) - 1)])
         static = {f"argument {k}" for k, x in enumerate(call.leaves) if type(x) is Pinned}
@@ -135,9 +135,9 @@ class States:
             if name in found.unguarded:
                 what = type(objects[name]).__name__
                 raise ArgumentError(
-                    f"a compiled function was given a {what}, which can be neither fed nor compared"
-                    " with what it was at the call before. Pass arrays, or, if it never changes, "
-                    f"list the argument in static_argnames{at(user_line())}."
+                    f"a compiled function was given a {what}, which is not an array, and whose changes"
+                    " cannot be detected. Pass arrays, or, if it never changes, list the argument in "
+                    f"static_argnames{at(user_line())}."
                 )
         return found
 
@@ -150,9 +150,9 @@ class States:
             captured = self.discovered(call, state.level)
             if list(captured.feeds) != list(state.captured.feeds):
                 raise TraceError(
-                    f"what {getattr(self._fun, '__name__', self._fun)} captures changed while it "
-                    "was compiled, by another thread. Compile it before threads change what it "
-                    f"reads{at(user_line())}."
+                    f"a captured value of {getattr(self._fun, '__name__', self._fun)} was changed by "
+                    "another thread while it was compiled. Compile it before threads change the values "
+                    f"that it reads{at(user_line())}."
                 )
 
         @functools.wraps(self._fun, updated=())
@@ -179,8 +179,8 @@ class States:
         else:
             name = state.captured.changed()
             raise TraceError(
-                f"{getattr(self._fun, '__name__', self._fun)} captures {name}, which is never the "
-                f"same when it is read twice. Pass it as an argument{at(user_line())}."
+                f"{getattr(self._fun, '__name__', self._fun)} captures {name}, which changes each "
+                f"time it is read. Pass it as an argument{at(user_line())}."
             )
         known = self.known.setdefault(call.objects_key, [])
         known.insert(0, state)

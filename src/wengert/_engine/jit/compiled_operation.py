@@ -56,8 +56,8 @@ def closed(graph: Graph, count: int) -> Graph:
     )
 
 
-def written_out(graph: Graph, simplify: bool) -> Graph:
-    """A graph to be run, in which functions with custom rules are inlined."""
+def with_inlined_calls(graph: Graph, simplify: bool) -> Graph:
+    """The graph to run, with functions with custom rules inlined."""
     made = without_calls(graph)
     return made.simplify() if simplify and made is not graph else made
 
@@ -87,7 +87,7 @@ class GraphOperation(Operation):
 
     @functools.cached_property
     def _run(self) -> Run:
-        graph = written_out(self.graph, self.simplify)
+        graph = with_inlined_calls(self.graph, self.simplify)
         return run_of(Executable(graph, self.backend), single=False)
 
     def run(self, *values: Any) -> Any:
@@ -117,7 +117,7 @@ class GraphOperation(Operation):
         return found if self.several else found[0]
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Sequence[Any], ctx: RuleContext) -> Any:
-        """Cotangents of the operands, by a compiled graph."""
+        """Cotangents of the operands, computed by a compiled graph."""
         wanted = tuple([ctx.wants(a) for a in node.args])
         seeds = list(t) if self.several else [t]
         seeds = [s for s, n in zip(seeds, self.graph.outputs, strict=True) if _is_inexact(n)]
@@ -128,9 +128,9 @@ class GraphOperation(Operation):
     def jvp(
         self, node: Node, dots: Sequence[Any], out: Array, inputs: list[Array], ctx: RuleContext
     ) -> Any:
-        """The tangent of the value, by a compiled graph."""
-        moving = tuple([d is not None for d in dots])
-        push = self._rule("jvp", moving, ctx.guarded)
+        """The tangent of the value, computed by a compiled graph."""
+        active = tuple([d is not None for d in dots])
+        push = self._rule("jvp", active, ctx.guarded)
         found = iter(push.as_list(push(*inputs, *[d for d in dots if d is not None])))
         tangents = [next(found) if _is_inexact(n) else None for n in self.graph.outputs]
         return tangents if self.several else tangents[0]
@@ -163,8 +163,8 @@ def _is_inexact(node: Node) -> bool:
 def _of_chosen(graph: Graph, xs: Sequence[Any], chosen: Sequence[bool]) -> Any:
     """The floating outputs as a function of the selected inputs."""
 
-    def outputs(*moving: Any) -> list[Any]:
-        rest = iter(moving)
+    def outputs(*active: Any) -> list[Any]:
+        rest = iter(active)
         full = [next(rest) if c else x for x, c in zip(xs, chosen, strict=True)]
         found = inline_graph(graph, full)
         return [x for x, n in zip(found, graph.outputs, strict=True) if _is_inexact(n)]
@@ -182,8 +182,8 @@ def _pulled(graph: Graph, chosen: tuple[bool, ...], guarded: bool) -> Graph:
     def pulled(xs: list[Array], ts: Any) -> Any:
         of, at = _of_chosen(graph, xs, chosen)
 
-        def masked(*moving: Any) -> list[Any]:
-            return [np.where(t != 0, x, 0) for x, t in zip(of(*moving), ts, strict=True)]
+        def masked(*active: Any) -> list[Any]:
+            return [np.where(t != 0, x, 0) for x, t in zip(of(*active), ts, strict=True)]
 
         return jvp_vjp.vjp(masked if guarded else of, *at)[1](ts)
 

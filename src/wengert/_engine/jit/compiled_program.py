@@ -34,7 +34,7 @@ from wengert._engine.graphs import Graph
 from wengert._engine.graphs.pytree_signature import restored
 from wengert.errors import TraceError, at, user_line
 
-from .compiled_operation import GraphOperation, closed, extras_of, written_out
+from .compiled_operation import GraphOperation, closed, extras_of, with_inlined_calls
 from .native_call import entry_of, run_of
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ else:
     interpreter_timing = LazyModule("wengert._engine.backends.interpreter_timing")
 
 _node = attrgetter("node")
-Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether something is left, and in place of all
+Grads = Sequence[tuple[Any, bool, bool]]  # tensor, whether it gets a gradient, whether one was set
 Guards = Sequence[tuple[Callable[[], Any], Any]]
 
 
@@ -55,12 +55,12 @@ class CompiledProgram:
     Attributes
     ----------
     graph : Graph
-        As it was traced; derivatives are taken of it.
+        The traced graph, from which derivatives are derived.
     executed : Graph
         The same with functions that have custom rules inlined (`rewrite.without_calls`).
     is_plain : bool
         Whether there are no captured leaves.
-    is_asked : bool
+    assumes_inequalities : bool
         True if tracing assumed inequalities of sizes that must be checked again at each call
         (shape_polymorphism.py).
     is_inline : bool
@@ -79,20 +79,20 @@ class CompiledProgram:
         self.graph, self.backend = graph, backend
         self._simplify, self._guards, self._grads = simplify, guards, grads
         self._written = tuple(written)
-        self._seen = -1, False  # at which count of changes, and whether it was valid
-        self.is_asked = False
+        self._seen = -1, False  # the count of changes at the last check, and its result
+        self.assumes_inequalities = False
         fed = set(graph.inputs)
         self.is_inline = any(
             n.is_traced and (n.op is CAPTURED or (n.op is INPUT and n not in fed))
             for n in graph.nodes
         )
         self._extras = extras_of(graph)
-        self._acts = bool(graph.updates or graph.effects or grads or written)
+        self._has_side_effects = bool(graph.updates or graph.effects or grads or written)
         self.is_plain = not self._extras
         self.executed = graph
         if self.is_inline:
             return
-        self.executed = written_out(graph, simplify)
+        self.executed = with_inlined_calls(graph, simplify)
         known = {n: constant(n.value) for n in self.executed.nodes if n.op is CAPTURED}
         nodes = rebuilt(self.executed.nodes, known) if known else {}
         executed = self.executed.with_nodes(nodes) if known else self.executed
@@ -106,7 +106,7 @@ class CompiledProgram:
         self._is_tuple = 0 < count == sum(results.live) and results.structure == _flat(count)
         self._count = sum(results.live)  # gradients follow
         self._sources = [_source(n) for n in self._extras if n.op is CAPTURED]
-        self._taking_part: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
+        self._dependencies: dict[Any, list[set[type]]] = {}  # classes of leaves, for each output
         # Whether derivatives need the values of variables before the run.
         self._keeps = not graph.updates or Node in map(type, graph.outputs[: self._count])
         self._native = run_of(self._executable, self._returns_one, not self._keeps)
@@ -126,7 +126,13 @@ class CompiledProgram:
         fed : sequence
             Examples of the arguments, for their order in memory.
         """
-        if self.is_inline or self.is_asked or self._guards or not self.is_plain or self._acts:
+        if (
+            self.is_inline
+            or self.assumes_inequalities
+            or self._guards
+            or not self.is_plain
+            or self._has_side_effects
+        ):
             return None
         nested = not (flat or self.is_single or self._is_tuple)
         return entry_of(self._executable, self._returns_one, otherwise, nested, fed=fed)
@@ -155,7 +161,7 @@ class CompiledProgram:
         `call` is the user's call; it is timed too if it has no side effects.
         """
         values = [_plain(x.node) if isinstance(x, Handle) else x for x in fed]
-        beside = None if self._acts else call
+        beside = None if self._has_side_effects else call
         return interpreter_timing.timed(self._executable, values, repeats, beside, not self._keeps)
 
     def _with_history(self, fed: Sequence[Any]) -> Any:
@@ -163,8 +169,8 @@ class CompiledProgram:
         if self._grads and any(isinstance(x, Handle) and type(x.node) is Node for x in fed):
             raise TraceError(
                 f"{self.graph.name} calls backward(), and was given a tensor that requires a "
-                "gradient, which would get none. Give it x.detach(), or let the function find the "
-                f"tensor outside, as it does parameters{at(user_line())}."
+                "gradient, which would get none. Pass x.detach(), or let the function capture the "
+                f"tensor, as it does parameters{at(user_line())}."
             )
         inputs: list[Any] = [x.node if isinstance(x, Handle) else x for x in fed]
         values = list(map(_plain, inputs))
@@ -188,17 +194,17 @@ class CompiledProgram:
             args = tuple([keep(x) if type(x) is np.ndarray else x for x in inputs])
             value = tuple(found) if self._operation.several else found[0]
             call = Node(self._operation, args, NO_PARAMS, value)
-        those_of = self._taking_part.get(kinds)
-        if those_of is None:
+        classes_of = self._dependencies.get(kinds)
+        if classes_of is None:
             leaves = (*self.graph.inputs, *self._extras)
-            those_of = self._taking_part[kinds] = _taking_part(self.graph, leaves, kinds)
+            classes_of = self._dependencies[kinds] = _dependencies(self.graph, leaves, kinds)
         made: list[Any] = []
-        for i, (x, those) in enumerate(zip(found, those_of, strict=False)):
-            if those and (call is None or those == {ConstantLeaf}):
+        for i, (x, classes) in enumerate(zip(found, classes_of, strict=False)):
+            if classes and (call is None or classes == {ConstantLeaf}):
                 x = wrap(constant(x))
-            elif those:
+            elif classes:
                 node = part(call, i) if type(call.value) is tuple else call
-                if Node not in those or type(self.graph.outputs[i]) is not Node:
+                if Node not in classes or type(self.graph.outputs[i]) is not Node:
                     node = DiscreteLeaf(node.op, node.args, node.params, node.value)
                 x = wrap(node)
             made.append(x)
@@ -219,11 +225,11 @@ class CompiledProgram:
                 tensor.grad = new if old is None else old + new
         for k in self._written:
             value = next(values)
-            if type(fed[k]) is np.ndarray:  # a number of Python or NumPy does not change
+            if type(fed[k]) is np.ndarray:  # numbers of Python and NumPy are immutable
                 fed[k][...] = value
         return found[: self._count]
 
-    def writes_apart(self, fed: Sequence[Any], handles: bool) -> bool:
+    def writes_to_unshared(self, fed: Sequence[Any], handles: bool) -> bool:
         """Whether arguments that are written to in place share no memory with others.
 
         If they do, or are tensors, the function itself has to be called.
@@ -256,7 +262,7 @@ def _source(node: Node) -> Any:
     return node.info.source
 
 
-def _taking_part(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:
+def _dependencies(graph: Graph, leaves: Sequence[Node], kinds: Sequence[type]) -> list[set[type]]:
     """For each output the classes of the tensors that it depends on."""
     classes = list({kind for kind in kinds if issubclass(kind, Node)})
     found: dict[Node, int] = {}  # sets, as bits

@@ -1,9 +1,9 @@
 """The decorator `jit` and its options.
 
-Options are checked here, once; what they mean for a call is decided by what the decorator makes.
-Its docstring says what is fed, what is compared and what is fixed.
+Options are checked here, once, and used by the callable.  The docstring of `jit` says which values
+are inputs of the program, which are compared at each call, and which are constants.
 
-    jit    the decorator; what it makes is a `Jitted` (jitted.py)
+    jit    the decorator; returns a `Jitted` (jitted.py)
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ def jit(
     and for the last 64 signatures of each set. A change of the mode of a module (``train()``,
     ``eval()``) or of a frozen parameter is detected.
 
-    *Shapes.* The first call compiles for the shapes of its arguments. A call with other lengths
-    compiles one more program that serves all lengths. Where that is not possible, because the
-    function loops over rows or asks for a length, each shape has a program of its own.
+    *Shapes.* The first call compiles for the shapes of its arguments. A call with other sizes
+    compiles one more program, for all sizes. If that is not possible, because the function loops
+    over an axis or depends on a size, one program is compiled for each shape.
 
-    *Derivatives.* ``jit(grad(f))`` compiles the derivative. In ``grad(jit(f))``, and where a tensor
+    *Derivatives.* ``jit(grad(f))`` compiles the derivative. In ``grad(jit(f))``, and if a tensor
     that requires a gradient is passed to a compiled function, the call is recorded as one
     operation, whose derivatives of all orders are compiled as well.
 

@@ -1,11 +1,11 @@
-"""Entry dispatch: the native entries of a compiled function, one for each call signature.
+"""Dispatch of calls to the native entry points of a compiled function, one for each signature.
 
 Signatures differ in types, dtypes, axes and layouts of the arguments, and in which are keywords.
 If there are several, an entry point dispatches to them (backends/llvm/abi/dispatch.py), so that a
 second signature does not make the first one slower.
 
-    look_of    the signature of a call
-    Routes     the entries of a function
+    entry_signature  the signature of a call
+    Routes           the entry points of a function
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ else:  # most functions have one signature
 
 _NUMBERS = frozenset((float, int, bool, complex))
 _LAYOUT = 0x103  # C-contiguous, Fortran-contiguous, aligned
-_SEEN = 2  # calls with arrays in another order before that is worth a program
+_SEEN = 2  # calls with arrays in another memory order until a program is compiled for it
 
 
-class Look(NamedTuple):
-    """The signature of a call, as native dispatch sees it.
+class EntrySignature(NamedTuple):
+    """The signature of a call for native dispatch.
 
     positional : the number of positional arguments.
     names : of the keyword arguments, in order.
-    kinds : for each its type, and of an array the number of its dtype, its axes, its layout.
+    kinds : for each argument its type; for arrays also the numbers of dtype, axes and layout.
     """
 
     positional: int
@@ -50,7 +50,7 @@ class Look(NamedTuple):
         return (*range(count), *(count + k for k in named))
 
 
-def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Look | None:
+def entry_signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> EntrySignature | None:
     """The signature of a call with arrays and numbers; None for any other."""
     kinds: list[tuple[type, int, int, int]] = []
     for x in (*args, *kwargs.values()) if kwargs else args:
@@ -61,7 +61,7 @@ def look_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Look | None:
             kinds.append((cls, -1, 0, 0))
         else:
             return None
-    return Look(len(args), tuple(kwargs), tuple(kinds))
+    return EntrySignature(len(args), tuple(kwargs), tuple(kinds))
 
 
 class Routes:
@@ -75,53 +75,55 @@ class Routes:
 
     def __init__(self) -> None:
         self.entry: Callable[..., Any] | None = None
-        self._known: dict[Look, tuple[list[CompiledProgram], Callable[..., Any]]] = {}
-        self._seen: dict[Look, int] = {}
+        self._known: dict[EntrySignature, tuple[list[CompiledProgram], Callable[..., Any]]] = {}
+        self._seen: dict[EntrySignature, int] = {}
 
-    def wants(self, look: Look, compiled: CompiledProgram) -> bool:
+    def wants(self, signature: EntrySignature, compiled: CompiledProgram) -> bool:
         """Whether to make an entry for calls of this signature to this program."""
-        if look in self._known and compiled in self._known[look][0]:
+        if signature in self._known and compiled in self._known[signature][0]:
             return False
-        seen = self._seen.get(look, 0)
+        seen = self._seen.get(signature, 0)
         if len(self._seen) < 16 * ROUTES or seen:
-            self._seen[look] = seen + 1
-        return seen >= 0 and (seen + 1 >= _SEEN or _is_usual(look))
+            self._seen[signature] = seen + 1
+        return seen >= 0 and (seen + 1 >= _SEEN or _is_usual(signature))
 
-    def refuse(self, look: Look) -> None:
+    def refuse(self, signature: EntrySignature) -> None:
         """Make no entry for calls of this signature."""
-        self._seen[look] = -(1 << 30)
+        self._seen[signature] = -(1 << 30)
 
-    def last(self, look: Look, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    def last(self, signature: EntrySignature, otherwise: Callable[..., Any]) -> Callable[..., Any]:
         """The callable that an entry for calls of this signature falls back to."""
-        known = self._known.get(look)
+        known = self._known.get(signature)
         if known is None or len(known[0]) >= ENTRIES:
             return otherwise
         return known[1]
 
     def add(
         self,
-        look: Look,
+        signature: EntrySignature,
         compiled: CompiledProgram,
         entry: Callable[..., Any],
         otherwise: Callable[..., Any],
     ) -> None:
         """Add an entry for calls of this signature, before the others."""
-        programs = self._known[look][0] if look in self._known else []
+        programs = self._known[signature][0] if signature in self._known else []
         if len(programs) >= ENTRIES:
             programs = []
-        if look not in self._known and len(self._known) >= ROUTES:
+        if signature not in self._known and len(self._known) >= ROUTES:
             del self._known[next(iter(self._known))]
-        self._known[look] = [*programs, compiled], entry
-        if len(self._known) == 1 and not look.names:
+        self._known[signature] = [*programs, compiled], entry
+        if len(self._known) == 1 and not signature.names:
             self.entry = entry
             return
         routes = [
-            dispatch.Route(look.positional, look.names, look.kinds, look.order, entry)
-            for look, (_, entry) in self._known.items()
+            dispatch.Route(
+                signature.positional, signature.names, signature.kinds, signature.order, entry
+            )
+            for signature, (_, entry) in self._known.items()
         ]
         self.entry = dispatch.dispatching(routes, otherwise)
 
 
-def _is_usual(look: Look) -> bool:
+def _is_usual(signature: EntrySignature) -> bool:
     """Whether all arrays are C-contiguous."""
-    return all(cls is not np.ndarray or layout & 1 for cls, _, _, layout in look.kinds)
+    return all(cls is not np.ndarray or layout & 1 for cls, _, _, layout in signature.kinds)

@@ -4,7 +4,7 @@
     CacheInfo  the number of programs
 
 A call takes the fastest path that supports it: directly to a native entry point if all arguments
-are arrays given by position (`_enter`), or through pytree_fast_path.py if some are containers or
+are arrays given by position (`_install_entry`), or through pytree_fast_path.py if some are containers or
 keywords; by its key to a known program; to the programs of its family (shape_polymorphism.py),
 which traces and compiles.  While an outer graph is built, the function itself is called: its nodes
 become nodes of that graph.
@@ -36,9 +36,9 @@ from wengert.errors import BackendError, TraceError, at, user_line
 from .call_signature import CallSignature, StaticArguments
 from .captured_state import CapturedState, States
 from .compiled_program import CompiledProgram
-from .entry_dispatch import Routes, look_of
+from .entry_dispatch import Routes, entry_signature
 from .lowered import Lowered
-from .pytree_fast_path import MISSED, LongWay, Shortcut, Without, shortened
+from .pytree_fast_path import MISSED, SlowPath, Shortcut, WithoutCaptured, with_shortcut
 from .rng_guard import forbid_global_rng
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
@@ -87,46 +87,46 @@ class Jitted(Generic[P, R]):
         self._states = States(fun, self._layout, self._lock)
         self.clear_cache()
 
-    # ---- calling -------------------------------------------------------------------------------
+    # ---- calls ---------------------------------------------------------------------------------
 
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function by a compiled program."""
         # Traced into an outer graph, or observed.
         if switches.count and recording_session() is not None:
-            return self._written(args, kwargs)  # type: ignore[no-any-return]
+            return self._traced_call(args, kwargs)  # type: ignore[no-any-return]
         for shortcut in self._shortcuts:
             found = shortcut(args, kwargs)
             if found is not MISSED:
                 return found  # type: ignore[no-any-return]
-        if gate.count:  # or Ctrl-C came before the end of a block
+        if gate.count:  # a block may have been left by Ctrl-C
             gate.recount()
         call = self._layout.call(args, kwargs)
         if call.traced:
-            return self._written(args, kwargs)  # type: ignore[no-any-return]
+            return self._traced_call(args, kwargs)  # type: ignore[no-any-return]
         state, call = self._states.find(call, args, kwargs)
         compiled = state.calls.get(call.key)
         if compiled is None or not compiled.is_valid():
             compiled, call = self._compiled(state, call, args, kwargs)
         elif not call.handles and not compiled.is_inline:
-            self._came_again(state, call, compiled, args, kwargs)
+            self._add_entry(state, call, compiled, args, kwargs)
         if compiled.is_inline:
             return self._fun(*args, **kwargs)
-        if compiled.writes and not compiled.writes_apart(call.fed, call.handles):
+        if compiled.writes and not compiled.writes_to_unshared(call.fed, call.handles):
             return self._fun(*args, **kwargs)
         return compiled.run(call.fed, call.handles)  # type: ignore[no-any-return]
 
-    def _written(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _traced_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function itself while a graph is built."""
         try:
             return converted(self._fun)(*args, **kwargs)
         except RecursionError as error:
-            raise self._endless() from error
+            raise self._infinite_recursion() from error
 
-    def _endless(self) -> TraceError:
+    def _infinite_recursion(self) -> TraceError:
         return TraceError(
-            f"{self.__name__} calls itself without end while it is traced: which way it goes may "
-            "not depend on values, only on static arguments and shapes. Make what ends it a "
-            f"static argument (static_argnames=), or write a loop{at(user_line())}."
+            f"{self.__name__} recurses infinitely while it is traced: where a recursion ends may "
+            "depend on static arguments and shapes, but not on values. Make its depth a static "
+            f"argument (static_argnames=), or write a loop{at(user_line())}."
         )
 
     def _compiled(
@@ -151,15 +151,15 @@ class Jitted(Generic[P, R]):
                 except Exception:
                     if not state.captured.feeds:
                         raise
-                    state, call = self._states.less_fed(state, args, kwargs)
+                    state, call = self._states.with_fewer_inputs(state, args, kwargs)
             if len(state.calls) >= CALLS:
                 state.calls = {}
             state.calls[call.key] = compiled
             state.captured.found = {}
-            self._enter(state, call, compiled, args, kwargs)
+            self._install_entry(state, call, compiled, args, kwargs)
         return compiled, call
 
-    def _came_again(
+    def _add_entry(
         self,
         state: CapturedState,
         call: CallSignature,
@@ -168,12 +168,12 @@ class Jitted(Generic[P, R]):
         kwargs: dict[str, Any],
     ) -> None:
         """Make an entry for a call of a new signature."""
-        look = look_of(args, kwargs) if self._layout.is_plain else None
-        if look is not None and self._routes.wants(look, compiled):
+        signature = entry_signature(args, kwargs) if self._layout.is_plain else None
+        if signature is not None and self._routes.wants(signature, compiled):
             with self._lock:
-                self._enter(state, call, compiled, args, kwargs)
+                self._install_entry(state, call, compiled, args, kwargs)
 
-    def _enter(
+    def _install_entry(
         self,
         state: CapturedState,
         call: CallSignature,
@@ -183,30 +183,30 @@ class Jitted(Generic[P, R]):
     ) -> None:
         """Install the native entry of a program, if it supports calls like this one.
 
-        An entry is not called by `__call__` but stands in its place, in a class for this function
-        alone; calls that it does not support are passed on. So the fast path has no Python in it.
+        An entry replaces `__call__`, in a class for this function alone, and passes on calls that
+        it does not support. So the fast path runs no Python.
         """
         captured, given = state.captured, call.given
         if not self._layout.is_plain or given.policy:
             return
-        look = look_of(args, kwargs)
-        if look is None and given.is_simple:  # of specs or tensors, which are rare
+        signature = entry_signature(args, kwargs)
+        if signature is None and given.is_simple:  # specs or tensors, which are rare
             return
-        if look is None:
-            self._shortcuts = shortened(self._shortcuts, given, compiled, captured)
+        if signature is None:
+            self._shortcuts = with_shortcut(self._shortcuts, given, compiled, captured)
             return
-        if not self._routes.wants(look, compiled):
+        if not self._routes.wants(signature, compiled):
             return
-        otherwise = LongWay(self, Jitted.__call__)
-        last = self._routes.last(look, otherwise)
-        count, place, feeds = len(look.kinds), look.positional, len(captured.feeds)
-        entry = compiled.entry(Without(last, place, feeds) if feeds else last, fed=call.fed)
+        otherwise = SlowPath(self, Jitted.__call__)
+        last = self._routes.last(signature, otherwise)
+        count, place, feeds = len(signature.kinds), signature.positional, len(captured.feeds)
+        entry = compiled.entry(WithoutCaptured(last, place, feeds) if feeds else last, fed=call.fed)
         if entry is not None:
             entry = captured.guarded(entry, last, count, place)
         if entry is None:
-            self._routes.refuse(look)
+            self._routes.refuse(signature)
             return
-        self._routes.add(look, compiled, entry, otherwise)
+        self._routes.add(signature, compiled, entry, otherwise)
         before, entry = type(self), self._routes.entry
         assert entry is not None
         self.__class__ = type(
@@ -214,7 +214,7 @@ class Jitted(Generic[P, R]):
         )
         _empty(before)
 
-    def _leave(self) -> None:
+    def _remove_entries(self) -> None:
         """Remove all native entries."""
         left = type(self)
         self.__class__ = Jitted
@@ -225,7 +225,7 @@ class Jitted(Generic[P, R]):
     def _compile(
         self, state: CapturedState, call: CallSignature, shapes: Shapes
     ) -> CompiledProgram:
-        """A program for a call with these shapes in the place of its own."""
+        """Compile a program for a call with other shapes."""
         began = time.perf_counter()
         options = self._options
         args, kwargs = call.specs(shapes)
@@ -258,19 +258,19 @@ class Jitted(Generic[P, R]):
             check_host_callbacks(backend, compiled.executed, options["host_callbacks"])
             return compiled
         except RecursionError as error:
-            raise self._endless() from error
+            raise self._infinite_recursion() from error
         finally:
             self._seconds += time.perf_counter() - began
 
     def _names(self, state: CapturedState, args: tuple[Any, ...]) -> list[str] | None:
-        """What the positional arguments are called, the captured arrays behind them."""
+        """The names of the positional arguments, followed by that of the captured arrays."""
         if not state.captured.feeds:
             return None
         count = len(args) - 1
         return [*parameter_names(self._fun, count)[:count], "captured"]
 
     def _backend(self) -> Backend:
-        """What compiles, with the options that it knows of."""
+        """The backend, with the options that it supports."""
         options = self._options
         backend = backend_of(options["backend"] or preferred_backend())
         configured = getattr(backend, "configured", None)
@@ -278,10 +278,10 @@ class Jitted(Generic[P, R]):
             backend = configured(threads=options["threads"])
         return backend
 
-    # ---- ahead of time, and looking --------------------------------------------------------------
+    # ---- ahead of time, and inspection -----------------------------------------------------------
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """The graph and the program for given arguments, to be looked at.
+        """The graph and the program for given arguments, for inspection.
 
         Parameters
         ----------
@@ -294,11 +294,11 @@ class Jitted(Generic[P, R]):
         Lowered
             ``.graph``, ``.loops``, ``.llvm_ir``, ``.assembly``.
         """
-        return Lowered(self._ahead(args, kwargs))
+        return Lowered(self._compiled_ahead(args, kwargs))
 
     def compile(self, *args: Any, **kwargs: Any) -> Jitted[P, R]:
         """Compile ahead of time, for arguments as in `lower`; returns the function itself."""
-        self._ahead(args, kwargs)
+        self._compiled_ahead(args, kwargs)
         return self
 
     def address(self, *args: Any, **options: Any) -> Any:
@@ -309,29 +309,31 @@ class Jitted(Generic[P, R]):
         BackendError
             The backend does not generate machine code.
         """
-        compiled = self._ahead(args, {})
+        compiled = self._compiled_ahead(args, {})
         make = getattr(compiled.backend, "address", None)
         if make is None:
             raise BackendError(
-                f"the backend {compiled.backend.name!r} makes no machine code, so {self.__name__} "
+                f"the backend {compiled.backend.name!r} generates no machine code, so {self.__name__} "
                 f"has no address. Compile it with backend='llvm'{at(user_line())}."
             )
         return make(compiled.executed, **options)
 
     def program(self, /, *args: Any, **kwargs: Any) -> tuple[CompiledProgram, CallSignature]:
-        """The program that serves a call, compiled if there is none, and the call taken apart."""
+        """The program for a call, compiled if there is none, and the signature of the call."""
         call = self._layout.call(args, kwargs)
         if call.traced or recording_session() is not None:
             raise TraceError(
-                f"{self.__name__} is asked for its program while a graph is built, where nothing "
-                f"runs. Ask outside, with arrays{at(user_line())}."
+                f"{self.__name__}: the program of a call is not available while a graph is built. "
+                f"Call this outside of the traced function, with arrays{at(user_line())}."
             )
-        return self._able(call, args, kwargs)
+        return self._executable_program(call, args, kwargs)
 
-    def _ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledProgram:
-        return self._able(self._layout.call(args, kwargs, specs=True), args, kwargs)[0]
+    def _compiled_ahead(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledProgram:
+        return self._executable_program(self._layout.call(args, kwargs, specs=True), args, kwargs)[
+            0
+        ]
 
-    def _able(
+    def _executable_program(
         self, call: CallSignature, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[CompiledProgram, CallSignature]:
         state, call = self._states.find(call, args, kwargs)
@@ -344,7 +346,7 @@ class Jitted(Generic[P, R]):
         return compiled, call
 
     def cache_info(self) -> CacheInfo:
-        """How many programs there are, and what they have cost."""
+        """The number of programs, and the time that they took to compile."""
         states = [s for known in list(self._states.known.values()) for s in known]
         families = [f for s in states for known in list(s.families.values()) for f in known]
         general = sum(f.general is not None for f in families)
@@ -352,17 +354,17 @@ class Jitted(Generic[P, R]):
         return CacheInfo(programs, general, self._traces, self._seconds)
 
     def clear_cache(self) -> None:
-        """Forget all programs; the next call compiles."""
+        """Remove all programs; the next call compiles."""
         with self._lock:
             self._states = States(self._fun, self._layout, self._lock)
-            self._leave()
+            self._remove_entries()
             self._traces, self._seconds = 0, 0.0
 
     def __del__(self) -> None:
-        # A class is freed by the cycle collector only; what it refers to is freed here.
+        # A class is freed by the cycle collector only; its contents are freed here.
         _empty(type(self))
 
-    # ---- being a function ------------------------------------------------------------------------
+    # ---- protocols of functions ------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -382,6 +384,6 @@ class Jitted(Generic[P, R]):
 
 
 def _empty(cls: type) -> None:
-    """Take the native entry out of the class that was made for one function."""
+    """Remove the native entry from the class that was created for one function."""
     if cls is not Jitted and "entry" in vars(cls):
         del cls.__call__, cls.entry  # type: ignore[attr-defined]

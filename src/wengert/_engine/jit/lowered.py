@@ -15,7 +15,7 @@ from .compiled_program import CompiledProgram
 
 
 class Lowered:
-    """A function for given arguments, on its way to a program; made by ``f.lower(...)``.
+    """A function lowered for given arguments; made by ``f.lower(...)``.
 
     Attributes
     ----------
@@ -45,18 +45,18 @@ class Lowered:
 
     @property
     def loops(self) -> str:
-        """What shares a loop, what is stored, and what is called."""
+        """Fused loops, buffers and library calls."""
         summarize = getattr(self._compiled.backend, "summarize", None)
         return str(self._of_program("loops") if summarize is None else summarize(self.graph))
 
     @property
     def llvm_ir(self) -> str:
-        """LLVM's text, as it is written before LLVM optimises it."""
+        """The LLVM IR before optimization by LLVM."""
         return str(self._of_program("text"))
 
     @property
     def assembly(self) -> str:
-        """The instructions of this machine."""
+        """The machine instructions."""
         return str(self._of_program("assembly"))
 
     def _of_program(self, what: str) -> Any:
@@ -66,8 +66,8 @@ class Lowered:
             self._program = make(self.graph)
         if not hasattr(self._program, what):
             raise BackendError(
-                f"the backend {backend.name!r} runs {self.graph.name} without a program of its "
-                f"own, so it has no {what}. Compile it with backend='llvm'{at(user_line())}."
+                f"the backend {backend.name!r} generates no program for {self.graph.name}, so there "
+                f"is no {what}. Compile it with backend='llvm'{at(user_line())}."
             )
         found = getattr(self._program, what)
         return found() if callable(found) else found

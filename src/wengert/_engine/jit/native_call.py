@@ -61,7 +61,7 @@ def entry_of(
 
 
 def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Run:
-    """A function of the values of inputs that gives a list of outputs, and writes updates.
+    """A function from the values of inputs to a list of outputs, which also writes updates.
 
     Parameters
     ----------
@@ -99,10 +99,10 @@ def run_of(executable: Executable, single: bool, overwrites: bool = False) -> Ru
 
     chosen = lent if taken else run
 
-    def alone(fed: Sequence[Any]) -> list[Any]:
+    def locked(fed: Sequence[Any]) -> list[Any]:
         return exclusively(locks, functools.partial(chosen, fed))
 
-    return alone if written else run
+    return locked if written else run
 
 
 def _missed(*_: Any) -> Any:

@@ -1,4 +1,4 @@
-"""`wengert.profile`: where time and memory of a compiled function go.
+"""`wengert.profile`: time and memory of a compiled function by source line.
 
 The function is compiled again with clocks, and run a few times; its side effects take place once.
 The backend measures (`Backend.timed`), and the result is a `Profile` (profiling/profile.py).
@@ -30,7 +30,7 @@ def profile(
     backend: str | Backend | None = None,
     threads: int | None = None,
 ) -> Callable[..., Profile]:
-    """Return a function that says where time and memory go when `fun` is called compiled.
+    """Return a function that profiles a compiled call of `fun`.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def profile(
         compiled = jit(_checked(fun), **options)
 
     def profiled(*args: Any, **kwargs: Any) -> Profile:
-        """Where time and memory go in a call with these arguments."""
+        """The profile of a call with these arguments."""
         program, call = compiled.program(*args, **kwargs)
         run = functools.partial(compiled, *args, **kwargs)
         timing = program.timed(call.fed, repeats, run)
@@ -125,8 +125,8 @@ def profile(
 def _checked(fun: Any) -> Any:
     if not callable(fun):
         raise ArgumentError(
-            f"profile of {spelled(fun)}, which is not a function. Give the function, and call what "
-            f"comes back with its arguments: profile(f)(x){at(user_line())}."
+            f"profile of {spelled(fun)}, which is not a function. Give the function, and call the "
+            f"result with its arguments: profile(f)(x){at(user_line())}."
         )
     return fun
 
@@ -136,6 +136,5 @@ def _check_repeats(repeats: int | str | None) -> None:
         return
     if not isinstance(repeats, int) or isinstance(repeats, bool) or repeats < 1:
         raise ArgumentError(
-            f"repeats={spelled(repeats)}: how often to run, an integer of at least 1"
-            f"{at(user_line())}."
+            f"repeats={spelled(repeats)}: must be an integer of at least 1{at(user_line())}."
         )

@@ -1,15 +1,15 @@
-"""Fast path for calls with containers, straight into a native entry.
+"""Fast path for calls with containers, directly to a native entry point.
 
-Taking a call apart costs ten times what a small program does, and nearly every call is like the one
-before.  A matcher is written for the containers of a call, as lines of Python: it checks whether
-those of another are nested in the same way, and takes the leaves out.  Their dtypes and shapes the
-entry itself looks at.  What is not served goes the slow path.
+Flattening a call takes ten times as long as a small program, and nearly every call has the
+structure of the one before.  So Python code is generated for the structure of a call: a matcher,
+which checks whether the containers of another call have this structure, and returns the leaves.
+The entry point checks their dtypes and shapes.  Other calls take the slow path.
 
-    Shortcut     of one structure of arguments: matcher, entry, how results are put together
-    shortened    the shortcuts of a function, with one more
-    LongWay      the way through Python, for native entries
-    Without      a callable that is called with captured arrays, which it does not take
-    MISSED       what a shortcut gives for a call that it does not serve
+    Shortcut         for one structure of arguments: matcher, entry point, structure of results
+    with_shortcut    the shortcuts of a function, with one more
+    SlowPath         the call through Python, for native entries
+    WithoutCaptured  a callable without the captured arrays among its arguments
+    MISSED           the result of a shortcut for a call that it does not support
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .compiled_program import CompiledProgram
 from .settings import ENTRIES, STRUCTURES
 
 MISSED: Any = object()
-_MOST_LEAVES = 1000  # leaves
+_MOST_LEAVES = 1000
 Match = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any] | None]
 
 
@@ -37,7 +37,7 @@ class Shortcut:
     Attributes
     ----------
     programs : tuple of Compiled
-        Those it leads to.
+        The programs that it calls.
     """
 
     __slots__ = ("_entry", "_match", "_results", "_structure", "_unfed", "programs")
@@ -63,8 +63,8 @@ class Shortcut:
         compiled: CompiledProgram,
         captured: Captured,
     ) -> Shortcut | None:
-        """The shortcut that serves this call too, or None if it has to go the slow path."""
-        if before is not None and not before._leads_on(compiled):
+        """A shortcut that supports this call too, or None if it has to take the slow path."""
+        if before is not None and not before._may_precede(compiled):
             before = None
         programs = before.programs if before else ()
         if compiled in programs:
@@ -75,25 +75,25 @@ class Shortcut:
         last = before._entry if before else _missed
         count, place = len(call.fed), call.positional
         feeds = len(captured.feeds)
-        entry = compiled.entry(Without(last, place, feeds) if feeds else last, flat=True)
+        entry = compiled.entry(WithoutCaptured(last, place, feeds) if feeds else last, flat=True)
         if entry is not None:
             entry = captured.guarded(entry, last, count, place)
         if entry is None:
             return None
         return cls(call, (*programs, compiled), entry, match)
 
-    def is_for(self, call: CallSignature) -> bool:
-        """Whether a call is nested in this way, and what is not fed is the same."""
+    def matches(self, call: CallSignature) -> bool:
+        """Whether a call has this structure, and the same leaves that are not inputs."""
         given = [(k, IdentityKey(x)) for k, x in call.unfed]
         return self._structure == call.structure and self._unfed == given
 
-    def _leads_on(self, compiled: CompiledProgram) -> bool:
-        """Whether another program may be tried before those that it has."""
+    def _may_precede(self, compiled: CompiledProgram) -> bool:
+        """Whether another program may be tried before the present ones."""
         last = self.programs[-1].graph.structure[1]
         return len(self.programs) < ENTRIES and last == compiled.graph.structure[1]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the function returns, or `MISSED`."""
+        """The result of the function, or `MISSED`."""
         leaves = self._match(args, kwargs)
         if leaves is None:
             return MISSED
@@ -107,11 +107,11 @@ class Shortcut:
         return pytree.unflatten(structure, found)
 
 
-def shortened(
+def with_shortcut(
     known: tuple[Shortcut, ...], call: CallSignature, compiled: CompiledProgram, captured: Captured
 ) -> tuple[Shortcut, ...]:
-    """The shortcuts of a function, with one for calls like this one if they can have one."""
-    before = next((s for s in known if s.is_for(call)), None)
+    """The shortcuts of a function, with one for calls like this one if possible."""
+    before = next((s for s in known if s.matches(call)), None)
     made = Shortcut.after(before, call, compiled, captured)
     if made is None:
         return known
@@ -122,8 +122,8 @@ def _missed(*_: Any) -> Any:
     return MISSED
 
 
-class LongWay:
-    """The way through Python, for native entries, which would be kept alive in a ring for ever."""
+class SlowPath:
+    """A call through Python, for native entries; a weak reference avoids a reference cycle."""
 
     __slots__ = ("_call", "_of")
 
@@ -131,20 +131,20 @@ class LongWay:
         self._of, self._call = weakref.ref(of), call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function returns."""
+        """The result of the function."""
         of = self._of()
         assert of is not None
         return self._call(of, *args, **kwargs)
 
 
-class Without:
-    """A callable of arguments, called with captured arrays among them.
+class WithoutCaptured:
+    """A callable that drops the captured arrays among its arguments.
 
     Parameters
     ----------
     fun : callable
     place, count : int
-        Where the arrays stand, and how many there are.
+        The position of the arrays, and their number.
     """
 
     __slots__ = ("_fun", "_place", "_rest")
@@ -153,15 +153,15 @@ class Without:
         self._fun, self._place, self._rest = fun, place, place + count
 
     def __call__(self, *args: Any) -> Any:
-        """What it returns for the arguments."""
+        """The result for the other arguments."""
         return self._fun(*args[: self._place], *args[self._rest :])
 
 
 def _matcher(call: CallSignature) -> Match | None:
-    """A function of a call that gives its leaves, or None where it is nested otherwise.
+    """A function that returns the leaves of a call, or None if it has another structure.
 
-    None if it cannot be generated: for containers other than Python's own.  An object that may
-    change is looked at by the guards of what was captured; here it only has to be the very same.
+    None if it cannot be generated: for containers that are not built-in.  Changes of mutable objects
+    are checked by the guards of captured values; here objects are compared by identity.
     """
     if len(call.leaves) > _MOST_LEAVES:
         return None
@@ -180,7 +180,7 @@ def _matcher(call: CallSignature) -> Match | None:
 
 
 class _Matching:
-    """The source of a matcher."""
+    """The source code of a matcher."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -189,13 +189,13 @@ class _Matching:
         self.leaves = 0
 
     def constant(self, x: Any) -> str:
-        """The name of a thing that is known now."""
+        """The name of a constant."""
         name = f"constant{len(self._constants)}"
         self._constants[name] = x
         return name
 
     def reference(self, x: Any) -> str:
-        """An expression for an object that is not kept alive, if that can be."""
+        """An expression for an object, by a weak reference if possible."""
         if is_immutable(x):
             return self.constant(x)
         try:
@@ -207,16 +207,16 @@ class _Matching:
         self._lines.append(f"if not ({condition}): return None")
 
     def container(self, name: str, x: Any) -> None:
-        """What is in a container; leaves are their numbers.
+        """Match a container, in which leaves are represented by their numbers.
 
         Raises
         ------
         TypeError
-            It is none of Python's own.
+            It is not a built-in container.
         """
         cls = type(x)
         if cls not in (dict, list, tuple) and not hasattr(cls, "_fields"):
-            raise TypeError  # also of their subclasses: a user says what is in these
+            raise TypeError  # also of subclasses, whose contents are defined by the user
         self.require(f"type({name}) is {self.constant(cls)} and len({name}) == {len(x)}")
         for key, inner in x.items() if cls is dict else enumerate(x):
             if type(inner) is int:
@@ -230,9 +230,9 @@ class _Matching:
                 self.container(within, inner)
 
     def function(self, leaves: list[str]) -> Match:
-        """The matcher, which gives these leaves."""
+        """The matcher, which returns these leaves."""
         body = [*self._lines, f"return ({''.join(f'{leaf}, ' for leaf in leaves)})"]
-        source = ["def match(args, kwargs):", " try:", *(f"  {node}" for node in body)]
+        source = ["def match(args, kwargs):", " try:", *(f"  {line}" for line in body)]
         source += [" except KeyError:", "  return None"]
         exec("\n".join(source), self._constants)
         return self._constants.pop("match")  # type: ignore[no-any-return]

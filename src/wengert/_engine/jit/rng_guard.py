@@ -1,10 +1,10 @@
-"""RNG guard: draws from global random generators, which a trace would freeze, are refused.
+"""RNG guard: refuses functions that draw from global random generators while they are traced.
 
-A graph is built once and run often.  Numbers that a generator of NumPy or Python gives while it is
-built would be the same at every run, silently; so a function that draws while it is traced is
-refused.  The generators it can reach by name are looked at before and after.
+A graph is built once and run often.  Numbers that a generator of NumPy or Python draws while it is
+built would silently be the same in each run.  So the states of the generators that a function can
+reach by name are compared before and after tracing.
 
-    forbid_global_rng   a block in which no generator may move
+    forbid_global_rng   a context manager in which no generator may change its state
 """
 
 from __future__ import annotations
@@ -24,20 +24,19 @@ from wengert.errors import TraceError, at, user_line
 
 @contextmanager
 def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[None]:
-    """A block in which nothing is drawn, by NumPy's or Python's generators.
+    """A context manager that refuses draws from generators of NumPy and Python.
 
     Parameters
     ----------
     fun : callable
-        Whose generators to watch: those in its closure, among its globals, or attributes of what it
-        belongs to.
+        The generators in its closure, its globals, and the attributes of its object are checked.
     leaves : list
-        Of its arguments.
+        Leaves of its arguments, which are checked too.
 
     Raises
     ------
     TraceError
-        Something was drawn; the message says what to do.
+        A number was drawn.
     """
     found = {id(g): (g, _state(g)) for g in _generators(fun, leaves)}
     legacy, python = _legacy(), random.getstate()
@@ -57,7 +56,7 @@ def forbid_global_rng(fun: Callable[..., Any], leaves: list[Any]) -> Iterator[No
 
 
 def _legacy() -> Any:
-    """The state of NumPy's own generator; None if it is not there yet."""
+    """The state of NumPy's global generator; None if it has not been imported."""
     if "numpy.random" not in sys.modules:
         return None
     state: Any = np.random.get_state()
@@ -65,12 +64,12 @@ def _legacy() -> Any:
 
 
 def _is_untouched() -> bool:
-    """Whether NumPy's own generator, if it has come in the meantime, has given nothing."""
+    """Whether NumPy's global generator, if it has been imported since, has not been used."""
     if "numpy.random" not in sys.modules:
         return True
     state: Any = np.random.get_state()
     fresh: Any = np.random.RandomState().get_state()
-    # One number is the same in all states that nothing has been drawn from.
+    # Everything but the key is the same in all fresh states.
     return bool(state[2:] == fresh[2:] and state[1][0] == fresh[1][0])
 
 
@@ -86,7 +85,7 @@ def _moved(generator: Any, before: Any) -> str:
 
 
 def _kinds() -> tuple[Any, ...]:
-    # Importing numpy.random takes 10 ms; where nobody has, there is nothing of it.
+    # Importing numpy.random takes 10 ms; if it has not been imported, it has no generators.
     if "numpy.random" not in sys.modules:
         return (random.Random,)
     return np.random.Generator, np.random.RandomState, random.Random
@@ -134,7 +133,7 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
 
 
 def _names(code: CodeType | None) -> Iterator[str]:
-    """The names of globals in a function, and in those that are written inside of it."""
+    """The names of globals in a function, and in those that are nested in it."""
     if code is not None:
         yield from code.co_names
         for inner in code.co_consts:

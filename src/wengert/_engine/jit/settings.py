@@ -1,7 +1,7 @@
 """Settings of `jit`: the default backend, and how many programs are cached.
 
-One place to change them, for the whole library.  What is kept is bounded everywhere: a function
-that is called in ever new ways compiles ever again, and takes no more memory for it.
+The settings of the whole library.  All caches are bounded: a function that is called with ever new
+signatures compiles again and again, but does not need more and more memory.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from wengert._engine.backends.registry import is_backend
 
 PREFERRED = ("llvm", "interpret")
 
-CALLS = 256  # ways of calling that are found at once, in each function
-EXACT = 32  # programs for one shape each, where one for all cannot be, in each family
-FAMILIES = 64  # ways of calling that differ in more than lengths
-MODES = 8  # of models, options and captured values, in each family: training and evaluation
-OBJECTS = 32  # different objects among the arguments, such as those that a method belongs to
+CALLS = 256  # signatures with a direct lookup, per state of captured values
+EXACT = 32  # programs for one shape each, per family
+FAMILIES = 64  # signatures that differ in more than sizes, per state
+MODES = 8  # modes of modules (training and evaluation), options and captured values
+OBJECTS = 32  # different objects among the arguments, such as the `self` of a method
 ENTRIES = 4  # native entries that are tried in turn
-ROUTES = 16  # ways of calling that have entries of their own
-STRUCTURES = 3  # of containers, which are tried in turn
+ROUTES = 16  # signatures with native entries
+STRUCTURES = 3  # structures of containers that are tried in turn
 
 
 def preferred_backend() -> str:
-    """The name of the backend that compiles where nobody says."""
+    """The name of the default backend."""
     return next(name for name in PREFERRED if is_backend(name))

@@ -1,12 +1,12 @@
 """Shape polymorphism: programs shared by calls that differ only in array sizes.
 
-The first call gets a program for its sizes.  A call with others generalizes the sizes that differ:
-the function is traced again with a symbolic size in their place, where equal pairs (old, new) share
-a symbol, so that one program serves batches of any size.
+The first call compiles a program for its sizes.  A call with others generalizes the sizes that
+differ: the function is traced again with symbolic sizes, where equal pairs (old, new) share a
+symbol, so that one program supports batches of any size.
 
-A function that cannot be traced for all sizes (it loops over rows, or asks whether there are three)
-gets one program for each shape, and so does a shape that the general program does not serve: with a
-size of zero, with sizes that are no longer equal, or that the function compared.
+If a function cannot be traced for all sizes (it loops over an axis, or compares a size with 3), one
+program is compiled for each shape; also for shapes that the general program does not support: with
+a size of zero, with sizes that are no longer equal, or that the function compared.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from .settings import EXACT
 
 Shapes = tuple[Any, ...]
 Compile = Callable[[CallSignature, Shapes], CompiledProgram]
-_REFUSED = 64  # patterns that are known to fail, the oldest forgotten first
+_REFUSED = 64  # patterns that are known to fail; the oldest are removed
 
 
 class General(NamedTuple):
     """A program for many shapes.
 
-    pattern : for each leaf the lengths, some of them named.
+    pattern : for each leaf its sizes, some of them symbolic.
     differences : expressions of sizes that must not be zero.
     """
 
@@ -39,8 +39,8 @@ class General(NamedTuple):
     compiled: CompiledProgram
     differences: tuple[Any, ...]
 
-    def serves(self, shapes: Shapes) -> bool:
-        """Whether it is right for these shapes."""
+    def supports(self, shapes: Shapes) -> bool:
+        """Whether the program is valid for these shapes."""
         sizes: dict[str, int] = {}
         for wanted, given in zip(self.pattern, shapes, strict=True):
             for n, m in zip(wanted or (), given or (), strict=True):
@@ -64,7 +64,7 @@ class ProgramFamily:
 
     @property
     def programs(self) -> list[CompiledProgram]:
-        """Those for one shape each, and the one for many."""
+        """The programs for one shape each, and the general one."""
         general = [] if self.general is None else [self.general.compiled]
         return [*self.exact.values(), *general]
 
@@ -79,16 +79,16 @@ class ProgramFamily:
         ----------
         call : Call
         compile : callable
-            Makes a program for a call with given shapes in the place of its own.
+            Makes a program for a call with given shapes instead of its own.
         """
         found = self.exact.get(call.shapes)
         if found is not None:
             self.exact.move_to_end(call.shapes)
             return found
-        if any(isinstance(n, Dim) for s in call.shapes if s for n in s):  # asked for by name
+        if any(isinstance(n, Dim) for s in call.shapes if s for n in s):  # given as symbolic sizes
             self.general = self._traced(call, call.shapes, compile)
             return self.general.compiled
-        if self.general is not None and self.general.serves(call.shapes):
+        if self.general is not None and self.general.supports(call.shapes):
             return self.general.compiled
         for base in self._bases(call.shapes):
             made = self._generalised(call, base, compile)
@@ -105,7 +105,7 @@ class ProgramFamily:
             return compile(call, shapes)
 
     def _bases(self, shapes: Shapes) -> list[Shapes]:
-        """Shapes that a wider pattern may be found from."""
+        """Shapes from which a more general pattern may be derived."""
         if any(n == 0 for s in shapes if s for n in s):
             return []
         bases = [] if self.general is None else [self.general.pattern]
@@ -113,15 +113,15 @@ class ProgramFamily:
         return [*bases, *recent[-2:]]
 
     def _generalised(self, call: CallSignature, base: Shapes, compile: Compile) -> General | None:
-        """A program for the pattern of two shapes, if there can be one."""
+        """A program for the pattern of two shapes; None if there can be none."""
         pattern = _pattern(base, call.shapes)
         if pattern in self._refused or pattern == base:
             return None
         try:
             made = self._traced(call, pattern, compile)
-        except Exception:  # whatever it is: for numbers it may be right, or is raised again
+        except Exception:  # tracing with concrete sizes may succeed, or raises it again
             made = None
-        if made is not None and made.serves(call.shapes) and not _is_probed(made.compiled):
+        if made is not None and made.supports(call.shapes) and not _is_probed(made.compiled):
             return made
         self._refused[pattern] = None
         while len(self._refused) > _REFUSED:
@@ -133,13 +133,13 @@ class ProgramFamily:
             compiled = self._compiled(call, pattern, compile)
         known = [d for d in dict.fromkeys(differences) if isinstance(d, Dim)]
         sizes = names_in([n for s in pattern if s for n in s])
-        asked = tuple([d for d in known if names_in([d]) <= sizes])
-        compiled.is_asked = bool(asked)
-        return General(pattern, compiled, asked)
+        compared = tuple([d for d in known if names_in([d]) <= sizes])
+        compiled.assumes_inequalities = bool(compared)
+        return General(pattern, compiled, compared)
 
 
 def _pattern(base: Shapes, shapes: Shapes) -> Shapes:
-    """The lengths that are the same, and names for those that differ."""
+    """The sizes that are equal, and symbols for those that differ."""
     names: dict[tuple[Any, int], Any] = {}
 
     def length(old: Any, new: int) -> Any:
@@ -150,10 +150,10 @@ def _pattern(base: Shapes, shapes: Shapes) -> Shapes:
         return names[old, new]
 
     pairs = zip(base, shapes, strict=True)
-    return tuple([None if s is None else _row(length, b, s) for b, s in pairs])
+    return tuple([None if s is None else _sizes(length, b, s) for b, s in pairs])
 
 
-def _row(length: Callable[[Any, int], Any], old: Sequence[Any], new: Sequence[int]) -> Any:
+def _sizes(length: Callable[[Any, int], Any], old: Sequence[Any], new: Sequence[int]) -> Any:
     return tuple([length(a, b) for a, b in zip(old, new, strict=True)])
 
 
@@ -162,5 +162,5 @@ def _name(count: int) -> str:
 
 
 def _is_probed(compiled: CompiledProgram) -> bool:
-    """Whether a shape was found by trying, and may follow another rule at some size."""
+    """Whether a shape was inferred by running an operation, so that other sizes may differ."""
     return any(n.info is not None and n.info.probed for n in compiled.graph.nodes)

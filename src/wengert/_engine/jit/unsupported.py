@@ -1,6 +1,6 @@
 """Graphs that `jit` refuses to compile.
 
-check_host_callbacks  operations that would be called back in Python, where that is forbidden
+check_host_callbacks  operations that would be called back in Python, if that is forbidden
 refuse_generators     generators, coroutines, classes
 """
 
@@ -16,7 +16,7 @@ from wengert.errors import ArgumentError, BackendError, at, user_line
 
 
 def check_host_callbacks(backend: Backend, graph: Graph, host_callbacks: str) -> None:
-    """Refuse a program that would call back into Python, where that is forbidden."""
+    """Refuse a program that would call back into Python, if that is forbidden."""
     make = getattr(backend, "program", None)
     if host_callbacks == "allow" or make is None:
         return
@@ -25,13 +25,12 @@ def check_host_callbacks(backend: Backend, graph: Graph, host_callbacks: str) ->
         names = ", ".join(sorted({f"{n.op.name}{at(n.where)}" for n in nodes}))
         raise BackendError(
             f"{graph.name} would call back into Python for {names}, which "
-            "host_callbacks='forbid' does not allow. Write these operations with others, or allow "
-            "host callbacks."
+            "host_callbacks='forbid' does not allow. Use other operations, or allow host callbacks."
         )
 
 
 def refuse_generators(fun: Any) -> None:
-    """Refuse what is called like a function, and does not return arrays."""
+    """Refuse callables that do not return arrays when they are called."""
     for is_odd, what in (
         (inspect.isgeneratorfunction, "a generator"),
         (inspect.iscoroutinefunction, "a coroutine"),
