@@ -135,9 +135,9 @@ class States:
             if name in found.unguarded:
                 what = type(objects[name]).__name__
                 raise ArgumentError(
-                    f"a compiled function was given a {what}, which is not an array, and whose changes"
-                    " cannot be detected. Pass arrays, or, if it never changes, list the argument in "
-                    f"static_argnames{at(user_line())}."
+                    f"a compiled function was given a {what}, which is not an array, and changes of "
+                    "which cannot be detected. Pass arrays, or, if it never changes, list the "
+                    f"argument in static_argnames{at(user_line())}."
                 )
         return found
 
@@ -150,9 +150,9 @@ class States:
             captured = self.discovered(call, state.level)
             if list(captured.feeds) != list(state.captured.feeds):
                 raise TraceError(
-                    f"a captured value of {getattr(self._fun, '__name__', self._fun)} was changed by "
-                    "another thread while it was compiled. Compile it before threads change the values "
-                    f"that it reads{at(user_line())}."
+                    f"another thread changed a captured value of "
+                    f"{getattr(self._fun, '__name__', self._fun)} while it was compiled. Compile it "
+                    f"before threads change the values that it reads{at(user_line())}."
                 )
 
         @functools.wraps(self._fun, updated=())

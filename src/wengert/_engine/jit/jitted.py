@@ -4,10 +4,10 @@
     CacheInfo  the number of programs
 
 A call takes the fastest path that supports it: directly to a native entry point if all arguments
-are arrays given by position (`_install_entry`), or through pytree_fast_path.py if some are containers or
-keywords; by its key to a known program; to the programs of its family (shape_polymorphism.py),
-which traces and compiles.  While an outer graph is built, the function itself is called: its nodes
-become nodes of that graph.
+are arrays given by position (`_install_entry`), or through pytree_fast_path.py if some are
+containers or keywords; by its key to a known program; to the programs of its family
+(shape_polymorphism.py), which traces and compiles.  While an outer graph is built, the function
+itself is called: its nodes become nodes of that graph.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .captured_state import CapturedState, States
 from .compiled_program import CompiledProgram
 from .entry_dispatch import Routes, entry_signature
 from .lowered import Lowered
-from .pytree_fast_path import MISSED, SlowPath, Shortcut, WithoutCaptured, with_shortcut
+from .pytree_fast_path import MISSED, Shortcut, SlowPath, WithoutCaptured, with_shortcut
 from .rng_guard import forbid_global_rng
 from .settings import CALLS, preferred_backend
 from .shape_polymorphism import Shapes
@@ -313,8 +313,8 @@ class Jitted(Generic[P, R]):
         make = getattr(compiled.backend, "address", None)
         if make is None:
             raise BackendError(
-                f"the backend {compiled.backend.name!r} generates no machine code, so {self.__name__} "
-                f"has no address. Compile it with backend='llvm'{at(user_line())}."
+                f"the backend {compiled.backend.name!r} generates no machine code, so "
+                f"{self.__name__} has no address. Compile it with backend='llvm'{at(user_line())}."
             )
         return make(compiled.executed, **options)
 

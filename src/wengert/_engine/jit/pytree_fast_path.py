@@ -160,8 +160,8 @@ class WithoutCaptured:
 def _matcher(call: CallSignature) -> Match | None:
     """A function that returns the leaves of a call, or None if it has another structure.
 
-    None if it cannot be generated: for containers that are not built-in.  Changes of mutable objects
-    are checked by the guards of captured values; here objects are compared by identity.
+    None if it cannot be generated: for containers that are not built-in.  Guards of captured values
+    check mutable objects for changes; here they are compared by identity.
     """
     if len(call.leaves) > _MOST_LEAVES:
         return None
