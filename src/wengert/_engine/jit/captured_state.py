@@ -135,8 +135,8 @@ class States:
             if name in found.unguarded:
                 what = type(objects[name]).__name__
                 raise ArgumentError(
-                    f"a compiled function was given a {what}, which is not an array, and changes of "
-                    "which cannot be detected. Pass arrays, or, if it never changes, list the "
+                    f"a compiled function was given a {what}, which is not an array, and changes "
+                    "of which cannot be detected. Pass arrays, or, if it never changes, list the "
                     f"argument in static_argnames{at(user_line())}."
                 )
         return found
@@ -151,8 +151,8 @@ class States:
             if list(captured.feeds) != list(state.captured.feeds):
                 raise TraceError(
                     f"another thread changed a captured value of "
-                    f"{getattr(self._fun, '__name__', self._fun)} while it was compiled. Compile it "
-                    f"before threads change the values that it reads{at(user_line())}."
+                    f"{getattr(self._fun, '__name__', self._fun)} while it was compiled. Compile "
+                    f"it before threads change the values that it reads{at(user_line())}."
                 )
 
         @functools.wraps(self._fun, updated=())

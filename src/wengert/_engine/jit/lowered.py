@@ -66,8 +66,8 @@ class Lowered:
             self._program = make(self.graph)
         if not hasattr(self._program, what):
             raise BackendError(
-                f"the backend {backend.name!r} generates no code for {self.graph.name}, so there is "
-                f"no {what}. Compile it with backend='llvm'{at(user_line())}."
+                f"the backend {backend.name!r} generates no code for {self.graph.name}, so there "
+                f"is no {what}. Compile it with backend='llvm'{at(user_line())}."
             )
         found = getattr(self._program, what)
         return found() if callable(found) else found
