@@ -240,7 +240,7 @@ def test_an_operation_without_a_name_of_its_own_is_refused():
             return my_grad
 
     shift = extend.as_operation(Shift)
-    with pytest.raises(wg.errors.RegistryError, match="Shift is kept by its name"):
+    with pytest.raises(wg.errors.RegistryError, match="Shift is saved by its name"):
         packed(wg.trace(lambda x: shift(x))(wg.spec(3)))
 
 
@@ -248,6 +248,6 @@ def test_a_method_of_an_object_is_refused():
     """Its line holds the object, which no file can."""
     double = Double()
     with pytest.raises(
-        wg.errors.StructureError, match=r"owner is a .*Double, which cannot be kept"
+        wg.errors.StructureError, match=r"owner is a .*Double, which cannot be saved"
     ):
         packed(wg.trace(lambda x: double.forward(x))(wg.spec(3)))

@@ -119,7 +119,7 @@ def test_one_array_in_two_places_is_one_array_again():
     ids=["text", "object", "date", "record", "longdoubles", "longdouble"],
 )  # fmt: skip
 def test_arrays_that_are_not_of_portable_numbers_are_refused(array):
-    with pytest.raises(DtypeError, match="cannot be kept"):
+    with pytest.raises(DtypeError, match="cannot be saved"):
         packed({"a": array})
 
 
@@ -186,7 +186,7 @@ def test_a_class_with_other_fields_is_not_made():
 def test_containers_that_contain_themselves_are_refused():
     a = []
     a.append(a)
-    with pytest.raises(StructureError, match="inside each other"):
+    with pytest.raises(StructureError, match="nested containers"):
         packed(a)
 
 
@@ -401,7 +401,7 @@ def test_variables_are_bound_to_tensors_of_the_program():
     assert float(graph(np.ones(2))) == 60.0
     with pytest.raises(ArgumentError, match=r"'v'.*the variables 'w'"):
         unpacked(data, variables={"v": mine})
-    with pytest.raises(ArgumentError, match="persists"):
+    with pytest.raises(ArgumentError, match="not a variable"):
         unpacked(data, variables={"w": np.ones(2)})
     with pytest.raises(ShapeError, match=r"\(3,\)"):
         unpacked(data, variables={"w": wg.variable(np.ones(3))})

@@ -1,7 +1,7 @@
 """Atomic files: written completely or not at all.
 
-A file is written beside its place under another name, forced to the disk, and then moved: an
-interrupt, a full disk or a crash leaves the old file, or none.
+The data are written to a temporary file in the same folder, synced to disk, and moved to the final
+name: after an interrupt, a full disk or a crash there is the old file, or none.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from wengert.errors import ArgumentError, at, user_line
 
 
 def is_path(x: Any) -> bool:
-    """Whether something names a file."""
+    """Whether `x` is a path."""
     return isinstance(x, str | os.PathLike)
 
 
 def write(file: Any, pieces: Iterable[Any], exclusive: bool = False) -> None:
-    """Write pieces of bytes one after the other.
+    """Write pieces of bytes in order.
 
     Parameters
     ----------
     file : path or binary file object
     pieces : iterable of bytes-like
     exclusive : bool
-        Refuse to replace a file that exists.
+        Raise FileExistsError rather than replace an existing file.
 
     Raises
     ------
     ArgumentError
-        It is neither, or a file of text.
+        `file` is neither, or is open in text mode.
     OSError
-        It cannot be written; what was there before still is.
+        The file cannot be written; an existing file is unchanged.
     """
     if is_path(file):
         _write_path(Path(os.path.realpath(os.fspath(file))), pieces, exclusive)
@@ -60,47 +60,47 @@ def write(file: Any, pieces: Iterable[Any], exclusive: bool = False) -> None:
 
 
 def _write_path(path: Path, pieces: Iterable[Any], exclusive: bool) -> None:
-    with _named(path):
+    with _with_path(path):
         if path.exists() and not path.is_file() and not path.is_dir():
-            with open(path, "wb") as special:  # a pipe or device, which nothing can be moved over
+            with open(path, "wb") as special:  # a pipe or device: cannot be replaced
                 for piece in pieces:
                     special.write(piece)
             return
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder; give the name of a file in it", str(path))
-        beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
+        temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
         try:
-            with open(beside, "xb") as stream:
+            with open(temporary, "xb") as stream:
                 for piece in pieces:
                     stream.write(piece)
                 stream.flush()
                 os.fsync(stream.fileno())
             if exclusive:
-                _place_new(beside, path)
+                _place_new(temporary, path)
             else:
                 if path.exists():
-                    beside.chmod(stat.S_IMODE(path.stat().st_mode))
-                os.replace(beside, path)
+                    temporary.chmod(stat.S_IMODE(path.stat().st_mode))
+                os.replace(temporary, path)
         finally:
-            beside.unlink(missing_ok=True)
-        _force(path.parent)
+            temporary.unlink(missing_ok=True)
+        _sync_folder(path.parent)
 
 
-def _place_new(beside: Path, path: Path) -> None:
-    """Give a file its name unless there is one of that name."""
+def _place_new(temporary: Path, path: Path) -> None:
+    """Rename a file to `path` unless `path` exists."""
     try:
-        os.link(beside, path)
+        os.link(temporary, path)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links: nothing better than to look first
+    except OSError:  # a file system without links: check, then rename
         if path.exists():
             raise FileExistsError(17, "there is a file of that name", str(path)) from None
-        os.replace(beside, path)
+        os.replace(temporary, path)
 
 
 @contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Errors of the system, of the file that the user named and not of the one beside it."""
+def _with_path(path: Path) -> Iterator[None]:
+    """Report system errors with the user's path, not that of the temporary file."""
     try:
         yield
     except OSError as error:
@@ -109,8 +109,8 @@ def _named(path: Path) -> Iterator[None]:
         raise type(error)(error.errno, error.strerror, str(path)) from error
 
 
-def _force(folder: Path) -> None:
-    """Make sure that the new name is on the disk, where the system can do that for folders."""
+def _sync_folder(folder: Path) -> None:
+    """Sync a folder to disk, where the system supports it."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -121,14 +121,14 @@ def _force(folder: Path) -> None:
 
 @contextlib.contextmanager
 def opened(file: Any) -> Iterator[tuple[BinaryIO, int, str]]:
-    """A file to read, its size from here on, and what to call it in messages.
+    """A file to read, the number of bytes left in it, and its name for messages.
 
     Raises
     ------
     ArgumentError
-        It is neither a path nor an open binary file.
+        `file` is neither a path nor an open binary file.
     OSError
-        It cannot be opened.
+        The file cannot be opened.
     """
     if is_path(file):
         with open(file, "rb") as stream:
@@ -143,10 +143,10 @@ def opened(file: Any) -> Iterator[tuple[BinaryIO, int, str]]:
             f"load: {type(file).__name__} is not a file. Give a path or an open binary file"
             f"{at(user_line())}."
         )
-    yield _whole(file)
+    yield _read_all(file)
 
 
-def _whole(file: Any) -> tuple[BinaryIO, int, str]:
+def _read_all(file: Any) -> tuple[BinaryIO, int, str]:
     data = file.read()
     if isinstance(data, str):
         raise ArgumentError(

@@ -1,10 +1,10 @@
 """Class registry: the classes that a file may name.
 
-A file names classes (of containers, of tensors, of graphs) and never brings or imports one: only
-what the running program has entered here is made, and without running its `__init__`.
+A file refers to classes (of containers, tensors, graphs) by name and never defines or imports one:
+only classes that the running program has registered are instantiated, without their `__init__`.
 
-    register_class   a named tuple, a dataclass or a class of tensors (a decorator)
-    register_graph   the class that graphs are made of, set once by the floor above
+    register_class   register a named tuple, a dataclass or a tensor class (a decorator)
+    register_graph   set the class of graphs, called once by the layer above
 """
 
 from __future__ import annotations
@@ -35,49 +35,49 @@ class _Graphs:
 
 
 def register_graph(cls: type[BaseGraph]) -> type[BaseGraph]:
-    """Make `cls` the class of graphs that are read (a decorator)."""
+    """Make `cls` the class of graphs read from files (a decorator)."""
     _Graphs.cls = cls
     return cls
 
 
 def graph_class() -> type[BaseGraph]:
-    """The class of graphs that are read.
+    """The class of graphs read from files.
 
     Raises
     ------
     RegistryError
-        The floor above has not been imported.
+        The module that registers it has not been imported.
     """
     if _Graphs.cls is None:
         raise RegistryError(
-            "the class of graphs is not known yet. Import wengert.graphs first, or use "
-            f"wengert.load, which does{at(user_line())}."
+            "no class of graphs is registered. Import wengert.graphs first, or use wengert.load, "
+            f"which imports it{at(user_line())}."
         )
     return _Graphs.cls
 
 
 def register_class(cls: Any = None, *, name: str | None = None) -> Any:
-    """Allow a class to be kept in files and made when they are read (a decorator).
+    """Allow instances of a class to be saved in files and loaded (a decorator).
 
     Parameters
     ----------
     cls : class
-        A named tuple, a dataclass, or a class derived from `wengert.Tensor`. When it is read its
-        fields are set, and its ``__init__`` does not run.
+        A named tuple, a dataclass, or a class derived from `wengert.Tensor`. Loading sets the
+        fields of an instance without calling ``__init__``.
     name : str, optional
-        What it is known by in files; by default its module and name.
+        The name of the class in files; by default its module and name.
 
     Returns
     -------
     class
-        The same.
+        `cls`.
 
     Raises
     ------
     StructureError
-        It is another kind of class.
+        `cls` is another kind of class.
     RegistryError
-        Another class has that name.
+        Another class is registered under that name.
 
     Examples
     --------
@@ -94,61 +94,61 @@ def register_class(cls: Any = None, *, name: str | None = None) -> Any:
     [Layer(weight=array([1., 1.]), activation='tanh')]
     """
     if cls is None:
-        return lambda below: register_class(below, name=name)
+        return lambda decorated: register_class(decorated, name=name)
     if not isinstance(cls, type) or not (fields_of(cls) is not None or issubclass(cls, Handle)):
         raise StructureError(
-            f"register_class was given {cls!r}. What can be kept by name is a named tuple, a "
-            f"dataclass or a class derived from wengert.Tensor{at(user_line())}."
+            f"register_class was given {cls!r}. Register a named tuple, a dataclass or a class "
+            f"derived from wengert.Tensor{at(user_line())}."
         )
-    word = name or f"{cls.__module__}.{cls.__qualname__}"
-    other = _CLASSES.get(word)
-    # A module that is loaded again, or a notebook's cell that is run again, defines it anew.
+    key = name or f"{cls.__module__}.{cls.__qualname__}"
+    other = _CLASSES.get(key)
+    # Reloading a module or running a notebook cell again redefines the class.
     if other is not None and fields_of(other) != fields_of(cls):
         raise RegistryError(
-            f"register_class: another class is registered as {word!r}, with the fields "
-            f"{fields_of(other)}. Give this one a name of its own, name=...{at(user_line())}."
+            f"register_class: another class is registered as {key!r}, with the fields "
+            f"{fields_of(other)}. Use another name, name=...{at(user_line())}."
         )
-    _CLASSES[word] = cls
-    _NAMES[cls] = word
+    _CLASSES[key] = cls
+    _NAMES[cls] = key
     return cls
 
 
 def name_of(cls: type) -> str:
-    """What a class is known by: its module and name, or the name that it was registered under."""
+    """The name of a class in files: its registered name, or its module and name."""
     return _NAMES.get(cls, f"{cls.__module__}.{cls.__qualname__}")
 
 
 def is_registered(cls: type) -> bool:
-    """Whether a class may be kept."""
+    """Whether a class is registered."""
     return _CLASSES.get(name_of(cls)) is cls
 
 
 def fields_of(cls: type) -> tuple[str, ...] | None:
-    """The fields of a named tuple or dataclass, None for any other class."""
+    """The field names of a named tuple or dataclass; None for other classes."""
     if dataclasses.is_dataclass(cls):
         return tuple(f.name for f in dataclasses.fields(cls))
     names = getattr(cls, "_fields", None) if issubclass(cls, tuple) else None
     return names if isinstance(names, tuple) else None
 
 
-def found(name: str) -> type:
-    """The class of that name."""
+def class_named(name: str) -> type:
+    """The class registered under a name."""
     cls = _CLASSES.get(name) if type(name) is str else None
     if cls is None:
         raise Damage(
-            f"it holds something of the class {brief(name)}, which is not registered here: import "
-            "the module that defines it and enters it with wengert.keep.register_class"
+            f"it contains an instance of the class {brief(name)}, which is not registered: import "
+            "the module that registers it with wengert.keep.register_class"
         )
     return cls
 
 
 def container(name: str, fields: list[str], values: list[Any]) -> Any:
-    """A named tuple or dataclass of a registered class with these fields."""
-    cls = found(name)
+    """An instance of a registered named tuple or dataclass."""
+    cls = class_named(name)
     have = fields_of(cls)
     if have is None or list(have) != fields:
         raise Damage(
-            f"it holds a {name} with the fields {brief(fields)}, and the class registered here has "
+            f"it contains a {name} with the fields {brief(fields)}, but the registered class has "
             f"{list(have or ())}"
         )
     if issubclass(cls, tuple):

@@ -1,7 +1,7 @@
 """Decoding: values from JSON and named arrays, with limits on hostile files.
 
-Nothing is made but what the tags name, and nothing runs: no import, no `__init__`, no operation.
-What does not fit is `Damage`.
+Only the types of the known tags are created, and no code runs: no import, no `__init__`, no
+operation. Invalid input raises `Damage`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from wengert._engine.ops.indexing.getitem import IndexSlot
 from wengert.errors import ArgumentError, DtypeError, RegistryError, ShapeError, at, user_line
 
 from . import class_registry, dim_json
-from .encode import DEPTH, KINDS, TYPES, Mark
+from .encode import DEPTH, KINDS, TYPES, LeafMark
 from .errors import Damage, brief, index, need
 from .safetensors_file import DTYPES
 
@@ -35,19 +35,19 @@ _KEYS = (str, float, bool, type(None))
 
 
 class FileDecoder:
-    """Makes what one file holds.
+    """Decodes the content of one file.
 
     Parameters
     ----------
     arrays : mapping
-        By the names under which they are stored.
+        The stored arrays by name.
     bound : mapping
-        Tensors to stand in the place of variables of the file, by name.
+        Tensors that replace variables of the file, by name.
 
     Attributes
     ----------
     tensors, graphs : list
-        What has been made so far.
+        Those decoded so far.
     """
 
     def __init__(self, arrays: Mapping[str, np.ndarray[Any, Any]], bound: Mapping[str, Any]):
@@ -58,10 +58,10 @@ class FileDecoder:
         self.given: set[int] = set()  # ids of the tensors that were taken from `bound`
         self._bound = dict(bound)
         self._names: list[str] = []
-        self.is_structure = False  # only there a leaf may stand
+        self.is_structure = False  # a leaf is valid only inside a structure
 
     def value(self, x: Any, depth: int = 0) -> Any:
-        """The value of some JSON."""
+        """The value of a JSON object."""
         kind = type(x)
         if x is None or kind is bool or kind is int or kind is str:
             return x
@@ -73,18 +73,18 @@ class FileDecoder:
         ((tag, body),) = x.items()
         get = _GETS.get(tag)
         if get is None:
-            raise Damage(f"values of the kind {brief(tag)} are unknown")
+            raise Damage(f"{brief(tag)} is not a known tag of values")
         return get(self, body, depth + 1)
 
     def array(self, name: Any) -> np.ndarray[Any, Any]:
         """The array stored under a name."""
-        need(type(name) is str and name in self.arrays, f"it has no array {brief(name)}")
+        need(type(name) is str and name in self.arrays, f"it contains no array {brief(name)}")
         return self.arrays[name]
 
     # ---- tensors -------------------------------------------------------------------------------
 
     def add_tensor(self, x: Any) -> None:
-        """Make the next tensor, or take the one that was given for it."""
+        """Create the next tensor, or use the one given for it in `bound`."""
         need(
             type(x) is dict
             and {"class", "kind", "value"} <= x.keys()
@@ -96,7 +96,7 @@ class FileDecoder:
         value = self.value(x["value"])
         need(
             isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufc",
-            f"{brief(x['value'])} is not a value of a tensor",
+            f"{brief(x['value'])} is not a valid value of a tensor",
         )
         need(
             value.dtype.kind in "fc" or x["kind"] != "differentiable",
@@ -121,11 +121,11 @@ class FileDecoder:
         self.tensors.append(made)
 
     def tensor(self, x: Any, depth: int = 0) -> Handle:
-        """The tensor of that number."""
+        """The tensor with a given number."""
         return self.tensors[index(x, len(self.tensors), "the number of a tensor")]
 
     def check_bound(self) -> None:
-        """Complain of given tensors that the file has no variable for."""
+        """Raise ArgumentError for given tensors that match no variable of the file."""
         if self._bound:
             raise ArgumentError(
                 f"load: variables={{{', '.join(map(repr, self._bound))}: ...}}, but the file has "
@@ -148,18 +148,18 @@ class FileDecoder:
         return made
 
     def _rule(self, x: Any, depth: int) -> CustomRule:
-        """A rule, which lists that were read before it may have inside."""
+        """A custom rule; graphs read before it may refer to it."""
         if type(x) is list and len(x) == 3:
             return self._primitive(x, depth)
         need(type(x) is list and len(x) in (1, 5), f"{brief(x)} is not a rule")
-        k = _whole(x[0])
+        k = _integer(x[0])
         rule = self.rules.setdefault(k, BodyRule(f"rule {k}"))
         if len(x) == 1:
             return rule
         name, given = x[1], x[4]
         need(type(name) is str and type(given) is list, f"{brief(x)} is not a rule")
         need(all(type(g) is bool for g in given), f"{brief(given)} are not flags")
-        need(not rule.has_vjp and not rule.has_jvp, f"the rule {k} comes twice")
+        need(not rule.has_vjp and not rule.has_jvp, f"the rule {k} is defined twice")
         bodies = [None if b is None else self._body(b, depth) for b in x[2:4]]
         rule.name = name
         rule.fill(bodies[0], bodies[1], tuple(given))
@@ -186,18 +186,18 @@ class FileDecoder:
         )
         return PrimitiveCall.of(op, params, slots, static, count)
 
-    def _leaf(self, x: Any, depth: int) -> Mark:
-        need(self.is_structure, "a leaf stands outside of a structure")
-        return Mark(_whole(x))
+    def _leaf(self, x: Any, depth: int) -> LeafMark:
+        need(self.is_structure, "a leaf outside of a structure")
+        return LeafMark(_integer(x))
 
     def _structure(self, x: Any, depth: int) -> Any:
-        need(not self.is_structure, "a structure stands inside a structure")
+        need(not self.is_structure, "a structure inside a structure")
         self.is_structure = True
         try:
             leaves, structure = pytree.flatten(self.value(x, depth))
         finally:
             self.is_structure = False
-        right = all(type(m) is Mark and m.k == k for k, m in enumerate(leaves))
+        right = all(type(m) is LeafMark and m.k == k for k, m in enumerate(leaves))
         need(right, f"{brief(x)} is not a structure of containers")
         return structure
 
@@ -212,11 +212,11 @@ class FileDecoder:
             need(type(item) is list and len(item) == 2, f"{brief(item)} is not an item of a dict")
             key = self.value(item[0], depth)
             parts = key if type(key) is tuple else (key,)
-            # Integers of any length could be chosen to have the same hash.
+            # Large integers could be crafted to have equal hashes (quadratic time).
             small = all(abs(p) < 2**64 if type(p) is int else isinstance(p, _KEYS) for p in parts)
-            need(small, f"{brief(key)} is the key of a dict")
+            need(small, f"{brief(key)} is not a valid key of a dict")
             made[key] = self.value(item[1], depth)
-        need(len(made) == len(x), "a key of a dict comes twice")
+        need(len(made) == len(x), "a key of a dict is repeated")
         return made
 
     def _slice(self, x: Any, depth: int) -> slice:
@@ -256,13 +256,13 @@ class FileDecoder:
 
 
 def _new_tensor(name: Any) -> Any:
-    cls = class_registry.found(name)
-    need(issubclass(cls, Handle), f"{brief(name)} is not a class of tensors")
+    cls = class_registry.class_named(name)
+    need(issubclass(cls, Handle), f"{brief(name)} is not a tensor class")
     return object.__new__(cls)
 
 
 def name_in_file(x: Any) -> str:
-    """The name that a tensor can be bound by: that of its array."""
+    """The name of a tensor in `load(variables=...)`: that of its array."""
     stored = x["value"].get("array") if type(x["value"]) is dict else None
     return str(stored or x.get("name") or "tensor")
 
@@ -270,21 +270,21 @@ def name_in_file(x: Any) -> str:
 def _check_bound(name: str, given: Any, value: Any, kind: str) -> None:
     if not isinstance(given, Handle) or not is_variable(given.node):
         raise ArgumentError(
-            f"load: variables[{name!r}] is a {type(given).__name__}, which has no value that "
-            "persists. Give a wengert.variable, or a tensor with requires_grad=True"
-            f"{at(user_line())}."
+            f"load: variables[{name!r}] is a {type(given).__name__}, not a variable. Pass a "
+            f"wengert.variable, or a tensor with requires_grad=True{at(user_line())}."
         )
     spec = given.node.spec
     if tuple(spec.shape) != value.shape:
         raise ShapeError(
-            f"load: variables[{name!r}] has shape {tuple(spec.shape)}, but the file's has "
-            f"{value.shape}. Give one of the same shape{at(user_line())}."
+            f"load: variables[{name!r}] has shape {tuple(spec.shape)}, but the variable in the "
+            f"file has {value.shape}. Pass one of the same shape{at(user_line())}."
         )
     mine = KINDS[type(given.node)]
     if spec.dtype != value.dtype or mine != kind:
         raise DtypeError(
-            f"load: variables[{name!r}] is {spec.dtype}, {mine}, but the file's is {value.dtype}, "
-            f"{kind}. Give one of the same dtype and the same requires_grad{at(user_line())}."
+            f"load: variables[{name!r}] is {spec.dtype}, {mine}, but the variable in the file is "
+            f"{value.dtype}, {kind}. Pass one of the same dtype and requires_grad"
+            f"{at(user_line())}."
         )
 
 
@@ -300,7 +300,7 @@ def read_spec(x: Any) -> Spec:
         f"{brief(x)} is not a shape and dtype",
     )
     shape = tuple([dim_json.read(n) for n in x[1]])
-    need(dim_json.fits(shape), f"the shape {brief(x[1])} has sizes larger than any program's")
+    need(dim_json.fits(shape), f"the shape {brief(x[1])} has too many terms")
     return Spec(shape, DTYPES[x[0]], len(x) == 3)
 
 
@@ -316,7 +316,7 @@ def _float(x: Any) -> float:
         value = float.fromhex(x)
     except (TypeError, ValueError, OverflowError) as error:
         raise Damage(f"{brief(x)} is not a number") from error
-    if value.hex() != x:  # only as `save` writes it
+    if value.hex() != x:  # only the form that `save` writes
         raise Damage(f"{brief(x)} is not a number")
     return value
 
@@ -330,16 +330,16 @@ def _weak(x: Any) -> Any:
     return _WEAK[complex](_complex(x)) if type(x) is list else _WEAK[float](_float(x))
 
 
-def _whole(x: Any) -> int:
-    return index(x, 1 << 31, "a place")
+def _integer(x: Any) -> int:
+    return index(x, 1 << 31, "a number")
 
 
-def _chosen(table: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
-    def choose(x: Any) -> Any:
+def _member_of(table: Mapping[str, Any], what: str) -> Callable[[Any], Any]:
+    def look_up(x: Any) -> Any:
         need(type(x) is str and x in table, f"{brief(x)} is not a {what}")
         return table[x]
 
-    return choose
+    return look_up
 
 
 def _ellipsis(x: Any) -> Any:
@@ -347,22 +347,22 @@ def _ellipsis(x: Any) -> Any:
     return ...
 
 
-def _alone(get: Callable[[Any], Any]) -> Callable[[FileDecoder, Any, int], Any]:
+def _of_json(get: Callable[[Any], Any]) -> Callable[[FileDecoder, Any, int], Any]:
     return lambda reader, body, depth: get(body)
 
 
 _GETS: dict[str, Callable[[FileDecoder, Any, int], Any]] = {
-    "float": _alone(_float),
-    "complex": _alone(_complex),
-    "bytes": _alone(_hex),
-    "dtype": _alone(_chosen(DTYPES, "dtype")),
-    "type": _alone(_chosen(TYPES, "type of numbers")),
-    "ellipsis": _alone(_ellipsis),
-    "size": _alone(lambda x: dim_json.read(x, signed=True)),
-    "spec": _alone(read_spec),
-    "hole": _alone(lambda x: IndexSlot(_whole(x))),
+    "float": _of_json(_float),
+    "complex": _of_json(_complex),
+    "bytes": _of_json(_hex),
+    "dtype": _of_json(_member_of(DTYPES, "dtype")),
+    "type": _of_json(_member_of(TYPES, "type of numbers")),
+    "ellipsis": _of_json(_ellipsis),
+    "size": _of_json(lambda x: dim_json.read(x, signed=True)),
+    "spec": _of_json(read_spec),
+    "hole": _of_json(lambda x: IndexSlot(_integer(x))),
     "leaf": FileDecoder._leaf,
-    "weak": _alone(_weak),
+    "weak": _of_json(_weak),
     "tuple": lambda r, x, d: tuple(r._list(x, d)),
     "dict": FileDecoder._dict,
     "slice": FileDecoder._slice,
@@ -378,15 +378,15 @@ _GETS: dict[str, Callable[[FileDecoder, Any, int], Any]] = {
 
 
 def registered(name: str, module: str) -> Any:
-    """The operation of that name in the running program.
+    """The operation registered under a name in the running program.
 
     Raises
     ------
     RegistryError
-        There is none; the message says what to import.
+        No such operation is registered; the message names the module to import.
     """
     if name not in REGISTRY:
-        hint = f"It was defined in {brief(module)}: import that (if you trust it), and load again"
+        hint = f"It was defined in {brief(module)}: import it (if you trust it), and load again"
         try:
             lookup(name)
         except RegistryError as error:

@@ -1,9 +1,9 @@
 """Symbolic sizes as text, read within limits.
 
-A size is kept as it is spelled, "2*n + 1" (core/symbolic/dim.py).  Expanding a polynomial can take
-more time and memory than its text suggests: "(a + b)**16" has 17 terms, a product of four such
-83521. So a text that is read may have only what a spelled size has (powers of names, no powers of
-sums), and neither it nor the lengths of one shape together may expand to more than LIMIT terms.
+A size is stored as its text, "2*n + 1" (core/symbolic/dim.py).  Expanding a polynomial can take
+much more time and memory than its length suggests: "(a + b)**16" has 17 terms, a product of four
+of these 83521. Therefore only the syntax that `spelled` writes is read (powers of names, no powers
+of sums), and neither a size nor the lengths of a shape may expand to more than LIMIT terms.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 LIMIT = 2000  # terms
 _TEXT = 1000  # characters
 _POWER = 16
-_OPEN = re.compile(r"\bsteps\.(f\d{1,9})\b", re.ASCII)  # lengths that loops end with
+_OPEN = re.compile(r"\bsteps\.(f\d{1,9})\b", re.ASCII)  # lengths known when a loop ends
 
 
 def spelled(length: Any) -> Any:
-    """A length as it is kept: a number, or a text."""
+    """The JSON of a length: an int or a string."""
     return str(length) if isinstance(length, Dim) else int(length)
 
 
 def read(x: Any, signed: bool = False) -> Any:
-    """The length that was kept.
+    """The length from its JSON.
 
     Parameters
     ----------
     x : int or str
     signed : bool
-        Whether it may be negative (a parameter, not the length of an axis).
+        Whether it may be negative (a parameter rather than the length of an axis).
     """
     if type(x) is int:
         need(-(2**62) < x < 2**62 and (signed or x >= 0), f"a length of {brief(x)}")
@@ -57,7 +57,7 @@ def read(x: Any, signed: bool = False) -> Any:
         need("steps__" not in x, f"{brief(x)} is not a size")
         names = [n for n in made.names if n.startswith("steps__")]
         made = made.replace({n: Dim({((n.replace("__", "."), 1),): 1}) for n in names})
-    need(weight(made) <= LIMIT, f"the size {brief(x)} is larger than any program's")
+    need(weight(made) <= LIMIT, f"the size {brief(x)} has too many terms")
     return made
 
 
@@ -89,7 +89,7 @@ def _is_quotient(tree: ast.expr) -> bool:
 
 
 def weight(length: Size) -> int:
-    """A bound of the number of terms that a size has with every name replaced by a sum of two."""
+    """An upper bound of the number of terms of a size after substituting sums of two names."""
     if not isinstance(length, Dim):
         return 1
     total = 0
@@ -105,7 +105,7 @@ def weight(length: Size) -> int:
 
 
 def fits(lengths: Iterable[Any]) -> bool:
-    """Whether the number of elements of a shape is an expression within the limit."""
+    """Whether the product of some lengths has at most LIMIT terms."""
     total = 1
     for length in lengths:
         total *= weight(length)

@@ -1,20 +1,20 @@
 """Encoding: values as JSON beside named arrays.
 
-Numbers, strings, None, lists and dicts that JSON has are themselves; everything else is an object
-with one key, which says what it is:
+Integers, booleans, strings, None and lists are plain JSON; every other value is an object with one
+key, its tag:
 
-    {"float": "0x1.8p+1"}    exactly, nan and -0.0 included     {"complex": [.., ..]}
+    {"float": "0x1.8p+1"}    exact, nan and -0.0 included       {"complex": [.., ..]}
     {"tuple": [..]}  {"dict": [[key, value], ..]}  {"named": [class, [fields], [values]]}
     {"slice": [..]}  {"ellipsis": []}  {"bytes": hex}  {"dtype": ..}  {"type": ..}
-    {"size": "2*n + 1"}  {"spec": [..]}  {"hole": k}   in parameters of lines
-    {"scalar": [dtype, hex]}  {"weak": ..}             NumPy's numbers, Python's on the tape
-    {"array": name}                                    stored under that name
-    {"tensor": k}  {"graph": k}  {"body": k}           from tables, since they may be shared
-    {"rule": [k, name, body, body, [..]]}, {"rule": [k]}  of a function's derivative
-    {"rule": [name, module, [..]]}                     of a primitive's, registered by name
+    {"size": "2*n + 1"}  {"spec": [..]}  {"hole": k}   in parameters of nodes
+    {"scalar": [dtype, hex]}  {"weak": ..}             NumPy scalars, Python numbers in graphs
+    {"array": name}                                    an array of the file
+    {"tensor": k}  {"graph": k}  {"body": k}           entries of tables, since they may be shared
+    {"rule": [k, name, body, body, [..]]}, {"rule": [k]}  a custom derivative rule
+    {"rule": [name, module, [..]]}                     the rule of a primitive, by its name
     {"structure": ..}                                  containers, with {"leaf": k} inside
 
-What is none of these is refused, and the message says where it stands.
+Other values raise StructureError, and the message gives their path.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from .safetensors_file import dtype_name
 
 Path = tuple[str, ...]
 Label = TypeVar("Label", str, int)  # arrays are stored by name, tensors by number
-DEPTH = 100  # containers inside containers
-# What a tensor is by its leaf: with requires_grad, a variable without derivative, plain.
+DEPTH = 100  # limit of nested containers
+# The kind of a tensor by the class of its leaf: with requires_grad, integer variable, constant.
 KINDS: dict[type, str] = {
     Node: "differentiable",
     DiscreteLeaf: "discrete",
@@ -60,8 +60,8 @@ TYPES: dict[str, type] = {
 _NAME_OF_TYPE = {t: name for name, t in TYPES.items()}
 
 
-class Mark:
-    """Stands for a leaf in the structure of arguments or results."""
+class LeafMark:
+    """Placeholder of a leaf in the structure of arguments or results."""
 
     __slots__ = ("k",)
 
@@ -70,23 +70,23 @@ class Mark:
 
 
 class FileEncoder:
-    """Collects what one file is to hold.
+    """Encodes values as the content of one file.
 
     Parameters
     ----------
     put_graph : callable
-        ``put_graph(writer, graph, path)`` gives the JSON of a graph (graph_json.py).
+        ``put_graph(writer, graph, path)`` returns the JSON of a graph (graph_json.py).
     where : {"name", "full", None}
-        What is kept of the user's files and lines.
+        How source locations are stored: with file names, with full paths, or not.
 
     Attributes
     ----------
     arrays : dict
-        By the name under which they are stored.
+        The arrays by name.
     tensors, graphs : list
-        JSON of each; bodies of loops and branches stand among the graphs.
+        The JSON of each; graphs include the bodies of loops and branches.
     names : OpenNames
-        Of the lengths that are known when a loop has ended.
+        The names of lengths known when a loop ends.
     """
 
     def __init__(
@@ -99,14 +99,14 @@ class FileEncoder:
         self.is_in_graph = False
         self._put_graph = put_graph
         self._seen: dict[tuple[str, int], Any] = {}
-        self._alive: list[Any] = []  # so that ids stay theirs
-        self._places: dict[int, str] = {}
+        self._references: list[Any] = []  # so that ids are not reused
+        self._paths: dict[int, str] = {}
         self._bodies: dict[Body, int] = {}
         self._rules: dict[Stated, int] = {}
         self.names = OpenNames()
 
     def value(self, x: Any, path: Path, depth: int = 0) -> Any:
-        """The JSON of a value that stands at a path."""
+        """The JSON of the value at a path."""
         kind = type(x)
         if x is None or kind is bool or kind is int or kind is str:
             return x
@@ -117,8 +117,8 @@ class FileEncoder:
             return put(x)
         if depth > DEPTH:
             raise StructureError(
-                f"{_spot(path[:4])}... has more than {DEPTH} containers inside each other, or "
-                f"contains itself, and cannot be kept{at(user_line())}."
+                f"{_where(path[:4])}... has more than {DEPTH} nested containers, or contains "
+                f"itself, and cannot be saved{at(user_line())}."
             )
         if kind is list or kind is tuple:
             made = [self.value(v, (*path, str(i)), depth + 1) for i, v in enumerate(x)]
@@ -136,7 +136,7 @@ class FileEncoder:
         if isinstance(x, Handle):
             return {"tensor": self._tensor(x, path)}
         if isinstance(x, PyTreeSpec):
-            marks = [Mark(k) for k in range(x.num_leaves)]
+            marks = [LeafMark(k) for k in range(x.num_leaves)]
             return {"structure": self.value(pytree.unflatten(x, marks), path, depth + 1)}
         if kind is Stated:
             return {"rule": self._rule(x, path)}
@@ -150,8 +150,8 @@ class FileEncoder:
         parts = key if type(key) is tuple else (key,)
         if not all(p is None or type(p) in (str, int, float, bool) for p in parts):
             raise StructureError(
-                f"{_spot(path)}has the key {key!r}. Keys that can be kept are strings, numbers and "
-                f"tuples of them{at(user_line())}."
+                f"{_where(path)}has the key {key!r}, which cannot be saved. Use strings, numbers "
+                f"or tuples of them as keys{at(user_line())}."
             )
         return [self.value(key, path, depth + 1), self.value(value, (*path, str(key)), depth + 1)]
 
@@ -162,9 +162,9 @@ class FileEncoder:
             raise refused(x, path)
         if not class_registry.is_registered(cls):
             raise StructureError(
-                f"{_spot(path)}is a {class_registry.name_of(cls)}. Such a class can be kept by "
-                "name once it is registered, here and where the file is read: put "
-                f"@wengert.keep.register_class above it{at(user_line())}."
+                f"{_where(path)}is a {class_registry.name_of(cls)}, a class that is not "
+                "registered. Decorate it with @wengert.keep.register_class, here and in the "
+                f"program that loads the file{at(user_line())}."
             )
         values = [self.value(getattr(x, n), (*path, n), depth + 1) for n in names]
         return {"named": [class_registry.name_of(cls), list(names), values]}
@@ -175,17 +175,17 @@ class FileEncoder:
         key = (kind, id(x))
         if key not in self._seen:
             self._seen[key] = make()
-            self._alive.append(x)
+            self._references.append(x)
         stored: Label = self._seen[key]
         return stored
 
     def _array(self, x: np.ndarray[Any, Any], path: Path) -> str:
-        # A graph's own arrays are not shared with what the user holds.
+        # Constants of a graph are stored separately from the user's arrays.
         kind = "constant" if self.is_in_graph else "array"
         return self._once(kind, x, lambda: self.stored(np.asarray(x), ".".join(path)))
 
     def stored(self, array: np.ndarray[Any, Any], name: str) -> str:
-        """Store an array; return the name under which, which is `name` if that is free."""
+        """Store an array and return its name, which is `name` if that is not taken."""
         dtype_name(array.dtype, f"the array {name!r}" if name else "the array")
         base = name if name and name != "__metadata__" else "array"
         name, k = base, 1
@@ -205,13 +205,13 @@ class FileEncoder:
         return len(self.graphs) - 1
 
     def _body(self, body: Body, path: Path) -> int:
-        """The number of a body; equal ones are one."""
+        """The number of a body; equal bodies are stored once."""
         if body not in self._bodies:
             self._bodies[body] = self._graph(body, (*path, body.name))
         return self._bodies[body]
 
     def _rule(self, x: Stated, path: Path) -> list[Any]:
-        """A rule: its number, and where it is met first its lists, which may have it inside."""
+        """The number of a rule, followed at its first use by its bodies, which may refer to it."""
         if isinstance(x.rule, PrimitiveCall):
             return self._primitive(x.rule, path)
         if x in self._rules:
@@ -224,12 +224,12 @@ class FileEncoder:
         return [k, made.name, *numbers, list(made.given)]
 
     def _primitive(self, x: PrimitiveCall, path: Path) -> list[Any]:
-        """A primitive's rules are kept by its name, as operations are."""
+        """The rule of a primitive, stored by name like an operation."""
         op: Any = x.made.op
         if (op.name, op) not in REGISTRY.items():
             raise RegistryError(
-                f"{_spot(path)}the operation {op.name} is kept by its name, but another operation "
-                "is registered under it. Register it under a name of its own, "
+                f"{_where(path)}uses the operation {op.name}, which is saved by name, but another "
+                "operation is registered under that name. Register it under a unique name, "
                 f"wengert.extend.primitive(..., name=...){at(user_line())}."
             )
         given = [list(x.slots), list(x.static), x.made.params, x.count]
@@ -239,12 +239,12 @@ class FileEncoder:
         node = x.node
         if node.is_traced:
             raise TraceError(
-                f"{_spot(path)}is a tensor of a graph, without a value. Save the graph, "
+                f"{_where(path)}is a tensor of a graph, without a value. Save the graph, "
                 f"wengert.Graph(y){at(user_line())}."
             )
         if type(node) is Node and not is_variable(node):
             raise ConversionError(
-                f"{_spot(path)}is a recorded tensor, whose history would be lost silently. Save "
+                f"{_where(path)}is a recorded tensor, whose history cannot be saved. Save "
                 "x.numpy(), or a graph that computes it, or the variables that it was computed "
                 f"from{at(user_line())}."
             )
@@ -253,20 +253,20 @@ class FileEncoder:
         return self._once("tensor", x, lambda: self._new(x, node, ".".join(path)))
 
     def variable(self, node: Node, name: str) -> int:
-        """The number of the tensor that a leaf belongs to."""
+        """The number of the tensor that owns a leaf."""
         owner = owner_of(node)
-        if owner is None:  # nobody holds it any more, but the list knows its value
+        if owner is None:  # the tensor was freed, but the graph has its value
             return self._once("tensor", node, lambda: self._new(None, node, name))
         return self._once("tensor", owner, lambda: self._new(owner, owner.node, name))
 
     def name_tensors(self, x: Any) -> None:
-        """Name tensors by where they stand in containers, also those that graphs meet first."""
+        """Name tensors by their paths in containers, before graphs that use them are encoded."""
         seen: set[int] = set()
         stack: list[tuple[Any, Path]] = [(x, ())]
         while stack:
             item, path = stack.pop()
             if isinstance(item, Handle) and is_variable(item.node):
-                self._places.setdefault(id(owner_of(item.node)), ".".join(path))
+                self._paths.setdefault(id(owner_of(item.node)), ".".join(path))
             elif type(item) in (list, tuple, dict) and id(item) not in seen:
                 seen.add(id(item))
                 inside = item.items() if type(item) is dict else enumerate(item)
@@ -274,8 +274,8 @@ class FileEncoder:
 
     def _new(self, owner: Handle | None, node: Node, name: str) -> int:
         given = node.name
-        place = self._places.get(id(owner), name)
-        # Its own name, unless another tensor has that too.
+        place = self._paths.get(id(owner), name)
+        # The tensor's name, unless another tensor has the same.
         name = given if given and not (place and given in self.arrays) else place
         made = {
             "class": _class_of(owner, (name,)),
@@ -293,8 +293,8 @@ def _class_of(x: Handle | None, path: Path) -> str:
         return class_registry.name_of(Tensor)
     if not class_registry.is_registered(type(x)):
         raise StructureError(
-            f"{_spot(path)}is a {class_registry.name_of(type(x))}, a class of tensors that is not "
-            "registered: put @wengert.keep.register_class above it, or save its values, "
+            f"{_where(path)}is a {class_registry.name_of(type(x))}, a tensor class that is not "
+            "registered. Decorate it with @wengert.keep.register_class, or save its values, "
             f"x.numpy(){at(user_line())}."
         )
     return class_registry.name_of(type(x))
@@ -313,7 +313,7 @@ def _parts(x: complex) -> tuple[float, float]:
 
 
 def spec_json(spec: Spec) -> Any:
-    """Shape and dtype of a value; the last is whether it is a Python number's."""
+    """The JSON of a spec: dtype, shape, and True for the weak dtype of a Python number."""
     made = [dtype_name(spec.dtype, "a value"), [spelled(n) for n in spec.shape]]
     return [*made, True] if spec.weak else made
 
@@ -333,24 +333,24 @@ _PUTS: dict[type, Callable[[Any], Any]] = {
     Dim: lambda x: {"size": str(x)},
     Spec: lambda x: {"spec": spec_json(x)},
     IndexSlot: lambda x: {"hole": x.k},
-    Mark: lambda x: {"leaf": x.k},
+    LeafMark: lambda x: {"leaf": x.k},
 }
 
 
 def refused(x: Any, path: Path) -> StructureError:
-    """The error for something that no file can hold."""
-    remedy = "Keep arrays, numbers, strings, tensors, graphs and containers of them"
+    """The error for a value that cannot be saved."""
+    remedy = "Save arrays, numbers, strings, tensors, graphs and containers of them"
     if hasattr(x, "state_dict"):
-        remedy = "Save its state, x.state_dict(), and load that into a new one"
+        remedy = "Save its state, x.state_dict(), and load that into a new object"
     elif isinstance(getattr(x, "graph", None), BaseGraph):
-        remedy = "Save its graph, x.graph, and make it again from that"
+        remedy = "Save its graph, x.graph, and create it again from that"
     elif callable(x):
         remedy = (
-            "A file holds no code. Register it as an operation, which is kept by name "
+            "A file contains no code. Register it as an operation, which is saved by name "
             "(wengert.extend), or leave it out"
         )
     return StructureError(
-        f"{_spot(path)}is {_kind(x)}, which cannot be kept. {remedy}{at(user_line())}."
+        f"{_where(path)}is {_kind(x)}, which cannot be saved. {remedy}{at(user_line())}."
     )
 
 
@@ -362,5 +362,5 @@ def _kind(x: Any) -> str:
     return f"a {class_registry.name_of(type(x))}"
 
 
-def _spot(path: Path) -> str:
-    return f"What stands at {'.'.join(path)} " if path and any(path) else "What was given "
+def _where(path: Path) -> str:
+    return f"The value at {'.'.join(path)} " if path and any(path) else "The argument "

@@ -1,8 +1,8 @@
-"""Errors of readers: how a file differs from what it must be.
+"""Errors of the decoders: how a file is invalid.
 
-They raise `Damage`, which says what is wrong and nothing about where the file is; `load` makes it a
+Decoders raise `Damage`, which describes the fault without the file's name; `load` converts it to a
 `FileError` that names the file and the user's line.  `need` is the check that all of them use, and
-`parsed` reads JSON as strictly as the format is meant: no key twice, no fractions, no NaN.
+`parsed` reads JSON strictly: no repeated keys, no fractions, no NaN.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 
 class Damage(Exception):
-    """What is wrong with a file."""
+    """A file is damaged or invalid."""
 
 
 def need(condition: int, message: str) -> None:
-    """Complain unless the condition holds."""
+    """Raise `Damage` unless the condition holds."""
     if not condition:
         raise Damage(message)
 
@@ -30,7 +30,7 @@ def index(x: Any, count: int, what: str) -> int:
 
 
 def brief(x: Any) -> str:
-    """What was found, not longer than a message should be."""
+    """The repr of `x`, shortened for a message."""
     try:
         text = repr(x)
     except ValueError:  # an integer with more digits than Python prints
@@ -43,16 +43,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         counts = Counter(k for k, _ in pairs)
         twice = next(k for k, n in counts.items() if n > 1)
-        raise Damage(f"the key {brief(twice)} comes twice")
+        raise Damage(f"the key {brief(twice)} is repeated")
     return made
 
 
 def _no_fraction(text: str) -> NoReturn:
-    raise Damage(f"{brief(text)} is given where only integers are allowed")
+    raise Damage(f"{brief(text)} is not an integer")
 
 
 def parsed(text: str, what: str) -> Any:
-    """The JSON in a text."""
+    """The value of a JSON text."""
     try:
         return json.loads(
             text, object_pairs_hook=_once, parse_float=_no_fraction, parse_constant=_no_fraction
@@ -62,5 +62,5 @@ def parsed(text: str, what: str) -> Any:
 
 
 def written(x: Any) -> str:
-    """JSON as this format has it: compact, ASCII, the same bytes for the same object."""
+    """Canonical JSON: compact, ASCII, the same bytes for equal objects."""
     return json.dumps(x, separators=(",", ":"), ensure_ascii=True, allow_nan=False)

@@ -1,7 +1,7 @@
 """Graphs from the JSON of graph_json.py.
 
-Every node is checked before it is made: its operation is registered and of the same kind, its
-operands come earlier, its spec is what the operation gives.  Nothing runs that the file brings.
+Every node is checked before it is created: its operation is registered and of the same kind, its
+operands come earlier, its spec is the one that the operation infers.  No code of the file runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from . import dim_json
 from .class_registry import graph_class
 from .decode import FileDecoder, read_spec, registered
 from .errors import Damage, brief, index, need
-from .graph_json import INFO_FIELDS, LETTERS
+from .graph_json import INFO_FIELDS, TYPE_CODES
 from .verify_specs import Budget
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _KEYS = {
     "name", "ops", "specs", "texts", "lines", "inputs", "outputs", "updates", "effects", "structure"
 }  # fmt: skip
-_CLASS_OF: dict[str, type[Node]] = {letter: cls for cls, letter in LETTERS.items()}
+_CLASS_OF: dict[str, type[Node]] = {code: cls for cls, code in TYPE_CODES.items()}
 _NOTES = {
     "name": str, "where": int, "scope": str, "level": int, "requires": list, "probed": bool,
     "params": object, "value": object, "tensor": int, "more": object,
@@ -44,10 +44,10 @@ _NOTES = {
 
 
 def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
-    """The graph of some JSON; arrays and tensors come from the reader."""
+    """The graph of a JSON object; arrays and tensors come from the reader."""
     is_body = type(x) is dict and "body" in x
     keys = _KEYS ^ {"body", "structure"} if is_body else _KEYS
-    need(type(x) is dict and x.keys() == keys, "a graph has other parts than it should")
+    need(type(x) is dict and x.keys() == keys, "a graph has missing or unknown keys")
     need(not is_body or x["body"] is True, "expected a loop body")
     need(type(x["name"]) is str, "the name of a graph must be a string")
     for key in _KEYS - {"name", "structure"}:
@@ -56,22 +56,22 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
     graph_reader = _GraphReader(reader, x)
     nodes = graph_reader.made()
 
-    def chosen(key: str) -> list[Node]:
+    def nodes_of(key: str) -> list[Node]:
         return [nodes[index(i, len(nodes), f"one of its {key}")] for i in x[key]]
 
     updates: dict[Node, Node] = {}
     for pair in x["updates"]:
         need(type(pair) is list and len(pair) == 2, f"{brief(pair)} is not an update")
         old, new = (nodes[index(i, len(nodes), "the node of an update")] for i in pair)
-        need(is_variable(old) and old not in updates, "an update is not of a variable, or twice")
+        need(is_variable(old) and old not in updates, "an update of no variable, or repeated")
         need(
             bare(old.spec) == bare(new.spec),
-            "an update has another shape or dtype than its variable",
+            "an update differs from its variable in shape or dtype",
         )
         updates[old] = new
-    inputs, outputs = chosen("inputs"), chosen("outputs")
-    need(len(set(inputs)) == len(inputs), "an input comes twice")
-    effects = chosen("effects")
+    inputs, outputs = nodes_of("inputs"), nodes_of("outputs")
+    need(len(set(inputs)) == len(inputs), "an input is repeated")
+    effects = nodes_of("effects")
     graph: BaseGraph
     if is_body:
         try:
@@ -90,22 +90,24 @@ def graph_of(reader: FileDecoder, x: dict[Any, Any]) -> BaseGraph:
             structure=structure,
             name=x["name"],
         )
-    need(len(graph) == len(set(nodes)), "a graph has nodes that nothing needs")
+    need(len(graph) == len(set(nodes)), "a graph has nodes that are not used")
     return graph
 
 
 def _check_closed(body: BaseGraph, updates: dict[Any, Any], effects: list[Any]) -> None:
-    """A body takes everything as an input, and does nothing but compute."""
-    need(not updates and not effects, "a body acts on what is outside of it")
+    """A body has no free variables and no side effects."""
+    need(not updates and not effects, "a body has updates or side effects")
     fed = set(body.inputs)
     for node in body.nodes:
         if isinstance(node.op, LeafOp):
             known = node in fed or node.op is CONSTANT or node.op is SIZE
-            need(known and not is_variable(node), "a body has a value of its own")
+            need(
+                known and not is_variable(node), "a body has a leaf other than inputs and constants"
+            )
         else:
             need(node not in fed and not node.op.effects.side_effect, "a body is not closed")
     for node in (*body.inputs, *body.outputs):
-        need(type(node.spec) is Spec, "a body takes or gives several values as one")
+        need(type(node.spec) is Spec, "a body takes or returns a tuple as one value")
     need(all(n.op is INPUT for n in body.inputs), "expected an input of a loop body")
 
 
@@ -123,18 +125,18 @@ class _GraphReader:
         """All nodes, in order."""
         for i, node in enumerate(self.x["lines"]):
             try:
-                self.nodes.append(self._line(node))
+                self.nodes.append(self._node(node))
             except Damage as damage:
                 raise Damage(f"node %{i}: {damage}") from damage
         return self.nodes
 
-    def _line(self, node: list[Any]) -> Node:
-        # Messages are made only when they are needed: a graph may have a hundred thousand nodes.
+    def _node(self, node: list[Any]) -> Node:
+        # Messages are formatted only on failure: a graph may have a hundred thousand nodes.
         if type(node) is not list or len(node) not in (4, 5):
             raise Damage(f"{brief(node)} is not a node")
-        what, letter, operands, spec, notes = node if len(node) == 5 else (*node, {})
-        if type(letter) is not str or letter not in _CLASS_OF:
-            raise Damage(f"{brief(letter)} is not a type of node")
+        what, code, operands, spec, notes = node if len(node) == 5 else (*node, {})
+        if type(code) is not str or code not in _CLASS_OF:
+            raise Damage(f"{brief(code)} is not a type of node")
         if type(operands) is not list or type(notes) is not dict:
             raise Damage(f"{brief(node)} is not a node")
         for key, item in notes.items():
@@ -150,12 +152,12 @@ class _GraphReader:
             info.spec = self.specs[index(spec, len(self.specs), "the spec")]
         if type(what) is str:
             need(not args, "a node without an operation has operands")
-            return self._leaf(what, letter, params, notes, info)
+            return self._leaf(what, code, params, notes, info)
         misplaced = "value" in notes or "tensor" in notes or spec is None
         need(not misplaced, "a misplaced note")
         op = self.ops[index(what, len(self.ops), "the operation")]
         self._check(op, args, params, info)
-        return _CLASS_OF[letter](op, args, params, None, info)
+        return _CLASS_OF[code](op, args, params, None, info)
 
     def _info(self, notes: dict[str, Any], operands: int) -> NodeInfo:
         info = NodeInfo(None, **{k: notes[k] for k in ("name", "scope", "level") if k in notes})
@@ -167,7 +169,7 @@ class _GraphReader:
         info.probed = bool(notes.get("probed"))
         if "more" in notes:
             more = self.reader.value(notes["more"])
-            need(type(more) is dict, f"{brief(more)} is not a table of further notes")
+            need(type(more) is dict, f"{brief(more)} is not a dict of further notes")
             for key, item in more.items():
                 if type(item) is not INFO_FIELDS.get(key):
                     raise Damage(f"{brief(key)}: {brief(item)} is not a note")
@@ -178,19 +180,19 @@ class _GraphReader:
         return info
 
     def _leaf(
-        self, what: str, letter: str, params: dict[Any, Any], notes: dict[Any, Any], info: NodeInfo
+        self, what: str, code: str, params: dict[Any, Any], notes: dict[Any, Any], info: NodeInfo
     ) -> Node:
-        cls = _CLASS_OF[letter]
+        cls = _CLASS_OF[code]
         need(("tensor" in notes) == (what == "variable"), "a misplaced tensor")
         need(("value" in notes) == (what in ("constant", "value")), "a misplaced value")
         need(bool(params) == (what == "size"), "misplaced parameters")
         need((info.spec is not None) == (what not in ("constant", "value")), "a misplaced spec")
         if what == "variable":
-            return self._variable(letter, notes["tensor"], info)
+            return self._variable(code, notes["tensor"], info)
         if what in ("constant", "value"):
             value = _owned(self.reader.value(notes["value"]))
-            need((what == "constant") == (letter == "C"), "a constant of another type")
-            if letter == "N":
+            need((what == "constant") == (code == "C"), "a constant of another type")
+            if code == "N":
                 known = spec_of(value)
                 need(
                     hasattr(known, "dtype") and is_inexact(known.dtype),
@@ -198,31 +200,31 @@ class _GraphReader:
                 )
             op = CONSTANT if what == "constant" else INPUT
             return cls(op, (), NO_PARAMS, value, info if info.facts() else None)
-        need(what in ("input", "size"), f"nodes of the kind {brief(what)} are unknown")
+        need(what in ("input", "size"), f"{brief(what)} is not a known kind of node")
         need(hasattr(info.spec, "dtype"), f"the spec of an {what} must have one shape and dtype")
         if what == "size":
-            need(params.keys() == {"size"} and letter == "D", f"{brief(params)} is not a size")
+            need(params.keys() == {"size"} and code == "D", f"{brief(params)} is not a size")
             is_integer = bare(info.spec) == ((), spec_of(1).dtype)
             need(is_integer, "the spec of a size must be that of an integer")
             need(isinstance(params["size"], Dim), "a size without a name")
             return cls(SIZE, (), params, None, info)
         inexact = is_inexact(info.spec.dtype)
-        need(letter == "D" or (letter == "N" and inexact), "an input of another type")
+        need(code == "D" or (code == "N" and inexact), "an input of another type")
         return cls(INPUT, (), NO_PARAMS, None, info)
 
-    def _variable(self, letter: str, number: int, info: NodeInfo) -> Node:
+    def _variable(self, code: str, number: int, info: NodeInfo) -> Node:
         handle = self.reader.tensor(number)
         node = handle.node
-        need(bare(info.spec) == bare(node.spec), "a variable's value has another shape or dtype")
-        cls = _CLASS_OF[letter]
+        need(bare(info.spec) == bare(node.spec), "the value of a variable does not match its spec")
+        cls = _CLASS_OF[code]
         if type(node) is not cls or not is_variable(node):
-            need(letter != "C" and is_inexact(node.spec.dtype), "a variable of another type")
+            need(code != "C" and is_inexact(node.spec.dtype), "a variable of another type")
             info.owner = weakref.ref(handle)
             node = cls(INPUT, (), NO_PARAMS, node.value, info)
-        if id(handle) not in self.reader.given:  # what the program brought keeps its own notes
+        if id(handle) not in self.reader.given:  # tensors of the program keep their notes
             own = {} if node.info is None else node.info.facts()
             node.note(**{k: v for k, v in info.facts().items() if k != "spec" and k not in own})
-        # A list knows its tensors weakly: somebody has to hold one that only the file knew.
+        # Graphs refer to tensors weakly: keep a tensor alive that was created from the file.
         node.note(holder=handle)
         return node
 
@@ -230,15 +232,15 @@ class _GraphReader:
         try:
             found = self.budget.spec_of_node(op, [a.spec for a in args], params)
         except ValueError as error:
-            raise Damage(f"{op.name} refuses its operands or parameters: {error}") from error
+            raise Damage(f"{op.name} has invalid operands or parameters: {error}") from error
         if found is None:
-            if not info.probed:  # that is not in the file, and not to be when saved again
+            if not info.probed:  # not in the file, and not stored when saved again
                 info.probed = info.unchecked = True
             return
         spec, needs = found
         if bare(spec) != bare(info.spec):
             raise Damage(
-                f"{op.name} of its operands gives {shown(spec)}, and the file says "
+                f"{op.name} of its operands gives {shown(spec)}, but the file states "
                 f"{shown(info.spec)}"
             )
         if not needs.needs and not needs.probed:
@@ -281,24 +283,24 @@ def _op_of(entry: list[str]) -> Any:
     op = registered(name, module)
     need(
         op.effects.serializable,
-        f"the operation {brief(name)} reaches outside, which no file may ask for",
+        f"the operation {brief(name)} has external effects, which are not allowed in a file",
     )
     need(
         op.kind == kind,
-        f"the operation {brief(name)} was of the kind {brief(kind)}, and the one of that name here "
-        f"is of the kind {op.kind}",
+        f"the operation {brief(name)} was of the kind {brief(kind)}, but the operation registered "
+        f"under that name is of the kind {op.kind}",
     )
     return op
 
 
 def _check_structure(x: tuple[Any, ...], inputs: int, outputs: int) -> None:
-    """The structure of arguments and results fits the inputs and outputs."""
+    """Check that the structure of arguments and results matches the inputs and outputs."""
     need(type(x) is tuple and len(x) == 2, "a graph's structure is not a pair")
     given, returned = x
     if given is not None:
         names = getattr(given, "names", None)
         right = type(names) is tuple and all(type(n) is str for n in names)
-        need(right and _count(given, "fed") == inputs, "its arguments do not fit its inputs")
+        need(right and _count(given, "fed") == inputs, "its arguments do not match its inputs")
         example = pytree.unflatten(given.structure, [0] * given.structure.num_leaves)
         right = type(example) is tuple and [type(part) for part in example] == [tuple, dict]
         need(
@@ -306,15 +308,15 @@ def _check_structure(x: tuple[Any, ...], inputs: int, outputs: int) -> None:
             "its arguments must be a tuple and a dict",
         )
     if isinstance(returned, optree.PyTreeSpec):
-        need(returned.num_leaves == outputs, "its results do not fit its outputs")
+        need(returned.num_leaves == outputs, "its results do not match its outputs")
         example = pytree.unflatten(returned, [0] * outputs)
         need(isinstance(example, tuple), "its results must be a tuple")
     else:
-        need(_count(returned, "live") == outputs, "its results do not fit its outputs")
+        need(_count(returned, "live") == outputs, "its results do not match its outputs")
 
 
 def _count(x: Any, key: str) -> int | None:
-    """How many leaves of a structure are an input or output."""
+    """The number of leaves of a structure that are inputs or outputs."""
     flags, structure = getattr(x, key, None), getattr(x, "structure", None)
     if type(flags) is not tuple or not isinstance(structure, optree.PyTreeSpec):
         return None

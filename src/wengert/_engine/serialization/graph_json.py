@@ -1,19 +1,19 @@
 """Graphs as JSON, node by node.
 
     {"name": ..,
-     "ops":    [[name, kind, module], ..]        what the nodes are made by
+     "ops":    [[name, kind, module], ..]        the operations of the nodes
      "specs":  [[dtype, lengths], ..]            or {"parts": [..]} of several outputs
-     "texts":  [..]                              the user's files and lines
+     "texts":  [..]                              source locations
      "lines":  [[what, type, operands, spec, notes], ..]
      "inputs": [..], "outputs": [..], "updates": [[variable, node], ..], "effects": [..],
      "structure": [of the arguments, of the results]}
 
-A body of a loop or branch has "body": true beside these, no structure, and stands before the list
-that has a node with it.  Lengths that are known when a loop has ended are "steps.f0", "steps.f1".
-`what` is the number of an operation, or a word for a node without one: "input", "size", "constant",
-"variable", "value".  `type` is N, D or C (Node, Discrete, Constant: core/node.py).  Operands are
-numbers of earlier nodes.  Operations are named, and found in the registry of the running program;
-`module` says what to import when one is not there, and is never imported.
+A body of a loop or branch has "body": true, no structure, and precedes the graph with the node that
+uses it.  Lengths that are known when a loop ends are "steps.f0", "steps.f1".  `what` is the number
+of an operation, or for a leaf one of "input", "size", "constant", "variable", "value".  `type` is
+N, D or C (Node, Discrete, Constant: core/node.py).  Operands are numbers of earlier nodes.
+Operations are stored by name and looked up in the registry of the running program; `module` appears
+in the error message when one is not registered, and is never imported.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ from .verify_specs import Budget
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
 
-LETTERS: dict[type[Node], str] = {Node: "N", DiscreteLeaf: "D", ConstantLeaf: "C"}
-# The further fields of `NodeInfo` that a file may hold, and their types; the others belong to the
-# program that runs.
+TYPE_CODES: dict[type[Node], str] = {Node: "N", DiscreteLeaf: "D", ConstantLeaf: "C"}
+# The fields of `NodeInfo` stored under "more", and their types; other fields are not stored.
 INFO_FIELDS = {
     "metadata": dict,
     "linear": tuple,
@@ -63,12 +62,12 @@ INFO_FIELDS = {
 
 
 def graph_json(writer: FileEncoder, graph: BaseGraph, path: Path) -> Any:
-    """The JSON of a graph; its arrays go to the writer."""
+    """The JSON of a graph; its arrays are added to the writer."""
     return _GraphTables(writer, graph, path).made()
 
 
 class _GraphTables:
-    """The tables of one graph, filled while its nodes are written."""
+    """The tables of one graph, filled while its nodes are encoded."""
 
     def __init__(self, writer: FileEncoder, graph: BaseGraph, path: Path) -> None:
         self.writer, self.graph, self.path = writer, graph, path
@@ -79,7 +78,7 @@ class _GraphTables:
 
     def made(self) -> Any:
         graph, number = self.graph, self.graph.index
-        nodes = [self._line(i, node) for i, node in enumerate(graph.nodes)]
+        nodes = [self._node(i, node) for i, node in enumerate(graph.nodes)]
         made = {
             "name": str(graph.name),
             "ops": [[op.name, op.kind, _module(op)] for op in self.ops],
@@ -96,7 +95,7 @@ class _GraphTables:
         place = (*self.path, "structure")
         return {**made, "structure": self.writer.value(tuple(graph.structure), place)}
 
-    def _line(self, i: int, node: Node) -> list[Any]:
+    def _node(self, i: int, node: Node) -> list[Any]:
         path = (*self.path, f"node %{i} ({node.op.name})")
         notes = self._notes(node, path)
         what: Any
@@ -105,13 +104,13 @@ class _GraphTables:
         else:
             self._check(i, node)
             what = self._op(node)
-        if node.params and what not in ("constant", "value"):  # which may tell how it was made
+        if node.params and what not in ("constant", "value"):  # only origin notes in theirs
             notes["params"] = self.writer.value(self.writer.names.params(_params(node, path)), path)
-        letter = LETTERS.get(type(node), "C")
+        code = TYPE_CODES.get(type(node), "C")
         is_derived = what not in ("constant", "value")
         known = self.writer.names.spec(node.spec) if is_derived else None
         spec = self.specs.setdefault(known, len(self.specs)) if is_derived else None
-        made = [what, letter, list(self.graph.operands(i)), spec]
+        made = [what, code, list(self.graph.operands(i)), spec]
         return [*made, notes] if notes else made
 
     def _leaf(self, node: Node, notes: dict[str, Any], path: Path) -> str:
@@ -121,8 +120,8 @@ class _GraphTables:
             owner = owner_of(node)
             if owner is not None and bare(owner.node.spec) != bare(node.spec):
                 raise GraphError(
-                    f"{path[-1]} is a variable of {node.spec}, which has become "
-                    f"{owner.node.spec}. Trace again{at(user_line())}."
+                    f"{path[-1]} is a variable of {node.spec}, which is now {owner.node.spec}. "
+                    f"Trace again{at(user_line())}."
                 )
             return "variable"
         if node.op is INPUT and node.is_traced:
@@ -134,9 +133,9 @@ class _GraphTables:
             notes["value"] = self.writer.value(node.value, place)
             return "constant" if node.op is CONSTANT else "value"
         raise GraphError(
-            f"{path[-1]} has a history outside of the graph {self.graph.name}, which would be lost "
-            "silently. Pass the tensor as an argument, make it a variable (wengert.variable), or "
-            f"use its values (x.numpy()) if it is meant to be constant{at(user_line())}."
+            f"{path[-1]} has a history outside of the graph {self.graph.name}, which cannot be "
+            "saved. Pass the tensor as an argument, make it a variable (wengert.variable), or use "
+            f"its values (x.numpy()) if it is a constant{at(user_line())}."
         )
 
     def _op(self, node: Node) -> int:
@@ -144,26 +143,25 @@ class _GraphTables:
         if op is not PART and (op.name, op) not in REGISTRY.items():
             other = op.name in REGISTRY
             raise RegistryError(
-                f"the operation {op.name} is kept by its name, but "
-                + ("another operation is registered under it" if other else "it has none")
-                + ". Register it under a name of its own, wengert.extend.as_operation(..., "
+                f"the operation {op.name} is saved by its name, but "
+                + ("another operation is registered under it" if other else "it is not registered")
+                + ". Register it under a unique name, wengert.extend.as_operation(..., "
                 f"name=...){at(node.where)}."
             )
         if not op.effects.serializable:
             raise StructureError(
-                f"the operation {op.name} reaches outside of the graph (it writes files or the "
-                "like), so no file may hold it. Save the graph without it"
-                f"{at(node.where)}."
+                f"the operation {op.name} has external effects (such as writing files), so it "
+                f"cannot be saved. Save the graph without it{at(node.where)}."
             )
         return self.ops.setdefault(op, len(self.ops))
 
     def _check(self, i: int, node: Node) -> None:
-        """A list whose nodes are not what their operations give could not be loaded again."""
+        """Check that the spec of a node is the one that `load` will infer."""
         op: Any = node.op
         for spec in node.spec if isinstance(node.spec, tuple) else (node.spec,):
             if spec is None or not fits(spec.shape):
                 raise GraphError(
-                    f"node %{i} ({op.name}) holds {spec}, which cannot be kept{at(node.where)}."
+                    f"node %{i} ({op.name}) holds {spec}, which cannot be saved{at(node.where)}."
                 )
         try:
             found = self.budget.spec_of_node(op, [a.spec for a in node.inputs], node.params)
@@ -171,9 +169,9 @@ class _GraphTables:
             raise GraphError(f"node %{i} ({op.name}): {error}{at(node.where)}.") from error
         if found is not None and bare(found[0]) != bare(node.spec):
             raise GraphError(
-                f"node %{i} ({op.name}) holds {shown(node.spec)}, but whatever its operands are "
-                f"it is {shown(found[0])} in a graph: its shape or dtype depends on their "
-                f"values. Trace the function instead, wengert.trace(f)(...){at(node.where)}."
+                f"node %{i} ({op.name}) holds {shown(node.spec)}, but the spec inferred in a graph "
+                f"is {shown(found[0])}: its shape or dtype depends on the values of its operands. "
+                f"Trace the function instead, wengert.trace(f)(...){at(node.where)}."
             )
 
     def _notes(self, node: Node, path: Path) -> dict[str, Any]:
@@ -201,7 +199,7 @@ class _GraphTables:
 
 
 def shortened(where: str | None, mode: str | None) -> str | None:
-    """What is kept of the user's file and line."""
+    """The part of a source location that is stored."""
     if where is None or mode == "full":
         return where
     place = place_of(where)
@@ -222,13 +220,13 @@ def _module(op: Op) -> str:
 
 
 def _params(node: Node, path: Path) -> dict[str, Any]:
-    """The parameters of a node, those of a function with a rule so that the rule can be kept."""
+    """The parameters of a node; a custom rule with the body and captures needed to store it."""
     rule, body = node.params.get("rule"), node.params.get("body")
     if not isinstance(rule, CustomRule):
         return node.params
     if body is None:
         raise GraphError(
-            f"{path[-1]}: {rule.name} was recorded with values, so what it does is not known. "
-            f"Trace the function that calls it (wengert.trace), and save that{at(node.where)}."
+            f"{path[-1]}: {rule.name} was recorded eagerly, so its graph is not known. Trace the "
+            f"function that calls it (wengert.trace), and save that{at(node.where)}."
         )
     return {**node.params, "rule": Stated(rule, body, node.params["captured"])}

@@ -1,17 +1,16 @@
 """Safetensors files: named arrays and strings in one file.
 
     8 bytes      length of the header, little-endian
-    header       JSON: {"__metadata__": {word: text}, name: {"dtype", "shape", "data_offsets"}}
-    the rest     the arrays, little-endian, row by row, without gaps
+    header       JSON: {"__metadata__": {key: text}, name: {"dtype", "shape", "data_offsets"}}
+    data         the arrays, little-endian, in C order, without gaps
 
-So any program that reads safetensors reads the arrays of our files.  What that layout has no name
-for is written as something it has, and noted in the metadata under "dtypes": a complex number as a
-pair of real ones (a last axis of length 2), an array of foreign byte order as one of the usual.
-The bfloat16 of other programs is read as float32.
+Any program that reads safetensors can read the arrays.  Dtypes that the format lacks are converted,
+and the original dtype is stored in the metadata under "dtypes": complex numbers become pairs of
+real numbers (a last axis of length 2), big-endian arrays become little-endian.  The bfloat16 of
+other programs is read as float32.
 
-Reading is strict, and takes no more memory than the file is long: lengths and offsets are checked
-against the size of the file before anything is allocated.  "sha256" is the digest of the header
-(without itself) and of the data.
+Reading is strict and takes no more memory than the file has bytes: lengths and offsets are checked
+before anything is allocated.  "sha256" is the digest of the header (without itself) and the data.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from .errors import Damage, brief, need, parsed, written
 
 FORMAT, VERSION = "wengert", 1
 METADATA = "__metadata__"
-HEADER_LIMIT = 100_000_000  # the limit of other readers of this layout
+HEADER_LIMIT = 100_000_000  # the limit of other readers of this format
 _AXES = 64  # NumPy's limit
 
 CODES: dict[str, np.dtype[Any]] = {
@@ -38,10 +37,10 @@ CODES: dict[str, np.dtype[Any]] = {
     **{f"F{8 * n}": np.dtype(f"<f{n}") for n in (2, 4, 8)},
 }
 _CODE_OF = {dtype: code for code, dtype in CODES.items()}
-# What other programs write and NumPy does not have, as the bits: the upper half of a float32.
+# bfloat16, which NumPy does not have, as its bits: the upper half of a float32.
 HALVES = np.dtype([("bfloat16", "<u2")])
 _READ = {**CODES, "BF16": HALVES}
-# What a note may say: numbers of either byte order, by NumPy's name or, if swapped, its code.
+# Dtypes of either byte order by NumPy's name, or its code where the byte order is not native.
 DTYPES: dict[str, np.dtype[Any]] = {
     (d.name if d.isnative else d.str): d
     for plain in (*CODES.values(), np.dtype("<c8"), np.dtype("<c16"))
@@ -50,16 +49,16 @@ DTYPES: dict[str, np.dtype[Any]] = {
 
 
 class Header(NamedTuple):
-    """What stands before the data.
+    """The header of a file.
 
     Attributes
     ----------
     metadata : dict
-        Words and texts.
+        Strings by key.
     tensors : dict
-        For each name dtype, shape, first and last offset, in the order of the data.
+        Dtype, shape, first and last offset by name, in the order of the data.
     size : int
-        Bytes of data.
+        The size of the data in bytes.
     """
 
     metadata: dict[str, str]
@@ -71,24 +70,24 @@ class Header(NamedTuple):
 
 
 def dtype_name(dtype: np.dtype[Any], what: str = "an array") -> str:
-    """The name under which a dtype is kept.
+    """The name of a dtype in files.
 
     Raises
     ------
     DtypeError
-        It cannot be kept.
+        Arrays of this dtype cannot be saved.
     """
     name = dtype.name if dtype.isnative else dtype.str
     if DTYPES.get(name) != dtype:
-        why = "its elements must be numbers, so that a file never holds code"
+        why = "its elements must be numbers, so that a file never contains code"
         if dtype.kind in "fc":
-            why = "its width differs from one machine to the next; cast it to float64 or complex128"
-        raise DtypeError(f"{what} of dtype {dtype} cannot be kept: {why}{at(user_line())}.")
+            why = "its width differs between machines; cast it to float64 or complex128"
+        raise DtypeError(f"{what} of dtype {dtype} cannot be saved: {why}{at(user_line())}.")
     return name
 
 
 def _stored(array: np.ndarray[Any, Any], name: str) -> tuple[np.ndarray[Any, Any], str | None]:
-    """An array as the layout has it, and the note that tells what it was."""
+    """An array in a dtype of the format, and its original dtype if that differs."""
     kept = dtype_name(array.dtype, f"the array {name!r}")
     little = array.dtype.newbyteorder("<")
     plain = np.asarray(array, dtype=little, order="C")
@@ -114,17 +113,17 @@ def _bytes(array: np.ndarray[Any, Any]) -> memoryview:
 
 
 def pack(arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]) -> list[Any]:
-    """The pieces of a file, in order: what can be written to it one after the other.
+    """The content of a file, as a sequence of bytes-like objects.
 
-    The same arrays and metadata give the same bytes.
+    Equal arrays and metadata give equal bytes.
 
     Raises
     ------
     DtypeError
-        An array is not of numbers.
+        An array is not numeric.
     """
     stored = {name: _stored(a, name) for name, a in arrays.items()}
-    # Wide elements first, as other writers do, so that all are aligned.
+    # Wide elements first, like other writers, so that all arrays are aligned.
     order = sorted(stored, key=lambda n: (-stored[n][0].itemsize, n))
     notes = {name: stored[name][1] for name in order if stored[name][1] is not None}
     words = {**metadata, "format": FORMAT, "version": str(VERSION)}
@@ -150,7 +149,7 @@ def pack(arrays: Mapping[str, np.ndarray[Any, Any]], metadata: Mapping[str, str]
 
 
 def _digest(header: Mapping[str, Any], data: Iterable[Any] = ()) -> Any:
-    """The digest so far: of a header, whatever its spacing, without the digest in it."""
+    """The hash object of a header (in canonical form, without its digest) and of some data."""
     words = {k: v for k, v in header[METADATA].items() if k != "sha256"}
     sha = hashlib.sha256(written({**header, METADATA: words}).encode())
     for piece in data:
@@ -162,13 +161,13 @@ def _digest(header: Mapping[str, Any], data: Iterable[Any] = ()) -> Any:
 
 
 def read_header(stream: BinaryIO, size: int) -> tuple[Header, Any]:
-    """What stands before the data of a file of that many bytes, and the digest so far."""
-    need(size >= 8, f"it has {size} bytes, too few for any file of this kind")
+    """The header of a file of `size` bytes, and the hash object after it."""
+    need(size >= 8, f"it has {size} bytes, too few for a safetensors file")
     length = int.from_bytes(_exactly(stream, 8), "little")
     need(
         length <= size - 8,
         f"its header should have {length} bytes, but only {size - 8} follow: it is truncated, or "
-        "no file of this kind",
+        "not a safetensors file",
     )
     need(length <= HEADER_LIMIT, f"its header has {length} bytes, more than {HEADER_LIMIT}")
     try:
@@ -180,7 +179,7 @@ def read_header(stream: BinaryIO, size: int) -> tuple[Header, Any]:
     words = header.setdefault(METADATA, {})
     need(
         type(words) is dict and all(type(v) is str for v in words.values()),
-        "its metadata are not texts",
+        "its metadata must be strings",
     )
     tensors = {k: _entry(k, v) for k, v in header.items() if k != METADATA}
     ordered = dict(sorted(tensors.items(), key=lambda item: item[1][2:]))
@@ -197,7 +196,7 @@ def _entry(name: str, entry: dict[Any, Any]) -> tuple[np.dtype[Any], tuple[int, 
     what = f"the entry of {brief(name)}"
     need(
         type(entry) is dict and entry.keys() == {"dtype", "shape", "data_offsets"},
-        f"{what} has not dtype, shape and data_offsets",
+        f"{what} must have dtype, shape and data_offsets",
     )
     code, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     need(type(code) is str and code in _READ, f"{what} has dtype {brief(code)}, unknown to NumPy")
@@ -212,9 +211,9 @@ def _entry(name: str, entry: dict[Any, Any]) -> tuple[np.dtype[Any], tuple[int, 
         f"{what} has offsets {brief(offsets)}",
     )
     dtype = _READ[code]
-    # Of a shape with a zero too: NumPy refuses arrays whose other lengths are beyond it.
+    # Also for a shape with a zero: NumPy limits the product of the other lengths.
     extent = math.prod(n for n in shape if n) * dtype.itemsize
-    need(extent < 2**62, f"{what} has shape {brief(shape)}, too large for any machine")
+    need(extent < 2**62, f"{what} has shape {brief(shape)}, which is too large")
     size = math.prod(shape) * dtype.itemsize
     need(
         offsets[0] >= 0 and offsets[1] - offsets[0] == size,
@@ -224,7 +223,7 @@ def _entry(name: str, entry: dict[Any, Any]) -> tuple[np.dtype[Any], tuple[int, 
 
 
 def read_data(stream: BinaryIO, header: Header, sha: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays, once the digest is right."""
+    """The arrays of a file; updates the hash object."""
     arrays = {}
     for name, (dtype, shape, _, _) in header.tensors.items():
         array = np.empty(shape, dtype)
@@ -233,25 +232,25 @@ def read_data(stream: BinaryIO, header: Header, sha: Any) -> dict[str, np.ndarra
         sha.update(piece)
         if dtype.kind == "b":
             odd = array.size and int(array.view(np.uint8).max()) > 1
-            need(not odd, f"{brief(name)} holds booleans that are neither 0 nor 1")
+            need(not odd, f"{brief(name)} contains booleans that are neither 0 nor 1")
         arrays[name] = _widened(array) if dtype is HALVES else array
-    need(not stream.read(1), "more follows its data")
+    need(not stream.read(1), "it has bytes after its data")
     return arrays
 
 
 def _widened(halves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The float32 of which only the upper half was kept."""
+    """Float32 values from their upper halves."""
     return (halves["bfloat16"].astype(np.uint32) << 16).view(np.float32)
 
 
 def checked(header: Header, arrays: dict[str, Any], sha: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """The arrays as they were saved, if the file is what was written."""
+    """The arrays in their original dtypes, after verification of the digest."""
     need(
         sha.hexdigest() == header.metadata.get("sha256"),
-        "its content is not what was written (the sha256 differs): it is damaged",
+        "its content was modified (the sha256 differs): it is damaged",
     )
     notes = parsed(header.metadata.get("dtypes", "{}"), "the notes of dtypes")
-    need(type(notes) is dict and notes.keys() <= arrays.keys(), "the notes of dtypes do not fit")
+    need(type(notes) is dict and notes.keys() <= arrays.keys(), "its dtypes do not fit its arrays")
     for name, note in notes.items():
         dtype, have = DTYPES.get(note) if type(note) is str else None, arrays[name]
         fits = dtype is not None and (
@@ -259,15 +258,15 @@ def checked(header: Header, arrays: dict[str, Any], sha: Any) -> dict[str, np.nd
             if dtype.kind != "c"
             else have.dtype.str == f"<f{dtype.itemsize // 2}" and have.shape[-1:] == (2,)
         )
-        need(fits, f"{brief(name)} is noted to be {brief(note)}, which it cannot be")
+        need(fits, f"{brief(name)} cannot be of the dtype {brief(note)}")
     return {name: _restored(a, notes.get(name)) for name, a in arrays.items()}
 
 
 def is_ours(header: Header) -> bool:
-    """Whether it is a file of ours, of a version that is known here."""
+    """Whether `save` wrote the file, in a version that can be read."""
     words = header.metadata
     if words.get("format") != FORMAT:
-        # One that was ours until a word of it was damaged must not pass for another program's.
+        # A damaged file of ours must not be read as a file of another program.
         damaged = "object" in words or {"sha256", "version"} <= words.keys()
         need(not damaged, f"its format is {brief(words.get('format'))} and not {FORMAT!r}")
         return False
@@ -275,8 +274,8 @@ def is_ours(header: Header) -> bool:
     need(version.isascii() and version.isdecimal() and len(version) < 9, f"version {version!r}")
     need(
         int(version) <= VERSION,
-        f"it is of version {version} of the format, and this wengert knows up to {VERSION}: "
-        "install a newer wengert",
+        f"it is of version {version} of the format, but this wengert reads versions up to "
+        f"{VERSION}: install a newer wengert",
     )
     return True
 

@@ -1,9 +1,9 @@
 """save, load and inspect.
 
-save      encode.py makes JSON and arrays of what is given, safetensors_file.py the bytes,
-          atomic_files.py puts them in place
-load      the same backwards (decode.py); what is damaged becomes a FileError that names it
-inspect   what a file holds, without its data
+save      encode.py encodes the object as JSON and arrays, safetensors_file.py as bytes,
+          atomic_files.py writes them
+load      the inverse (decode.py); a damaged file raises a FileError that names it
+inspect   the contents of a file without its data
 """
 
 from __future__ import annotations
@@ -41,39 +41,39 @@ def save(what: Any, file: Any, *, where: str | None = "name") -> None:
     ----------
     what : object
         A `Graph`, an array, a tensor, a number, a string, or nested lists, tuples and dicts of
-        these. Of a model or optimiser give the `state_dict()`.
+        these. For a model or optimiser pass its `state_dict()`.
     file : path or binary file object
-        A path is written whole or not at all: what was there before stays until the new file is
+        A path is written atomically: an existing file is replaced only when the new one is
         complete.
     where : {"name", "full", None}
-        What to keep of the user's files and lines that a graph remembers: the names of the files,
-        their full paths, or nothing.
+        How the source locations of a graph are stored: with the names of the files, with their
+        full paths, or not at all.
 
     Raises
     ------
     StructureError
-        Something that no file can hold: a function, an object of an unknown class.
+        The object contains a function, or an instance of an unregistered class.
     RegistryError
         A graph uses an operation that is not registered under its name.
     DtypeError
-        An array is not of numbers, or of a width that differs between machines.
+        An array is not numeric, or its width differs between machines.
     ConversionError
-        A tensor with a history, which would be lost.
+        A tensor has a history, which cannot be saved.
     GraphError
-        A graph that cannot be built again from its lines.
+        A graph cannot be rebuilt from its nodes.
     OSError
         The file cannot be written.
 
     See Also
     --------
-    load : the backward pass.
-    wengert.keep.snapshot : a series of dated files, of which old ones are removed.
+    load : the inverse.
+    wengert.keep.snapshot : a series of dated files, with removal of old ones.
 
     Notes
     -----
-    The file has the layout of safetensors: its arrays can be read by any program that knows that
-    (docs/keeping.md). The same object gives the same bytes. Gradients and hooks of tensors are not
-    kept. *Cost*: about one pass over the data beside writing it.
+    The file is a safetensors file: its arrays can be read by any program that reads that format
+    (docs/keeping.md). Equal objects give equal bytes. Gradients and hooks of tensors are not
+    saved. *Cost*: about one pass over the data in addition to writing it.
 
     Examples
     --------
@@ -90,12 +90,12 @@ def save(what: Any, file: Any, *, where: str | None = "name") -> None:
 
 
 def write_file(what: Any, file: Any, where: str | None, exclusive: bool) -> None:
-    """What `save` does; `exclusive` refuses a file that is there already."""
+    """Implement `save`; with `exclusive` an existing file is not replaced."""
     if where not in _PLACES:
         raise ArgumentError(f"save: where={where!r} must be one of {_PLACES}{at(user_line())}.")
     if atomic_files.is_path(what) and not atomic_files.is_path(file) and not hasattr(file, "write"):
         raise ArgumentError(
-            f"save: what to save comes first, then the file: save(..., {str(what)!r})"
+            f"save: the object is the first argument, the file the second: save(..., {str(what)!r})"
             f"{at(user_line())}."
         )
     writer = FileEncoder(graph_json, where)
@@ -115,39 +115,39 @@ def write_file(what: Any, file: Any, where: str | None, exclusive: bool) -> None
 
 
 def load(file: Any, *, variables: Mapping[str, Any] | None = None) -> Any:
-    """Read what `save` has written.
+    """Read a file written by `save`.
 
     Parameters
     ----------
     file : path or binary file object
-        The file, or the rest of one that is open. A file of safetensors that another program
-        wrote gives a dict of arrays.
+        A path, or a file that is open for reading. A safetensors file of another program gives a
+        dict of arrays.
     variables : mapping from name to tensor, optional
-        Tensors of the running program that stand in the place of variables of the file, and keep
-        their own values. `inspect` lists the names.
+        Tensors of the running program that replace variables of the file, and keep their values.
+        `inspect` lists the names.
 
     Returns
     -------
     object
-        Of the same kind as what was saved. Variables and tensors that were one are one again.
+        The saved object. Tensors that were shared are shared again.
 
     Raises
     ------
     FileError
-        The file is damaged, incomplete, of a later version, or no such file. Nothing in a file
-        is ever executed or imported.
+        The file is damaged, incomplete, of a later version, or not written by `save`. Loading
+        never executes or imports anything from the file.
     RegistryError
-        It uses an operation that is not registered here; the message says what to import.
+        An operation is not registered; the message names the module to import.
     ArgumentError, ShapeError, DtypeError
-        A tensor in `variables` fits no variable of the file.
+        A tensor in `variables` matches no variable of the file.
     OSError
         The file cannot be read.
 
     Notes
     -----
-    Operations are found by name among those that the running program has registered, and of the
-    same kind as when the file was written; import the modules that define your own first. Shapes
-    and dtypes of all lines are inferred again and compared.
+    Operations are looked up by name in the registry of the running program, and must be of the same
+    kind as when the file was written; import the modules that define your own first. Shapes and
+    dtypes of all nodes are inferred again and compared.
 
     Examples
     --------
@@ -194,13 +194,13 @@ def _object(
 
 
 class Contents(NamedTuple):
-    """What a file holds.
+    """The contents of a file.
 
     arrays : the spec of each array, by name.
-    variables : names of the tensors that persist, as `load` takes them in `variables`.
+    variables : names of the variables, as `load` takes them in `variables`.
     operations : names of the operations that its graphs use.
     version : of the format; None for a file of another program.
-    metadata : texts that another program has written beside the arrays.
+    metadata : the metadata of a file of another program.
     """
 
     arrays: dict[str, Spec]
@@ -214,7 +214,7 @@ Contents.__module__ = "wengert.keep"
 
 
 def inspect(file: Any) -> Contents:
-    """What a file holds, without reading its data.
+    """The contents of a file, without reading its data.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def inspect(file: Any) -> Contents:
     Raises
     ------
     FileError
-        It is no such file. Whether its data are sound only `load` finds out.
+        The file was not written by `save`. The data are verified only by `load`.
 
     Examples
     --------

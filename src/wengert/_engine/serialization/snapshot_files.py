@@ -2,7 +2,7 @@
 
     snapshot-000007-2026-11-21T10-20-30Z.wengert
 
-The number decides which is newest, since clocks may be set back; the date is for people.
+The number determines which is newest, since clocks may be set back; the date is informative.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ def snapshot(
     keep: int | None = 5,
     where: str | None = "name",
 ) -> Path:
-    """Save into a folder under a new number and the date; remove old ones.
+    """Save to a folder under a new number and the date; remove old snapshots.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Created if it does not exist.
     what, where
         As for `wengert.save`.
     keep : int or None, default 5
-        How many to keep, this one included; None for all.
+        Number of snapshots to keep, including this one; None for all.
 
     Returns
     -------
     Path
-        Of the new file.
+        The new file.
 
     Raises
     ------
     ArgumentError
         `keep` is less than one.
     Errors of `wengert.save`
-        Nothing has been removed then.
+        No snapshot is removed in this case.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def snapshot(
     """
     if keep is not None and (type(keep) is not int or keep < 1):
         raise ArgumentError(
-            f"snapshot: keep={keep!r} files. At least one, or None{at(user_line())}."
+            f"snapshot: keep={keep!r} must be an integer of at least 1, or None{at(user_line())}."
         )
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def snapshot(
             try:
                 write_file(what, path, where, exclusive=True)
                 break
-            except FileExistsError:  # another process was faster
+            except FileExistsError:  # another process took the number
                 continue
         if keep is not None:
             for old in snapshots(place)[:-keep]:
@@ -92,12 +92,12 @@ def snapshot(
 
 
 def snapshots(folder: str | PathLike[str]) -> list[Path]:
-    """The snapshots in a folder, the newest last."""
+    """The snapshots in a folder, oldest first."""
     return sorted((p for p in Path(folder).iterdir() if _NAME.match(p.name)), key=_number)
 
 
 def latest(folder: str | PathLike[str], **options: Any) -> Any:
-    """What the newest snapshot holds that is sound.
+    """Load the newest valid snapshot.
 
     Parameters
     ----------
@@ -108,19 +108,19 @@ def latest(folder: str | PathLike[str], **options: Any) -> Any:
     Returns
     -------
     object
-        As it was saved. A warning names snapshots that are damaged.
+        The saved object. A warning names damaged snapshots.
 
     Raises
     ------
     FileError
-        There is none, or all are damaged.
+        There is no snapshot, or all are damaged.
     RegistryError
-        An operation is not registered here.
+        An operation is not registered.
 
     Warns
     -----
     DamagedWarning
-        A newer one is damaged.
+        A newer snapshot is damaged.
     """
     found = snapshots(folder)
     for path in reversed(found):
@@ -130,12 +130,12 @@ def latest(folder: str | PathLike[str], **options: Any) -> Any:
             raise
         except FileError as error:
             warnings.warn(
-                f"a snapshot cannot be read, an older one is tried: {error}",
+                f"a snapshot cannot be read, trying an older one: {error}",
                 DamagedWarning,
                 stacklevel=user_level(),
             )
     raise FileError(
-        f"{Path(folder)} holds no snapshot that can be read, of {len(found)}{at(user_line())}."
+        f"none of the {len(found)} snapshots in {Path(folder)} can be read{at(user_line())}."
     )
 
 

@@ -1,8 +1,8 @@
-"""Verification of specs: each is what its operation infers, without running the file.
+"""Verification of specs against those that the operations infer, without running the file.
 
-Most operations state a rule for the spec, which is asked.  The others are run on an example (the
-library's own only, and only if the example is small: a hostile file may claim any size); what
-cannot be asked so is noted at the line, and checked by the backend when the line has run.
+Most operations have a shape rule, which is evaluated.  Operations of the library without a rule run
+on an example, if that is small (a hostile file may claim any size). Specs that cannot be verified
+in these ways are marked in the node, and checked by the backend after the node has run.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from .dim_json import weight
 _PLACE = re.compile(r"\.?( \(at .*\))?\.?$", re.DOTALL)  # the end of a message
 _RULED = ("elementwise", "reduction", "contraction")
 _MOVING = ("view", "indexing")
-_RUN_ELEMENTS = 1 << 16  # up to which any operation is run
-_COPIED_ELEMENTS = 1 << 22  # up to which operations that only copy are run
-_PROBE = 39  # no size is larger in a probe (core/shape_inference_by_example.py)
-_TERMS, _ALL_TERMS = 100_000, 1_000_000  # that sizes may expand to: of one line, of one list
+_RUN_ELEMENTS = 1 << 16  # limit of the elements of an example
+_COPIED_ELEMENTS = 1 << 22  # limit for operations that only copy
+_PROBE = 39  # the largest size in a probe (core/shape_inference_by_example.py)
+_TERMS, _ALL_TERMS = 100_000, 1_000_000  # limits of terms of sizes: of one node, of one graph
 
 
 class Budget:
-    """What the check of one list may still cost; the same line twice costs nothing.
+    """The remaining cost allowed for the check of one graph; repeated nodes cost nothing.
 
     Attributes
     ----------
     small, large : int
-        Elements of examples, of operations of any cost and of those that only copy.
+        Elements of examples, for operations of any cost and for those that only copy.
     terms : int
-        Of symbolic sizes, multiplied out.
+        Terms of symbolic sizes after expansion.
     """
 
     def __init__(self) -> None:
@@ -53,21 +53,23 @@ class Budget:
     def spec_of_node(
         self, op: Op, specs: Sequence[Any], params: dict[str, Any]
     ) -> tuple[Any, Demands] | None:
-        """The spec that an operation gives, and what it demands; None if it cannot be asked.
+        """The inferred spec and the requirements of an operation; None if it cannot be inferred.
 
         Raises
         ------
         ValueError
-            It refuses these operands or parameters; the message says why.
+            The operands or parameters are invalid; the message says why.
         """
         of_one: Any = getattr(op, "of_one", None)
-        if of_one is not None:  # it applies another, which may ask for more than its operands have
+        if of_one is not None:  # it applies another operation, which may allocate more
             try:
                 inner = of_one(specs, params)
             except Exception as error:
                 raise ValueError(repr(error)) from error
             if not inner[0].effects.serializable or inner[0].effects.side_effect:
-                raise ValueError(f"{inner[0].name} reaches outside, which no file may ask for")
+                raise ValueError(
+                    f"{inner[0].name} has external effects, which are not allowed in a file"
+                )
             if self.spec_of_node(*inner) is None:
                 return None
         ruled = is_ruled(op)
@@ -80,28 +82,28 @@ class Budget:
                 if key not in self._known:
                     if symbolic:
                         self._charge_terms(op, specs, params)
-                    if not ruled and not self._afford(op, specs, params):
+                    if not ruled and not self._charge_example(op, specs, params):
                         return None
                     self._known.add(key)
             return infer(op, tuple(specs), params)
-        except Exception as error:  # operations meet here what no program would give them
+        except Exception as error:  # a hostile file may pass anything to an operation
             text = _PLACE.sub("", str(error)) if isinstance(error, WengertError) else repr(error)
             raise ValueError(text) from error
 
     def _charge_terms(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> None:
         weights = [_weight(s) for s in specs]
-        # Lengths of two or three operands may be multiplied; those of many are joined.
+        # Lengths of two or three operands may be multiplied; those of more are concatenated.
         joined = op.kind in ("elementwise", "control", "call") or len(weights) > 3
         terms = sum(weights) if joined else math.prod(weights)
         terms += _weight(params)
         self.terms -= terms
         if terms > _TERMS or self.terms < 0:
-            raise ShapeError("its sizes have more terms than a file may have")
+            raise ShapeError("its sizes have too many terms")
 
-    def _afford(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
+    def _charge_example(self, op: Op, specs: Sequence[Any], params: dict[str, Any]) -> bool:
         moving = op.kind in _MOVING
         limit = min(_COPIED_ELEMENTS, self.large) if moving else min(_RUN_ELEMENTS, self.small)
-        # The parameters of other operations may ask for more than their operands have.
+        # Parameters may request more elements than the operands have.
         cost = sum(map(_elements, specs)) + _extent(params, limit)
         if cost > limit:
             return False
@@ -113,7 +115,7 @@ class Budget:
 
 
 def is_ruled(op: Op) -> bool:
-    """Whether an operation states the spec of its result."""
+    """Whether an operation has a shape rule."""
     return (
         op is PART
         or op.kind in _RULED
@@ -123,7 +125,7 @@ def is_ruled(op: Op) -> bool:
 
 
 def is_library(op: Op) -> bool:
-    """Whether an operation is the library's own, and not a user's."""
+    """Whether an operation is defined by the library rather than by a user."""
     run = getattr(op.run, "__module__", None) or type(op.run).__module__
     return _is_ours(type(op).__module__) and _is_ours(run)
 
@@ -136,7 +138,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _weight(x: Any) -> int:
-    """A bound of the terms of all lengths in specs or parameters, multiplied out."""
+    """An upper bound of the terms in the product of all lengths in specs or parameters."""
     if isinstance(x, Dim):
         return weight(x)
     if isinstance(x, tuple) and x and all(isinstance(part, Spec) for part in x):
@@ -150,7 +152,7 @@ def _weight(x: Any) -> int:
 
 
 def _parts(x: Any) -> Iterable[Any]:
-    """What a parameter is made of; nothing for what has no parts."""
+    """The items of a container parameter; empty for other parameters."""
     if isinstance(x, dict):
         return x.values()
     if isinstance(x, slice):
@@ -172,7 +174,7 @@ def _elements(spec: Any) -> int:
 
 
 def _extent(x: Any, limit: int) -> int:
-    """A bound of the size that parameters may ask for: the product of all integers in them."""
+    """An upper bound of the size that parameters request: the product of all integers in them."""
     if type(x) is int:
         return max(1, abs(x))
     if isinstance(x, Dim):
