@@ -83,7 +83,7 @@ def test_dot(x, w):
     np.testing.assert_allclose(dot(w, x).array("batch hidden"), product.values)
     np.testing.assert_allclose(dot(x, x, over="feature").values, np.sum(x.values**2, 1))
     np.testing.assert_allclose(dot(x, x), np.sum(x.values**2))
-    with pytest.raises(ShapeError, match="no axis in common"):
+    with pytest.raises(ShapeError, match="no common axis"):
         dot(x, wg.named(np.ones(2), "other"))
     with pytest.raises(ShapeError, match="no axis 'hidden'"):
         dot(x, w, over="hidden")
@@ -104,26 +104,26 @@ def test_taking_turning_joining(x):
     assert both.sizes == {"batch": 4, "feature": 3}
     assert stack([x, x], "copy").axes == ("copy", "batch", "feature")
     np.testing.assert_array_equal(where(x > 0, x, 0.0).values, np.maximum(x.values, 0.0))
-    with pytest.raises(ShapeError, match="has length 2 in one piece and 1"):
+    with pytest.raises(ShapeError, match="has length 2 in one array and 1"):
         concatenate([x, x.take(batch=slice(0, 1))], "feature")
 
 
 def test_what_names_do_not_say_is_refused(x):
     with pytest.raises(ShapeError, match="'feature' has length 3 in one operand and 4"):
         x + wg.named(np.ones(4), "feature")
-    with pytest.raises(ShapeError, match="nobody knows which axis is which"):
+    with pytest.raises(ShapeError, match="its axes have no names"):
         x + np.ones(3)
     with pytest.raises(ShapeError, match="two axes named 'a'"):
         wg.named(np.ones((2, 2)), "a a")
-    with pytest.raises(ShapeError, match="Name every axis"):
+    with pytest.raises(ShapeError, match="Give one name per axis"):
         wg.named(np.ones((2, 2)), "a")
-    with pytest.raises(ShapeError, match="use a word"):
+    with pytest.raises(ShapeError, match="must be a word"):
         wg.named(np.ones(2), ["2"])
     with pytest.raises(ShapeError, match="two axes named"):
         x.rename(batch="feature").values  # noqa: B018
     with pytest.raises(OperandError, match="not defined for named axes"):
         np.cumsum(x)
-    with pytest.raises(OperandError, match="no meaning by name"):
+    with pytest.raises(OperandError, match="not defined for named axes"):
         np.add.reduce(x)
     with pytest.raises(ShapeError, match="does not name every axis"):
         x.array("batch")

@@ -16,7 +16,13 @@ from wengert.backends import Interpreter
 import wengert as wg
 from wengert import compiling
 from wengert._engine.backends.llvm.profile import timers
-from wengert._engine.profiling.record import LineShare, StepRecord, in_turn, undisturbed, whole
+from wengert._engine.profiling.record import (
+    LineShare,
+    StepRecord,
+    call_seconds,
+    lower_quartile,
+    timed_rounds,
+)
 from wengert.errors import ArgumentError, BackendError, MatrixError, TraceError
 
 FEW = {"repeats": 3}
@@ -101,7 +107,7 @@ def test_a_nest_is_shared_out_by_work():
     assert dear.is_estimated and dear.seconds > 4 * cheap.seconds > 0.0
     assert dear.steps == ("1",)
     assert nest.read == 16000 and nest.written == 8 and nest.flops == 8000
-    assert "~ " in str(seen) and "shared out" in str(seen)
+    assert "~ " in str(seen) and "divided among" in str(seen)
 
 
 def test_derivatives_belong_to_the_lines_that_they_stem_from():
@@ -389,22 +395,22 @@ def step_of(seconds):
 
 
 def test_what_others_do_is_left_out():
-    assert undisturbed([[1.0, 9.0], [1.0, 2.0], [7.0, 2.0], [1.0, 2.0]]).tolist() == [1.0, 2.0]
+    assert lower_quartile([[1.0, 9.0], [1.0, 2.0], [7.0, 2.0], [1.0, 2.0]]).tolist() == [1.0, 2.0]
     steps = [step_of(2.0), step_of(3.0)]
-    assert whole(steps, 1.0, [[5.5], [5.5], [9.0]]) == 5.5  # a run without clocks says so
-    assert whole(steps, 1.0, [[9.0]] * 4) == 6.0  # ... which was disturbed
-    assert whole(steps, -1.0, [[4.0]] * 4) == 5.0  # never less than the steps
-    assert whole([step_of(0.0)], -1.0, [[1e-9]]) == 1e-9  # nor nothing
-    assert whole(steps, 1.0, [[5.5, 7.5]] * 4) == 7.5  # and what is around a run
+    assert call_seconds(steps, 1.0, [[5.5], [5.5], [9.0]]) == 5.5  # a run without clocks says so
+    assert call_seconds(steps, 1.0, [[9.0]] * 4) == 6.0  # ... which was disturbed
+    assert call_seconds(steps, -1.0, [[4.0]] * 4) == 5.0  # never less than the steps
+    assert call_seconds([step_of(0.0)], -1.0, [[1e-9]]) == 1e-9  # nor nothing
+    assert call_seconds(steps, 1.0, [[5.5, 7.5]] * 4) == 7.5  # and what is around a run
 
 
 def test_in_turn():
     order = []
     runs = [lambda: order.append("a"), lambda: order.append("b")]
-    found = list(in_turn(runs, 2, lambda: order.append("|")))
+    found = list(timed_rounds(runs, 2, lambda: order.append("|")))
     assert "".join(order).endswith("|ab|ab") and len(found) == 2
     assert all(len(one) == 2 and min(one) >= 0.0 for one in found)
-    assert 3 <= len(list(in_turn(runs, None, most=10))) <= 10
+    assert 3 <= len(list(timed_rounds(runs, None, most=10))) <= 10
 
 
 # ---- other backends, errors --------------------------------------------------------------------

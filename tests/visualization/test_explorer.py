@@ -174,7 +174,7 @@ def test_values_by_node_by_tensor_and_in_order(graph):
 
 
 def test_values_that_do_not_fit_are_refused(graph):
-    with pytest.raises(errors.ArgumentError, match=r"2 values for a graph of \d+ lines"):
+    with pytest.raises(errors.ArgumentError, match=r"2 values for a graph of \d+ nodes"):
         show.explore(graph, values=[1.0, 2.0])
     with pytest.raises(errors.ArgumentError, match="a key of values= is 'x'"):
         show.explore(graph, values={"x": 1.0})

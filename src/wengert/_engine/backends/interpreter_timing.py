@@ -27,9 +27,9 @@ from wengert._engine.profiling.record import (
     LiveArray,
     StepRecord,
     Timing,
-    in_turn,
-    undisturbed,
-    whole,
+    call_seconds,
+    lower_quartile,
+    timed_rounds,
 )
 
 from .executable import Executable
@@ -76,7 +76,7 @@ def timed_by_nodes(
     clocked = clock.compile(graph, sizes)
     runs = [functools.partial(run, values) for run in (clocked, plain)]
     seconds, seen = [], []
-    for one in in_turn(
+    for one in timed_rounds(
         runs if call is None else [*runs, call], repeats, clock.events.clear, _MAX_RUNS
     ):
         seconds.append(one)
@@ -86,7 +86,7 @@ def timed_by_nodes(
         clocked(values)
     profile = NodeTimes(graph, seen)
     spent = [sum(s for *_, s in events) for events in seen]
-    around = undisturbed([one[0] - s for one, s in zip(seconds, spent, strict=True)])
+    around = lower_quartile([one[0] - s for one, s in zip(seconds, spent, strict=True)])
     rounds = [one[1:] for one in seconds]
     profile.look_inside(graph, clock.inside)
     specs = specs_at(graph, sizes)
@@ -97,8 +97,8 @@ def timed_by_nodes(
     peak = max(live, default=0)
     return Timing(
         backend=backend.name,
-        seconds=whole(steps, float(around), rounds),
-        plain=float(undisturbed([one[-1] for one in rounds])),
+        seconds=call_seconds(steps, float(around), rounds),
+        plain=float(lower_quartile([one[-1] for one in rounds])),
         runs=len(seen),
         steps=steps,
         workspace=max(0, peak - outputs),

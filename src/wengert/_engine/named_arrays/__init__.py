@@ -1,11 +1,11 @@
 """Named axes: arrays whose axes are addressed by name.
 
-axis_names.py   names, and how those of several operands are aligned
+axis_names.py   names, and the alignment of several operands
 named_array.py  Named: an array or a tensor with a name for each axis
 functions.py    dot, concatenate, stack, where
 
-A Named holds a plain array or a tensor; values are computed by the same operations, so derivatives,
-graphs and tracing are the same.
+A Named contains a plain array or a tensor, and uses the same operations, so derivatives, graphs and
+tracing work unchanged.
 """
 
 from wengert._engine.core.lazy_import import public_dir

@@ -1,8 +1,8 @@
 """Axis names: validation, and alignment of the axes of several operands.
 
-The axes of a result are those of the first operand in their order, then what the next ones have
-beside them.  So the order follows from the program and not from chance, and two operands meet by
-name wherever their axes stand.
+The axes of a result are those of the first operand in their order, then the further axes of the
+other operands.  The order is therefore deterministic, and axes match by name regardless of their
+positions.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ Names = tuple[str, ...]
 
 
 def names_of(axes: str | Iterable[str]) -> Names:
-    """Names given as one text, ``"batch feature"``, or as a sequence.
+    """Names from one string, ``"batch feature"``, or from a sequence.
 
     Raises
     ------
     ShapeError
-        One comes twice, or is no word.
+        A name is repeated, or is not a word.
     """
     if not isinstance(axes, Iterable):
         raise ShapeError(
-            f"the names of axes are {axes!r}. Give one text, 'batch feature', or a sequence of "
-            f"words{at(user_line())}."
+            f"axis names {axes!r} must be one string, 'batch feature', or a sequence of words"
+            f"{at(user_line())}."
         )
     names = tuple(axes.replace(",", " ").split()) if isinstance(axes, str) else tuple(axes)
     for name in names:
         if not isinstance(name, str) or not name.isidentifier():
-            raise ShapeError(f"{name!r} cannot name an axis: use a word{at(user_line())}.")
+            raise ShapeError(f"the axis name {name!r} must be a word{at(user_line())}.")
     check_distinct(names)
     return names
 
 
 def check_distinct(names: Sequence[str]) -> None:
-    """Refuse a name that comes twice."""
+    """Raise ShapeError for repeated names."""
     twice = next((n for n in names if list(names).count(n) > 1), None)
     if twice is not None:
         raise ShapeError(
@@ -51,44 +51,45 @@ def check_distinct(names: Sequence[str]) -> None:
 
 
 def position(names: Names, name: str) -> int:
-    """Where an axis stands.
+    """The position of an axis.
 
     Raises
     ------
     ShapeError
-        There is none of that name.
+        There is no axis of that name.
     """
     if name not in names:
         raise ShapeError(f"there is no axis {name!r} among ({', '.join(names)}){at(user_line())}.")
     return names.index(name)
 
 
-def union(many: Iterable[tuple[Names, Any]]) -> dict[str, Any]:
-    """All axes with their lengths, in the order in which they come first.
+def union(operands: Iterable[tuple[Names, Any]]) -> dict[str, Any]:
+    """All axes with their lengths, in the order of first occurrence.
 
     Parameters
     ----------
-    many : iterable of (names, values)
+    operands : iterable of (names, values)
 
     Raises
     ------
     ShapeError
-        One name stands for different lengths.
+        Axes of one name have different lengths.
     """
     lengths: dict[str, Any] = {}
-    for names, values in many:
+    for names, values in operands:
         for name, n in zip(names, shape_of(values), strict=True):
             have = lengths.setdefault(name, n)
             if have != n:
                 raise ShapeError(
                     f"the axis {name!r} has length {have} in one operand and {n} in another. Axes "
-                    f"of one name have one length; rename one of them{at(user_line())}."
+                    f"of the same name must have equal lengths; rename one of them"
+                    f"{at(user_line())}."
                 )
     return lengths
 
 
 def aligned(values: Array, names: Names, order: Sequence[str]) -> Any:
-    """Values with their axes in that order, and axes of length one for those they have not."""
+    """Values with their axes in a given order, and axes of length one for missing names."""
     present = [n for n in order if n in names]
     axes = tuple(names.index(n) for n in present)
     if axes != tuple(range(len(axes))):
@@ -96,6 +97,6 @@ def aligned(values: Array, names: Names, order: Sequence[str]) -> Any:
     lengths = dict(zip(present, shape_of(values), strict=True))
     wanted = tuple(lengths.get(n, 1) for n in order)
     first = next((i for i, n in enumerate(order) if n in names), len(order))
-    # Axes missing in front need not be there: NumPy adds them.
+    # Missing leading axes are not needed: NumPy broadcasts.
     wanted = wanted[first:]
     return values if shape_of(values) == wanted else values.reshape(wanted)

@@ -1,8 +1,8 @@
 """Functions of several named arrays: dot, concatenate, stack, where.
 
-dot            sums of products over axes in common; what else is in common is matched
-concatenate    joined along one axis
-stack, where   side by side along a new axis; chosen element by element
+dot            sums of products over common axes; other common axes are batch axes
+concatenate    joins along one axis
+stack, where   joins along a new axis; elementwise selection
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .named_array import Named, together
 
 
 def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
-    """The sum of products over axes that both have.
+    """The sum of products over common axes.
 
     Parameters
     ----------
     x, y : Named
     over : str or sequence of str, optional
-        The axes to sum over; by default all that both have. Other axes that both have are matched,
-        and stay.
+        The axes to sum over; by default all common axes. Other common axes are batch axes of the
+        result.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
     Raises
     ------
     ShapeError
-        They have no axis in common, or not the one named.
+        There is no common axis, or not the one named.
 
     Examples
     --------
@@ -52,8 +52,8 @@ def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
     gone = names_of(over) if over is not None else tuple(n for n in x.axes if n in y.axes)
     if not gone:
         raise ShapeError(
-            f"dot of ({', '.join(x.axes)}) and ({', '.join(y.axes)}): no axis in common to sum "
-            f"over. For all products write x * y{at(user_line())}."
+            f"dot of ({', '.join(x.axes)}) and ({', '.join(y.axes)}): no common axis to sum over. "
+            f"For the outer product write x * y{at(user_line())}."
         )
     for name in gone:
         position(x.axes, name)
@@ -66,7 +66,7 @@ def dot(x: Named, y: Named, over: str | Iterable[str] | None = None) -> Any:
 
 
 def concatenate(pieces: Sequence[Named], axis: str) -> Named:
-    """Pieces joined along an axis that they all have; other axes are matched by name."""
+    """Join arrays along a common axis; other axes are matched by name."""
     first = pieces[0]
     k = position(first.axes, axis)
     values = [piece.array(first.axes) for piece in pieces]
@@ -75,13 +75,13 @@ def concatenate(pieces: Sequence[Named], axis: str) -> Named:
             if name != axis and n != first.sizes[name]:
                 raise ShapeError(
                     f"concatenate along {axis!r}: the axis {name!r} has length {first.sizes[name]} "
-                    f"in one piece and {n} in another{at(user_line())}."
+                    f"in one array and {n} in another{at(user_line())}."
                 )
     return Named(np.concatenate(values, axis=k), first.axes)
 
 
 def stack(pieces: Sequence[Named], axis: str) -> Named:
-    """Pieces with the same axes, side by side along a new one, which comes first."""
+    """Join arrays with the same axes along a new first axis."""
     first = pieces[0]
     names = (axis, *first.axes)
     check_distinct(names)

@@ -1,7 +1,7 @@
 """NamedArray: an array or a tensor with a name for each axis.
 
-Operators and NumPy's elementwise functions match axes by name, reductions take names, and what
-is left without axes is a plain number or tensor again.
+Operators and NumPy's elementwise functions match axes by name, reductions take names, and a result
+without axes is a plain number or tensor.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Named:
         if len(shape_of(self.values)) != len(self.axes):
             raise ShapeError(
                 f"{len(self.axes)} names ({', '.join(self.axes)}) for an array of shape "
-                f"{shape_of(self.values)}. Name every axis{at(user_line())}."
+                f"{shape_of(self.values)}. Give one name per axis{at(user_line())}."
             )
 
     @property
@@ -79,7 +79,7 @@ class Named:
         Raises
         ------
         ShapeError
-            The order does not name every axis once.
+            The order does not name every axis exactly once.
         """
         names = names_of(order)
         if set(names) != set(self.axes):
@@ -90,17 +90,17 @@ class Named:
         return aligned(self.values, self.axes, names)
 
     def ordered(self, order: str | Iterable[str]) -> Named:
-        """The same with its axes in a given order."""
+        """The array with its axes in a given order."""
         return Named(self.array(order), order)
 
     def rename(self, **new: str) -> Named:
-        """Other names for some axes: ``x.rename(feature="hidden")``."""
+        """Rename axes: ``x.rename(feature="hidden")``."""
         for name in new:
             position(self.axes, name)
         return Named(self.values, [new.get(n, n) for n in self.axes])
 
     def take(self, **chosen: Any) -> Any:
-        """Elements along axes: a position drops the axis, a slice or an array of them keeps it.
+        """Index axes by name: an integer drops the axis, a slice or an array keeps it.
 
         Examples
         --------
@@ -118,7 +118,7 @@ class Named:
         return _named_or_plain(values, tuple(axes))
 
     def flatten(self, axes: str | Iterable[str], into: str) -> Named:
-        """Several axes as one, in the order given; it stands where the first of them stood."""
+        """Merge axes in the given order, at the position of the first of them."""
         gone = names_of(axes)
         at_front = position(self.axes, gone[0])
         rest = [n for n in self.axes if n not in gone]
@@ -131,7 +131,7 @@ class Named:
         return Named(values.reshape(tuple(n if k == into else sizes[k] for k in names)), names)
 
     def unflatten(self, axis: str, **sizes: Any) -> Named:
-        """One axis as several with the given lengths, the last moving fastest."""
+        """Split an axis into several with the given lengths, in C order."""
         k = position(self.axes, axis)
         names = [*self.axes[:k], *sizes, *self.axes[k + 1 :]]
         check_distinct(names)
@@ -140,7 +140,7 @@ class Named:
         return Named(values, names)
 
     def spread(self, **sizes: Any) -> Named:
-        """The same for every position along new axes, which come first."""
+        """Broadcast along new leading axes."""
         values = np.broadcast_to(self.values, (*sizes.values(), *shape_of(self.values)))
         return Named(values, (*sizes, *self.axes))
 
@@ -168,8 +168,8 @@ class Named:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if method != "__call__" or kwargs:
             raise OperandError(
-                f"numpy.{ufunc.__name__}.{method} of named axes has no meaning by name. Take the "
-                f"values out, x.array(order){at(user_line())}."
+                f"numpy.{ufunc.__name__}.{method} is not defined for named axes. Use the values, "
+                f"x.array(order){at(user_line())}."
             )
         return together(ufunc, *args)
 
@@ -183,7 +183,7 @@ class Named:
                 return args[0].reduce(func, (over,) if isinstance(over, str) else over or (), None)
         raise OperandError(
             f"numpy.{name} is not defined for named axes. Use the functions of wengert.axes, or "
-            f"take the values out, x.array(order){at(user_line())}."
+            f"the values, x.array(order){at(user_line())}."
         )
 
     def __len__(self) -> int:
@@ -194,9 +194,9 @@ class Named:
 
 
 def together(function: Callable[..., Any], *operands: Any) -> Named:
-    """A function of elements, of operands whose axes are matched by name."""
-    held = [x for x in operands if isinstance(x, Named)]
-    order = tuple(union([(x.axes, x.values) for x in held]))
+    """Apply an elementwise function to operands with axes matched by name."""
+    named_operands = [x for x in operands if isinstance(x, Named)]
+    order = tuple(union([(x.axes, x.values) for x in named_operands]))
     values = []
     for x in operands:
         if isinstance(x, Named):
@@ -205,8 +205,8 @@ def together(function: Callable[..., Any], *operands: Any) -> Named:
             values.append(x)
         else:
             raise ShapeError(
-                f"an array of shape {shape_of(x)} beside named axes ({', '.join(order)}): nobody "
-                "knows which axis is which. Name them, wengert.named(array, names)"
+                f"an array of shape {shape_of(x)} combined with named axes ({', '.join(order)}): "
+                "its axes have no names. Name them, wengert.named(array, names)"
                 f"{at(user_line())}."
             )
     return Named(function(*values), order)
@@ -228,14 +228,14 @@ def named(values: Any, axes: str | Iterable[str]) -> Named:
     Returns
     -------
     Named
-        Operators and NumPy's elementwise functions match axes by name, in whatever order they
-        stand; reductions take names; what has no axis left is a plain number or tensor.
+        Operators and NumPy's elementwise functions match axes by name, regardless of their order;
+        reductions take names; a result without axes is a plain number or tensor.
 
     Raises
     ------
     ShapeError
-        The names do not fit the array; or later: one name stands for two lengths, an array without
-        names stands beside one with names.
+        The names do not match the array; later, axes of one name have different lengths, or an
+        array without names is combined with a named one.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def _reduction(name: str) -> Callable[..., Any]:
 
 def _unflattened(axes: Names, children: Iterable[Any]) -> Named:
     made = object.__new__(Named)
-    (made.values,) = children  # not __init__: it may be a gradient, a spec or None
+    (made.values,) = children  # not __init__: a leaf may be a gradient, a spec or None
     made.axes = axes
     return made
 

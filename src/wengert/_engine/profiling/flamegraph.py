@@ -1,13 +1,13 @@
 """Flame graphs of a run as SVG.
 
-Three panels.  Above, steps from left to right in the order in which they run, as wide as they take
-long, those of loops below their loop; under them the memory that is held meanwhile.  Below, the
-user's lines, the slowest first; of each what its value took and, darker, what its derivatives did.
-Pale: shared out by estimated work.
+Three panels.  At the top the steps from left to right in execution order, with widths proportional
+to their times, and the steps of loops below their loop; under them the memory in use.  At the
+bottom the user's lines, the slowest first, with the time of the value and, darker, of the
+derivatives.  Pale bars are estimates: several lines share a step.
 
-    FlameBar  a step: how long, and what is inside
+    FlameBar  a step with its time and nested steps
     LineBar   one of the user's lines
-    flames    the picture
+    flames    the SVG document
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from wengert._engine.visualization.colors import KINDS, OTHER
 WIDTH, MARGIN = 960.0, 20.0
 _ROW, _GAP = 26.0, 2.0
 _LINE, _HIGH = 24.0, 40.0
-_SHOWN = 20  # of the user's lines
+_SHOWN = 20  # limit of the user's lines
 _NARROW = 0.4  # a bar narrower than this is not drawn
-_LETTER, _CODE = 6.3, 6.6  # widths of a letter of a label, and of the user's text
+_LETTER, _CODE = 6.3, 6.6  # widths of a character of a label and of source text
 _FONT = "Helvetica, Arial, sans-serif"
 _MONO = "Menlo, Consolas, monospace"
 _COLORS = {
@@ -54,7 +54,7 @@ _VALUE, _DERIVATIVE = "#8fb4de", "#2f6db3"
 class FlameBar(NamedTuple):
     """A step.
 
-    note : the text shown when the mouse is over it.
+    note : the tooltip.
     held : bytes of intermediate values in memory while it runs.
     """
 
@@ -70,7 +70,7 @@ class LineBar(NamedTuple):
     """One of the user's lines.
 
     value, derivative : seconds.
-    said : the figure at the end of the bar.
+    label : the text at the end of the bar.
     """
 
     place: str
@@ -78,7 +78,7 @@ class LineBar(NamedTuple):
     value: float
     derivative: float
     is_estimated: bool
-    said: str
+    label: str
 
 
 def flames(
@@ -88,18 +88,18 @@ def flames(
     memory: str = "",
     path: str | PathLike[str] | None = None,
 ) -> str:
-    """A picture of where the time went.
+    """A flame graph of a run.
 
     Parameters
     ----------
     bars : sequence of FlameBar
-        What ran one after the other.
+        The steps in execution order.
     lines : sequence of LineBar
-        The slowest first.
+        The user's lines, the slowest first.
     title, memory : str
-        Written above, and beside the memory.
+        The titles of the picture and of the memory panel.
     path : path, optional
-        Where to write it.
+        File to write.
 
     Returns
     -------
@@ -171,13 +171,13 @@ def _level(parts: list[str], bars: Sequence[FlameBar], x: float, y: float, scale
 
 
 def _memory(
-    parts: list[str], bars: Sequence[FlameBar], said: str, top: float, scale: float
+    parts: list[str], bars: Sequence[FlameBar], title: str, top: float, scale: float
 ) -> float:
-    """Columns as high as the memory that is held."""
+    """Columns with heights proportional to the memory in use."""
     leaves = [leaf for bar in bars for leaf in _leaves(bar)]
     most = max((leaf.held for leaf in leaves), default=0)
-    if said:
-        parts.append(_text(MARGIN, top + 9.0, said, 11.0, "#5a6570"))
+    if title:
+        parts.append(_text(MARGIN, top + 9.0, title, 11.0, "#5a6570"))
         top += 16.0
     if not most:
         return top
@@ -193,7 +193,7 @@ def _memory(
 
 
 def _leaves(bar: FlameBar) -> list[FlameBar]:
-    """The bars inside that have none inside; of what they do not fill, the bar itself."""
+    """The innermost bars, and the bar itself for the time that they do not cover."""
     found = [leaf for inner in bar.inside for leaf in _leaves(inner)]
     rest = bar.seconds - sum(inner.seconds for inner in bar.inside)
     return [*found, bar._replace(seconds=max(0.0, rest), inside=())]
@@ -205,7 +205,7 @@ def _lines(parts: list[str], lines: Sequence[LineBar], top: float) -> float:
     parts.append(_text(MARGIN, top + 9.0, head, 12.0, "#222222", weight="bold"))
     top += 20.0
     places = 6.3 * max(len(line.place) for line in lines) + 14.0
-    bar_at, room = 500.0, WIDTH - 500.0 - MARGIN - 170.0
+    bar_at, available = 500.0, WIDTH - 500.0 - MARGIN - 170.0
     longest = max(line.value + line.derivative for line in lines)
     for line in lines:
         text = _cut(line.text, (bar_at - MARGIN - places - 12.0) / _CODE)
@@ -214,20 +214,20 @@ def _lines(parts: list[str], lines: Sequence[LineBar], top: float) -> float:
         parts.append(f"<g><title>{escape(f'{line.place}  {line.text}')}</title>")
         parts.append(_text(MARGIN, middle, line.place, 11.5, "#5a6570"))
         parts.append(_text(MARGIN + places, middle, text, 11.0, "#222222", family=_MONO))
-        value, rest = (s * room / longest for s in (line.value, line.derivative))
+        value, rest = (s * available / longest for s in (line.value, line.derivative))
         parts.append(f"<g{opacity}>" + _box(bar_at, top + 3.0, value, 16.0, _VALUE, "none"))
         parts.append(_box(bar_at + value, top + 3.0, rest, 16.0, _DERIVATIVE, "none") + "</g>")
-        parts.append(_text(bar_at + value + rest + 6.0, middle, line.said, 11.0, "#222222"))
+        parts.append(_text(bar_at + value + rest + 6.0, middle, line.label, 11.0, "#222222"))
         parts.append("</g>")
         top += _LINE
     return top
 
 
-def _cut(text: str, letters: float) -> str:
-    room = int(letters)
-    if len(text) <= room:
+def _cut(text: str, characters: float) -> str:
+    limit = int(characters)
+    if len(text) <= limit:
         return text
-    return text[: room - 1] + "…" if room > 3 else ""
+    return text[: limit - 1] + "…" if limit > 3 else ""
 
 
 def _box(

@@ -1,8 +1,8 @@
 """Profile: what `wengert.profile` returns, with its text, pictures and files.
 
-    Profile     all of it: printed a table, in a notebook a picture with tables
+    Profile     a profile: a table as text, a picture with tables in a notebook
 
-The figures are in profile_data.py, what is printed in render.py.
+The figures are in profile_data.py, their rendering in render.py.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Profile(ProfileData):
     Attributes
     ----------
     name : str
-        Of the function.
+        Name of the function.
     value : object
-        What it returned.
+        Its result.
     timing : Timing
-        What the backend told, as it told it.
+        The record of the backend.
     """
 
     __module__ = "wengert.compiling"
@@ -51,7 +51,7 @@ class Profile(ProfileData):
         return render.html(self)
 
     def to_svg(self, path: Any = None) -> str:
-        """A picture: steps as wide as they take long, and the user's lines.
+        """The flame graph of the steps and the user's lines as SVG.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class Profile(ProfileData):
         return render.picture(self, path)
 
     def to_json(self, path: Any = None) -> str:
-        """All figures as JSON: those of the whole, ``rows`` and ``lines``.
+        """All figures as JSON: totals, ``rows`` and ``lines``.
 
         Parameters
         ----------
@@ -88,19 +88,19 @@ class Profile(ProfileData):
         return text
 
     def save(self, path: Any) -> Path:
-        """Write it to a file: a picture (``.svg``), a page (``.html``), figures (``.json``), text.
+        """Write it to a file: SVG (``.svg``), HTML (``.html``), JSON (``.json``) or text.
 
         Raises
         ------
         ArgumentError
-            The name of the file ends in another way.
+            The file has another suffix.
         """
         target = Path(os.fspath(path))
         makers = {".svg": self.to_svg, ".html": self._page, ".json": self.to_json, ".txt": str}
         if target.suffix not in makers:
             raise ArgumentError(
-                f"save({target.name!r}): the suffix of the file selects the format, and has "
-                f"to be one of {', '.join(makers)}{at(user_line())}."
+                f"save({target.name!r}): the suffix of the file selects the format, and "
+                f"must be one of {', '.join(makers)}{at(user_line())}."
             )
         make: Any = makers[target.suffix]
         target.write_text(make(self) if make is str else make(), encoding="utf-8")

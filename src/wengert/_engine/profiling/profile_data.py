@@ -1,10 +1,10 @@
 """Profile data: time and memory by step, by the user's lines and by scope.
 
     ProfileData  the figures
-    ProfileRow   a step, numbered as it stands in its loop: 3, 3.1, 3.2
-    LineProfile  one of the user's lines, with what all steps took for it
+    ProfileRow   a step, numbered by its position in its loop: 3, 3.1, 3.2
+    LineProfile  one of the user's lines, with its time in all steps
 
-`Profile` (profile.py) adds what is printed and saved.
+`Profile` (profile.py) adds printing and saving.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ class ProfileRow:
     Attributes
     ----------
     number : str
-        ``3``, and ``3.1`` for the first step of the loop that is the third.
+        ``3``, or ``3.1`` for the first step of the loop that is step 3.
     depth : int
-        0, and more inside loops and branches.
+        Nesting depth in loops and branches.
     kind, title : str
-        ``nest``, ``straight``, ``call``, ``host callback``, ``loop``, ``branch``, ``line``; what it
-        iterates over, or the operation. The row ``around`` is what belongs to no step:
-        checking arguments, making results.
+        ``nest``, ``straight``, ``call``, ``host callback``, ``loop``, ``branch``, ``line``; the
+        iteration space, or the operation. The row ``around`` is the time outside of all steps:
+        checking arguments, creating results.
     operations : tuple of str
-        What shares the step.
+        The operations of the step.
     calls : float
-        How often it runs in one call of the function.
+        Number of runs in one call of the function.
     seconds, share : float
-        In one call; the rows of depth 0 make 1 together.
+        Time in one call; the shares of the rows of depth 0 add up to 1.
     flops : float or None
         Floating-point operations, estimated; None if unknown.
     read, written : int
-        Bytes.
+        Bytes read and written.
     held : int
         Bytes of intermediate values in memory while it runs.
     lines : tuple of (str, float)
-        The user's lines, and the share of the step that belongs to each.
+        The user's lines, and the share of each in the step.
     is_estimated : bool
         Whether these shares are estimates: several lines share the step.
     body : str
-        Of a step inside a loop or a choice which body it is in.
+        For a step inside a loop or branch, the name of its body.
     """
 
     number: str
@@ -75,12 +75,12 @@ class ProfileRow:
 
     @property
     def gflops(self) -> float | None:
-        """Floating-point operations in a second, in thousands of millions."""
+        """Floating-point operations per second, in units of 1e9."""
         return None if self.flops is None or not self.seconds else self.flops / self.seconds / 1e9
 
     @property
     def gbytes(self) -> float | None:
-        """Bytes read and written in a second, in thousands of millions."""
+        """Bytes read and written per second, in units of 1e9."""
         return (self.read + self.written) / self.seconds / 1e9 if self.seconds else None
 
 
@@ -91,20 +91,20 @@ class LineProfile:
     Attributes
     ----------
     where : str
-        ``file.py:12, in f``; empty for what stems from no line. Of several functions on one line
-        the first.
+        ``file.py:12, in f``; empty if there is no line. The first, if there are several functions
+        on one line.
     seconds, share : float
-        Of one call of the function; all lines make 1 together.
+        Time in one call of the function; the shares of all lines add up to 1.
     levels : dict from int to float
         Seconds of the value (0) and of derivatives of each order.
     is_estimated : bool
-        Whether some of it was shared out among several lines, by estimated work.
+        Whether some of the time was divided among several lines by estimated work.
     read, written : float
-        Bytes, shared out in the same way.
+        Bytes, divided in the same way.
     kept : int
-        Bytes of the results and intermediate arrays that it leaves in memory.
+        Bytes of the results and intermediate arrays of this line that stay in memory.
     steps : tuple of str
-        The numbers of the rows that it is part of.
+        The numbers of its rows.
     """
 
     where: str
@@ -125,7 +125,7 @@ class LineProfile:
 
     @property
     def text(self) -> str:
-        """What stands there; empty where it cannot be read."""
+        """The source text; empty if it cannot be read."""
         place = place_of(self.where)
         return "" if place is None else place.text
 
@@ -143,27 +143,27 @@ class ProfileData:
 
     @property
     def seconds(self) -> float:
-        """Of one call; all rows together."""
+        """Seconds of one call; the sum of all rows."""
         return self.timing.seconds
 
     @property
     def plain(self) -> float:
-        """Seconds of one call of the program that has no clocks inside."""
+        """Seconds of one call of the program without instrumentation."""
         return self.timing.plain
 
     @property
     def workspace(self) -> int:
-        """The most bytes of intermediate values held at a time."""
+        """The peak memory of intermediate values in bytes."""
         return self.timing.workspace
 
     @property
     def peak(self) -> int:
-        """The most bytes of intermediate values and results held at a time."""
+        """The peak memory of intermediate values and results in bytes."""
         return self.timing.peak
 
     @property
     def rows(self) -> tuple[ProfileRow, ...]:
-        """The steps in the order in which they run, those of loops behind them; then the rest."""
+        """The steps in execution order, those of a loop after the loop; then the rest."""
         whole = self.seconds or 1.0
         found = [_row(n, depth, s, whole) for n, depth, s in _numbered(self.timing.steps)]
         title = "arguments, results, the call itself"
@@ -172,9 +172,9 @@ class ProfileData:
         return (*found, _row("", 0, last, whole))
 
     def by_line(self) -> tuple[LineProfile, ...]:
-        """The user's lines, the slowest first; they share all of the time of a call.
+        """The user's lines, the slowest first; their times add up to that of a call.
 
-        The line ``(call)`` is what belongs to no step.
+        The line ``(call)`` is the time outside of all steps.
         """
         found: dict[str, _Sum] = {}
         for number, _, step in _numbered(self.timing.steps):
@@ -191,10 +191,10 @@ class ProfileData:
         return tuple(sorted(lines, key=lambda line: -line.seconds))
 
     def by_scope(self) -> dict[str, float]:
-        """Seconds in the scopes that lines were traced in, the slowest first.
+        """Seconds by scope, the slowest first.
 
-        A scope (`wengert.scope`, the modules of a model) has all of the scopes in it; the empty
-        name stands for all that is in none.
+        The time of a scope (`wengert.scope`, the modules of a model) includes nested scopes; the
+        empty name is the time outside of all scopes.
         """
         found: dict[str, float] = {}
         for _, _, step in _numbered(self.timing.steps):
@@ -208,7 +208,7 @@ class ProfileData:
 
 
 class _Sum:
-    """What steps have taken for one line."""
+    """Accumulates the times of one line over the steps."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -219,7 +219,7 @@ class _Sum:
         self.steps: dict[str, None] = {}
 
     def add(self, number: str, step: StepRecord, part: Any) -> None:
-        """Its part of a step; of a loop, of what its steps have not taken."""
+        """Add the part of this line in a step; of a loop, in the time not spent in its steps."""
         seconds = step.own * part.share
         self.levels[part.level] = self.levels.get(part.level, 0.0) + seconds
         self.steps[number] = None
@@ -229,7 +229,7 @@ class _Sum:
             self.is_estimated |= step.is_estimated and seconds > 0.0
 
     def line(self, whole: float) -> LineProfile:
-        """All of it."""
+        """The totals."""
         seconds = sum(self.levels.values())
         return LineProfile(
             where=self.where,

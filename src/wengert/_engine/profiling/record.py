@@ -4,12 +4,12 @@
     LiveArray   an array that a step leaves in memory
     StepRecord  a nest, a call, a host callback, a loop, a branch or a line, in the order they run
     Timing      the steps of a graph, with the figures of the whole
-    in_turn       runs again and again, and how long each took
-    undisturbed   of several runs what it would be if nobody else used the machine
-    whole         what a call takes, by its steps and by runs with clocks and without
+    timed_rounds    repeated runs of several functions with their times
+    lower_quartile  an estimate from several runs that is robust against other load
+    call_seconds    the time of a call, from its steps and from runs with and without clocks
 
-Plain data, which can be pickled: a backend makes it (`Backend.timed`), and who shows it
-(profiling/profile.py) knows of no backend.
+Plain data, which can be pickled: a backend creates it (`Backend.timed`), and its presentation
+(profiling/profile.py) does not depend on the backend.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 
 from wengert._engine.core.source_location import spot_of
 
-_SECONDS = 0.1  # what looking at one function may take, where nobody says how often it is to run
+_SECONDS = 0.1  # total time of the runs of one function, where the number of runs is not given
 _FEWEST_RUNS, _QUICK_SECONDS = 3, 1e-3
-_LEAST_SECONDS = 1e-9  # seconds: less than any call takes, and than clocks tell
+_LEAST_SECONDS = 1e-9  # seconds: below the time of a call and the resolution of clocks
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class LineShare:
     Attributes
     ----------
     where : str
-        ``file.py:12, in f``; empty where it is not known.
+        ``file.py:12, in f``; empty if unknown.
     level : int
-        0 of the function itself, k of a k-th derivative.
+        0 for the function itself, k for a k-th derivative.
     scope : str
-        The path of the scopes that it was traced in; empty outside of all.
+        The path of the scopes in which it was traced; empty outside of all.
     share : float
-        Of the time of the step; all of a step make 1.
+        Share of the time of the step; all shares of a step add up to 1.
     """
 
     where: str
@@ -53,12 +53,12 @@ class LineShare:
 
 @dataclass(frozen=True)
 class LiveArray:
-    """An array that a step leaves in memory: a result, or what later steps read.
+    """An array that a step leaves in memory: a result, or an operand of later steps.
 
     Attributes
     ----------
     what : str
-        The operation that makes it, and its spec.
+        The operation that computes it, and its spec.
     bytes : int
     where : str
         The user's line.
@@ -74,35 +74,35 @@ class LiveArray:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """What runs one after the other.
+    """One step of a run.
 
     Attributes
     ----------
     kind : str
-        ``nest`` (a loop over arrays of our own), ``straight`` (a few numbers in registers),
-        ``call`` (a kernel or a library), ``host callback`` (in Python), ``loop``, ``branch``; of
+        ``nest`` (a generated loop over arrays), ``straight`` (a few numbers in registers),
+        ``call`` (a kernel or a library), ``host callback`` (in Python), ``loop``, ``branch``; in
         the interpreter ``line``.
     title : str
-        What it walks over, or the operation.
+        The iteration space, or the operation.
     operations : tuple of str
-        The operations that share it.
+        The operations of the step.
     calls : float
-        How often it ran in one call of the function.
+        Number of runs in one call of the function.
     seconds : float
-        In one call of the function, all its runs together.
+        Total time of these runs.
     flops : float or None
-        Floating-point operations of all its runs, estimated; None if they cannot be known.
+        Floating-point operations of these runs, estimated; None if unknown.
     read, written : int
-        Bytes, of all its runs.
+        Bytes read and written by these runs.
     held : int
         Bytes of intermediate values in memory while it runs.
     parts : tuple of LineShare
-        The user's lines that it is made of.
+        The user's lines of the step.
     kept : tuple of LiveArray
     inside : tuple of StepRecord
-        Of a loop or a choice the steps of its bodies.
+        For a loop or branch, the steps of its bodies.
     body : str
-        Of a step inside the name of the body that it is in.
+        For a nested step, the name of its body.
     """
 
     kind: str
@@ -121,16 +121,16 @@ class StepRecord:
 
     @property
     def is_estimated(self) -> bool:
-        """Whether its time was shared out among several lines by the work that they are."""
+        """Whether its time was divided among several lines by estimated work."""
         return len({spot_of(part.where) for part in self.parts}) > 1
 
     @property
     def own(self) -> float:
-        """Seconds that no step inside took."""
+        """Seconds outside of nested steps."""
         return max(0.0, self.seconds - sum(step.seconds for step in self.inside))
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, StepRecord]]:
-        """Itself and all steps inside, each with how deep it stands."""
+        """The step and all nested steps, with their depths."""
         yield depth, self
         for step in self.inside:
             yield from step.walk(depth + 1)
@@ -138,26 +138,26 @@ class StepRecord:
 
 @dataclass(frozen=True)
 class Timing:
-    """The steps of a graph, with the figures of the whole.
+    """The steps of a graph, with totals.
 
     Attributes
     ----------
     backend : str
     seconds : float
-        Of one call: its steps, and what is around them.
+        Time of one call, including the time outside of steps.
     plain : float
-        Of one call without clocks inside.
+        Time of one call without instrumentation.
     runs : int
-        How many runs were looked at.
+        Number of timed runs.
     steps : tuple of StepRecord
     workspace : int
-        Bytes of the memory for intermediate values.
+        Bytes of memory for intermediate values.
     peak : int
-        The most bytes of intermediate values and results held at a time.
+        Peak memory of intermediate values and results in bytes.
     inputs, outputs : int
-        Bytes given and returned.
+        Bytes of arguments and results.
     threads : int
-        How many it may use.
+        Limit of the number of threads.
     """
 
     __module__ = "wengert.backends"
@@ -176,33 +176,33 @@ class Timing:
 
     @property
     def around(self) -> float:
-        """Seconds of a call that belong to no step: arguments, results, the call itself."""
+        """Seconds of a call outside of steps: arguments, results, the call itself."""
         return max(0.0, self.seconds - sum(step.seconds for step in self.steps))
 
     def walk(self) -> Iterator[tuple[int, StepRecord]]:
-        """All steps, those of loops and branches behind them, each with how deep it stands."""
+        """All steps with their depths, those of a loop or branch after it."""
         for step in self.steps:
             yield from step.walk()
 
 
-def in_turn(
+def timed_rounds(
     runs: Sequence[Callable[[], object]],
     repeats: int | None,
     begin: Callable[[], object] | None = None,
     most: int = 1000,
 ) -> Iterator[list[float]]:
-    """Run some functions in turn, again and again: seconds of each, without those of looking.
+    """Run some functions in turn, repeatedly: their seconds, without the overhead of the timer.
 
     Parameters
     ----------
     runs : sequence of callable
     repeats : int or None
-        How often; by default as often as fits into a tenth of a second for each, at least 3 times,
-        and at most `most` times.
+        Number of rounds; by default as many as fit into a tenth of a second for each function, at
+        least 3 and at most `most`.
     begin : callable, optional
         Called before each round.
     """
-    looking = _looking()
+    overhead = _timer_overhead()
     for run in runs:
         _warm(run)
     began = perf_counter()
@@ -215,12 +215,12 @@ def in_turn(
         for run in runs:
             start = perf_counter()
             run()
-            found.append(max(_LEAST_SECONDS, perf_counter() - start - looking))
+            found.append(max(_LEAST_SECONDS, perf_counter() - start - overhead))
         yield found
 
 
 def _warm(run: Callable[[], object]) -> None:
-    """Run once, so that memory is recycled; what is quick more often: some programs come late."""
+    """Run once to fill the memory pool; quick functions three more times, to finish compiling."""
     start = perf_counter()
     run()
     for _ in range(3 if perf_counter() - start < _QUICK_SECONDS else 0):
@@ -228,8 +228,8 @@ def _warm(run: Callable[[], object]) -> None:
 
 
 @functools.cache
-def _looking() -> float:
-    """Seconds that it takes to look at the clock and to call a function."""
+def _timer_overhead() -> float:
+    """Seconds taken by reading the clock and calling a function."""
 
     def nothing() -> None:
         pass
@@ -239,32 +239,34 @@ def _looking() -> float:
         start = perf_counter()
         nothing()
         found.append(perf_counter() - start)
-    return float(undisturbed(found))
+    return float(lower_quartile(found))
 
 
-def undisturbed(found: Sequence[Any]) -> Any:
-    """Of figures of several runs the lower quartile, each by itself.
+def lower_quartile(found: Sequence[Any]) -> Any:
+    """The lower quartile over several runs, for each figure separately.
 
-    Others use the machine too: they make some of the figures of most runs larger, and none smaller.
+    Other load on the machine only increases the figures, in some or most of the runs.
     """
     return np.quantile(np.asarray(found), 0.25, axis=0)
 
 
-def whole(steps: Sequence[StepRecord], around: float, others: Sequence[Sequence[float]]) -> float:
+def call_seconds(
+    steps: Sequence[StepRecord], around: float, others: Sequence[Sequence[float]]
+) -> float:
     """Seconds of a call.
 
     Parameters
     ----------
     steps : sequence of StepRecord
     around : float
-        Seconds of a run with clocks that belong to no step; clocks may be part of it.
+        Seconds of an instrumented run outside of steps; may include clock overhead.
     others : sequence
-        For each round the seconds of a run without clocks, and of what the user calls, if that was
-        run too.
+        For each round the seconds of a run without clocks, and of the function that the user
+        calls, if that was run too.
     """
     inside = sum(step.seconds for step in steps)
-    plain = undisturbed([one[0] for one in others])
-    # Of the same round, because what others do to long runs is more than what a call takes.
-    beside = undisturbed([one[-1] - one[0] for one in others])
+    plain = lower_quartile([one[0] for one in others])
+    # Differences within a round: noise in long runs exceeds the overhead of a call.
+    beside = lower_quartile([one[-1] - one[0] for one in others])
     own = max(inside, min(plain, inside + max(_LEAST_SECONDS, around)))
     return float(own + max(0.0, beside))

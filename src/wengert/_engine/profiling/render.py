@@ -1,8 +1,8 @@
-"""Rendering of a profile as text, as a picture, as an HTML page.
+"""Rendering of a profile as text, SVG and HTML.
 
 text      two tables: the user's lines, and steps
 picture   an SVG document (profiling/flamegraph.py)
-html      the picture with both tables, for a notebook; page, for a file
+html      the picture with both tables, for a notebook; page for a file
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from .profile_data import LineProfile, ProfileData, ProfileRow
     from .record import StepRecord
 
-_LINES, _SCOPES, _STEPS = 15, 20, 40  # rows that are printed
-_SMALL_SHARE = 0.002  # share of steps that are left out where there are many
-_TEXT, _WHAT = 46, 64  # letters of a line of the user's, and of what a step is
-_NOTE = "~ shared out among the lines of one loop, by estimated work"
+_LINES, _SCOPES, _STEPS = 15, 20, 40  # limits of printed rows
+_SMALL_SHARE = 0.002  # steps with a smaller share are omitted where there are many
+_TEXT, _WHAT = 46, 64  # widths of source text and of descriptions, in characters
+_NOTE = "~ divided among the lines of one loop by estimated work"
 
 
 def text(profile: ProfileData) -> str:
-    """Two tables."""
+    """The profile as tables of text."""
     found = _head(profile)
     lines, left = _lines(profile)
     found += ["", *_table(_LINE_HEAD, [_line_cells(x) for x in lines], "<<>>>>>>"), *left]
@@ -46,10 +46,12 @@ def text(profile: ProfileData) -> str:
 
 
 def picture(profile: ProfileData, path: Any = None) -> str:
-    """An SVG document."""
+    """The profile as an SVG document."""
     around = profile.rows[-1]
     bars = [_bar(step, profile.seconds) for step in profile.timing.steps]
-    bars.append(FlameBar("around", around.seconds, "around", _said(around.title, around.seconds)))
+    bars.append(
+        FlameBar("around", around.seconds, "around", _time_label(around.title, around.seconds))
+    )
     lines = [
         LineBar(
             x.place,
@@ -66,7 +68,7 @@ def picture(profile: ProfileData, path: Any = None) -> str:
 
 
 def html(profile: ProfileData) -> str:
-    """A picture and two tables, as a piece of a page."""
+    """A picture and two tables, as an HTML fragment."""
     lines, _ = _lines(profile)
     rows, _ = _rows(profile)
     return (
@@ -77,7 +79,7 @@ def html(profile: ProfileData) -> str:
 
 
 def page(profile: ProfileData) -> str:
-    """A page of its own."""
+    """A complete HTML page."""
     style = (
         "body{font-family:sans-serif;max-width:980px;margin:2em auto}"
         "td,th{padding:2px 8px;text-align:left;font-size:13px}code{font-size:12px}"
@@ -98,9 +100,9 @@ def _head(profile: ProfileData) -> list[str]:
     sizes = "".join(f", {name} = {n}" for name, n in sorted(timing.sizes.items()))
     threads = "1 thread" if timing.threads == 1 else f"up to {timing.threads} threads"
     differs = abs(timing.plain - profile.seconds) > 0.02 * profile.seconds
-    apart = f" ({duration(timing.plain)} without clocks)" if differs else ""
+    plain = f" ({duration(timing.plain)} without clocks)" if differs else ""
     return [
-        f"{profile.name}: {duration(profile.seconds)} a call{apart} in {steps}, "
+        f"{profile.name}: {duration(profile.seconds)} a call{plain} in {steps}, "
         f"{timing.backend}, {threads}{sizes}",
         f"memory: {memory(timing.inputs)} given, {memory(timing.outputs)} returned, "
         f"{memory(timing.workspace)} between; with results {memory(timing.peak)} at most",
@@ -149,7 +151,7 @@ def _row_cells(row: ProfileRow, names_body: bool = False) -> tuple[str, ...]:
 
 
 def _described(title: str, operations: Sequence[str], lines: Sequence[tuple[str, float]]) -> str:
-    """What a step is, in a few words: of a nest the operations, of others where they stand."""
+    """A short description of a step: the operations of a nest, the source line of others."""
     name = title.split(" ", 1)[0]
     if operations and name not in operations:
         listed = ", ".join(operations[:4]) + (", ..." if len(operations) > 4 else "")
@@ -191,7 +193,7 @@ def _bar(step: StepRecord, whole: float) -> FlameBar:
     return FlameBar(label, step.seconds, step.kind, note, inside, step.held)
 
 
-def _said(title: str, seconds: float) -> str:
+def _time_label(title: str, seconds: float) -> str:
     return f"{title}: {duration(seconds)}"
 
 
@@ -203,13 +205,13 @@ def _lines(profile: ProfileData) -> tuple[list[LineProfile], list[str]]:
 
 
 def _rows(profile: ProfileData) -> tuple[list[ProfileRow], list[str]]:
-    """The steps to be printed; where there are many, equal ones together, without the small."""
+    """The rows to print; where there are many, equal steps are merged and small ones omitted."""
     rows = list(profile.rows)
     if len(rows) <= _STEPS:
         return rows, []
     groups: dict[Any, list[ProfileRow]] = {}
     for row in rows:
-        key = row.number if row.kind in ("loop", "branch", "around") else _alike(row)
+        key = row.number if row.kind in ("loop", "branch", "around") else _merge_key(row)
         groups.setdefault(key, []).append(row)
     merged = [_merged(group) for group in groups.values()]
     large = sorted(merged, key=lambda r: -r.share)[:_STEPS]
@@ -219,14 +221,14 @@ def _rows(profile: ProfileData) -> tuple[list[ProfileRow], list[str]]:
     return kept, [f"  and {left} more of less than {least:.1%} each"] if left else []
 
 
-def _alike(row: ProfileRow) -> Any:
-    """Equal for steps that do the same for the same lines, in the same loop."""
+def _merge_key(row: ProfileRow) -> Any:
+    """The key by which steps of one loop with equal operations and lines are merged."""
     within = row.number.rpartition(".")[0]
     return within, row.kind, row.title, row.operations, row.lines, row.body
 
 
 def _merged(rows: Sequence[ProfileRow]) -> ProfileRow:
-    """Identical steps as one."""
+    """Merge identical steps."""
     if len(rows) == 1:
         return rows[0]
     return replace(
@@ -246,8 +248,8 @@ def _first(
     found: Sequence[Any], most: int, share: Callable[[Any], float], what: str
 ) -> tuple[list[Any], list[str]]:
     rest = found[most:]
-    said = [f"  and {len(rest)} more {what}, {sum(map(share, rest)):.1%}"] if rest else []
-    return list(found[:most]), said
+    omitted = [f"  and {len(rest)} more {what}, {sum(map(share, rest)):.1%}"] if rest else []
+    return list(found[:most]), omitted
 
 
 def _table(head: Sequence[str], cells: Sequence[Sequence[str]], sides: str) -> list[str]:

@@ -1,8 +1,7 @@
-"""Colors of the pictures: what a line is, at a glance.
+"""Colors of nodes: leaves by role, operations by kind.
 
-Leaves by role, operations by kind.  Fill, stroke, text; dark text on light fills, so that the
-contrast is above 4.5 everywhere (constants are lighter on purpose: above 3).  The page has a second
-set for those who read on dark ground; the hues are the same.
+Fill, stroke, text; dark text on light fills, with a contrast above 4.5 (constants above 3).  The
+page has a second set with the same hues for dark mode.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ KINDS: dict[str, Colors] = {
     "opaque": ("#dcf1f3", "#2f8a94", "#0c3c41"),
 }
 OTHER: Colors = ("#fbe6f2", "#b04d86", "#4d1236")
-VARIABLE: Colors = ("#ffd9b0", "#c9690a", "#4d2700")  # an input that keeps its value; page only
+VARIABLE: Colors = ("#ffd9b0", "#c9690a", "#4d2700")  # a variable; only on the page
 
 DARK: dict[str, Colors] = {
     "input": ("#4a3a12", "#e0a92e", "#ffe9b8"),
@@ -48,10 +47,10 @@ def colors(line: NodeLabel) -> Colors:
 
 
 def legend_name(line: NodeLabel) -> str:
-    """What the legend calls its color."""
+    """The name of its color in the legend."""
     return line.role if line.role in ROLES else line.kind or "other"
 
 
 def palettes() -> dict[str, dict[str, Colors]]:
-    """The colors of the page by the names of the legend, on light and on dark ground."""
+    """The colors of the page by the names of the legend, for light and dark mode."""
     return {"light": {**ROLES, "variable": VARIABLE, **KINDS, "other": OTHER}, "dark": DARK}

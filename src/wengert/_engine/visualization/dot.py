@@ -1,14 +1,13 @@
-"""The graph in the DOT language, which graphviz and many viewers read.
+"""The graph in the DOT language of graphviz.
 
-Writing it needs no graphviz; drawing it does, later and elsewhere:
+Graphviz is needed only to render the result:
 
     dot -Tsvg graph.dot > graph.svg
 
-One node for each node, one edge for each operand (two for x * x); colors as in svg.py.  Gradient
-levels, scopes and what a loop does are clusters, one inside the other (explorer/grouping.py,
-expand_bodies.py). Dashed edges carry no value: to a node that has to wait for another, from the
-next value of a variable back to the variable, and from a node that runs although no output needs it
-to the word "run".
+One DOT node for each node, one edge for each operand (two for x * x); colors as in svg.py.
+Derivative levels, scopes and loop bodies are nested clusters (explorer/grouping.py,
+expand_bodies.py). Dashed edges carry no value: they are order dependences, updates (from the next
+value of a variable to the variable), and edges from nodes with side effects to the word "run".
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
     ----------
     outputs : Tensor, list of Tensor, or Graph
     names : mapping from name to Tensor, or a module, optional
-        What to call leaves.
+        Names of leaves.
 
     Examples
     --------
@@ -60,7 +59,7 @@ def to_dot(outputs: Any, names: Names | None = None) -> str:
 
 
 def _clustered(labels: list[NodeLabel], grouping: Grouping) -> list[str]:
-    """The nodes, each inside the clusters that it belongs to."""
+    """The nodes, each inside its clusters."""
     members: list[list[NodeLabel | int]] = [[] for _ in grouping.groups]
     for number, group in enumerate(grouping.groups[1:], start=1):
         members[group.parent].append(number)
@@ -122,6 +121,6 @@ def _dashed(graph: BaseGraph) -> list[str]:
 
 
 def _escaped(text: str) -> str:
-    """A name inside quotes: no quote ends it, no backslash means anything, and it is one line."""
+    """Escape a name for a quoted string: quotes, backslashes and newlines."""
     text = text.replace("\\", "\\\\").replace('"', '\\"')
     return "".join(c if c.isprintable() else " " for c in text)

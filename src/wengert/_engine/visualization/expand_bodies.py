@@ -1,10 +1,10 @@
-"""Expanded bodies: a graph with the bodies of its loops and branches beside their nodes.
+"""Expanded bodies: a graph with the bodies of its loops and branches next to their nodes.
 
-Pictures of nodes and edges show what a loop does as a group of nodes: what it takes from outside
-enters where it is used, `carry` and `row` stand for what changes from step to step, and the loop's
-own node takes what a step gives.  It is a list to be looked at and not to be run.
+Drawings show the body of a loop as a group of nodes: values from outside enter where they are used,
+`carry` and `row` represent the carry and the scanned elements, and the results of a step are
+operands of the loop's node.  The expanded graph is for display and cannot be run.
 
-    opened   the list, and what stands in the place of which node
+    opened   the expanded graph, and the map from old to new nodes
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from wengert._engine.core.op import Op
 from wengert._engine.core.op_facts import BRANCH, LOOPS, REPLAY
 from wengert._engine.core.subgraph import Body, bodies_of
 
-LIMIT = 50_000  # nodes; what is longer stays closed
+LIMIT = 50_000  # nodes; a longer graph is not expanded
 
 
 class _Mark(Op):
-    """What enters a step, as a node of a picture."""
+    """An input of a loop step, for display only."""
 
     kind = "view"
 
     def run(self, *values: Any, **params: Any) -> Any:
-        """Not to be run."""
+        """Not executable."""
         raise NotImplementedError
 
 
-CARRY = _Mark("carry", "What a step is given by the one before; at first what stands above.")
-ROW = _Mark("row", "The row of this step.")
+CARRY = _Mark("carry", "The carry from the previous step; at first the operand above.")
+ROW = _Mark("row", "The scanned element of this step.")
 
 
 def marks(node: Node, count: int) -> list[Op | None]:
-    """For each input of a loop's body what it is; None for what is taken from outside."""
+    """The mark of each input of a loop body; None for values from outside."""
     is_loop = node.op.control_flow in LOOPS
     carried = node.params["carried"] if is_loop else 0
     stacked = node.params.get("stacked", 0) if is_loop else 0
@@ -46,7 +46,7 @@ def marks(node: Node, count: int) -> list[Op | None]:
 
 
 def opened(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
-    """The list with all bodies written out, and for each of its old nodes the new one.
+    """The graph with all bodies expanded, and the map from old to new nodes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def opened(graph: BaseGraph) -> tuple[BaseGraph, dict[Node, Node]]:
 
 
 def _length(nodes: Sequence[Node]) -> int:
-    """How many nodes there are with all bodies written out."""
+    """The number of nodes with all bodies expanded."""
     known: dict[Body, int] = {}
 
     def of(lines: Sequence[Node]) -> int:
@@ -84,7 +84,7 @@ def _opening(outer: str) -> Any:
             return None
         around = f"{outer}/{node.scope}" if outer and node.scope else outer or node.scope
         path = "/".join(part for part in (around, _title(node, numbers)) if part)
-        # What the steps take from outside enters where they use it.
+        # Values from outside are operands of the nodes that use them.
         found = list(args[: len(args) - len(bodies[0].inputs)])
         for body in bodies:
             inner = path if len(bodies) == 1 else f"{path}/{_word(body.name)}"
@@ -113,7 +113,7 @@ def _word(name: str) -> str:
 
 
 def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Iterator[Node]:
-    """What stands for each input of a body."""
+    """The node for each input of a body."""
     params = node.params
     given = args[len(args) - count :]
     is_loop = node.op.control_flow in LOOPS
@@ -137,7 +137,7 @@ def _entering(node: Node, args: Sequence[Node], count: int, scope: str) -> Itera
 
 
 def _inside(body: Body, given: Sequence[Node], scope: str, loop: Node) -> list[Node]:
-    """What a body gives, its nodes in a scope of their own and in the level of the loop."""
+    """The outputs of a body, with its nodes in a separate scope and at the level of the loop."""
     open_inner = _opening(scope)
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:

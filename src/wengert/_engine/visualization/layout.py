@@ -1,10 +1,10 @@
-"""Layered layout of a directed acyclic graph: where boxes go and how edges run.
+"""Layered layout of a directed acyclic graph: positions of boxes and routes of edges.
 
-The four classical steps of Sugiyama, each in its plainest form:
+The four steps of Sugiyama's method, each in a simple form:
 
-    ranks        longest path from the leaves; leaves and what hangs on them alone come down to
-                 their first use
-    dummies      an edge over several ranks gets a place in each rank it passes
+    ranks        longest path from the leaves; leaves and nodes that depend on them alone move down
+                 to their first use
+    dummies      an edge over several ranks gets a dummy in each rank between
     order        barycenter passes down and up; the order with the fewest crossings is kept
     coordinates  passes again: each rank moves to the mean of its neighbors, as closely as order
                  and minimum distances allow; that is isotonic regression, solved exactly
@@ -34,7 +34,7 @@ class GraphLayout(NamedTuple):
 
     centres : the centre of each box.
     routes : for each edge the points it passes, from box to box.
-    width, height : of the whole.
+    width, height : of the drawing.
     """
 
     centres: list[Point]
@@ -44,7 +44,7 @@ class GraphLayout(NamedTuple):
 
 
 class _Places:
-    """Boxes and dummies: rank, size, and neighbors above and below."""
+    """Boxes and dummies with their ranks, sizes, and neighbors above and below."""
 
     def __init__(
         self, sizes: Sequence[tuple[float, float]], ranks: list[int], spine: set[Edge]
@@ -58,7 +58,7 @@ class _Places:
         self.dummy = [False] * len(sizes)
 
     def add_dummy(self, rank: int) -> int:
-        """A place for an edge to pass a rank."""
+        """Add a dummy for an edge that crosses a rank."""
         self.rank.append(rank)
         self.width.append(0.0)
         self.height.append(0.0)
@@ -68,18 +68,18 @@ class _Places:
         return len(self.rank) - 1
 
     def join(self, a: int, b: int) -> None:
-        """An edge from one rank to the next."""
+        """Add an edge between adjacent ranks."""
         self.below[a].append(b)
         self.above[b].append(a)
 
     def stiffness(self, a: int, b: int) -> float:
-        """How much an edge wants to be upright: a long one most, then the longest paths."""
+        """The weight of an edge for verticality: highest for long edges, then for longest paths."""
         if self.dummy[a] or self.dummy[b]:
             return 4.0 if self.dummy[a] and self.dummy[b] else 0.5
         return 1.0 if (a, b) in self.spine or (b, a) in self.spine else 0.1
 
     def distance(self, a: int, b: int) -> float:
-        """How far apart the centres of neighbors in a rank have to be."""
+        """The minimum distance of the centres of neighbors in a rank."""
         gap = LANE if self.dummy[a] and self.dummy[b] else GAP
         return (self.width[a] + self.width[b]) / 2 + gap
 
@@ -104,8 +104,8 @@ def arrange(sizes: Sequence[tuple[float, float]], edges: Sequence[Edge]) -> Grap
 def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
     """Ranks, and the edges of longest paths.
 
-    The rank is the length of the longest path from a leaf; then whatever feeds one box only is
-    pulled down to it.
+    The rank is the length of the longest path from a leaf; then boxes with a single consumer are
+    moved down to it.
     """
     rank = [0] * n
     uses: list[list[int]] = [[] for _ in range(n)]
@@ -115,7 +115,7 @@ def _ranks(n: int, edges: Sequence[Edge]) -> tuple[list[int], set[Edge]]:
         uses[a].append(b)
         makers[b].append(a)
     spine = {(a, b) for a, b in edges if rank[b] == rank[a] + 1}
-    free = [False] * n  # moving it down lengthens no edge: all above it can follow
+    free = [False] * n  # moving it down lengthens no edge: all boxes above can follow
     for i in range(n):
         free[i] = all(free[a] and len(uses[a]) == 1 for a in makers[i])
     for i in range(n - 1, -1, -1):
@@ -157,7 +157,7 @@ def _ordered(places: _Places) -> list[list[int]]:
 
 
 def _by_depth(places: _Places) -> list[int]:
-    """All places, depth first from the bottom: what belongs together starts together."""
+    """All places, depth first from the bottom, so that connected places start adjacent."""
     order: dict[int, None] = {}
     stack = [i for i in range(len(places.rank)) if not places.below[i]][::-1]
     while stack:
@@ -176,7 +176,7 @@ def _sort_by_neighbors(
     keys = {}
     for k, i in enumerate(layers[r]):
         around = [position[j] for j in neighbors[i]]
-        # One without neighbors keeps its place among the others.
+        # A place without neighbors keeps its position.
         keys[i] = sum(around) / len(around) if around else k * len(fixed) / len(layers[r])
     layers[r].sort(key=keys.__getitem__)
 
@@ -203,7 +203,7 @@ def _between(places: _Places, a: int, b: int, position: dict[int, int]) -> int:
 
 
 def _crossings(places: _Places, layers: list[list[int]]) -> int:
-    """How many pairs of edges cross: inversions, counted by insertion."""
+    """The number of crossing pairs of edges: inversions, counted by insertion."""
     total = 0
     for upper, lower in pairwise(layers):
         position = {i: k for k, i in enumerate(lower)}
@@ -251,10 +251,10 @@ def _coordinates(places: _Places, layers: list[list[int]]) -> list[float]:
 def _spaced(
     places: _Places, layer: list[int], wishes: list[float], weights: list[float]
 ) -> list[float]:
-    """The positions nearest to the wishes, in order and far enough apart.
+    """The positions nearest to the desired ones, with the order and minimum distances kept.
 
-    Least squares under x[k+1] - x[k] >= distance: with the distances taken off it is isotonic
-    regression, which pooling adjacent violators solves exactly.
+    Least squares under x[k+1] - x[k] >= distance: after subtraction of the distances it is isotonic
+    regression, which pooling of adjacent violators solves exactly.
     """
     offsets = [0.0]
     for a, b in pairwise(layer):

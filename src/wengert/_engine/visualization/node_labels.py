@@ -1,8 +1,8 @@
-"""What a picture or a table says about each node of a Wengert list: the words, not the drawing.
+"""Labels of the nodes of a graph, for drawings and tables.
 
-Roles, which decide colors and styles:
+Roles, which determine colors and styles:
 
-    input      a leaf that is fed, or that requires a gradient: a variable or a parameter
+    input      an input of the graph, or a leaf that requires a gradient
     constant   a value without history; also the value of a symbolic size
     discrete   depends on an input, with a derivative known to be zero
     operation  everything else
@@ -25,31 +25,31 @@ from wengert._engine.core.subgraph import Body
 from wengert.errors import ArgumentError, at, user_line
 
 Names = Mapping[str, Any]
-ORDER = "after"  # the operation that is its first operand, once the others are computed
+ORDER = "after"  # the operation that returns its first operand after the others are computed
 LIMIT = 200  # characters of parameters
 KINDS = "elementwise reduction view contraction indexing control opaque collective".split()
 
 
 class NodeLabel(NamedTuple):
-    """A node of the graph in words."""
+    """The label of a node."""
 
     number: int
     node: Node
     role: str
     kind: str  # of the operation; "" for a leaf
-    title: str  # what it is: the operation, or the name of a leaf
-    detail: str  # its shape and dtype
+    title: str  # the operation, or the name of a leaf
+    detail: str  # shape and dtype
     inputs: tuple[int, ...]
     output: bool
 
     @property
     def waits_for(self) -> tuple[int, ...]:
-        """The operands that it does not use, but that have to be computed first."""
+        """The operands that it does not use, but that must be computed first."""
         return self.inputs[1:] if self.node.op.name == ORDER else ()
 
     @property
     def note(self) -> str:
-        """One sentence with everything: for a tooltip."""
+        """The text of the tooltip."""
         operands = " ".join(f"%{k}" for k in self.inputs)
         text = f"%{self.number} = {self.node.op.name} {operands}".rstrip()
         if self.node.params:
@@ -59,20 +59,20 @@ class NodeLabel(NamedTuple):
 
 
 def graph_of(outputs: Any) -> BaseGraph:
-    """The list of some outputs: a Graph as it is, tensors as the outputs of a new one."""
+    """The graph of some outputs: a Graph unchanged, tensors as the outputs of a new graph."""
     if isinstance(outputs, BaseGraph):
         return outputs
     return BaseGraph(*outputs) if isinstance(outputs, list | tuple) else BaseGraph(outputs)
 
 
 def labels_of(graph: BaseGraph, names: Names | None = None) -> list[NodeLabel]:
-    """The nodes of a graph in words.
+    """The labels of the nodes of a graph.
 
     Parameters
     ----------
     graph : Graph
     names : mapping from name to Tensor, or a module, optional
-        What to call leaves: ``{"x": x}``, ``dict(model.named_parameters())``, or the model itself.
+        Names of leaves: ``{"x": x}``, ``dict(model.named_parameters())``, or the model itself.
     """
     titles = _titles(names)
     outputs = set(graph.outputs)
@@ -86,7 +86,7 @@ def _titles(names: Any) -> dict[Node, str]:
         names = dict(names.named_parameters())
     if not isinstance(names, Mapping):
         raise ArgumentError(
-            f"names= is a {type(names).__name__}. Give a dict from names to tensors, or a module"
+            f"names= is a {type(names).__name__}. Pass a dict from names to tensors, or a module"
             f"{at(user_line())}."
         )
     return {x.node: str(name) for name, x in names.items() if isinstance(x, Handle)}
@@ -113,20 +113,20 @@ def _label(
 
 
 def options_of(node: Node) -> str:
-    """The chosen parameters of a node, ``axis=0, keepdims=True``, cut where they are long."""
+    """The parameters of a node, ``axis=0, keepdims=True``, abbreviated if they are long."""
     text = listed({k: named(x) for k, x in node.params.items()})
     return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
 
 
 def named(x: Any) -> Any:
-    """A parameter with names in the place of what loops and branches do."""
+    """A parameter with the names of bodies instead of the bodies."""
     if type(x) is tuple and x and all(isinstance(b, Body) for b in x):
         return tuple(map(named, x))
     return GraphName(x.name) if isinstance(x, Body) else x
 
 
 def brief(value: Any) -> str:
-    """A value in a few characters: itself if it is small, else its range."""
+    """A short text of a value: the value if it is small, else its range."""
     if isinstance(value, tuple):
         return "(" + ", ".join(map(brief, value)) + ")"
     if value is None or spec_of(value) is None:

@@ -1,7 +1,7 @@
 """Source text of the user's lines, read when a page is made.
 
-A page is looked at later and elsewhere, where the program may not be; so the words are copied.
-Nothing but the one line that a node points to is read.
+A page may be viewed where the source is not available, so the text is copied.  Only the line that a
+node refers to is read.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ LIMIT = 200  # characters
 class SourceLine(NamedTuple):
     """A line of the user's program."""
 
-    file: str  # as short as it can be: relative to the working directory where it lies inside
+    file: str  # relative to the working directory if it is inside
     line: int
     function: str
-    text: str  # empty where it could not be read
+    text: str  # empty if it could not be read
 
 
 def source_of(where: str | None) -> SourceLine | None:
-    """The line that ``node.where`` names: ``"file.py:12, in f"``."""
+    """The line at a source location ``"file.py:12, in f"``."""
     place = place_of(where)
     if place is None:
         return SourceLine(where, 0, "", "") if where else None

@@ -1,9 +1,9 @@
-"""Statistics of values, for whoever looks at a graph: range, mean, spread, what is not finite.
+"""Statistics of the values of a graph: range, mean, standard deviation, counts of nonfinite values.
 
     statistics   of one value
-    values_of    which values of a graph are known: its own, and those that somebody gives
+    values_of    the known values of a graph: its own and given ones
 
-Numbers leave here as text of six digits: they are to be read, and JSON knows no infinity.
+Numbers are returned as text with six digits, for display, and since JSON has no infinity.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Statistics = dict[str, Any]
 
 
 def statistics(value: Any) -> Statistics:
-    """What there is to say about a value.
+    """The statistics of a value.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def statistics(value: Any) -> Statistics:
     dict
         ``value`` (itself if small, else its range), ``size``; for arrays with elements ``min``,
         ``max``, ``mean``, ``std`` of the finite elements, counts ``nan``, ``inf``, ``zero``, and
-        ``histogram``, counts in equal bins from min to max. Of complex numbers the moduli.
+        ``histogram``, counts in equal bins from min to max. Complex numbers by their moduli.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def statistics(value: Any) -> Statistics:
 
 def _moments(finite: np.ndarray[Any, Any]) -> Statistics:
     low, high = float(finite.min()), float(finite.max())
-    # Scaled, so that squares of the largest numbers stay finite.
+    # Scaled, so that the squares do not overflow.
     scale = max(abs(low), abs(high)) or 1.0
     scaled = finite / scale
     found: Statistics = {
@@ -102,19 +102,19 @@ def values_of(
     ----------
     graph : Graph
     values : mapping from Node or Tensor to array, or sequence, optional
-        A sequence is aligned with ``graph.nodes``; None in it says that a value is not known.
-        Lines that hold a value themselves (an eager list) need none.
+        A sequence is aligned with ``graph.nodes``, with None for unknown values. Nodes with a
+        value of their own (in an eager graph) need none.
 
     Raises
     ------
     ArgumentError
-        A sequence of another length, or a key that is not a line.
+        A sequence of another length, or a key that is not a node.
     """
     found: dict[Node, Any] = {}
     for node in graph.nodes:
         try:
             known = node.value
-        except WengertError:  # its array was overwritten since: there is nothing to show
+        except WengertError:  # its array was overwritten
             continue
         if known is not None:
             found[node] = known
@@ -128,7 +128,7 @@ def values_of(
     else:
         given = f"{len(values)} values" if isinstance(values, Sequence) else repr(values)[:60]
         raise ArgumentError(
-            f"values= is {given} for a graph of {len(graph)} lines. Give a dict from nodes to "
+            f"values= is {given} for a graph of {len(graph)} nodes. Pass a dict from nodes to "
             f"arrays, or a list with an entry for each of graph.nodes{at(user_line())}."
         )
     return found

@@ -1,10 +1,9 @@
-"""A picture of the graph as SVG text, drawn here: no graphviz, no browser, no drawing library.
+"""The graph as an SVG document, without graphviz or a drawing library.
 
-Boxes say the operation and the shape; leaves that require a gradient are yellow, constants pale and
-dashed, operations colored by kind; the output has a heavy frame.  Hovering shows the node in
-words, with its parameters.  Edges enter a box from left to right by where they come from; where
-that is not the order of the operands, small numerals tell it.  A loop or branch is a box with a
-picture of what it does inside.
+Boxes show operation and shape; leaves that require a gradient are yellow, constants pale and
+dashed, operations colored by kind; the output has a heavy frame.  The tooltip of a node includes
+its parameters.  Edges enter a box ordered by their origin; where that is not the order of the
+operands, small numerals give it.  A loop or branch is a box that contains a drawing of its bodies.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ from .node_labels import Names, NodeLabel, graph_of, labels_of
 
 MARGIN = 24.0
 HEIGHT = 38.0
-LETTER = 7.4  # width of a letter of the title, at its font size
-DETAIL_LETTER = 6.1  # of the line below it
+LETTER = 7.4  # width of a character of the title
+DETAIL_LETTER = 6.1  # width of a character of the line below it
 LIMIT = 400
 FONT = "Helvetica, Arial, sans-serif"
 
@@ -39,17 +38,17 @@ def to_svg(
     names: Names | None = None,
     title: str = "",
 ) -> str:
-    """A picture of the graph that leads to a tensor.
+    """Draw the graph of a tensor as SVG.
 
     Parameters
     ----------
     outputs : Tensor, list of Tensor, or Graph
     path : path, optional
-        Where to write it.
+        File to write.
     names : mapping from name to Tensor, or a module, optional
-        What to call leaves.
+        Names of leaves.
     title : str, optional
-        Written above.
+        Title of the drawing.
 
     Returns
     -------
@@ -59,7 +58,7 @@ def to_svg(
     Raises
     ------
     ArgumentError
-        More than 400 nodes: nobody could read it.
+        There are more than 400 nodes.
 
     Examples
     --------
@@ -73,7 +72,7 @@ def to_svg(
     count = _count(graph)
     if count > LIMIT:
         raise ArgumentError(
-            f"to_svg of {count} nodes: above {LIMIT} a picture is not legible. Draw an "
+            f"to_svg of {count} nodes: more than {LIMIT} are not legible. Draw an "
             f"intermediate result, or use show.table or show.to_dot{at(user_line())}."
         )
     document = _document(_drawn(graph, names), title)
@@ -83,14 +82,14 @@ def to_svg(
 
 
 def _count(graph: BaseGraph) -> int:
-    """How many nodes there are, in bodies too."""
+    """The number of nodes, including those of bodies."""
     return len(graph) + sum(_count(body) for node in graph.nodes for body in bodies_of(node))
 
 
 class _Picture(NamedTuple):
-    """Nodes and where they go.
+    """Labels of nodes and their layout.
 
-    inside : for a node with bodies their pictures.
+    inside : the pictures of the bodies of each node.
     """
 
     labels: list[NodeLabel]
@@ -156,7 +155,7 @@ def _document(picture: _Picture, title: str) -> str:
 
 
 def _drawing(picture: _Picture) -> list[str]:
-    """Edges, boxes, and what is inside of boxes."""
+    """Edges, boxes, and the contents of boxes."""
     labels, sizes, layout, inside = picture
     parts = _edges(labels, sizes, layout)
     for label in labels:
@@ -229,7 +228,7 @@ def _edges(
 def _leaving(
     labels: Sequence[NodeLabel], sizes: Sequence[tuple[float, float]], layout: GraphLayout
 ) -> dict[tuple[int, int], Point]:
-    """Where each edge leaves its box: side by side, in the order of where they go."""
+    """The point where each edge leaves its box, in the order of the destinations."""
     targets: dict[int, list[int]] = {}
     for a, b in layout.routes:
         targets.setdefault(a, []).append(b)
@@ -251,7 +250,7 @@ def _port(slot: int, count: int, width: float) -> float:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """Through the points, upright at each of them."""
+    """A curve through the points, vertical at each of them."""
     (x, y), *rest = points
     words = [f"M{x:.1f} {y:.1f}"]
     for end_x, end_y in rest:
@@ -272,7 +271,7 @@ def _head(end: Point, fill: str) -> str:
 
 
 def _legend(labels: Sequence[NodeLabel]) -> list[tuple[str, float]]:
-    """For each color in use a swatch with its name, and how wide that is."""
+    """A swatch with its name for each color in use, and its width."""
     seen = {legend_name(label): colors(label) for label in labels}
     parts = []
     for name, (fill, stroke, _) in seen.items():

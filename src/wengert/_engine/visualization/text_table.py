@@ -1,4 +1,4 @@
-"""The Wengert list as a table of text: one line, one row.
+"""The Wengert list as a table of text, one row for each node.
 
 node  operation    operands  shape         value       kind
 %0    x                      float64[2]    [1 2]       INPUT
@@ -26,15 +26,14 @@ def table(outputs: Any, names: Names | None = None, values: bool = True) -> str:
     ----------
     outputs : Tensor, list of Tensor, or Graph
     names : mapping from name to Tensor, or a module, optional
-        What to call leaves.
+        Names of leaves.
     values : bool, default True
-        Whether to show values; of large arrays, their range.
+        Whether to show values; for large arrays, their range.
 
     Returns
     -------
     str
-        One row for each node, in an order in which they can be computed; what loops and branches
-        do comes below.
+        One row for each node in topological order, followed by the bodies of loops and branches.
 
     Examples
     --------

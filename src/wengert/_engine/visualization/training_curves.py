@@ -1,8 +1,8 @@
 """Training curves, drawn from plain numbers.
 
-Two panels: losses over epochs (of every step, faintly; means of epochs, and of the validation), and
-beside it whatever else was measured, each figure with its validation in one color.  Drawn with
-matplotlib, which only wengert.show knows; import this module by itself.
+Two panels: losses over epochs (pale for every step; epoch means, and of the validation), and the
+other metrics, each with its validation in the same color.  Requires matplotlib; this module is not
+imported by the package.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def training_curves(
     Parameters
     ----------
     losses : sequence of float
-        Of every step.
+        The loss of every step.
     epochs : sequence of dict
-        Figures of every epoch by name; those that begin with ``"validation "`` are drawn dashed,
-        beside the ones without.
+        Metrics of every epoch by name; names that start with ``"validation "`` are drawn dashed,
+        in the color of the name without it.
     path : path, optional
-        Where to write a PNG.
+        PNG file to write.
     title : str, optional
 
     Returns

@@ -1,7 +1,7 @@
-"""Pictures of a training: the loss as it fell, and what is still misread.
+"""Plots of a training: loss and accuracy, and misclassified images.
 
-Drawn with matplotlib, which only wengert.show knows; import this module by itself.  Nothing is
-shown on a screen: figures are returned, or written where `path` says.
+Requires matplotlib; this module is not imported by the package.  Figures are returned and
+optionally written to `path`; no window is opened.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def training_picture(
     title: str = "",
     most: int = 18,
 ) -> Figure:
-    """Loss and accuracy over the epochs, and the misread pictures.
+    """Loss and accuracy over the epochs, and misclassified images.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ def training_picture(
     accuracies : sequence of float
         The held-out accuracy after every epoch, from 0 to 1.
     images : array, shape (n, height, width)
-        The misread ones.
+        The misclassified images.
     read_as, truly : sequence
-        What each was taken for, and what it is.
+        The predicted and the true class of each.
     path : path, optional
-        Where to write a PNG.
+        PNG file to write.
     title : str, optional
     most : int, default 18
-        How many of the misread to show; rows of six.
+        Number of misclassified images to show, in rows of six.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def _draw_curves(place: Any, losses: Sequence[float], accuracies: Sequence[float
     axes.set_ylabel("training loss (cross entropy, nats)", color=BLUE)
     axes.tick_params(axis="y", labelcolor=BLUE)
     axes.set_xlim(0, epochs)
-    if len(losses):  # a single lucky batch does not set the scale
+    if len(losses):  # the scale does not depend on a single small loss
         axes.set_ylim(np.percentile(losses, 1) / 2, np.max(losses) * 1.3)
     axes.grid(True, which="major", color="#e6e9ec")
     axes.spines["top"].set_visible(False)

@@ -28,7 +28,7 @@ from .profile_attribution import StepCost, number_of, step_cost_of
 
 
 class TimerReading(NamedTuple):
-    """The timers of a program, of several runs as `undisturbed` combines them.
+    """The timers of a program over several runs, combined by `lower_quartile`.
 
     around : seconds of a run that are in no cell.
     cells : for each cell seconds, and how often; what the clock itself took is in them.

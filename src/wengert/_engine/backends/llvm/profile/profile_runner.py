@@ -21,7 +21,7 @@ import numpy as np
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.ops.cost_model import bytes_of
-from wengert._engine.profiling.record import Timing, in_turn, undisturbed, whole
+from wengert._engine.profiling.record import Timing, call_seconds, lower_quartile, timed_rounds
 from wengert.errors import BackendError, at, user_line
 
 from ..compiled import LoadedProgram, entry_of, has_entry
@@ -76,7 +76,7 @@ class TimedRunner:
                 begin()
                 self._clear()
 
-            for one in in_turn(runs, repeats, clear, most):
+            for one in timed_rounds(runs, repeats, clear, most):
                 seconds.append(one)
                 counted.append(self.table.astype(_REAL))
             if time.perf_counter() - began < _CLOCK_SECONDS:
@@ -84,10 +84,10 @@ class TimedRunner:
             ticks = self._tick() - ticks
             second = (time.perf_counter() - began) / max(ticks, 1)  # of a tick
             outer, inner = (ticks * second for ticks in self._cost_of_cell())
-        found = undisturbed(counted)
+        found = lower_quartile(counted)
         cells = found[FIRST:].reshape(-1, 2) * [second, 1.0]
         own = [counts[FIRST::2].sum() * second for counts in counted]
-        around = undisturbed([one[0] - s for one, s in zip(seconds, own, strict=True)])
+        around = lower_quartile([one[0] - s for one, s in zip(seconds, own, strict=True)])
         reading = TimerReading(float(around), cells, found[PEAK], inner, outer, len(seconds))
         return reading, [one[1:] for one in seconds]
 
@@ -180,8 +180,8 @@ def timed(
     around = reading.around - (reading.outer - reading.inner) * len(flat.program.places)
     return Timing(
         backend="llvm",
-        seconds=whole(steps, around, rounds),
-        plain=float(undisturbed([one[-1] for one in rounds])),
+        seconds=call_seconds(steps, around, rounds),
+        plain=float(lower_quartile([one[-1] for one in rounds])),
         runs=reading.runs,
         steps=steps,
         workspace=held,
