@@ -189,8 +189,8 @@ def test_impossible_parameters_give_nan():
 def test_arguments_are_checked():
     for call, says in (
         (lambda: ours.gamma.logpdf(1.0), "missing"),
-        (lambda: ours.norm.logpdf(1.0, 0.0, 1.0, 2.0), "by place"),
-        (lambda: ours.norm.logpdf(1.0, mu=0.0), "by name"),
+        (lambda: ours.norm.logpdf(1.0, 0.0, 1.0, 2.0), "positional arguments"),
+        (lambda: ours.norm.logpdf(1.0, mu=0.0), "keywords"),
         (lambda: ours.norm.logpdf(1.0, 0.0, loc=0.0), "twice"),
         (lambda: ours.norm.rvs(size=3), "random_state"),
     ):

@@ -73,8 +73,8 @@ class Distribution:
         found: Formula | None = getattr(self, name, None)
         if found is None:
             raise NotDifferentiableError(
-                f"{self.name} has no {name.replace('standard_', '')} that differentiates. SciPy's "
-                f"own, scipy.stats.{self.name}, takes plain arrays{at(user_line())}."
+                f"{self.name} has no differentiable {name.replace('standard_', '')}. For plain "
+                f"arrays use scipy.stats.{self.name}{at(user_line())}."
             )
         return found
 
@@ -89,8 +89,9 @@ class Distribution:
         names = [*self.shapes, *self.last]
         if len(args) > len(names) or set(given) - set(names):
             raise ArgumentError(
-                f"{self.name} has the parameters {', '.join(names)}, and was given {len(args)} by "
-                f"place and {sorted(given)} by name{at(user_line())}."
+                f"{self.name} has the parameters {', '.join(names)}, but was called with "
+                f"{len(args)} positional arguments and the keywords {sorted(given)}"
+                f"{at(user_line())}."
             )
         found = dict(zip(names, args, strict=False))
         twice = sorted(set(found) & set(given))
@@ -178,7 +179,7 @@ def real(x: Any, what: str) -> Any:
         return x
     x = as_array(x)
     if dtype_of(x).kind not in "biuf":
-        raise DtypeError(f"{what} is {dtype_of(x)}, and has to be real{at(user_line())}.")
+        raise DtypeError(f"{what} is {dtype_of(x)}, but must be real{at(user_line())}.")
     return x
 
 

@@ -1,13 +1,13 @@
 """Descriptive statistics, with SciPy's names and signatures; compositions of NumPy's functions.
 
-    gmean, hmean, pmean               means of other kinds
+    gmean, hmean, pmean               geometric, harmonic and power mean
     moment, skew, kurtosis, variation moments about the mean
-    sem, zscore, zmap                 errors of the mean, and deviations in units of them
-    boxcox_llf, entropy               the likelihood of a power; of probabilities the entropy
+    sem, zscore, zmap                 standard error of the mean, and standard scores
+    boxcox_llf, entropy               Box-Cox log-likelihood; entropy of probabilities
 
-Of plain arrays they are SciPy's own functions; they take the arguments `a`, `axis`, `ddof`,
-`bias` and those that choose a power.  Where all elements are equal the derivative is that of the
-formula: NaN for those that divide by the deviation.
+Plain arrays are passed to SciPy's own functions; tensors support the arguments `a`, `axis`, `ddof`,
+`bias` and the power.  Where all elements are equal the derivative is that of the formula: NaN for
+functions that divide by the standard deviation.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = """
 
 
 def counterpart(ours: Callable[..., Any]) -> Callable[..., Any]:
-    """SciPy's function of the same name where no tensor is among the arguments."""
+    """Dispatch to SciPy's function of the same name if no argument is a tensor."""
 
     @functools.wraps(ours)
     def public(*args: Any, **given: Any) -> Any:
@@ -50,7 +50,7 @@ def _mean(a: Any, axis: Any, weights: Any, keepdims: bool) -> Any:
 
 @counterpart
 def gmean(a: Any, axis: Any = 0, *, weights: Any = None, keepdims: bool = False) -> Any:
-    """The geometric mean: exp of the mean of logarithms."""
+    """The geometric mean: exp of the mean of the logarithms."""
     return np.exp(_mean(np.log(a), axis, weights, keepdims))
 
 
@@ -62,7 +62,7 @@ def hmean(a: Any, axis: Any = 0, *, weights: Any = None, keepdims: bool = False)
 
 @counterpart
 def pmean(a: Any, p: Any, *, axis: Any = 0, weights: Any = None, keepdims: bool = False) -> Any:
-    """The power mean, of which p = 1 is the mean and p = -1 the harmonic one."""
+    """The power mean; p = 1 is the arithmetic and p = -1 the harmonic mean."""
     if not isinstance(p, Handle) and p == 0:
         return gmean(a, axis, weights=weights, keepdims=keepdims)
     return _mean(a**p, axis, weights, keepdims) ** (1.0 / p)
@@ -85,7 +85,7 @@ def moment(
 
 @counterpart
 def skew(a: Any, axis: Any = 0, bias: bool = True, *, keepdims: bool = False) -> Any:
-    """The third moment in units of the deviation."""
+    """The skewness: the third central moment divided by the cubed standard deviation."""
     found = _central(a, 3, axis, keepdims) / _central(a, 2, axis, keepdims) ** 1.5
     if bias:
         return found
@@ -97,7 +97,7 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, *, keepdims: bool = False) ->
 def kurtosis(
     a: Any, axis: Any = 0, fisher: bool = True, bias: bool = True, *, keepdims: bool = False
 ) -> Any:
-    """The fourth moment in units of the variance squared; less 3 if `fisher`."""
+    """The fourth central moment divided by the squared variance; minus 3 if `fisher`."""
     found = _central(a, 4, axis, keepdims) / _central(a, 2, axis, keepdims) ** 2
     if not bias:
         axes = [axis] if axis is not None else range(len(shape_of(a)))
@@ -137,7 +137,7 @@ def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0) -> Any:
 
 @counterpart
 def boxcox_llf(lmb: Any, data: Any) -> Any:
-    """The logarithm of the likelihood of Box and Cox's power `lmb`."""
+    """The log-likelihood of the Box-Cox power `lmb`."""
     logs = np.log(data)
     n = shape_of(data)[0]
     if not isinstance(lmb, Handle) and lmb == 0:
@@ -149,7 +149,7 @@ def boxcox_llf(lmb: Any, data: Any) -> Any:
 
 @counterpart
 def entropy(pk: Any, qk: Any = None, base: Any = None, axis: Any = 0) -> Any:
-    """The entropy of probabilities, or their divergence from others; both are scaled to 1."""
+    """The entropy of probabilities, or the relative entropy to `qk`; both are normalized."""
     p = pk / np.sum(pk, axis=axis, keepdims=True)
     if qk is None:
         found = np.sum(entr(p), axis=axis)

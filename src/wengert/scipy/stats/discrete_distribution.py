@@ -36,8 +36,7 @@ _WHOLE_SUPPORT = 4096
 class Discrete(Distribution):
     """A distribution of integers; a subclass defines the same formulas as one of `Continuous`.
 
-    There is no derivative with respect to the point, which is whole; there are those by the
-    parameters.
+    The point is an integer, so there are derivatives only with respect to the parameters.
     """
 
     last = ("loc",)
@@ -144,7 +143,7 @@ class Discrete(Distribution):
         return np.sum(self._share(k, shapes), axis=0)
 
     def _reach(self, known: list[Any]) -> tuple[float, float]:
-        """The first and the last k whose probability is not negligible."""
+        """The first and last k with non-negligible probability."""
         low, high = (np.asarray(end, float) for end in self.support_of(*known))
         middle, width = np.floor(self.mean(*known)), 8.0
         while True:
@@ -158,7 +157,7 @@ class Discrete(Distribution):
             if width > _LARGEST_SUPPORT:
                 raise OperandError(
                     f"the entropy of {self.name} is a sum over more than {_LARGEST_SUPPORT} "
-                    "numbers here. Use that of a similar continuous distribution"
+                    "integers here. Use the entropy of a similar continuous distribution"
                     f"{at(user_line())}."
                 )
 
@@ -173,14 +172,14 @@ class Discrete(Distribution):
         Raises
         ------
         TraceError
-            A graph is being built, and it has none yet.
+            The parameter is traced, so its value is unknown.
         """
         shown = values(x) if not isinstance(x, int | float) else x
         if not isinstance(shown, np.ndarray | np.generic | int | float):
             raise TraceError(
-                f"{self.name} sums over integers, and how many there are depends on the "
-                f"values of its parameters, which are not known while a graph is built. Compute "
-                f"it outside of the graph, or give whole parameters as numbers{at(user_line())}."
+                f"{self.name} is a sum whose number of terms varies with the values of its "
+                f"parameters, which are unknown during tracing. Compute it outside of the traced "
+                f"function, or pass integer parameters as numbers{at(user_line())}."
             )
         return shown
 
@@ -207,7 +206,7 @@ class Finite(Discrete):
 
 
 def _plain(x: Any) -> Any:
-    """The value of x as an array, if it is known and finite; else None."""
+    """The value of x as an array if it is known and finite, else None."""
     shown = values(x) if not isinstance(x, int | float) else x
     known = isinstance(shown, np.ndarray | np.generic | int | float)
     return shown if known and np.all(np.isfinite(shown)) else None

@@ -1,14 +1,14 @@
 """Correlation, regression and tests of two samples, with SciPy's names and signatures.
 
-    pearsonr linregress                     correlation, and a straight line by least squares
+    pearsonr linregress                     correlation and linear regression
     ttest_1samp ttest_rel ttest_ind f_oneway
-    power_divergence chisquare              statistics, and the probability of larger ones
-    wasserstein_distance energy_distance    between the distribution functions of two samples
-    gaussian_kde                            a density by a normal one about each point
+    power_divergence chisquare              test statistics and p-values
+    wasserstein_distance energy_distance    distances between the distributions of two samples
+    gaussian_kde                            kernel density estimation
 
-Of plain arrays they are SciPy's own functions; of tensors they give what has the same names of
-parts, each a tensor.  Where a statistic is at its least the probability has the derivative of its
-formula.  Formulas: Y. Dodge, The Concise Encyclopedia of Statistics (2008); S. Vallender (1974) and
+Plain arrays are passed to SciPy's own functions; for tensors the result has the same fields, each a
+tensor.  At the minimum of a statistic the derivative of the p-value is that of its formula.
+Formulas: Y. Dodge, The Concise Encyclopedia of Statistics (2008); S. Vallender (1974) and
 G. Szekely (2002) for the distances; D. W. Scott, Multivariate Density Estimation (1992).
 """
 
@@ -35,14 +35,14 @@ __all__ = """
 
 
 class Significance(NamedTuple):
-    """A statistic, and the probability of one that is larger."""
+    """A test statistic and its p-value."""
 
     statistic: Any
     pvalue: Any
 
 
 class LinregressResult(NamedTuple):
-    """A straight line, its correlation, the probability of that, and standard errors."""
+    """Slope, intercept, correlation, p-value and standard errors of a linear regression."""
 
     slope: Any
     intercept: Any
@@ -55,14 +55,14 @@ class LinregressResult(NamedTuple):
 def _two_sided(alternative: str, what: str) -> None:
     if alternative != "two-sided":
         raise ArgumentError(
-            f"{what} of tensors with alternative={alternative!r}: it is 'two-sided'. The other "
-            f"probabilities are stdtr(df, t) and stdtr(df, -t){at(user_line())}."
+            f"{what} of tensors supports only alternative='two-sided', not {alternative!r}. The "
+            f"one-sided p-values are stdtr(df, t) and stdtr(df, -t){at(user_line())}."
         )
 
 
 @counterpart
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", axis: int = 0) -> Significance:
-    """Pearson's correlation of two samples, and the probability of a larger one."""
+    """Pearson's correlation coefficient of two samples and its p-value."""
     _two_sided(alternative, "pearsonr")
     count = known_length(shape_of(x)[axis], "pearsonr")
     x, y = x - np.mean(x, axis=axis, keepdims=True), y - np.mean(y, axis=axis, keepdims=True)
@@ -74,7 +74,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", axis: int = 0) -
 
 @counterpart
 def linregress(x: Any, y: Any, alternative: str = "two-sided") -> LinregressResult:
-    """The straight line of least squares through points."""
+    """Linear least-squares regression."""
     _two_sided(alternative, "linregress")
     count = known_length(shape_of(x)[0], "linregress")
     middle, level = np.mean(x), np.mean(y)
@@ -107,7 +107,7 @@ def ttest_1samp(
     nan_policy: str = "propagate",
     alternative: str = "two-sided",
 ) -> Significance:
-    """Student's t of the mean of a sample, and the probability of a larger one."""
+    """The t-test of the mean of one sample."""
     _two_sided(alternative, "ttest_1samp")
     count = known_length(shape_of(a)[axis], "ttest_1samp")
     error = np.sqrt(np.var(a, axis=axis, ddof=1) / count)
@@ -118,7 +118,7 @@ def ttest_1samp(
 def ttest_rel(
     a: Any, b: Any, axis: int = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
 ) -> Significance:
-    """Student's t of the differences of two samples, and the probability of a larger one."""
+    """The t-test of two related samples."""
     return ttest_1samp(a - b, 0.0, axis, nan_policy, alternative)
 
 
@@ -132,7 +132,7 @@ def ttest_ind(
     nan_policy: str = "propagate",
     alternative: str = "two-sided",
 ) -> Significance:
-    """Student's t of two means, or B. L. Welch's, and the probability of a larger one."""
+    """Student's or Welch's t-test of the means of two independent samples."""
     _two_sided(alternative, "ttest_ind")
     n, m = (float(known_length(shape_of(s)[axis], "ttest_ind")) for s in (a, b))
     first, second = (np.var(s, axis=axis, ddof=1) for s in (a, b))
@@ -148,7 +148,7 @@ def ttest_ind(
 
 @counterpart
 def f_oneway(*samples: Any, axis: int = 0) -> Significance:
-    """F of the means of several samples, and the probability of a larger one."""
+    """One-way analysis of variance: the F statistic of several samples and its p-value."""
     counts = [float(known_length(shape_of(s)[axis], "f_oneway")) for s in samples]
     total, groups = sum(counts), len(samples)
     means = [np.mean(s, axis=axis, keepdims=True) for s in samples]
@@ -176,7 +176,7 @@ _POWERS = {
 def power_divergence(
     f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0, lambda_: Any = None
 ) -> Significance:
-    """Cressie and Read's distance of frequencies, and the probability of a larger one."""
+    """Cressie and Read's power divergence statistic and its p-value."""
     power = _POWERS[lambda_] if isinstance(lambda_, str) else 1.0 if lambda_ is None else lambda_
     if f_exp is None:
         f_exp = np.mean(f_obs, axis=axis, keepdims=True)
@@ -197,12 +197,12 @@ def power_divergence(
 def chisquare(
     f_obs: Any, f_exp: Any = None, ddof: Any = 0, axis: int = 0, *, sum_check: bool = True
 ) -> Significance:
-    """Pearson's chi-square of frequencies, and the probability of a larger one."""
+    """Pearson's chi-square statistic of frequencies and its p-value."""
     return power_divergence(f_obs, f_exp, ddof, axis, "pearson")
 
 
-def _apart(u: Any, v: Any, u_weights: Any, v_weights: Any) -> tuple[Any, Any]:
-    """The differences of two distribution functions, and how long each of them lasts."""
+def _cdf_differences(u: Any, v: Any, u_weights: Any, v_weights: Any) -> tuple[Any, Any]:
+    """Differences of two empirical cdfs, and the lengths of the intervals between the samples."""
     places = np.sort(np.concatenate([u, v]))
     gaps = places[1:] - places[:-1]
     heights = []
@@ -221,8 +221,8 @@ def _apart(u: Any, v: Any, u_weights: Any, v_weights: Any) -> tuple[Any, Any]:
 def wasserstein_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
-    """The area between the distribution functions of two samples."""
-    apart, gaps = _apart(u_values, v_values, u_weights, v_weights)
+    """The area between the empirical cdfs of two samples."""
+    apart, gaps = _cdf_differences(u_values, v_values, u_weights, v_weights)
     return np.sum(np.abs(apart) * gaps)
 
 
@@ -230,13 +230,13 @@ def wasserstein_distance(
 def energy_distance(
     u_values: Any, v_values: Any, u_weights: Any = None, v_weights: Any = None
 ) -> Any:
-    """The root of twice the integral of the square of the difference of distribution functions."""
-    apart, gaps = _apart(u_values, v_values, u_weights, v_weights)
+    """The square root of twice the integral of the squared difference of the empirical cdfs."""
+    apart, gaps = _cdf_differences(u_values, v_values, u_weights, v_weights)
     return np.sqrt(2.0 * np.sum(apart * apart * gaps))
 
 
 class _Density:
-    """A density by a normal one about each point of a sample; see `gaussian_kde`."""
+    """A Gaussian kernel density estimate; see `gaussian_kde`."""
 
     def __init__(self, dataset: Any, bw_method: Any, weights: Any) -> None:
         dataset = as_array(dataset)
@@ -264,8 +264,8 @@ class _Density:
         points = x if len(shape_of(x)) == 2 else np.reshape(x, (self.d, -1))
         if shape_of(points)[0] != self.d:
             raise ShapeError(
-                f"points of {shape_of(points)[0]} coordinates, and a sample of {self.d}: both are "
-                f"columns{at(user_line())}."
+                f"points have {shape_of(points)[0]} dimensions, but the sample has {self.d}; the "
+                f"points of both are columns{at(user_line())}."
             )
         ours = np.linalg.solve(self.root, points)
         theirs = np.linalg.solve(self.root, self.dataset)
@@ -283,27 +283,27 @@ class _Density:
 
 
 def gaussian_kde(dataset: Any, bw_method: Any = None, weights: Any = None) -> Any:
-    """A density by a normal one about each point of a sample, as ``scipy.stats.gaussian_kde``.
+    """Kernel density estimation with Gaussian kernels, as ``scipy.stats.gaussian_kde``.
 
     Parameters
     ----------
     dataset : array or Tensor
-        (n,), or (d, n): points are columns.
+        (n,), or (d, n) with points as columns.
     bw_method : str, number or callable, optional
-        "scott" (the default), "silverman", or how much of the sample's deviation a normal one has.
+        "scott" (the default), "silverman", or the bandwidth factor.
     weights : array or Tensor, optional
-        (n,), of each point.
+        (n,), the weight of each point.
 
     Returns
     -------
     object
-        Called with points it gives the density; `logpdf` gives the logarithm. It differentiates by
-        points, sample and weights.
+        Calling it with points returns the density; `logpdf` returns the logarithm. Both can be
+        differentiated with respect to points, sample and weights.
 
     Raises
     ------
     ShapeError
-        Points do not have as many coordinates as the sample.
+        The points and the sample have different numbers of dimensions.
 
     Notes
     -----

@@ -1,12 +1,11 @@
 """Multivariate distributions, with SciPy's names and signatures.
 
     multivariate_normal, multivariate_t    by a Cholesky factor
-    dirichlet, multinomial                 of shares and of counts that add up
-    matrix_normal, wishart, invwishart     of matrices
+    dirichlet, multinomial                 distributions on the simplex, and of counts
+    matrix_normal, wishart, invwishart     distributions of matrices
 
-The logarithm of the density differentiates in the point and by all parameters.  A matrix that is
-positive definite enters by its lower half, so its derivative is symmetric (half of it above
-the diagonal): that by a symmetric matrix.
+The log-density can be differentiated with respect to the point and all parameters.  Of a positive
+definite matrix only the lower triangle is read; the derivative with respect to it is symmetrized.
 
 Formulas: K. V. Mardia, J. T. Kent, J. M. Bibby, Multivariate Analysis (1979).
 """
@@ -33,16 +32,16 @@ __all__ = """
 
 
 def _factor(matrix: Any, what: str) -> tuple[Any, Any]:
-    """The Cholesky factor of a matrix, and half the logarithm of its determinant."""
+    """The Cholesky factor of a matrix and half its log-determinant."""
     shape = shape_of(matrix)
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise ShapeError(f"{what} has the shape {shape}, and has to be square{at(user_line())}.")
+        raise ShapeError(f"{what} has the shape {shape}, but must be square{at(user_line())}.")
     lower = np.linalg.cholesky(matrix)
     return lower, np.sum(np.log(np.diagonal(lower)))
 
 
-def _square(x: Any, count: int | None) -> Any:
-    """A covariance as a matrix: given as a number, the variances, or the matrix."""
+def _as_covariance(x: Any, count: int | None) -> Any:
+    """A covariance given as a number, a vector of variances or a matrix, as a matrix."""
     x = real(x, "a covariance")
     shape = shape_of(x)
     if len(shape) == 2:
@@ -52,8 +51,8 @@ def _square(x: Any, count: int | None) -> Any:
     return x * np.eye(1 if count is None else count)
 
 
-def _lengths(deviations: Any, lower: Any) -> Any:
-    """The squares of the lengths of vectors, measured by a covariance with that factor."""
+def _squared_distances(deviations: Any, lower: Any) -> Any:
+    """Squared Mahalanobis distances, for the covariance with this Cholesky factor."""
     shape = shape_of(deviations)
     rows = np.reshape(deviations, (-1, shape[-1]))
     scaled = np.linalg.solve(lower, np.swapaxes(rows, 0, 1))
@@ -61,13 +60,13 @@ def _lengths(deviations: Any, lower: Any) -> Any:
 
 
 def _on_range(deviations: Any, matrix: Any) -> Any:
-    """The logarithm of a normal density on the range of its covariance; SciPy's cutoffs."""
+    """The log-density of a normal on the range of its covariance; cutoffs as in SciPy."""
     w, v = np.linalg.eigh(matrix)
     sizes = values(w)
     limit = (1e3 if w.dtype.char == "f" else 1e6) * np.finfo(w.dtype).eps * np.max(np.abs(sizes))
     if not is_traced(sizes) and np.min(sizes) < -limit:
         raise MatrixError(
-            f"cov has the eigenvalue {np.min(sizes):.3g}, and has to be positive semidefinite"
+            f"cov has the eigenvalue {np.min(sizes):.3g}, but must be positive semidefinite"
             f"{at(user_line())}."
         )
     used = sizes > limit
@@ -90,12 +89,12 @@ def _random(random_state: Any, what: str) -> Any:
 
 
 class _MultivariateNormal:
-    """The normal distribution of vectors, with mean and covariance."""
+    """The multivariate normal distribution, with mean and covariance."""
 
     def _given(self, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
-        """Deviations from the mean as vectors, and the covariance as a matrix."""
+        """The deviations from the mean, as vectors, and the covariance matrix."""
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
-        matrix = _square(cov, count)
+        matrix = _as_covariance(cov, count)
         size = shape_of(matrix)[0]
         x = real(x, "x")
         if len(shape_of(x)) == 0:
@@ -108,16 +107,16 @@ class _MultivariateNormal:
     def logpdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The logarithm of the density; `x` is (..., n), `cov` positive definite.
 
-        With `allow_singular` the covariance may have any rank: the density is one on the range of
-        it, -inf beside that, and the derivative with respect to `cov` that among matrices of its
-        rank.
+        With `allow_singular` the covariance may have any rank: the density is the one on its range
+        (the log-density is -inf outside of it), and the derivative with respect to `cov` is the
+        one on the manifold of matrices of the same rank.
         """
         deviations, matrix = self._given(x, mean, cov)
         if allow_singular:
             return _on_range(deviations, matrix)
         lower, half = _factor(matrix, "cov")
         count = shape_of(lower)[0]
-        return -0.5 * (count * log(2.0 * pi) + _lengths(deviations, lower)) - half
+        return -0.5 * (count * log(2.0 * pi) + _squared_distances(deviations, lower)) - half
 
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
         """The density."""
@@ -126,20 +125,20 @@ class _MultivariateNormal:
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The differential entropy."""
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
-        lower, half = _factor(_square(cov, count), "cov")
+        lower, half = _factor(_as_covariance(cov, count), "cov")
         return 0.5 * shape_of(lower)[0] * (log(2.0 * pi) + 1.0) + half
 
     def rvs(self, mean: Any = None, cov: Any = 1, size: Any = (), random_state: Any = None) -> Any:
-        """Random vectors, (*size, n), differentiable in mean and covariance."""
+        """Random vectors, (*size, n), differentiable with respect to mean and covariance."""
         which = _random(random_state, "multivariate_normal")
         count = shape_of(mean)[-1] if mean is not None and len(shape_of(mean)) else None
-        matrix = _square(cov, count)
+        matrix = _as_covariance(cov, count)
         middle = np.zeros(shape_of(matrix)[0]) if mean is None else mean
         return functions.multivariate_normal(which, middle, matrix, size)
 
 
 class _MultivariateT:
-    """Student's t distribution of vectors: loc, shape (a matrix), df."""
+    """The multivariate Student's t distribution: loc, shape (a matrix), df."""
 
     @np.errstate(all="ignore")
     def logpdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
@@ -149,7 +148,7 @@ class _MultivariateT:
         count = shape_of(lower)[0]
         df = real(df, "df")
         top = 0.5 * (df + count)
-        size = _lengths(deviations, lower)
+        size = _squared_distances(deviations, lower)
         out = -top * np.log1p(size / df) - 0.5 * count * np.log(df) - half
         return out - betaln(0.5 * df, 0.5 * count) - 0.5 * count * log(pi) + gammaln(0.5 * count)
 
@@ -159,14 +158,14 @@ class _MultivariateT:
 
 
 class _Dirichlet:
-    """The Dirichlet distribution of shares, which add up to 1."""
+    """The Dirichlet distribution of vectors of probabilities, which sum to 1."""
 
     @np.errstate(all="ignore")
     def logpdf(self, x: Any, alpha: Any) -> Any:
         """The logarithm of the density.
 
-        `x` is (k,) or (k, n), as in SciPy: vectors are columns; of (k - 1,) the last share is what
-        is missing of 1.
+        `x` is (k,) or (k, n), as in SciPy: points are columns. If `x` is (k - 1,), the last
+        component is 1 minus the sum of the others.
         """
         x, alpha = real(x, "x"), real(alpha, "alpha")
         count = shape_of(alpha)[0]
@@ -174,26 +173,26 @@ class _Dirichlet:
             x = np.concatenate([x, 1.0 - np.sum(x, axis=0, keepdims=True)])
         if shape_of(x)[0] != count:
             raise ShapeError(
-                f"vectors of {shape_of(x)[0]} shares and {count} parameters; vectors are columns, "
-                f"as in SciPy{at(user_line())}."
+                f"points have {shape_of(x)[0]} components, but alpha has {count}; points are "
+                f"columns, as in SciPy{at(user_line())}."
             )
         shown = values(x)
         if not isinstance(shown, np.ndarray) or np.all(np.abs(np.sum(shown, 0) - 1.0) <= 1e-9):
             weights = np.reshape(alpha, (count, *(1 for _ in shape_of(x)[1:])))
             log_norm = np.sum(gammaln(alpha)) - gammaln(np.sum(alpha))
             return np.sum(xlogy(weights - 1.0, x), axis=0) - log_norm
-        raise ArgumentError(f"the shares of a vector do not add up to 1{at(user_line())}.")
+        raise ArgumentError(f"the components of a point do not sum to 1{at(user_line())}.")
 
     def pdf(self, x: Any, alpha: Any) -> Any:
         """The density."""
         return np.exp(self.logpdf(x, alpha))
 
     def mean(self, alpha: Any) -> Any:
-        """The mean of each share."""
+        """The mean of each component."""
         return alpha / np.sum(alpha)
 
     def var(self, alpha: Any) -> Any:
-        """The variance of each share."""
+        """The variance of each component."""
         total = np.sum(alpha)
         return alpha * (total - alpha) / (total * total * (total + 1.0))
 
@@ -204,12 +203,12 @@ class _Dirichlet:
         return out - np.sum((alpha - 1.0) * psi(alpha))
 
     def rvs(self, alpha: Any, size: Any = None, random_state: Any = None) -> Any:
-        """Random vectors, (*size, k); derivatives with respect to `alpha` pass."""
+        """Random vectors, (*size, k), differentiable with respect to `alpha`."""
         return functions.dirichlet(_random(random_state, "dirichlet"), alpha, size)
 
 
 class _Multinomial:
-    """How often each class comes up in `n` attempts."""
+    """The multinomial distribution: counts of each class in `n` independent trials."""
 
     @np.errstate(all="ignore")
     def logpmf(self, x: Any, n: Any, p: Any) -> Any:
@@ -231,15 +230,15 @@ class _Multinomial:
 
 
 class _MatrixNormal:
-    """The normal distribution of matrices, with a covariance of rows and one of columns."""
+    """The matrix normal distribution, with a row and a column covariance."""
 
     @np.errstate(all="ignore")
     def logpdf(self, X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Any:
         """The logarithm of the density; `X` is (..., m, n)."""
         x = as_array(X) if mean is None else X - real(mean, "mean")
         rows, columns = shape_of(x)[-2:]
-        left, half_left = _factor(_square(rowcov, rows), "rowcov")
-        right, half_right = _factor(_square(colcov, columns), "colcov")
+        left, half_left = _factor(_as_covariance(rowcov, rows), "rowcov")
+        right, half_right = _factor(_as_covariance(colcov, columns), "colcov")
         inner = np.linalg.solve(left, x)
         scaled = np.linalg.solve(right, np.swapaxes(inner, -1, -2))
         size = np.sum(scaled * scaled, axis=(-2, -1))
@@ -252,20 +251,20 @@ class _MatrixNormal:
 
 
 class _Wishart:
-    """The Wishart distribution of sums of squares: df, scale (a matrix)."""
+    """The Wishart distribution of scatter matrices: df, scale (a matrix)."""
 
     inverse = False
 
     @np.errstate(all="ignore")
     def logpdf(self, x: Any, df: Any, scale: Any) -> Any:
-        """The logarithm of the density; `x` is (n, n) or, as in SciPy, (n, n, many)."""
+        """The logarithm of the density; `x` is (n, n) or, as in SciPy, (n, n, batch)."""
         x, df = real(x, "x"), real(df, "df")
         if len(shape_of(x)) == 3:
             each = [self.logpdf(x[..., k], df, scale) for k in range(shape_of(x)[-1])]
             return np.stack(each)
         lower, half = _factor(x if len(shape_of(x)) else np.reshape(x, (1, 1)), "x")
         count = shape_of(lower)[0]
-        base, half_base = _factor(_square(scale, count), "scale")
+        base, half_base = _factor(_as_covariance(scale, count), "scale")
         inner, outer = (lower, base) if self.inverse else (base, lower)
         ratio = np.linalg.solve(inner, outer)
         size = np.sum(ratio * ratio)
@@ -280,7 +279,7 @@ class _Wishart:
 
 
 class _InvWishart(_Wishart):
-    """The inverse of a matrix of the Wishart distribution."""
+    """The inverse Wishart distribution."""
 
     inverse = True
 

@@ -1,15 +1,16 @@
 """Dispersion, trimmed and circular statistics of samples, with SciPy's names and signatures.
 
-    gstd gzscore                   geometric ones
-    iqr median_abs_deviation       robust spreads
-    trim_mean tmean tvar tstd tsem tmin tmax    of what is left when the ends are taken off
-    circmean circvar circstd directional_stats  of angles and directions
+    gstd gzscore                   geometric standard deviation and z-score
+    iqr median_abs_deviation       robust measures of dispersion
+    trim_mean tmean tvar tstd tsem tmin tmax    trimmed statistics
+    circmean circvar circstd directional_stats  statistics of angles and directions
     kstat kstatvar                 R. A. Fisher's unbiased estimates of cumulants
     differential_entropy           O. Vasicek's estimate of the entropy
-    boxcox yeojohnson yeojohnson_llf    powers of a sample, for a power that is given
+    boxcox yeojohnson yeojohnson_llf    power transforms with a given power
 
-Of plain arrays they are SciPy's own functions.  Which elements are left, and how they are ordered,
-is a choice (docs/conventions.md, 4): the derivative is that of what is left.  A limit has none.
+Plain arrays are passed to SciPy's own functions.  The selection and the order of the elements are
+piecewise constant (docs/conventions.md, 4): only the selected elements have a derivative.  Limits
+have none.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ __all__ = """
 
 
 def _flat(a: Any, axis: Any) -> tuple[Any, int]:
-    """An array and an axis of it; of None all elements in one row."""
+    """The array and the axis; with axis None the flattened array and axis 0."""
     return (np.reshape(a, (-1,)), 0) if axis is None else (a, axis)
 
 
 @counterpart
 def gstd(a: Any, axis: Any = 0, ddof: int = 1, *, keepdims: bool = False) -> Any:
-    """The geometric standard deviation: exp of the deviation of logarithms."""
+    """The geometric standard deviation: exp of the standard deviation of the logarithms."""
     return np.exp(np.std(np.log(a), axis=axis, ddof=ddof, keepdims=keepdims))
 
 
 @counterpart
 def gzscore(a: Any, *, axis: Any = 0, ddof: int = 0) -> Any:
-    """Deviations of logarithms from their mean, in units of their standard deviation."""
+    """The geometric z-score: the z-score of the logarithms."""
     logs = np.log(a)
     middle = np.mean(logs, axis=axis, keepdims=True)
     return (logs - middle) / np.std(logs, axis=axis, ddof=ddof, keepdims=True)
@@ -76,7 +77,7 @@ def iqr(
 def median_abs_deviation(
     x: Any, axis: Any = 0, center: Any = np.median, scale: Any = 1.0, nan_policy: str = "propagate"
 ) -> Any:
-    """The median of the distances from the median, divided by `scale`."""
+    """The median of the absolute deviations from the median, divided by `scale`."""
     x, axis = _flat(x, axis)
     middle = np.expand_dims(center(x, axis=axis), axis)
     if scale == "normal":
@@ -86,21 +87,21 @@ def median_abs_deviation(
 
 @counterpart
 def trim_mean(a: Any, proportiontocut: float, axis: Any = 0) -> Any:
-    """The mean of what is left when a share is taken off both ends."""
+    """The mean after a proportion of the elements is cut off at both ends."""
     a, axis = _flat(a, axis)
     count = known_length(shape_of(a)[axis], "trim_mean")
     cut = int(proportiontocut * count)
     if 2 * cut >= count:
         raise ArgumentError(
-            f"trim_mean takes {cut} of {count} numbers off both ends: nothing is left"
+            f"trim_mean cuts {cut} of {count} elements off both ends, so none remain"
             f"{at(user_line())}."
         )
     ordered = np.moveaxis(np.sort(a, axis=axis), axis, 0)
     return np.mean(ordered[cut : count - cut], axis=0)
 
 
-def _kept(a: Any, limits: Any, inclusive: Any) -> Any:
-    """Which elements are between the limits."""
+def _within_limits(a: Any, limits: Any, inclusive: Any) -> Any:
+    """The mask of elements between the limits."""
     shown = values(a)
     inside = shown == shown
     low, high = (None, None) if limits is None else limits
@@ -112,7 +113,7 @@ def _kept(a: Any, limits: Any, inclusive: Any) -> Any:
 
 
 def _count(inside: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
-    """How many are inside, in the precision of the elements."""
+    """The number of elements in the mask, in the dtype of the elements."""
     dtype = dtype_of(a) if dtype_of(a).kind == "f" else np.dtype(float)
     return np.sum(inside, axis=axis, keepdims=keepdims).astype(dtype)
 
@@ -120,7 +121,7 @@ def _count(inside: Any, a: Any, axis: Any, keepdims: bool = False) -> Any:
 @counterpart
 def tmean(a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = None) -> Any:
     """The mean of the elements between limits."""
-    inside = _kept(a, limits, inclusive)
+    inside = _within_limits(a, limits, inclusive)
     return np.sum(chosen(inside, a, 0.0), axis=axis) / _count(inside, a, axis)
 
 
@@ -130,7 +131,7 @@ def tvar(
 ) -> Any:
     """The variance of the elements between limits."""
     a, axis = _flat(a, axis)
-    inside = _kept(a, limits, inclusive)
+    inside = _within_limits(a, limits, inclusive)
     count = _count(inside, a, axis, keepdims=True)
     middle = np.sum(chosen(inside, a, 0.0), axis=axis, keepdims=True) / count
     squares = np.sum(chosen(inside, a - middle, 0.0) ** 2, axis=axis, keepdims=True)
@@ -151,7 +152,7 @@ def tsem(
 ) -> Any:
     """The standard error of the mean of the elements between limits."""
     a, axis = _flat(a, axis)
-    count = _count(_kept(a, limits, inclusive), a, axis)
+    count = _count(_within_limits(a, limits, inclusive), a, axis)
     return np.sqrt(tvar(a, limits, inclusive, axis, ddof) / count)
 
 
@@ -163,9 +164,9 @@ def tmin(
     inclusive: bool = True,
     nan_policy: str = "propagate",
 ) -> Any:
-    """The least element above a limit."""
+    """The smallest element above a limit."""
     a, axis = _flat(a, axis)
-    inside = _kept(a, (lowerlimit, None), (inclusive, True))
+    inside = _within_limits(a, (lowerlimit, None), (inclusive, True))
     return np.min(chosen(inside, a, np.inf), axis=axis)
 
 
@@ -179,24 +180,24 @@ def tmax(
 ) -> Any:
     """The largest element below a limit."""
     a, axis = _flat(a, axis)
-    inside = _kept(a, (None, upperlimit), (True, inclusive))
+    inside = _within_limits(a, (None, upperlimit), (True, inclusive))
     return np.max(chosen(inside, a, -np.inf), axis=axis)
 
 
-def _turned(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
-    """The means of sines and cosines of angles, and how much of the period an angle of 1 is."""
+def _mean_sin_cos(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
+    """The means of the sines and cosines of the angles, and the period divided by 2 pi."""
     scale = (high - low) / (2.0 * pi)
     angles = (samples - low) / scale
     return np.mean(np.sin(angles), axis=axis), np.mean(np.cos(angles), axis=axis), scale
 
 
-def _spread(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
-    """1 less the length of the mean, the logarithm of the length, and the scale of angles.
+def _resultant_length(samples: Any, high: Any, low: Any, axis: Any) -> tuple[Any, Any, Any]:
+    """1 - R and log R, for the mean resultant length R, and the scale of the angles.
 
-    Where points are close to each other, by their angles with the mean direction: the mean of
-    2 sin^2 of half of them is what is missing of 1, and none of its digits.
+    For concentrated points 1 - R is computed without cancellation, as the mean of 2 sin^2 of half
+    the angles from the mean direction.
     """
-    sin, cos, scale = _turned(samples, high, low, axis)
+    sin, cos, scale = _mean_sin_cos(samples, high, low, axis)
     length = np.hypot(sin, cos)
     close = length > 0.5
     middle = np.arctan2(chosen(close, sin, 0.0), chosen(close, cos, 1.0))
@@ -215,8 +216,8 @@ def circmean(
     axis: Any = None,
     nan_policy: str = "propagate",
 ) -> Any:
-    """The direction of the mean of points of the unit circle, as a number from low to high."""
-    sin, cos, scale = _turned(samples, high, low, axis)
+    """The circular mean, between low and high."""
+    sin, cos, scale = _mean_sin_cos(samples, high, low, axis)
     return np.arctan2(sin, cos) % (2.0 * pi) * scale + low
 
 
@@ -228,8 +229,8 @@ def circvar(
     axis: Any = None,
     nan_policy: str = "propagate",
 ) -> Any:
-    """1 less the length of the mean of points of the unit circle."""
-    return _spread(samples, high, low, axis)[0]
+    """The circular variance: 1 minus the mean resultant length."""
+    return _resultant_length(samples, high, low, axis)[0]
 
 
 @counterpart
@@ -242,14 +243,14 @@ def circstd(
     *,
     normalize: bool = False,
 ) -> Any:
-    """The standard deviation that a wrapped normal distribution of that circvar has."""
-    _, log_length, scale = _spread(samples, high, low, axis)
+    """The circular standard deviation: that of a wrapped normal with the same circvar."""
+    _, log_length, scale = _resultant_length(samples, high, low, axis)
     found = np.sqrt(-2.0 * log_length)
     return found if normalize else found * scale
 
 
 class Directions(NamedTuple):
-    """The mean of directions, and the length of the mean of the vectors."""
+    """The mean direction and the mean resultant length."""
 
     mean_direction: Any
     mean_resultant_length: Any
@@ -257,7 +258,7 @@ class Directions(NamedTuple):
 
 @counterpart
 def directional_stats(samples: Any, *, axis: int = 0, normalize: bool = True) -> Directions:
-    """The mean direction of vectors along the last axis, and its length."""
+    """The mean direction of vectors along the last axis, and the mean resultant length."""
     samples = np.moveaxis(samples, axis, 0)
     if normalize:
         samples = samples / np.sqrt(np.sum(samples * samples, axis=-1, keepdims=True))
@@ -272,7 +273,7 @@ def kstat(data: Any, n: int = 2, *, axis: Any = None) -> Any:
     data, axis = _flat(data, axis)
     count = float(known_length(shape_of(data)[axis], "kstat"))
     if n not in (1, 2, 3, 4):
-        raise ArgumentError(f"kstat of order {n}: there are those of 1 to 4{at(user_line())}.")
+        raise ArgumentError(f"kstat of order {n}: n must be 1, 2, 3 or 4{at(user_line())}.")
     middle = np.mean(data, axis=axis, keepdims=True)
     second, third, fourth = (np.sum((data - middle) ** k, axis=axis) for k in (2, 3, 4))
     if n == 1:
@@ -297,7 +298,7 @@ def kstatvar(data: Any, n: int = 2, *, axis: Any = None) -> Any:
         fourth = kstat(data, 4, axis=axis)
         top = 2.0 * count * second * second + (count - 1.0) * fourth
         return top / (count * (count + 1.0))
-    raise ArgumentError(f"kstatvar of order {n}: there are those of 1 and 2{at(user_line())}.")
+    raise ArgumentError(f"kstatvar of order {n}: n must be 1 or 2{at(user_line())}.")
 
 
 @counterpart
@@ -309,16 +310,16 @@ def differential_entropy(
     axis: int = 0,
     method: str = "auto",
 ) -> Any:
-    """The entropy of a sample's density by the spacings of its ordered elements.
+    """The differential entropy, estimated from the spacings of the sorted elements.
 
-    ``method``: "vasicek", "van es", "ebrahimi" or "auto", which decides by the number of elements.
+    ``method``: "vasicek", "van es", "ebrahimi" or "auto", which depends on the sample size.
     """
     count = known_length(shape_of(values)[axis], "differential_entropy")
     width = int(sqrt(count) + 0.5) if window_length is None else window_length
     if not 0 < 2 * width < count:
         raise ArgumentError(
-            f"differential_entropy of {count} numbers with window_length={width}: it is less than "
-            f"half of their number, and 1 at least{at(user_line())}."
+            f"differential_entropy of {count} elements with window_length={width}: it must be at "
+            f"least 1 and less than half the number of elements{at(user_line())}."
         )
     if method == "auto":
         method = "van es" if count <= 10 else "ebrahimi" if count <= 1000 else "vasicek"
@@ -337,34 +338,35 @@ def differential_entropy(
         found = np.mean(np.log(count / (share * width) * apart), axis=-1)
     else:
         raise ArgumentError(
-            f"differential_entropy with method={method!r}: of tensors it is 'vasicek', 'van es', "
-            f"'ebrahimi' or 'auto'{at(user_line())}."
+            f"differential_entropy with method={method!r}: for tensors it must be 'vasicek', "
+            f"'van es', 'ebrahimi' or 'auto'{at(user_line())}."
         )
     return found if base is None else found / np.log(base)
 
 
-def _given(lmbda: Any, what: str) -> None:
+def _require_power(lmbda: Any, what: str) -> None:
     if lmbda is None:
         raise ArgumentError(
-            f"{what} of a tensor without lmbda, which would be a search for the best one. Find it "
-            f"with scipy.stats.{what} of the values, and pass it{at(user_line())}."
+            f"{what} of a tensor requires lmbda, as its search has no derivative. Compute it with "
+            f"scipy.stats.{what} of the values and pass it{at(user_line())}."
         )
 
 
 @counterpart
 def boxcox(x: Any, lmbda: Any = None, alpha: Any = None, optimizer: Any = None) -> Any:
-    """Box and Cox's transform of a sample by the power `lmbda`, which is to be given."""
-    _given(lmbda, "boxcox")
+    """The Box-Cox transform with power `lmbda`, which is required."""
+    _require_power(lmbda, "boxcox")
     return special.boxcox(x, lmbda)
 
 
 @counterpart
 def yeojohnson(x: Any, lmbda: Any = None) -> Any:
-    """Yeo and Johnson's transform, of negative numbers too, by the power `lmbda`.
+    """The Yeo-Johnson transform with power `lmbda`, which is also defined for negative numbers.
 
-    Above 0 it is Box and Cox's of x + 1 by lmbda, below minus that of 1 - x by 2 - lmbda.
+    For x >= 0 it is the Box-Cox transform of x + 1 with power lmbda; for x < 0 it is minus that of
+    1 - x with power 2 - lmbda.
     """
-    _given(lmbda, "yeojohnson")
+    _require_power(lmbda, "yeojohnson")
     above = values(x) >= 0
     up = special.boxcox1p(chosen(above, x, 0.0), lmbda)
     return chosen(above, up, -special.boxcox1p(chosen(above, 0.0, -x), 2.0 - lmbda))
@@ -372,7 +374,7 @@ def yeojohnson(x: Any, lmbda: Any = None) -> Any:
 
 @counterpart
 def yeojohnson_llf(lmb: Any, data: Any) -> Any:
-    """The logarithm of the likelihood of Yeo and Johnson's power `lmb`."""
+    """The log-likelihood of the Yeo-Johnson power `lmb`."""
     count = shape_of(data)[0]
     spread = np.var(yeojohnson(data, lmb), axis=0)
     jacobian = np.sum(np.sign(values(data)) * np.log1p(np.abs(data)), axis=0)
