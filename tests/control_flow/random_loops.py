@@ -384,7 +384,7 @@ def modes(f, k, along):
 
 # What is said of a program that writes what is recorded, or traced, into a plain array of numbers
 # known before: where all is a graph that array is a tensor, elsewhere the user makes it one.
-PLAIN = ("setting an array element", "names a plain array", "a plain array was about to be made")
+PLAIN = ("setting an array element", "names a plain array", "cannot be converted to a plain array")
 
 
 def assert_same(found, wanted, what):

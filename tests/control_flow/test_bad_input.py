@@ -521,7 +521,7 @@ def test_branching_and_reading_in_bodies():
     def reading(x):
         return wg.fori_loop(0, 3, lambda i, c: float(c) * 2.0, x[0])
 
-    refuses(branching, TracedBranchError, "about to branch on greater", X, modes=["graph", "jit"])
+    refuses(branching, TracedBranchError, "branch on greater", X, modes=["graph", "jit"])
     refuses(reading, TraceError, r"float\(x\) of float64\[\]", X, modes=["graph", "jit"])
 
 

@@ -42,7 +42,7 @@ def test_what_values_decide_is_not_counted():
     found = wg.trace(wg.value_and_grad(f))(*args).simplify().report()
     assert {"scan", "while"} == set(found.unknown)
     assert all(c.loop.steps is None for c in found.nodes if c.loop)
-    assert "as many steps as values decide of 9 operations" in str(found)
+    assert "a dynamic number of steps of 9 operations" in str(found)
 
 
 def test_the_dearest_branch_counts():

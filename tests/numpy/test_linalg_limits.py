@@ -169,7 +169,7 @@ NONE = {
 def test_functions_that_depend_on_the_choice(name, rng):
     f, x = NONE[name]
     for run in (wg.grad(f), lambda x: wg.jvp(f, (x,), (rng.normal(size=(3, 3)),))):
-        with pytest.raises(DerivativeError, match="depends on how they are chosen"):
+        with pytest.raises(DerivativeError, match="depends on their basis"):
             run(x)
     assert np.isnan(wg.jit(wg.grad(f))(x)).any()
 
@@ -235,7 +235,7 @@ def test_pinv_and_lstsq_keep_the_rank(rng):
 def test_nuclear_norm_of_a_matrix_without_full_rank():
     a = np.diag([2.0, 0.0])
     np.testing.assert_array_equal(wg.grad(nuclear)(a), [[1.0, 0.0], [0.0, 0.0]])
-    with pytest.raises(MatrixError, match="full rank"):
+    with pytest.raises(MatrixError, match="rank-deficient"):
         wg.hessian(nuclear)(a)
 
 

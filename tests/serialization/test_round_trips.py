@@ -432,7 +432,7 @@ def test_requirements_on_sizes_come_back():
     again = round_trip(graph)
     assert again.requirements == graph.requirements and graph.requirements
     for g in (graph, again):
-        with pytest.raises(ShapeError, match="does not serve the sizes n = 2"):
+        with pytest.raises(ShapeError, match="is not valid for the sizes n = 2"):
             g(np.ones(2))
 
 

@@ -1,7 +1,7 @@
 """Backends: interpreter, native code, and what they share.
 
 registry             Backend, and the registry of backends by name; entry points of other packages
-executable           Executable: a graph with checked inputs and solved sizes, ready to be called
+executable           Executable: a compiled graph with checked inputs and solved sizes
 argument_conversion  arguments of a call as arrays of the shapes and dtypes of a graph's inputs
 copy_on_return       copies of results that share memory with something else
 variable_updates     new values of variables, written together after a run

@@ -1,8 +1,8 @@
 """Argument conversion: arrays fed to a graph, checked and cast to the specs of its inputs.
 
-An array of the right shape and dtype is taken as it is.  A Python number or a list takes the
-dtype of the input if that dtype can hold it; an array with a dtype of its own is cast only where
-nothing can be lost.  All else is an error that names the input and says what to do.
+An array of the right shape and dtype is used unchanged.  A Python number or a list is converted to
+the dtype of the input if that can represent it; an array is cast only if no information is lost.
+Otherwise an error names the input and the remedy.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _PYTHON = (float, int, complex, bool)
 
 
 def fitted(value: Any, spec: Spec, name: str) -> Any:
-    """A value for an input.
+    """Convert a value to the spec of an input.
 
     Parameters
     ----------
     value : array_like or Tensor
     spec : Spec
-        Of the input; its shape may have symbolic sizes.
+        The spec of the input; its shape may have symbolic sizes.
     name : str
-        Of the input, for messages.
+        The name of the input, for messages.
 
     Raises
     ------
     ShapeError, DtypeError
-        It does not fit; the message names the input and says what to do.
+        The value does not match; the message names the input and the remedy.
     """
     kind = type(value)
     if kind is np.ndarray and value.dtype == spec.dtype and value.shape == spec.shape:
@@ -71,19 +71,19 @@ def _known(value: Handle, name: str) -> Any:
 def _array(value: Operand | list[float], name: str) -> Any:
     if isinstance(value, np.ma.MaskedArray) and value.mask is not np.ma.nomask:
         raise ConversionError(
-            f"{name} was given a masked array; what its mask means is not known here. Fill it, "
-            f"x.filled(0.0), or feed the mask as an input of its own{at(user_line())}."
+            f"{name} was given a masked array, which is not supported. Fill it, x.filled(0.0), or "
+            f"pass the mask as a separate input{at(user_line())}."
         )
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise ShapeError(
-            f"{name} cannot be made an array: {str(error).rstrip('.')}. Give it numbers in rows of "
-            f"equal length{at(user_line())}."
+            f"{name} cannot be converted to an array: {str(error).rstrip('.')}. Pass numbers in "
+            f"rows of equal length{at(user_line())}."
         ) from error
     if array.dtype.kind not in _RANK:
         raise DtypeError(
-            f"{name} was given {_spelled(value)}, which is not a number and no array of numbers"
+            f"{name} was given {_spelled(value)}, which is neither a number nor a numeric array"
             f"{at(user_line())}."
         )
     return array
@@ -103,7 +103,7 @@ def _number(array: Any, spec: Spec, name: str) -> Any:
 
 
 def _cast(array: Array, spec: Spec, name: str, weak: bool) -> Any:
-    """An array in the dtype of the input; `weak` says that its own was nobody's choice."""
+    """An array in the dtype of the input; `weak` if its dtype is that of Python numbers."""
     if weak:
         if _RANK[array.dtype.kind] > _RANK[spec.dtype.kind] or not _in_range(array, spec.dtype):
             raise _refusal(array, spec, name)

@@ -1,9 +1,9 @@
-"""Cache of native code on disk: what was compiled once is loaded the next time, in any process.
+"""Cache of native code on disk: compiled code is reused by later processes.
 
-    info                 where it is, how many files there are, how often they were found
+    info                 folder, number of files, hits
     clear                delete them
-    limit                how many bytes they may take
-    directory, enabled   where they are; whether they are used
+    limit                limit of their size in bytes
+    directory, enabled   their folder; whether the cache is used
 
 The environment variable WENGERT_CACHE=0 switches it off; WENGERT_CACHE=<path> moves it.
 """

@@ -1,9 +1,9 @@
-"""Copy on return: results that no other array or cache shares memory with.
+"""Copy on return: results that share memory with no other array.
 
-What a run returns may be an input itself, a view of a variable, twice the same array, or an array
-without memory of its own (`np.broadcast_to`); writing to it would change something else.  Whether
-anybody else holds an array, or the array it is a view of, is asked of the interpreter (reference
-counts), which costs less than looking through the graph; only what is held elsewhere is copied.
+A result of a run may be an input, a view of a variable, the same array as another result, or an
+array with overlapping elements (`np.broadcast_to`); writing to it would change something else.
+Reference counts tell whether an array or its base has other references, which is cheaper than an
+analysis of the graph; only such arrays are copied.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _SCALARS: dict[type, type] = {float: np.float64, complex: np.complex128, bool: n
 
 
 def own(results: list[Any]) -> list[Any]:
-    """Make every array of a list the caller's own; Python numbers as NumPy's, as eager.
+    """Copy every array of a list that has other references; convert Python numbers to NumPy's.
 
-    Whoever calls this must hold no other reference to the results.
+    The caller must have no other reference to the results.
     """
     for i in range(len(results)):
         kind = type(results[i])
@@ -39,17 +39,17 @@ def _is_alone(results: list[Any], i: int) -> bool:
         return True
     if type(base) is not np.ndarray or base.base is not None:
         return False
-    # A view: nobody else may look at the array below it, and it must not keep alive much more.
+    # A view: its base must have no other reference, and not be much larger.
     return sys.getrefcount(base) <= _BASE and 2 * results[i].nbytes >= base.nbytes
 
 
 def _found(limit: str, results: list[Any]) -> int:
-    """How many references the only holder of an array is, as seen from inside `_is_alone`."""
+    """The reference count of an array with a single reference, as seen inside `_is_alone`."""
     for n in range(1, 20):
         globals()[limit] = n
         if _is_alone(results, 0):
             return n
-    raise AssertionError("reference counts of this interpreter are not understood")
+    raise AssertionError("unknown behavior of reference counts in this Python interpreter")
 
 
 _ALONE = _BASE = 0

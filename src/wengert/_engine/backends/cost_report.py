@@ -1,7 +1,7 @@
-"""Cost report: time, memory and operations of a run, counted without running it.
+"""Cost report: operations, memory traffic and peak memory of a run, counted without running it.
 
-report   operations, arithmetic, memory traffic, the peak of memory and where it is
-Report   the numbers; printed, a table that can be read aloud
+report   operations, arithmetic, memory traffic, the peak of memory and its node
+Report   the numbers; printed as a table
 """
 
 from __future__ import annotations
@@ -41,24 +41,24 @@ SHOWN = 10  # nodes in the table
 
 @dataclass(frozen=True)
 class LoopCost:
-    """What the steps of a loop cost; all at the sizes of the report.
+    """The cost of the steps of a loop, at the sizes of the report.
 
     Attributes
     ----------
     steps : int or None
-        None if values decide.
+        Number of steps; None if it depends on values.
     operations : int
-        Of one step; those of loops inside once.
+        Operations of one step; those of nested loops counted once.
     flops : float
-        Of one step, as far as known.
+        Floating-point operations of one step, as far as known.
     read, written : int
-        Bytes, by the nodes of one step.
+        Bytes read and written by the nodes of one step.
     carried : int
-        Bytes that go from step to step.
+        Bytes of the carry.
     taken : int
         Bytes that every step reads from outside.
     stacked : int
-        Bytes that each step leaves behind: results, and what is kept for the backward pass.
+        Bytes that each step stores: results, and residuals of the backward pass.
     """
 
     steps: int | None
@@ -71,41 +71,41 @@ class LoopCost:
     stacked: int
 
     def __str__(self) -> str:
-        steps = "as many steps as values decide" if self.steps is None else f"{self.steps} steps"
+        steps = "a dynamic number of steps" if self.steps is None else f"{self.steps} steps"
         stacked = ""
         if self.stacked:
             whole = "" if self.steps is None else f", {memory(self.stacked * self.steps)} in all"
             stacked = f", {memory(self.stacked)} stacked by each step{whole}"
         return (
             f"{steps} of {self.operations} operations, {count(self.flops)} floating-point each; "
-            f"{memory(self.carried)} carried, {memory(self.taken)} taken along{stacked}"
+            f"{memory(self.carried)} carried, {memory(self.taken)} from outside{stacked}"
         )
 
 
 @dataclass(frozen=True)
 class NodeCost:
-    """What one line costs.
+    """The cost of one node.
 
     Attributes
     ----------
     index : int
-        Of the node in the graph.
+        The index of the node in the graph.
     name, kind : str
-        Of its operation.
+        The name and kind of its operation.
     spec : Spec
-        Of its value, with numbers for sizes.
+        The spec of its value, with numbers for sizes.
     flops : float or None
-        Floating-point operations; None if they cannot be known.
+        Floating-point operations; None if unknown.
     read, written : int
-        Bytes.
+        Bytes read and written.
     live : int
-        Bytes of intermediate values held while it runs.
+        Bytes of intermediate values in memory while it runs.
     where : str
         The user's file and line.
     into : int or None
-        The node into whose memory it can write.
+        The node whose memory it can reuse.
     loop : LoopCost or None
-        Of a loop what its steps cost.
+        For a loop, the cost of its steps.
     """
 
     index: int
@@ -123,23 +123,23 @@ class NodeCost:
 
 @dataclass(frozen=True)
 class Report:
-    """What running a graph costs; ``print`` it.
+    """The cost of running a graph; ``print`` it.
 
     Attributes
     ----------
     name : str
-        Of the graph.
+        The name of the graph.
     sizes : dict
-        The number for each named size.
+        The value of each named size.
     nodes : tuple of NodeCost
         The operations, in order.
     inputs, variables, constants, outputs : int
-        Bytes.
+        Their bytes.
     peak, peak_in_place : int
-        The most bytes of intermediate values and results held at a time; the second if nodes
-        write into the memory of operands that die there.
+        Peak memory of intermediate values and results in bytes; the second if nodes reuse the
+        memory of operands after their last use.
     peak_node : NodeCost or None
-        Where the first of these is.
+        The node at which the first of these occurs.
     """
 
     __module__ = "wengert.backends"
@@ -160,32 +160,32 @@ class Report:
 
     @property
     def operations(self) -> Counter[str]:
-        """How many nodes of each operation there are."""
+        """The number of nodes of each operation."""
         return Counter(node.name for node in self.nodes)
 
     @property
     def kinds(self) -> Counter[str]:
-        """How many nodes of each kind of operation there are."""
+        """The number of nodes of each kind of operation."""
         return Counter(node.kind for node in self.nodes)
 
     @property
     def flops(self) -> float:
-        """Floating-point operations of all nodes of which they are known."""
+        """Floating-point operations of all nodes where they are known."""
         return sum(node.flops or 0.0 for node in self.nodes)
 
     @property
     def unknown(self) -> list[str]:
-        """The operations whose floating-point operations cannot be known."""
+        """The operations whose number of floating-point operations is unknown."""
         return sorted({node.name for node in self.nodes if node.flops is None})
 
     @property
     def read(self) -> int:
-        """Bytes read by all nodes together."""
+        """Bytes read by all nodes."""
         return sum(node.read for node in self.nodes)
 
     @property
     def written(self) -> int:
-        """Bytes written by all nodes together."""
+        """Bytes written by all nodes."""
         return sum(node.written for node in self.nodes)
 
     @property
@@ -244,28 +244,28 @@ def _at(node: NodeCost) -> str:
 
 
 def report(graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int) -> Report:
-    """What running a graph costs, counted without running it.
+    """The cost of running a graph, counted without running it.
 
     Parameters
     ----------
     graph : Graph
     sizes : mapping, optional
-        For each named size its number.
+        The value of each named size.
     **more
-        The same, by keyword.
+        Further sizes by keyword.
 
     Returns
     -------
     Report
         Counts of operations, arithmetic and memory are estimates from shapes and dtypes alone;
-        what NumPy, BLAS or a user's operation needs inside is not seen.
+        internal costs of NumPy, BLAS or a user's operation are not included.
 
     Raises
     ------
     ArgumentError
         A size is missing, unknown, or not a positive integer.
     ShapeError
-        The graph does not serve these sizes.
+        The graph is not valid for these sizes.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def report(graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int
     check_graph(graph, "report")
     if sizes is not None and not isinstance(sizes, Mapping):
         raise ArgumentError(
-            f"report: sizes is {spelled(sizes)}. Give a number for each name, {{'n': 100}}"
+            f"report: sizes is {spelled(sizes)}. Pass a number for each name, {{'n': 100}}"
             f"{at(user_line())}."
         )
     chosen = _sizes(graph, {**(sizes or {}), **more})
@@ -324,7 +324,7 @@ def _sizes(graph: BaseGraph, given: dict[str, Any]) -> dict[str, int]:
     for requirement in graph.requirements:
         if not requirement.holds(chosen):
             raise ShapeError(
-                f"the graph does not serve these sizes: {requirement.reason}{at(user_line())}."
+                f"the graph is not valid for these sizes: {requirement.reason}{at(user_line())}."
             )
     return chosen
 
@@ -377,7 +377,7 @@ def _node_costs(
 
 
 def _loop_cost(node: Node, sizes: Mapping[str, int]) -> LoopCost | None:
-    """What the steps of a loop cost; None for other nodes."""
+    """The cost of the steps of a loop; None for other nodes."""
     if node.op.control_flow not in LOOPS:
         return None
     params = node.params
@@ -400,7 +400,7 @@ def _loop_cost(node: Node, sizes: Mapping[str, int]) -> LoopCost | None:
 
 
 def _peak_inside(node: Node, sizes: Mapping[str, int]) -> int:
-    """The most bytes that a step of a loop, or a branch, holds at a time."""
+    """The peak memory of a step of a loop, or of a branch."""
     peaks = [0]
     for body in bodies_of(node) if node.params else ():
         body = body.at_sizes(sizes)

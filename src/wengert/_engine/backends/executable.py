@@ -1,8 +1,8 @@
 """Executable: a graph compiled for a backend, called with arrays.
 
-Checks what is fed against the specs of the inputs (argument_conversion.py), solves the named sizes,
-compiles once for each set of sizes, hands out results that are the caller's own
-(copy_on_return.py), and writes the updates of variables, all or none (variable_updates.py).
+Checks arguments against the specs of the inputs (argument_conversion.py), solves the named sizes,
+compiles once for each set of sizes, copies results that share memory (copy_on_return.py), and
+writes the updates of variables, all or none (variable_updates.py).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .copy_on_return import own
 from .registry import Backend, Run
 from .variable_updates import exclusively, locks_of, values_of, write
 
-_PROGRAMS = 64  # compiled for that many sets of sizes, the oldest forgotten first
+_PROGRAMS = 64  # limit of the sets of sizes, the oldest are evicted
 
 
 class Executable:
@@ -46,8 +46,8 @@ class Executable:
 
     Notes
     -----
-    Safe to call from several threads: each run sees variables at one moment, updates of one run
-    are written together, and none is lost.
+    Thread-safe: each run reads a consistent state of the variables, updates of one run are written
+    atomically, and none is lost.
     """
 
     __module__ = "wengert.backends"
@@ -75,7 +75,7 @@ class Executable:
         Raises
         ------
         ShapeError, DtypeError
-            A value does not fit its input; the message names it.
+            A value does not match its input; the message names it.
         """
         fed = [fitted(v, s, name) for v, (s, name) in zip(values, self._inputs, strict=True)]
         run = self._program(fed)
@@ -90,7 +90,7 @@ class Executable:
         return found[:count]
 
     def prepared(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
-        """What a run is given for values of the inputs: values of all leaves, and sizes.
+        """The arguments of a run for values of the inputs: values of all leaves, and sizes.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Executable:
         return Executable(self.graph, self.backend)
 
     def _program(self, fed: Sequence[Any]) -> Run:
-        """What runs for these shapes."""
+        """The compiled program for these shapes."""
         checks = here() if switches.count else None
         if checks is not None:  # wengert.debug(nan=True)
             sizes = self._sizes(fed) if self._symbolic else {}
@@ -133,7 +133,7 @@ class Executable:
             if not requirement.holds(sizes):
                 known = ", ".join(f"{k} = {v}" for k, v in sorted(sizes.items()))
                 raise ShapeError(
-                    f"the graph does not serve the sizes {known}: {requirement.reason}. Trace "
+                    f"the graph is not valid for the sizes {known}: {requirement.reason}. Trace "
                     f"again with these sizes as numbers{at(user_line())}."
                 )
         return sizes

@@ -1,11 +1,11 @@
 """Interpreter profile: the time that each node of a graph takes.
 
-The interpreter's own steps run, with a clock around each; so what is measured is what runs, memory
-that is used again included.  A clock costs about 0.1 microseconds a step.
+The steps of the interpreter run with a timer around each, so the measurement includes its memory
+reuse.  A timer costs about 0.1 microseconds per step.
 
-    profile           run a graph, and say where the time went
-    TimedInterpreter  the interpreter that does it
-    NodeTimes         what was seen: nodes, the user's lines, a timeline for a trace viewer
+    profile           run a graph and return the time of each node
+    TimedInterpreter  the interpreter with timers
+    NodeTimes         the result: nodes, the user's lines, a timeline for a trace viewer
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from .interpreter.interpreter import InterpretedProgram, Interpreter
 from .registry import Run
 
 SHOWN = 10
-Event = tuple[int, float, float]  # of one step: its node, when it began, how many seconds it took
+Event = tuple[int, float, float]  # of one step: its node, start and duration in seconds
 
 
 @dataclass(frozen=True)
 class NodeTime:
-    """How long one node of the graph took.
+    """The time of one node of the graph.
 
     Attributes
     ----------
     index, name, spec : int, str, Spec
-        The node, its operation and what it computes.
+        The index of the node, its operation and its spec.
     seconds : float
-        For one run: the least of all runs.
+        Time of one run: the minimum over all runs.
     where : str
         The user's file and line.
     level : int
-        0 of the function itself, k of a k-th derivative.
+        0 for the function itself, k for a k-th derivative.
     scope : str
-        The path of the scopes that it was traced in.
+        The path of the scopes in which it was traced.
     """
 
     index: int
@@ -62,19 +62,19 @@ class NodeTime:
 
 
 class NodeTimes:
-    """How long the nodes of a graph took; ``print`` it.
+    """The times of the nodes of a graph; ``print`` it.
 
     Attributes
     ----------
     name : str
-        Of the graph.
+        The name of the graph.
     nodes : tuple of NodeTime
         The nodes that ran, in order.
     runs : int
-        How many times the graph ran.
+        Number of runs.
     inside : dict
-        For nodes of loops and branches the nodes of their bodies, with their shares of the time as
-        they were found in the last run.
+        For nodes of loops and branches, the nodes of their bodies, with their shares of the time
+        in the last run.
     """
 
     __module__ = "wengert.backends"
@@ -93,12 +93,12 @@ class NodeTimes:
         self.nodes = tuple(_node_time(i, nodes[i], seconds) for i, seconds in sorted(least.items()))
 
     def look_inside(self, graph: BaseGraph, clocked: Mapping[Body, Mapping[int, float]]) -> None:
-        """Share the time of loops and branches out among the nodes of their bodies.
+        """Divide the time of loops and branches among the nodes of their bodies.
 
         Parameters
         ----------
         clocked : mapping
-            For each body the seconds that its nodes took, in a run with a clock around each.
+            The seconds of the nodes of each body, in a run with a timer around each.
         """
         for node in self.nodes:
             pairs = [(b, _seconds_of(b, clocked)) for b in bodies_of(graph.nodes[node.index])]
@@ -113,7 +113,7 @@ class NodeTimes:
 
     @property
     def seconds(self) -> float:
-        """For all nodes together, in one run."""
+        """The total of all nodes in one run."""
         return sum(node.seconds for node in self.nodes)
 
     @property
@@ -123,7 +123,7 @@ class NodeTimes:
 
     @property
     def sources(self) -> dict[str, float]:
-        """Seconds for each of the user's lines, the slowest first; derivatives count there too."""
+        """Seconds of each of the user's lines, including derivatives, the slowest first."""
         total: dict[str, float] = {}
         for outer in self.nodes:
             for node in self.inside.get(outer.index, (outer,)):
@@ -131,7 +131,7 @@ class NodeTimes:
         return dict(sorted(total.items(), key=lambda item: -item[1]))
 
     def save(self, path: Any) -> Path:
-        """Write the last run as a timeline: trace events, as chrome://tracing and Perfetto read."""
+        """Write the last run as a timeline of trace events, for chrome://tracing and Perfetto."""
         names = {node.index: node for node in self.nodes}
         begin = self._last[0][1] if self._last else 0.0
         events = [
@@ -154,7 +154,7 @@ class NodeTimes:
         return f"<NodeTimes of {self.name}: {len(self.nodes)} nodes, {duration(self.seconds)}>"
 
     def __str__(self) -> str:
-        runs = "1 run" if self.runs == 1 else f"the least of {self.runs} runs"
+        runs = "1 run" if self.runs == 1 else f"the minimum of {self.runs} runs"
         rows = [f"{self.name}: {duration(self.seconds)} in {len(self.nodes)} nodes, {runs}"]
         sources = [(short(where) or "?", s) for where, s in self.sources.items()]
         rows += ["your lines", *self._rows([(name, "", s) for name, s in sources[:SHOWN]])]
@@ -176,7 +176,7 @@ def _node_time(index: int, node: Node, seconds: float) -> NodeTime:
 
 
 def _seconds_of(body: Body, clocked: Mapping[Body, Mapping[int, float]]) -> Mapping[int, float]:
-    """What the nodes of a body took, which ran with numbers in the place of named sizes."""
+    """The times of the nodes of a body, which ran with numbers for named sizes."""
     for other, seconds in clocked.items():
         same = (other.name, len(other)) == (body.name, len(body))
         if other == body or (body.size_names and same):
@@ -190,7 +190,7 @@ class TimedInterpreter(Interpreter):
     Parameters
     ----------
     of : Interpreter, optional
-        Another backend that goes line by line, whose functions run.
+        Another backend that runs node by node; its functions are timed.
     """
 
     def __init__(self, of: Interpreter | None = None) -> None:
@@ -200,11 +200,11 @@ class TimedInterpreter(Interpreter):
         self.is_last = False
 
     def implementation(self, op: Op) -> Callable[..., Any] | None:
-        """What runs an operation."""
+        """The function that runs an operation."""
         return super().implementation(op) if self._of is None else self._of.implementation(op)
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
-        """The interpreter's steps, each of which notes how long it took."""
+        """The interpreter's steps, with a timer around each."""
         program = InterpretedProgram(self, graph, sizes)
         program.steps = [
             (self._clocked(run, node), a, b, slot)
@@ -213,7 +213,7 @@ class TimedInterpreter(Interpreter):
         return program.run
 
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
-        """The interpreter's steps, which the last run clocks too."""
+        """The interpreter's steps, with timers in the last run."""
         program, slow = InterpretedProgram(self, body, sizes), InterpretedProgram(self, body, sizes)
         seconds = self.inside.setdefault(body, {})
         slow.steps = [
@@ -245,15 +245,15 @@ def _adding(run: Callable[..., Any], node: int, seconds: dict[int, float]) -> Ca
 
 
 def profile(graph: BaseGraph, values: Sequence[Any], repeat: int = 5) -> NodeTimes:
-    """Run a graph by the interpreter, and say how long each node took.
+    """Run a graph in the interpreter and return the time of each node.
 
     Parameters
     ----------
     graph : Graph
     values : sequence
-        For each input a value.
+        A value for each input.
     repeat : int, default 5
-        How many times to run. Each run updates variables, and prints what it prints.
+        Number of runs. Each run updates variables and has its side effects.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def profile(graph: BaseGraph, values: Sequence[Any], repeat: int = 5) -> NodeTim
         `repeat` is not a positive integer.
     """
     if not isinstance(repeat, int) or repeat < 1:
-        raise ArgumentError(f"repeat={repeat!r}: run at least once{at(user_line())}.")
+        raise ArgumentError(f"repeat={repeat!r} must be at least 1{at(user_line())}.")
     clock = TimedInterpreter()
     executable = Executable(graph, clock)
     runs = []

@@ -1,11 +1,11 @@
-"""Where the time of a run goes: asked of the backend, or measured node by node.
+"""Timing of a run, by the backend or node by node.
 
-The interpreter is timed from here, with a clock around each node (interpreter_profile.py): a step
-is a node of the graph, and belongs to one of the user's lines.  The interpreter itself knows
-nothing of profiling.
+The interpreter is timed here, with a timer around each node (interpreter_profile.py): a step is a
+node of the graph, and belongs to one of the user's lines.  The interpreter does not depend on
+profiling.
 
-    timed              of an executable
-    timed_by_nodes     of a backend that runs node by node
+    timed              times an executable
+    timed_by_nodes     times a backend that runs node by node
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .interpreter.interpreter import Interpreter
 from .interpreter_profile import NodeTime, NodeTimes, TimedInterpreter
 from .liveness import in_place, known_bytes, live_bytes, specs_at
 
-_MAX_RUNS = 100  # runs, where nobody says how many
+_MAX_RUNS = 100  # limit of runs, where their number is not given
 
 
 def timed(
@@ -47,14 +47,14 @@ def timed(
     call: Callable[[], object] | None = None,
     overwrites: bool = False,
 ) -> Timing:
-    """Where the time of a run goes; updates are computed, and not written.
+    """The timing of a run; updates are computed but not written.
 
     Raises
     ------
     ShapeError, DtypeError
         As for a call.
     BackendError
-        The backend cannot tell.
+        The backend does not support timing.
     """
     fed, sizes = executable.prepared(values)
     backend, graph = executable.backend, executable.graph
@@ -71,7 +71,7 @@ def timed_by_nodes(
     repeats: int | None = None,
     call: Callable[[], object] | None = None,
 ) -> Timing:
-    """Where the time of a run goes; see `Backend.timed`."""
+    """The timing of a run; see `Backend.timed`."""
     plain, clock = backend.compile(graph, sizes), TimedInterpreter(backend)
     clocked = clock.compile(graph, sizes)
     runs = [functools.partial(run, values) for run in (clocked, plain)]
@@ -82,7 +82,7 @@ def timed_by_nodes(
         seconds.append(one)
         seen.append(list(clock.events))
     if any(map(bodies_of, graph.nodes)):
-        clock.is_last = True  # a run with clocks in the bodies of loops too, for shares only
+        clock.is_last = True  # a run with timers in the bodies of loops too, for shares only
         clocked(values)
     profile = NodeTimes(graph, seen)
     spent = [sum(s for *_, s in events) for events in seen]
@@ -92,8 +92,8 @@ def timed_by_nodes(
     specs = specs_at(graph, sizes)
     live = live_bytes(graph, specs, in_place(graph, specs))
     outputs = sum(known_bytes(specs[graph.index(n)]) for n in graph.outputs)
-    told = _Told(graph, specs, live, sizes)
-    steps = tuple(told.step(node, profile.inside.get(node.index, ())) for node in profile.nodes)
+    made = _NodeSteps(graph, specs, live, sizes)
+    steps = tuple(made.step(node, profile.inside.get(node.index, ())) for node in profile.nodes)
     peak = max(live, default=0)
     return Timing(
         backend=backend.name,
@@ -109,7 +109,7 @@ def timed_by_nodes(
     )
 
 
-class _Told:
+class _NodeSteps:
     """Nodes as steps."""
 
     def __init__(
@@ -154,7 +154,7 @@ class _Told:
 
 
 def _inner(node: NodeTime) -> StepRecord:
-    """A node of a body; how often it ran is not known."""
+    """A node of a body; its number of runs is not known."""
     title, parts = (
         f"{node.name} {shown(node.spec)}",
         (LineShare(node.where, node.level, node.scope, 1.0),),

@@ -1,10 +1,10 @@
-"""Liveness: from when to when each value of a graph is needed, and the memory that saves.
+"""Liveness: live ranges of the values of a graph, and reuse of their memory.
 
-last_uses    for each node which values can be let go once it has run
+last_uses    for each node the values that can be freed after it has run
 specs_at     the specs of all nodes, with numbers for sizes
 known_bytes  the memory of a value, as far as it is known before the run
-live_bytes   how much is held while each node runs
-in_place     which nodes could write into the memory of an operand that dies there
+live_bytes   the memory in use while each node runs
+in_place     the nodes that can reuse the memory of an operand after its last use
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from wengert.errors import ArgumentError, at, user_line
 
 
 def last_uses(graph: BaseGraph) -> list[tuple[int, ...]]:
-    """For each node the nodes whose values nothing after it needs; itself, if nobody uses it.
+    """For each node the nodes whose last use it is; the node itself, if it has no uses.
 
-    Values of outputs and updates are kept to the end; those of leaves belong to the caller or to
-    the graph.
+    Values of outputs and updates live to the end; those of leaves are owned by the caller or the
+    graph.
     """
     slot = {n: i for i, n in enumerate(graph.nodes)}
     kept = {slot[n] for n in (*graph.outputs, *graph.updates.values())}
@@ -43,33 +43,33 @@ def last_uses(graph: BaseGraph) -> list[tuple[int, ...]]:
 
 
 def specs_at(graph: BaseGraph, sizes: Mapping[str, int]) -> list[Any]:
-    """The spec of each node, with numbers in the place of named sizes.
+    """The spec of each node, with numbers for named sizes.
 
-    Lengths that are known only when a loop has ended stay.
+    Lengths that are known only when a loop ends stay symbolic.
 
     Raises
     ------
     ArgumentError
-        A size has no number; the message names it.
+        A size has no value; the message names it.
     """
     found = [at_sizes(n.spec, sizes) for n in graph.nodes]
     unknown = names_in([d for spec in found for d in lengths_of(spec) if not is_open(d)])
     if unknown:
         name = min(unknown)
-        raise ArgumentError(f"the size {name} has no number. Give it one{at(user_line())}.")
+        raise ArgumentError(f"the size {name} has no value. Pass one{at(user_line())}.")
     return found
 
 
 def known_bytes(spec: Any) -> int:
-    """The memory of a value, without outputs whose length is known when a loop has ended."""
+    """The memory of a value, without outputs whose length is known only when a loop ends."""
     parts = spec if type(spec) is tuple else (spec,)
     return sum(bytes_of(s) for s in parts if s is not None and not any(map(is_open, s.shape)))
 
 
 def live_bytes(graph: BaseGraph, specs: Sequence[Any], planned: Mapping[int, int]) -> list[int]:
-    """How many bytes of intermediate values and results are held while each node runs.
+    """The bytes of intermediate values and results in memory while each node runs.
 
-    Inputs, variables and constants are not counted: they are there before and after.
+    Inputs, variables and constants are not counted: they exist before and after.
 
     Parameters
     ----------
@@ -77,15 +77,15 @@ def live_bytes(graph: BaseGraph, specs: Sequence[Any], planned: Mapping[int, int
     specs : sequence
         See `specs_at`.
     planned : mapping
-        For a node the operand into whose memory it writes (`in_place`); empty for none.
+        For a node the operand whose memory it reuses (`in_place`); empty for none.
 
     Returns
     -------
     list of int
-        What is shared (views) is counted once, and as long as somebody needs it.
+        Shared memory (views) is counted once, until its last use.
     """
     slot = {n: i for i, n in enumerate(graph.nodes)}
-    owner = list(range(len(graph.nodes)))  # in whose memory the value of a node lies
+    owner = list(range(len(graph.nodes)))  # the node that owns the memory of a value
     for i, node in enumerate(graph.nodes):
         if not isinstance(node.op, LeafOp) and node.inputs and shares_memory(node):
             owner[i] = owner[slot[node.inputs[0]]]
@@ -119,13 +119,13 @@ def writes_anywhere(node: Node) -> bool:
 
 
 def in_place(graph: BaseGraph, specs: Sequence[Any]) -> dict[int, int]:
-    """For nodes that could write into the memory of an operand that dies there, that operand.
+    """For nodes that can reuse the memory of an operand, that operand.
 
-    Such a node is elementwise, its operand has its shape and dtype, was computed into memory of
-    its own, and nobody needs it afterwards, nor anything that shares its memory.
+    Such a node is elementwise; the operand has its shape and dtype, does not share memory with
+    another value, and has its last use there.
     """
     slot = {n: i for i, n in enumerate(graph.nodes)}
-    shared = set()  # nodes of which something may look at the memory
+    shared = set()  # nodes whose memory may have other references
     for node in graph.nodes:
         if isinstance(node.op, LeafOp) or writes_anywhere(node) or node.op.kind == "contraction":
             continue
@@ -146,5 +146,5 @@ def in_place(graph: BaseGraph, specs: Sequence[Any]) -> dict[int, int]:
 
 
 def _is_copied(node: Node) -> bool:
-    """Whether the value of a node surely lies in new memory: a reduction to fewer elements."""
+    """Whether the value of a node is always newly allocated: a reduction to fewer elements."""
     return bool(node.op.kind == "reduction")

@@ -1,10 +1,10 @@
-"""Memory of large results and workspaces of native functions: recycled, bounded.
+"""Memory pool of large results and workspaces of native functions.
 
-    info     how much is used and kept, how often it was recycled
-    limit    how many bytes may be kept for later arrays
-    trim     give what is kept back to the system
+    info     memory in use and in the pool, number of reuses
+    limit    limit of the pool in bytes
+    trim     return the pooled memory to the system
 
-A large array's memory is not given back to the system when it dies, but to the next array of its
+The memory of a freed large array is not returned to the system, but reused by the next array of its
 size: fresh pages cost several times the computation that fills them.
 """
 

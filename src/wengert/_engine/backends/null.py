@@ -1,8 +1,8 @@
 """Null backend: runs nothing, for testing and for counting costs.
 
-Its computations check what they are fed as any other, and return zeros of the right shapes and
-dtypes, whose memory is not even touched; variables keep their values.  What a run would cost says
-`report` (cost_report.py).
+Arguments are checked as in other backends, and results are zeros of the right shapes and dtypes,
+whose memory is not touched; variables keep their values.  `report` (cost_report.py) gives the cost
+of a run.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Null(Backend):
     tolerance = float("inf")
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
-        """Makes zeros."""
+        """Return a function that returns zeros."""
         specs = [at_sizes(n.spec, sizes) for n in graph.outputs]
         first = len(graph.inputs)
         place = {v: first + k for k, v in enumerate(graph.variables)}
@@ -60,7 +60,7 @@ class Null(Backend):
     def report(
         self, graph: BaseGraph, sizes: Mapping[str, int] | None = None, **more: int
     ) -> Report:
-        """What a run would cost; see `wengert.backends.report`."""
+        """The cost of a run; see `wengert.backends.report`."""
         return cost_report.report(graph, sizes, **more)
 
 

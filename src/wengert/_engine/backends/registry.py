@@ -1,10 +1,10 @@
 """Backend: the base class of backends, and their registry by name.
 
-A backend answers two questions: which operations it lacks, and how a graph runs.  It is given a
-graph whose sizes are all numbers, and returns a function of plain values; what users see around it
-(checked inputs, sizes, structure, updates) is the same for all (executable.py).
+A backend states which operations it lacks, and compiles a graph whose sizes are all numbers to a
+function of plain values; checks of inputs, sizes, structure and updates are common to all backends
+(executable.py).
 
-Third parties register theirs in the entry point group ``wengert.backends``.
+Other packages register backends in the entry point group ``wengert.backends``.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 Run = Callable[[Sequence[Any]], list[Any]]
 GROUP = "wengert.backends"
-# Backends of our own whose import takes long, and the modules that register them.
+# Built-in backends that are imported lazily, and the modules that register them.
 _AT_FIRST_USE = {"llvm": ".llvm.backend"}
 
 
 class Backend(ABC):
-    """What makes a list run.  Derive from it, and register an instance.
+    """Base class of backends.  Derive from it, and register an instance.
 
     Attributes
     ----------
     name : str
-        In the registry.
+        The name in the registry.
     tolerance : float
-        The relative rounding that results may differ by from the interpreter's.
+        Relative tolerance of results with respect to the interpreter's.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Backend(ABC):
         return False
 
     def describe(self) -> dict[str, Any]:
-        """What there is to know of it: name, tolerance, and what it says itself in one line."""
+        """The name, the tolerance and a description in one line."""
         words = (inspect.getdoc(type(self)) or "").partition("\n")[0]
         return {"name": self.name, "tolerance": self.tolerance, "says": words}
 
@@ -73,9 +73,9 @@ class Backend(ABC):
         Parameters
         ----------
         graph : Graph
-            What to run.
+            The graph to compile.
         sizes : mapping
-            For every named size its number.
+            The value of every named size.
 
         Returns
         -------
@@ -93,34 +93,34 @@ class Backend(ABC):
         call: Callable[[], object] | None = None,
         overwrites: bool = False,
     ) -> Timing:
-        """Where the time of a run goes, for `wengert.profile`; nothing is written to variables.
+        """The timing of a run, for `wengert.profile`; variables are not modified.
 
         Parameters
         ----------
         graph : Graph
         values : sequence
-            Of inputs, then of variables, as they are to be fed.
+            Values of inputs, then of variables.
         sizes : mapping
-            For every named size its number.
+            The value of every named size.
         repeats : int, optional
-            How often to run; by default as often as makes sense.
+            Number of runs; by default selected by the backend.
         call : callable, optional
-            What a user calls: to be run as often, in turn, for the time that it takes.
+            The user's function, to be timed in the same rounds.
         overwrites : bool
-            Whether calls may write updates where the variables lie; here to copies of them.
+            Whether calls may write updates in place; here to copies of the variables.
 
         Raises
         ------
         BackendError
-            It cannot tell; backends that can override this method.
+            The backend does not support timing; backends that do override this method.
         """
         raise BackendError(
-            f"the backend {self.name!r} has no clock to look into a run with. Profile with another "
-            f"backend ('llvm', 'interpret'){at(user_line())}."
+            f"the backend {self.name!r} does not support profiling. Profile with another backend "
+            f"('llvm', 'interpret'){at(user_line())}."
         )
 
     def check(self, graph: BaseGraph) -> None:
-        """Refuse a graph with an operation that this backend lacks, in bodies of loops too.
+        """Raise an error for a graph with an operation that this backend lacks.
 
         Raises
         ------
@@ -133,9 +133,9 @@ class Backend(ABC):
         for node in graph.nodes:
             if not isinstance(node.op, LeafOp) and self.lacks(node.op):
                 raise BackendError(
-                    f"the backend {self.name!r} has no implementation of {node.op.name}. Give it "
-                    "one, run this graph with another backend (backend='interpret'), or write the "
-                    f"operation with others{at(node.where)}."
+                    f"the backend {self.name!r} has no implementation of {node.op.name}. Register "
+                    "one, run this graph with another backend (backend='interpret'), or use other "
+                    f"operations{at(node.where)}."
                 )
 
 
@@ -143,7 +143,7 @@ _REGISTRY: dict[str, Backend] = {}
 
 
 def register_backend(made: Backend, replace: bool = False) -> Backend:
-    """Enter a backend into the registry under its name.
+    """Register a backend under its name.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def register_backend(made: Backend, replace: bool = False) -> Backend:
     word(getattr(made, "name", None), "the name of a backend")
     if made.name in _REGISTRY and not replace:
         raise RegistryError(
-            f"a backend named {made.name!r} is registered already. Choose another name, or pass "
+            f"a backend named {made.name!r} is already registered. Use another name, or pass "
             f"replace=True{at(user_line())}."
         )
     _REGISTRY[made.name] = made
@@ -166,12 +166,12 @@ def register_backend(made: Backend, replace: bool = False) -> Backend:
 
 
 def backends() -> list[str]:
-    """The names of all backends, those of installed packages among them."""
+    """The names of all backends, including those of installed packages."""
     return sorted({*_REGISTRY, *_AT_FIRST_USE, *(e.name for e in _found())})
 
 
 def is_backend(name: str) -> bool:
-    """Whether there is a backend of that name; installed packages are looked at last."""
+    """Whether there is a backend of that name; entry points are searched last."""
     return name in _REGISTRY or name in _AT_FIRST_USE or any(e.name == name for e in _found())
 
 
@@ -194,7 +194,7 @@ def _loaded(entry: Any) -> Backend:
         ) from error
     if not isinstance(made, Backend):
         raise RegistryError(
-            f"the backend {entry.name!r} is a {type(made).__name__}, but has to derive from "
+            f"the backend {entry.name!r} is a {type(made).__name__}, but must derive from "
             f"wengert.backends.Backend{at(user_line())}."
         )
     return made
@@ -206,7 +206,7 @@ def backend(name: str | Backend) -> Backend:
     Raises
     ------
     RegistryError
-        There is none; the message lists those there are.
+        There is none; the message lists the available ones.
     """
     if isinstance(name, Backend):
         return name
@@ -223,6 +223,6 @@ def backend(name: str | Backend) -> Backend:
         near = difflib.get_close_matches(name, backends(), 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise RegistryError(
-            f"there is no backend {name!r}; choose among {', '.join(backends())}.{hint}"
+            f"there is no backend {name!r}; available are {', '.join(backends())}.{hint}"
             f"{at(user_line())}"
         ) from None

@@ -1,13 +1,13 @@
-"""Variable updates: variables are read together and written together.
+"""Variable updates: atomic reads and writes of several variables.
 
-    values_of       the values of several variables at one moment
+    values_of       a consistent snapshot of the values of several variables
     write           new values for several variables: all of them or none
-    VariableWriter  the same for a program that does it at every run
+    VariableWriter  the same for a program that writes at every run
     Lending         values for a run that writes to some of them in place
-    exclusively     nobody else writes to some variables between reading and writing
+    exclusively     runs a function with exclusive access to some variables
 
-Python acts on Ctrl-C between two of its own instructions.  The values are therefore exchanged in a
-single call into C: it happens or it does not.
+Python handles Ctrl-C between two bytecode instructions.  The values are therefore exchanged in a
+single call into C, which cannot be interrupted.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _node, _value = attrgetter("node"), attrgetter("node.value")
 _serial, _views = attrgetter("serial"), attrgetter("_views")
 _exchange = lock()
 _locks: dict[int, tuple[Any, Any]] = {}
-_lent: dict[int, int] = {}  # variables that a run writes to in place, and the thread it is in
+_lent: dict[int, int] = {}  # variables that a run writes to in place, and its thread
 
 
 def values_of(owners: Sequence[Handle]) -> list[Any]:
-    """The values of several variables, all before or all after any writing."""
+    """The values of several variables, all before or all after any concurrent write."""
     if not owners:
         return []
     while True:
@@ -49,18 +49,18 @@ def values_of(owners: Sequence[Handle]) -> list[Any]:
             busy = _lent_elsewhere(owners) if _lent else None
             if busy is None:
                 return list(map(_value, owners))
-        with _lock_of(busy):  # until that run has ended
+        with _lock_of(busy):  # wait for that run
             pass
 
 
 def write(owners: Sequence[Any], values: Sequence[Any]) -> None:
-    """Give variables new values, all of them or, if anything goes wrong, none.
+    """Give variables new values: all of them or, if an error occurs, none.
 
     Parameters
     ----------
     owners : sequence of Tensor
     values : sequence
-        Arrays that belong to nobody else.
+        Arrays without other references.
 
     Raises
     ------
@@ -83,13 +83,13 @@ class VariableWriter:
         self.owners = list(owners)
         for owner in self.owners:
             expect_views(owner)
-        self._last = [-1] * len(self.owners)  # serials of the leaves that it has made
+        self._last = [-1] * len(self.owners)  # serials of the leaves that it has created
 
     def __call__(self, values: Sequence[Any]) -> None:
         """Write; see `write`.
 
-        Where nobody else has written since, and the last value was taken as it was, this one can
-        be too; and if nobody but its variable knows a leaf, no other has to take its place.
+        If the variable has not been written otherwise since, and the last value was valid without
+        conversion, so is this one; and a leaf referenced only by its variable is reused.
         """
         old = list(map(_node, self.owners))
         given = [v if type(v) is np.ndarray else np.asarray(v) for v in values]
@@ -114,9 +114,9 @@ def _exchanged(owners: Sequence[Any], old: Sequence[Node], nodes: Sequence[Node]
             list(map(setattr, owners, repeat("node"), nodes))
         _let_views_follow(owners)
     except KeyboardInterrupt:
-        _let_views_follow(owners)  # in case that they did not come to it
+        _let_views_follow(owners)  # in case of an earlier interrupt
         raise
-    del old  # held until now, so that nothing is taken down on the way
+    del old  # kept until now, so that no destructor runs in between
 
 
 def _let_views_follow(owners: Sequence[Any]) -> None:
@@ -129,7 +129,7 @@ def _let_views_follow(owners: Sequence[Any]) -> None:
 def _new_leaf(owner: Any, old: Node, value: Array) -> Node:
     before, info = old.value, old.info
     if type(before) is np.ndarray and not before.shape and isinstance(value, np.generic):
-        value = np.asarray(value)  # a result without axes
+        value = np.asarray(value)  # a 0-d result
     if (
         type(value) is type(before) is np.ndarray
         and info is not None
@@ -138,7 +138,7 @@ def _new_leaf(owner: Any, old: Node, value: Array) -> Node:
         and value.strides == before.strides
         and value.shape == before.shape
         and value.dtype == before.dtype
-    ):  # what is there nearly always, so it has to be quick
+    ):  # the common case, so it must be fast
         return type(old)(INPUT, (), NO_PARAMS, value, info.copy())
     spec = old.spec
     array = np.asarray(value, dtype=spec.dtype)
@@ -172,17 +172,17 @@ def locks_of(owners: Sequence[Any]) -> list[Any]:
 class Lending:
     """Values for a run that writes to the arrays of some variables in place.
 
-    Such an array must be nobody else's: neither an older line of a tape nor the user may hold it,
-    else they are given a copy.  While the run goes on, compiled functions in other threads wait for
-    it; eager ones may see an array that is half written, as in PyTorch.
+    Such an array must have no other references, from older nodes of a tape or from the user;
+    otherwise the run gets a copy.  During the run, compiled functions in other threads wait; eager
+    ones may see a partly written array, as in PyTorch.
 
     Parameters
     ----------
     owners : sequence of Tensor
     places : sequence of int
-        Those whose arrays are written to; whoever runs holds their locks (`exclusively`).
+        Those whose arrays are written to; the caller of `run` has their locks (`exclusively`).
     write : callable
-        Takes what the run returns, and gives the variables their new values.
+        Takes the result of the run, and gives the variables their new values.
     """
 
     def __init__(
@@ -192,10 +192,10 @@ class Lending:
         self._keys = [id(owners[k]) for k in places]
 
     def run(self, entry: Callable[..., Any], fed: Sequence[Any], missed: Any) -> Any:
-        """What the entry returns, written; or `missed`, where it does not serve.
+        """Run the entry and write its result; return `missed` if the entry is not applicable.
 
-        What the run has written in place cannot be taken back.  So, once it has run, Ctrl-C or
-        not, all is written: its result is put away by the call into C that it comes from.
+        In-place writes of the run cannot be undone.  Therefore all updates are written once it has
+        run, even after Ctrl-C: the call into C that runs it also stores its result.
         """
         found: list[Any] = []
         giving_back = map(_lent.pop, self._keys, repeat(None))
@@ -226,13 +226,13 @@ class Lending:
 
 
 def _lent_elsewhere(owners: Sequence[Any]) -> Any:
-    """One of some variables that a run in another thread writes to, or None."""
+    """One of the given variables that a run in another thread writes to, or None."""
     here = get_ident()
     return next((o for o in owners if _lent.get(id(o), here) != here), None)
 
 
 def _is_alone(owner: Any, values: list[Any], k: int) -> bool:
-    """Whether nobody holds the array of a variable but its own line, and that but the variable."""
+    """Whether the array is referenced only by its node, and the node only by its variable."""
     if sys.getrefcount(owner.node) > _NODE or sys.getrefcount(values[k]) > _ARRAY:
         return False
     flags = values[k].flags
@@ -240,20 +240,20 @@ def _is_alone(owner: Any, values: list[Any], k: int) -> bool:
 
 
 def _found(limit: str) -> int:
-    """How many references there are then, as seen from inside `_is_alone`."""
+    """The reference count in this case, as seen inside `_is_alone`."""
     handle = Handle()
     handle.node = leaf(np.empty(1), handle)
     for n in range(1, 20):
         globals()[limit] = n
         if _is_alone(handle, [handle.node.value], 0):
             return n
-    raise AssertionError("reference counts of this interpreter are not understood")
+    raise AssertionError("unknown behavior of reference counts in this Python interpreter")
 
 
 _NODE, _ARRAY = 20, 20
 _NODE = _found("_NODE")
 _ARRAY = _found("_ARRAY")
-# The same of a line that its variable and a list hold, as `map` sees it.
+# The same for a node referenced by its variable and a list, as seen by `map`.
 _LISTED = max(map(sys.getrefcount, [leaf(np.empty(1), Handle())])) + 1
 
 if hasattr(os, "register_at_fork"):
@@ -263,10 +263,10 @@ _acquire, _release = methodcaller("acquire"), methodcaller("release")
 
 
 def exclusively(locks: Sequence[Any], run: Callable[[], Result]) -> Result:
-    """What `run` returns, while no other run writes to the variables of these locks.
+    """Call `run` while no other run writes to the variables of these locks.
 
-    Taking them, noting that they are taken, and giving them back are each one call into C, so that
-    Ctrl-C cannot leave one of them taken.
+    Acquiring, recording and releasing them are each one call into C, so that Ctrl-C cannot leave
+    one of them locked.
     """
     taken: list[Any] = []
     giving_back = map(_release, taken)

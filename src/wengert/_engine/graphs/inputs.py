@@ -19,7 +19,7 @@ from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.core.symbolic.parsing import dim
 from wengert._engine.core.tracing import placeholder
 from wengert._engine.core.validation import spelled, word
-from wengert._engine.tensor.operand_conversion import left
+from wengert._engine.tensor.operand_conversion import returned_value
 from wengert.errors import DtypeError, ShapeError, at, user_line
 
 Lengths = int | str | Dim | Sequence[int | str | Dim]
@@ -127,7 +127,7 @@ def variable(value: Any, name: str | None = None, *, differentiable: bool | None
     ([0, 1, 2], 3)
     """
     if isinstance(value, Handle):
-        value = left(value, "a variable")
+        value = returned_value(value, "a variable")
     try:
         array = np.array(value)
     except ValueError as error:

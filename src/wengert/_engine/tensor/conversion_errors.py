@@ -1,12 +1,12 @@
 """Errors for conversions of tensors to plain data, with the code to use instead.
 
-    conversion   a plain array was about to be made of a tensor: by NumPy, by SciPy, by somebody
-    of_library   what is to be called in the place of a function of NumPy's or SciPy's
-    refuse_as_key    a number that a dict or set would look for by its value
-    setting      a number that decides shapes or branches: static_argnames
+    conversion     conversion of a tensor to a plain array, by NumPy, SciPy or another library
+    of_library     the replacement of a function of NumPy or SciPy
+    refuse_as_key  use of a number as the key of a dict or set
+    setting        a number that determines shapes or branches: static_argnames
 
-Which function of a library made the array is found in the calls between the user's line and here,
-so that the message can name ours of the same name.
+The library function that converts the tensor is found in the call stack between the user's line and
+this module, so that the message can name our function of the same name.
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ _NAMESPACES = {np: "np", np.linalg: "np.linalg", np.fft: "np.fft"}
 
 
 def conversion(node: Node) -> WengertError:
-    """The error for a plain array of a tensor, recorded or traced."""
+    """The error for the conversion of a recorded or traced tensor to a plain array."""
     why = (
-        f"a plain array was about to be made of {node.spec}, whose values are not known while a "
+        f"{node.spec} cannot be converted to a plain array: its values are not known while a "
         "graph is built. "
         if node.is_traced
-        else "a recorded tensor was about to become a plain array, which would lose its "
+        else "a recorded tensor cannot be converted to a plain array, which would lose its "
         "derivative silently. "
     )
     zeros = "np.zeros_like(x)" if node.is_traced else "np.zeros(n, like=x)"
     table = (
-        "for table[i] of a plain array say wengert.numpy.take(table, i); " if node.is_traced else ""
+        "for table[i] of a plain array use wengert.numpy.take(table, i); " if node.is_traced else ""
     )
     number = setting(node)
     remedy = of_library()
     if remedy and node.is_traced:
         remedy += setting(node)
     elif remedy and "detach" not in remedy:
-        remedy += "; where no derivative is wanted say x.detach().numpy()"
+        remedy += "; where no derivative is needed use x.detach().numpy()"
     remedy = remedy or (
         f"For a list of tensors use np.stack or wengert.numpy.array; {table}to write into a plain "
-        f"array make it a tensor first, {zeros}; "
+        f"array convert it to a tensor first, {zeros}; "
         + (
-            f"and use functions that know tensors{number}"
+            f"and use functions that accept tensors{number}"
             if node.is_traced
-            else "where no derivative is wanted say x.detach().numpy()"
+            else "where no derivative is needed use x.detach().numpy()"
         )
     )
     cls = TraceError if node.is_traced else ConversionError
@@ -64,7 +64,7 @@ def conversion(node: Node) -> WengertError:
 
 
 def setting(node: Node) -> str:
-    """How to make the inputs of a traced number static; empty if they are arrays."""
+    """The advice to make the inputs of a traced number static; empty if they are arrays."""
     found: dict[str, None] = {}
     seen, stack = {node}, [node]
     while stack:
@@ -86,40 +86,40 @@ def setting(node: Node) -> str:
 
 
 def refuse_as_key(x: Handle) -> None:
-    """Raise if a number is used as the key of a dict, where it cannot be found by value.
+    """Raise if a number is used as a key of a dict, which would compare it by identity.
 
-    What Python hashes by value, and a dict holds by value, is found by identity here, so that
-    `table.get(n, 0)` would silently give 0.  Arrays have no hash in NumPy, and no such meaning;
-    variables and parameters, which were there before the function that runs, are kept by identity.
+    Python numbers are hashed by value but tensors by identity, so that `table.get(n, 0)` would
+    silently return 0.  Arrays have no hash in NumPy and are allowed; so are variables and
+    parameters that existed before the running function.
 
     Raises
     ------
     TraceError
-        Its value is not known while a graph is built.
+        The value is not known while a graph is built.
     ConversionError
-        It is being differentiated.
+        The number is being differentiated.
     """
     node = x.node
     if node.value is None:
         if node.spec is None or node.spec.shape != () or _is_from_before(x):
             return
         raise TraceError(
-            f"a dict or set was about to look for {node.spec} by its value, which is not known "
-            "while a graph is built. For a table of numbers say wengert.numpy.take(array, i), for "
-            "functions wengert.switch(i, [f, g], x), to choose one of two np.where(i == 1, a, b)"
+            f"{node.spec} cannot be the key of a dict or set: its value is not known "
+            "while a graph is built. For a table of numbers use wengert.numpy.take(array, i), for "
+            "functions wengert.switch(i, [f, g], x), for a selection np.where(i == 1, a, b)"
             f"{setting(node)}{at(user_line())}."
         )
     if shape_of(x) == () and not _is_from_before(x) and is_differentiated(node):
         raise ConversionError(
-            f"a dict or set was about to look for {node.spec}, which is being differentiated: "
-            "tensors are compared by identity there, and no number would be found. Say "
-            "table[x.detach().item()], whose derivative is zero, or id(x) where the tensor itself "
+            f"{node.spec} cannot be the key of a dict or set while it is differentiated: "
+            "tensors are compared by identity there, not by value. Use "
+            "table[x.detach().item()], whose derivative is zero, or id(x) if the tensor itself "
             f"is meant{at(user_line())}."
         )
 
 
 def _is_from_before(x: Handle) -> bool:
-    """Whether a tensor existed before the running function, or the caller is one of our modules."""
+    """Whether a tensor existed before the running function, or a module of ours is the caller."""
     node, asking = x.node, sys._getframe(3).f_globals.get("__name__")
     if owner_of(node) is x or str(asking).startswith("wengert."):
         return True
@@ -132,9 +132,9 @@ def _is_from_before(x: Handle) -> bool:
 
 
 def of_library() -> str:
-    """What to call instead of the function of NumPy or SciPy that was called; '' if none.
+    """The advice for the function of NumPy or SciPy that was called; '' if none.
 
-    It is asked where the error is made: two calls above the method that the library has called.
+    Called where the error is created: two frames above the method that the library called.
     """
     calls = _calls()
     if not any(package != "numpy" for package, _, _ in calls):
@@ -142,7 +142,7 @@ def of_library() -> str:
         if instead:
             return instead
     if any(path[:1] == ("ma",) for _, path, _ in calls):
-        return "Masked arrays hold plain numbers only: choose with np.where(mask, value, x)"
+        return "Masked arrays accept plain numbers only: select with np.where(mask, value, x)"
     for package, path, name in calls:  # the outermost first
         if package == "numpy":
             return _of_numpy(name)
@@ -152,22 +152,22 @@ def of_library() -> str:
                 return found
         if package == "pandas":
             return (
-                "pandas keeps plain arrays only. Take the values out first: table.to_numpy() @ x, "
+                "pandas accepts plain arrays only. Use the values: table.to_numpy() @ x, "
                 "series.to_numpy() * x"
             )
     for package, path, name in calls:
         if package == "scipy":
             where = ".".join(("scipy", *[p for p in path if not p.startswith("_")]))
             return (
-                f"{name} of {where} knows plain arrays only, and wengert has no counterpart. Where "
-                "no derivative is wanted give it x.detach().numpy(); else give it a derivative "
+                f"{name} of {where} accepts plain arrays only, and wengert has no counterpart. "
+                "Where no derivative is needed pass x.detach().numpy(); else define a derivative "
                 "with wengert.primitive"
             )
     return ""
 
 
 def _calls() -> list[tuple[str, tuple[str, ...], str]]:
-    """Functions of libraries between the user's line and here: package, module, name."""
+    """Library functions on the stack between the user's line and here: package, module, name."""
     found = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
@@ -181,7 +181,7 @@ def _calls() -> list[tuple[str, tuple[str, ...], str]]:
 
 
 def _names(frame: FrameType) -> list[str]:
-    """Names of a call, the best one last: a class, what a decorator wraps."""
+    """Names of a call, the most specific last: a class, the function that a decorator wraps."""
     name, local = frame.f_code.co_name, frame.f_locals
     if name.startswith("__") and "self" in local:
         return [name, type(local["self"]).__name__]
@@ -196,25 +196,25 @@ def _of_numpy(name: str) -> str:
         if function in FUNCTIONS and name not in SEQUENCES:
             ours = short.replace("np", "wengert.numpy")
             return (
-                f"{short}.{name} converts its arguments before a tensor in them is asked. Say "
+                f"{short}.{name} converts its arguments before it dispatches on tensors. Use "
                 f"{short}.{name}(np.stack([x, y])) for a list, or {ours}.{name} with the same "
                 "arguments"
             )
     if name in ("RClass", "CClass"):
         short = name[0].lower() + "_"
-        return f"For np.{short}[x, y] say wengert.numpy.{short}[x, y], or np.concatenate"
+        return f"For np.{short}[x, y] use wengert.numpy.{short}[x, y], or np.concatenate"
     return ""
 
 
 def _of_scipy(path: tuple[str, ...], name: str) -> str:
-    """The name of our function, if there is one of that name."""
+    """The advice to call our function of the same name, if there is one."""
     parts = [p for p in path if not p.startswith("_")]
-    if not parts:  # a decorator: of SciPy's linear algebra
+    if not parts:  # a decorator of scipy.linalg
         parts = ["linalg"]
     while parts:
         module = ".".join(parts)
         if parts[0] == "sparse":
-            return "Matrices of scipy.sparse know plain arrays only: make it dense, a.toarray() @ x"
+            return "Matrices of scipy.sparse accept plain arrays only: convert it, a.toarray() @ x"
         try:
             ours: Any = import_module(f"wengert.scipy.{module}")
         except ImportError:
@@ -224,22 +224,22 @@ def _of_scipy(path: tuple[str, ...], name: str) -> str:
             ours = None
         if name in getattr(ours, "__all__", ()) and not name.startswith("_"):
             return (
-                f"scipy.{module}.{name} knows plain arrays only: call wengert.scipy.{module}.{name}"
-                ", which takes the same arguments"
+                f"scipy.{module}.{name} accepts plain arrays only: call "
+                f"wengert.scipy.{module}.{name}, which takes the same arguments"
             )
         if module == "optimize":
             if name in import_module("wengert").optim.__all__:
                 return (
-                    f"scipy.optimize.{name} knows plain arrays only: call wengert.optim.{name}, "
-                    "which takes the derivative itself"
+                    f"scipy.optimize.{name} accepts plain arrays only: call wengert.optim.{name}, "
+                    "which computes the derivative itself"
                 )
             return (
-                f"scipy.optimize.{name} knows plain arrays only. Give it f(x) and wengert.grad(f) "
-                "of plain arrays, outside of what is differentiated"
+                f"scipy.optimize.{name} accepts plain arrays only. Pass f(x) and wengert.grad(f) "
+                "of plain arrays, outside of differentiated functions"
             )
         if module == "stats":
             return (
-                "Distributions of scipy.stats know plain arrays only: import those of "
+                "Distributions of scipy.stats accept plain arrays only: use those of "
                 "wengert.scipy.stats, which have the same names and methods"
             )
         return ""

@@ -52,19 +52,19 @@ class GradFn:
 
     def name(self) -> str:
         """``MultiplyBackward`` and the like."""
-        op = self.node.op  # an operation written by a user may have a name of its own
+        op = self.node.op  # an operation of a user may define the name
         words = "".join(w.capitalize() for w in op.name.split("_"))
         return getattr(op, "backward_name", None) or words + "Backward"
 
     @property
     def next_functions(self) -> tuple[tuple[GradFn | None, int], ...]:
-        """The gradient functions of the operands, PyTorch's pairs."""
+        """The gradient functions of the operands, as PyTorch's pairs."""
         return tuple((GradFn(a) if a.args else None, 0) for a in self.node.args_as_nodes())
 
     def __call__(self, gradient: Any) -> tuple[Any, ...]:
         """Cotangents of the operands (None for one without derivative).
 
-        An operation with several outputs takes a tuple, one cotangent for each.
+        An operation with several outputs takes a tuple of cotangents.
         """
         node, value = self.node, self.node.value
         if node.is_traced:
@@ -80,7 +80,7 @@ class GradFn:
         op: Any = node.op
         rule = op.vjp if op.has_vjp else vjp_from_jvp
         bars = rule(node, t, value, inputs, RuleContext())
-        if node.op is PART:  # of the tuple that this is one of
+        if node.op is PART:  # an output of an operation with several
             bars = [tuple(bars[0].get(i) for i in range(len(inputs[0])))]
         return pytree.tree_map(
             lambda b: None if b is None else wrap(constant(value_of(b))), tuple(bars)
@@ -216,7 +216,7 @@ class GradAttributes:
         node = self.node
         if node.value is None:
             return held(node)
-        # Somebody wants to see it.
+        # Show the value (debugging).
         if recording.recording_session() is not None and type(node) is Node:
             stopped = DiscreteLeaf(lookup("stop_gradient"), (node,), NO_PARAMS, node.value)
             stopped.note(where=user_line())
@@ -235,7 +235,7 @@ class GradAttributes:
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHook:
         """Call `hook(gradient)` when the gradient with respect to this value is complete.
 
-        What the hook returns, if not None, takes the place of the gradient.
+        The result of the hook, if not None, replaces the gradient.
         """
         if type(self.node) is not Node:
             raise NotDifferentiableError(
@@ -263,8 +263,8 @@ class GradAttributes:
         gradient : array of this shape, optional
             The cotangent to start from; 1 for a single real number.
         retain_graph : bool, optional
-            False gives the history of this value back, and a later `backward` raises
-            ReleasedError. By default it lives as long as somebody holds the tensor.
+            False frees the history of this value, and a later `backward` raises ReleasedError.
+            By default it is kept as long as the tensor exists.
         create_graph : bool, default False
             Record the backward pass, so that the gradients are differentiable.
         inputs : sequence of Tensor, optional
@@ -302,7 +302,7 @@ class GradAttributes:
             if any(type(n) is not Node for n in owners):
                 raise NotDifferentiableError(
                     "backward(inputs=...): one of them does not require a gradient. Leave it out, "
-                    f"or make it with requires_grad=True{at(user_line())}."
+                    f"or create it with requires_grad=True{at(user_line())}."
                 )
             tape = tape_between([node], set(owners))
         with recording.enable_grad() if create_graph else contextlib.nullcontext():
@@ -323,8 +323,8 @@ def _seed(node: Node, gradient: Any) -> Any:
     if gradient is None:
         if spec.size != 1 or spec.dtype.kind == "c":
             raise NotScalarError(
-                f"backward() of {node.spec}: only one real number has a gradient without being "
-                "told in which direction. Sum it, or pass gradient= an array of its shape"
+                f"backward() of {node.spec}: only one real number has a gradient without a "
+                "given cotangent. Sum it, or pass gradient= an array of its shape"
                 f"{at(user_line())}."
             )
         return np.ones(spec.shape, spec.dtype)[()]

@@ -1,7 +1,7 @@
 """NumPy's methods and attributes of Tensor.
 
-A method is the function of that name in `wengert.numpy`, found through the table that serves
-`__array_function__`; so `x.mean(0)`, `np.mean(x, 0)` and `wengert.numpy.mean(x, 0)` are one thing.
+A method calls the function of that name in `wengert.numpy`, looked up in the table of
+`__array_function__`; so `x.mean(0)`, `np.mean(x, 0)` and `wengert.numpy.mean(x, 0)` are equivalent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wengert.errors import ArgumentError, DtypeError, at, user_line
 from wengert.errors import ShapeError as _ShapeError
 
 from .numpy_protocols import FUNCTIONS, operation_of
-from .operand_conversion import known, left, length
+from .operand_conversion import known, length, returned_value
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -310,12 +310,12 @@ class Methods:
         self[...] = value  # type: ignore[index]
 
     def item(self, *args: Any) -> Any:
-        """The only element, or the chosen one, as a Python number; derivatives end here."""
-        return np.asarray(left(self, "x.item()")).item(*args)
+        """The only element, or the selected one, as a Python number; derivatives end here."""
+        return np.asarray(returned_value(self, "x.item()")).item(*args)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers; derivatives end here."""
-        return np.asarray(left(self, "x.tolist()")).tolist()
+        return np.asarray(returned_value(self, "x.tolist()")).tolist()
 
     def sort(self, axis: int = -1, **how: Any) -> None:
         """Sort in place."""
@@ -330,7 +330,7 @@ class Methods:
         return FUNCTIONS[np.compress](condition, self, axis, out)
 
     def view(self) -> Tensor:
-        """Another tensor with the same memory: writes to one are seen by the other."""
+        """Another tensor that shares memory with this one."""
         return self[...]  # type: ignore[index]
 
     @property
@@ -369,7 +369,7 @@ class Methods:
 
     def tobytes(self, order: str = "C") -> bytes:
         """The values as bytes; derivatives end here."""
-        return np.asarray(left(self, "x.tobytes()")).tobytes(order)  # type: ignore[arg-type]
+        return np.asarray(returned_value(self, "x.tobytes()")).tobytes(order)  # type: ignore[arg-type]
 
 
 class FlatView:

@@ -1,10 +1,10 @@
-"""How functions of `wengert.numpy` call NumPy's functions of the same name.
+"""Dispatch between functions of `wengert.numpy` and NumPy's functions of the same name.
 
-`@counterpart(np.stack)` enters the function below it as what tensors do for `np.stack`, whether it
-is called by NumPy's own name or by ours, and returns the public function: with a tensor among the
-arguments it is ours, with plain arrays only it is NumPy's own, so that the result is exactly
-NumPy's.  A list of tensors stands for an array; NumPy itself finds them only
-in the lists of functions of several arrays (`np.stack`), and a plain `np.mean([x, y])` is refused.
+`@counterpart(np.stack)` registers the decorated function as the implementation of `np.stack` for
+tensors, and returns the public function: it calls the decorated function if a tensor is among the
+arguments, else NumPy's, so that the result is exactly NumPy's.  Lists of tensors are accepted as
+arrays; NumPy itself looks for tensors only in the lists of functions of several arrays
+(`np.stack`), and a plain `np.mean([x, y])` raises an error.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _OURS = (Handle, Dim)
 
 
 def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Register the function below as NumPy's `function` for tensors (a decorator).
+    """Register a function as the implementation of NumPy's `function` for tensors (a decorator).
 
     Parameters
     ----------
     function : callable
-        NumPy's; it runs where no tensor is among the arguments.
+        NumPy's function; it is called if no tensor is among the arguments.
     *others
-        More of NumPy's functions for which tensors do the same.
+        Further functions of NumPy with the same implementation.
     """
 
     def enter(ours: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +64,7 @@ def counterpart(function: Any, *others: Any) -> Callable[[Callable[..., Any]], C
 
 
 def as_array(x: Any) -> Any:
-    """`x` if it is a tensor, else NumPy's array of it."""
+    """`x` if it is a tensor, else ``np.asarray(x)``."""
     return x if isinstance(x, Handle) else np.asarray(x)
 
 
@@ -74,7 +74,7 @@ def as_tensor(x: Any) -> Any:
 
 
 def plain(x: Operand | list[int]) -> Any:
-    """The plain array of `x`, which must have one."""
+    """The plain array of `x`, whose value must be known."""
     return np.asarray(value_of(x))
 
 
@@ -96,7 +96,7 @@ _WEAK = {"b": False, "i": 0, "f": 0.0, "c": 0j}
 
 
 def dtype_of(x: Any) -> Any:
-    """The argument of `np.result_type` for `x`: a Python number, which is weak, stays one."""
+    """The argument of `np.result_type` for `x`: a Python number is passed unchanged, as weak."""
     if is_traced(x):
         spec = x.node.spec
         return _WEAK[spec.dtype.kind] if spec.weak else spec.dtype
@@ -130,7 +130,7 @@ def lengths(shape: Any) -> tuple[Any, ...]:
 
 
 def spread(array: Any, shape: tuple[Any, ...]) -> Any:
-    """A value without derivative broadcast to a shape, which may have symbolic sizes."""
+    """Broadcast a value without derivative to a shape, which may have symbolic sizes."""
     if shape_of(array) == shape:
         return array
     if is_symbolic(shape) and not isinstance(array, Handle):
@@ -146,7 +146,7 @@ def write(target: Array, index: Any, values: Operand, what: str) -> None:
     Raises
     ------
     ConversionError
-        The target is a plain array and the values are recorded: it cannot hold their history.
+        The target is a plain array and the values are recorded: their history would be lost.
     """
     if not isinstance(target, Handle):
         if isinstance(values, Handle) and type(values.node) is Node:
@@ -154,8 +154,8 @@ def write(target: Array, index: Any, values: Operand, what: str) -> None:
                 "Make the array a tensor first (wengert.tensor(array), or np.zeros_like(x))"
             )
             raise ConversionError(
-                f"{what} writes into a plain array, but what it writes is recorded for a "
-                f"derivative, which a plain array cannot hold. {remedy}{at(user_line())}."
+                f"{what} writes into a plain array, but the values are recorded for a derivative, "
+                f"which a plain array cannot hold. {remedy}{at(user_line())}."
             )
         values = value_of(values)
     target[index] = values  # type: ignore[index]

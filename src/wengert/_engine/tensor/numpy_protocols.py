@@ -1,9 +1,9 @@
 """NumPy's protocols: NumPy's functions dispatch to operations when called with tensors.
 
-`__array_ufunc__` finds the operation of a ufunc in the registry; `__array_function__` finds the
-function that `wengert.numpy` has registered with `@implements`.  `out=` makes the handle given
-point at the result; `where=` selects.  What has no counterpart is an error that says so: falling
-back to plain numbers would lose the derivative silently.
+`__array_ufunc__` looks up the operation of a ufunc in the registry; `__array_function__` the
+function that `wengert.numpy` has registered with `@implements`.  `out=` makes the given tensor
+refer to the result; `where=` selects.  A function without counterpart raises an error: converting
+to plain numbers would lose the derivative silently.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
 UFUNCS: dict[np.ufunc, Callable[..., Any]] = {}
-SINGLE: dict[np.ufunc, Elementwise] = {}  # of one operand: found here first, as they are many
+SINGLE: dict[np.ufunc, Elementwise] = {}  # of one operand: looked up here first
 METHODS: dict[str, Callable[..., Any]] = {}
 NAMESPACE: list[Any] = []
 
 
 def implements(*functions: Any) -> Callable[[Any], Any]:
-    """Register the function below as some of NumPy's functions for tensors (a decorator)."""
+    """Register a function as the implementation of NumPy functions for tensors (a decorator)."""
 
     def enter(ours: Any) -> Any:
         for function in functions:
@@ -59,7 +59,7 @@ def implements(*functions: Any) -> Callable[[Any], Any]:
 
 
 def implements_method(method: str) -> Callable[[Any], Any]:
-    """Register the function below as `ufunc.reduce`, `.accumulate`, `.outer`, ... of tensors."""
+    """Register a function as `ufunc.reduce`, `.accumulate`, `.outer`, ... for tensors."""
 
     def enter(ours: Any) -> Any:
         METHODS[method] = ours
@@ -74,11 +74,11 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
     Raises
     ------
     NotDifferentiableError
-        Nothing is known.
+        There is none.
     """
     ours = UFUNCS.get(ufunc) or _registered(ufunc)
     theirs = getattr(np, ufunc.__name__, None) is ufunc
-    if ours is None and not theirs and load_families():  # SciPy's, whose operations come late
+    if ours is None and not theirs and load_families():  # SciPy's, loaded lazily
         ours = UFUNCS.get(ufunc) or _registered(ufunc)
     if ours is None:
         module = "numpy" if theirs else "scipy.special"
@@ -91,7 +91,7 @@ def operation_of(ufunc: np.ufunc) -> Callable[..., Any]:
 
 
 def _registered(ufunc: np.ufunc) -> Callable[..., Any] | None:
-    """The operation that was registered for a ufunc."""
+    """The operation registered for a ufunc."""
     for op in cast(Any, REGISTRY).values():
         known: Any = getattr(op, "ufunc", None)
         if known is not None:
@@ -102,11 +102,11 @@ def _registered(ufunc: np.ufunc) -> Callable[..., Any] | None:
 
 
 class Protocols:
-    """Mixin: NumPy calls these."""
+    """Mixin: the methods of NumPy's protocols."""
 
     __slots__ = ()
     __array_priority__ = 1000.0
-    __pandas_priority__ = 5000  # above those of pandas: Series * tensor is a tensor
+    __pandas_priority__ = 5000  # above pandas' classes: Series * tensor is a tensor
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         if len(args) == 1 and not kwargs and method == "__call__":
@@ -123,7 +123,7 @@ class Protocols:
                 return _call_with(ufunc, args, kwargs)
             ours = UFUNCS.get(ufunc)
             return operation_of(ufunc)(*args) if ours is None else ours(*args)
-        if method == "outer":  # those of the other methods are indices, or converted there
+        if method == "outer":  # operands of the other methods are indices, or converted there
             args = operands(args)
         out = kwargs.pop("out", None)
         result = METHODS[method](ufunc, *args, **kwargs)
@@ -165,7 +165,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
         )
     if dtype is not None:
         args = [casts.astype(a, dtype) for a in args]
-    # What the mask leaves out is computed all the same, and its warnings are not the user's.
+    # Elements outside of the mask are computed too; their warnings are suppressed.
     with np.errstate(all="ignore") if mask is not True else contextlib.nullcontext():
         result = operation_of(ufunc)(*args, **chosen)
     if mask is not True:
@@ -177,7 +177,7 @@ def _call_with(ufunc: np.ufunc, args: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def deliver(result: Array | tuple[Array, ...], out: Array | tuple[Array | None, ...]) -> Any:
-    """Write results to `out=`, with NumPy's casting rule; return what was written to."""
+    """Write results to `out=`, with NumPy's casting rule; return the targets."""
     outs = out if isinstance(out, tuple) else (out,)
     results = result if isinstance(result, tuple) else (result,)
     delivered = []
@@ -213,7 +213,7 @@ def fitted(result: Array, target: Any, what: str) -> Any:
         return result
     if not np.can_cast(dtype, target.dtype, "same_kind"):
         raise DtypeError(
-            f"{what}: a result of {dtype} cannot be put into {target.dtype} without losing its "
-            f"kind. Cast the target first, x = x.astype({str(dtype)!r}){at(user_line())}."
+            f"{what}: a result of {dtype} cannot be cast to {target.dtype} by the rule "
+            f"'same_kind'. Cast the target first, x = x.astype({str(dtype)!r}){at(user_line())}."
         )
     return casts.astype(result, target.dtype)

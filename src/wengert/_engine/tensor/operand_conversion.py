@@ -1,9 +1,9 @@
 """Operands of operators and ufuncs of tensors, and their conversion.
 
-Numbers and arrays are taken as they are, lists as arrays (of tensors, if such are in them), and
-array classes that change only how an array is stored (``numpy.memmap``) as the array.  A class
-whose operators mean something else (``numpy.matrix``, masked arrays) is refused: its meaning would
-be lost silently.
+Numbers and arrays are used unchanged, lists are converted to arrays (or to tensors, if they contain
+any), and subclasses that only change how an array is stored (``numpy.memmap``) to arrays.  A class
+whose operators differ from those of arrays (``numpy.matrix``, masked arrays) raises an error: its
+semantics would be lost silently.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NUMERIC = frozenset(
 
 
 def operand(other: Operand | Size) -> Any:
-    """`other` as an operand; NotImplemented leaves it to the class of `other`."""
+    """`other` as an operand; NotImplemented to let Python call the method of `other`."""
     if isinstance(other, Handle) or type(other) in NUMERIC:
         return other
     if isinstance(other, list | tuple):
@@ -49,17 +49,17 @@ def operand(other: Operand | Size) -> Any:
 
 
 def _of_pandas(table: Any) -> Any:
-    """The values of a Series, DataFrame or Index: a tensor has no labels to align by."""
+    """The values of a Series, DataFrame or Index; labels are ignored."""
     array = np.asarray(table)
     if array.dtype.kind not in "biufc":
         raise DtypeError(
-            f"a pandas.{type(table).__name__} of {array.dtype} beside a tensor: its elements must "
-            f"be numbers. Convert it first, x.to_numpy(float){at(user_line())}."
+            f"a pandas.{type(table).__name__} of {array.dtype} as operand: its elements "
+            f"must be numbers. Convert it first, x.to_numpy(float){at(user_line())}."
         )
     return array
 
 
-# Functions of several arrays that come in one list or tuple; NumPy looks for tensors in there.
+# Functions of a list or tuple of arrays, in which NumPy looks for tensors.
 SEQUENCES = frozenset(
     """choose column_stack concat concatenate dstack histogramdd hstack lexsort multi_dot piecewise
     row_stack select stack vstack""".split()
@@ -69,7 +69,7 @@ SEQUENCES = frozenset(
 def without_lists(function: Any, args: tuple[Any, ...], kwargs: dict[Any, Any]) -> tuple[Any, Any]:
     """The arguments of a function of NumPy, with lists of tensors converted to tensors."""
     name = getattr(function, "__name__", None)
-    if name == "block":  # whose lists say where each piece goes
+    if name == "block":  # its nested lists give positions
         return args, kwargs
     made = _of_items if name in SEQUENCES else joining.stacked
     if any(isinstance(a, list | tuple) for a in args):
@@ -89,14 +89,14 @@ def known(x: Any, what: str) -> Any:
     Raises
     ------
     TraceError
-        It is not known: a graph is being built.
+        The value is not known: a graph is being built.
     """
     if is_traced(x):
-        refuse_kept(x, what)
+        refuse_leaked(x, what)
         raise TraceError(
             f"{what} needs the value of {x.node.spec}, which is not known while a graph is built. "
-            "Keep to functions of tensors; what is to be looked at when the graph runs, show with "
-            f"wengert.debug.show, and what does not depend on the inputs compute outside"
+            "Use functions of tensors; to print a value when the graph runs, use "
+            f"wengert.debug.show; compute values that do not depend on the inputs outside"
             f"{at(user_line())}."
         )
     if isinstance(x, Handle):
@@ -104,15 +104,15 @@ def known(x: Any, what: str) -> Any:
     return value_of(x)
 
 
-def left(x: Any, what: str) -> Any:
+def returned_value(x: Any, what: str) -> Any:
     """The value of a tensor, returned to the user as a plain number or array.
 
     Raises
     ------
     ConversionError
-        A derivative is being taken through it, and would end here silently.
+        It is being differentiated, and the derivative would be lost silently.
     TraceError
-        It is not known: a graph is being built.
+        The value is not known: a graph is being built.
     """
     value = known(x, what)
     if isinstance(x, Handle):
@@ -126,10 +126,10 @@ def needed(x: Any, what: str, why: str, remedy: str) -> Any:
     Raises
     ------
     TraceError
-        It is not known: a graph is being built.
+        The value is not known: a graph is being built.
     """
     if is_traced(x):
-        refuse_kept(x, what)
+        refuse_leaked(x, what)
         raise TraceError(
             f"{what}: {why} depends on the values of {x.node.spec}, which are not known while a "
             f"graph is built. {remedy}{at(user_line())}."
@@ -137,21 +137,21 @@ def needed(x: Any, what: str, why: str, remedy: str) -> Any:
     return value_of(x)
 
 
-def refuse_kept(x: Handle, what: str) -> None:
-    """Raise TraceError for a tensor of a trace that has ended."""
+def refuse_leaked(x: Handle, what: str) -> None:
+    """Raise TraceError for a leaked tensor, of a trace that has ended."""
     odd = source(x.node)
     if odd is not None:
         raise TraceError(
             f"{what} needs the value of {x.node.spec}, which was kept while "
-            f"{traced_function(odd)} was traced: it is known in there only, whenever that runs. "
-            "Return it from the function that was traced, of a loop as a part of the carry or of "
-            "what is collected"
+            f"{traced_function(odd)} was traced and is only known inside. "
+            "Return it from the traced function; from the body of a loop, in the carry or "
+            "of the collected outputs"
             f"{at(user_line())}."
         )
 
 
 def is_of_sizes(node: Node) -> bool:
-    """Whether a traced number is computed from sizes and numbers only."""
+    """Whether a traced number depends on sizes and constants only."""
     stack, found = [node], False
     while stack:
         line = stack.pop()
@@ -165,7 +165,7 @@ def is_of_sizes(node: Node) -> bool:
 
 
 def note_read(node: Node, what: str) -> None:
-    """Record that a value became a plain number (`wengert.why`)."""
+    """Record the conversion of a value to a plain number (for `wengert.why`)."""
     watching = recording_session()
     if watching is not None and not isinstance(node, ConstantLeaf):
         watching.reads.append((node, what, user_line()))
@@ -183,18 +183,17 @@ def operands(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def as_array(x: Any) -> Any:
-    """An array of a subclass of ndarray as a plain one.
+    """An instance of a subclass of ndarray as a plain array.
 
     Raises
     ------
     DtypeError
-        Its class has a multiplication of its own.
+        The operators of the class differ from those of arrays.
     """
     if type(x).__mul__ is not np.ndarray.__mul__:
         raise DtypeError(
-            f"a {type(x).__module__}.{type(x).__name__} beside a tensor: its operators do not mean "
-            "what those of arrays do, and would be taken for them. Convert it first "
-            "(np.asarray(x); for a masked array, choose with np.where(mask, value, x))"
-            f"{at(user_line())}."
+            f"a {type(x).__module__}.{type(x).__name__} as operand of a tensor: its operators "
+            "differ from those of arrays. Convert it first (np.asarray(x); for a masked array, "
+            f"choose with np.where(mask, value, x)){at(user_line())}."
         )
     return np.asarray(x)

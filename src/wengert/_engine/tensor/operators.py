@@ -1,8 +1,8 @@
-"""Operators of Tensor: those of NumPy's arrays, plain, reflected and in place.
+"""Operators of Tensor: those of NumPy's arrays, plain, reflected and in place; indexing.
 
-Three tables say which operation stands for which operator, and `install` gives them to the class.
-What runs is Python's own operator on the plain values, so a tensor of a single number is as fast
-as the number, and Python numbers combine as Python combines them.  Indexing is here too.
+Three tables map operators to operations, and `install` adds them to the class.  Values are computed
+by Python's operator on the plain values, so a tensor of a single number is about as fast as the
+number, and Python numbers are promoted by Python's rules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wengert.errors import DtypeError, TraceError, at, user_line
 
 from .conversion_errors import refuse_as_key, setting
 from .numpy_protocols import fitted
-from .operand_conversion import NUMERIC, known, operand, refuse_kept
+from .operand_conversion import NUMERIC, known, operand, refuse_leaked
 from .suggested_code import written_instead
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def binary(name: str, run: Method) -> tuple[Method, Method, Method]:
     def in_place(self: Any, other: Operand) -> Any:
         result = forward(self, other)
         if result is NotImplemented or not _is_mutable(self):
-            return result  # a number is immutable, as in NumPy: the name gets a new one
+            return result  # a number is immutable, as in NumPy: return a new one
         self._assign(fitted(result, self, f"in-place {name}"))
         return self
 
@@ -68,30 +68,30 @@ def _operand(_: Handle, other: Any) -> Any:
 
 
 def _factor(x: Handle, other: Any) -> Any:
-    """`other` as factor; an integer repeats a list or tuple, as in NumPy."""
+    """`other` as a factor; a list or tuple times an integer is repeated, as in NumPy."""
     if isinstance(other, list | tuple) and dtype_of(x).kind in "iub" and shape_of(x) == ():
         if is_traced(x):
             raise TraceError(
                 f"a {type(other).__name__} times an integer that is not known while a graph is "
-                "built: Python repeats it, and an array would be multiplied. For the product say "
-                f"np.array([...]) * n; to repeat it n must be known{setting(x.node)}"
+                "built: a list is repeated, an array multiplied. For the product use "
+                f"np.array([...]) * n; to repeat it, n must be known{setting(x.node)}"
                 f"{at(user_line())}."
             )
         if type(x.node.value) is not np.ndarray:
-            return NotImplemented  # and Python asks the list, which asks for the index
+            return NotImplemented  # Python then calls list.__rmul__, which calls __index__
     return operand(other)
 
 
 def _is_mutable(x: Handle) -> bool:
-    """Whether it is an array; in-place operators of numbers make new values, as in NumPy."""
+    """Whether it is an array; in-place operators on numbers create new values, as in NumPy."""
     node = x.node
-    if node.is_traced:  # a view without axes shares memory, and is no number
+    if node.is_traced:  # a view without axes shares memory, unlike a number
         return bool(node.spec.shape) or node.op is INPUT or hasattr(x, "_link")
     return type(node.value) is np.ndarray
 
 
 def _inverted(x: Any) -> Any:
-    """NumPy's ~x, also of a Python bool, which is never the integer -1 or -2."""
+    """NumPy's ~x; a Python bool is negated as a boolean, not as an integer."""
     return not x if type(x) is bool else operator.invert(x)
 
 
@@ -134,7 +134,7 @@ class OperatorMethods:
     __slots__ = ()
     node: Node
 
-    if TYPE_CHECKING:  # what `install` makes of the tables above
+    if TYPE_CHECKING:  # added by `install` from the tables above
 
         def __add__(self, other: Operand) -> Tensor: ...
         def __radd__(self, other: Operand) -> Tensor: ...
@@ -243,7 +243,7 @@ class OperatorMethods:
         return self._items()
 
     def _items(self) -> Iterator[Tensor]:
-        # A length that is not known is an error at the first item: NumPy would hide an earlier one.
+        # An unknown length raises at the first item: NumPy would hide an earlier error.
         for i in range(len(self)):
             yield self[i]
 
@@ -259,7 +259,7 @@ def _number(x: Any, name: str) -> Any:
             f"np.{name}{at(user_line())}."
         )
     if is_traced(x):
-        refuse_kept(x, f"math.{name}(x)")
+        refuse_leaked(x, f"math.{name}(x)")
         raise TraceError(
             f"math.{name}(x) of {x.node.spec}, whose value is not known while a graph is built. "
             f"{written_instead() or f'Use np.{name}(x)'}{setting(x.node)}{at(user_line())}."

@@ -1,11 +1,11 @@
-"""The user's own expression, rewritten so that it accepts tensors, for error messages.
+"""The user's expression, rewritten so that it accepts tensors, for error messages.
 
-NumPy converts a list before it asks anybody (docs/design/0016-plain-numpy-lists.md), and so it does
-with what is written into a plain array.  The error then names the line to write: the expression
-whose evaluation is refused is read from the user's source, found by its position, and given back
-with `np.stack`, with our function of the same name, or with the array made a tensor.
+NumPy converts lists, and values written into a plain array, before it dispatches
+(docs/design/0016-plain-numpy-lists.md).  The error message then shows the code to write: the
+expression that is being evaluated is read from the user's source by its position, and rewritten
+with `np.stack`, with our function of the same name, or with the array converted to a tensor.
 
-    written_instead    the words, or '' where there is no source or nothing is known
+    written_instead    the suggestion, or '' without source or for other expressions
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from .numpy_protocols import FUNCTIONS, NAMESPACE
 from .operand_conversion import SEQUENCES
 
 _CONVERSIONS = ("array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require")
-_NOT_ASKED = ("full",)  # functions for which NumPy does not look at the argument that matters
 _WRITE = ("put", "place", "putmask", "copyto", "fill_diagonal", "put_along_axis")
 _METHODS_THAT_WRITE = ("fill", "put", "setfield", "itemset")
-_NOT_ASKED = ("full",)  # NumPy does not look for tensors among their arguments
+_NOT_DISPATCHED = ("full",)  # NumPy does not look for tensors among their arguments
 _OF_MATH = {
     "pow": "np.power",
     "fsum": "np.sum",
@@ -41,11 +40,11 @@ _OF_MATH = {
     "gamma": "wengert.scipy.special.gamma",
     "lgamma": "wengert.scipy.special.gammaln",
 }
-_LENGTH = 100  # of an expression that is repeated in a message
+_LENGTH = 100  # limit of an expression in a message
 
 
 def written_instead() -> str:
-    """Code to use instead of the user's expression that is being evaluated."""
+    """Code to use instead of the expression that the user's frame is evaluating."""
     frame, _ = user_frame()
     if frame is None:
         return ""
@@ -54,7 +53,7 @@ def written_instead() -> str:
         return ""
     try:
         found = _Expression(text, frame).remedy()
-    except (SyntaxError, ValueError, RecursionError):  # a part of a statement, odd characters
+    except (SyntaxError, ValueError, RecursionError):  # a part of a statement, unusual characters
         return ""
     return found if len(found) <= 4 * _LENGTH else ""
 
@@ -90,7 +89,7 @@ class _Expression:
         self._tree = ast.parse(self._text, mode="eval").body
 
     def remedy(self) -> str:
-        """What to write instead, as a sentence without its period; '' if unknown."""
+        """The code to write instead, as a sentence without its period; '' if unknown."""
         tree = self._tree
         if isinstance(tree, ast.Call):
             return self._of_call(tree)
@@ -121,7 +120,7 @@ class _Expression:
             return ""
         first = call.args[0]
         if function is np.arange:
-            return "How many numbers np.arange gives depends on values: say np.linspace(a, b, n)"
+            return "The length of np.arange depends on values: use np.linspace(a, b, n)"
         if function is np.fromiter:
             return f"Write np.stack(list({self._of(first)}))"
         if name in _WRITE and self._is_array(first):
@@ -130,7 +129,7 @@ class _Expression:
         if name in _CONVERSIONS and module is np:
             if self._changed(first):
                 ways.append(self._stacked(first))
-        elif _is_asked(function) and self._is_changed(call, name):
+        elif _is_dispatched(function) and self._is_changed(call, name):
             ways.append(self._of(call.func) + self._arguments(call, stacked=True, inside=name))
         ours = module.__name__.replace("numpy", "wengert.numpy", 1)
         if getattr(_resolved(ours), name, function) is not function:
@@ -138,7 +137,7 @@ class _Expression:
         return f"Write {', or '.join(ways)}" if ways else ""
 
     def _of_method(self, call: ast.Call) -> str:
-        """For a method of a plain array, or of a ufunc."""
+        """The remedy for a method of a plain array or of a ufunc."""
         if not isinstance(call.func, ast.Attribute):
             return ""
         if isinstance(self._value(call.func.value), np.ufunc) and self._is_changed(call):
@@ -153,7 +152,7 @@ class _Expression:
         return f"Write np.{name}({array}, {self._arguments(call, stacked=True)[1:]}"
 
     def _is_changed(self, call: ast.Call, inside: str = "") -> bool:
-        """Whether there is a list of tensors among the arguments of a call."""
+        """Whether the arguments of a call include a list of tensors."""
         return self._arguments(call) != self._arguments(call, stacked=True, inside=inside)
 
     def _arguments(self, call: ast.Call, stacked: bool = False, inside: str = "") -> str:
@@ -194,9 +193,9 @@ class _Expression:
     def _made_a_tensor(self, array: ast.expr) -> str:
         name = self._of(array)
         if not isinstance(array, ast.Name | ast.Attribute):
-            return f"Make {name} a tensor first, wengert.tensor({name})"
+            return f"Convert {name} to a tensor first, wengert.tensor({name})"
         return (
-            f"{name} is a plain array, which holds plain numbers. Make it a tensor before, "
+            f"{name} is a plain array, which holds plain numbers. Convert it to a tensor first, "
             f"{name} = wengert.tensor({name}), or where it is created, np.zeros_like(x), "
             "np.zeros(n, like=x)"
         )
@@ -208,7 +207,7 @@ class _Expression:
         return self._stacked(tree) != self._of(tree)
 
     def _stacked(self, tree: ast.expr) -> str:
-        """An expression, with `np.stack` around lists that have no plain numbers only."""
+        """An expression, with `np.stack` around lists that contain more than plain numbers."""
         text = self._of(tree)
         if isinstance(tree, ast.List | ast.Tuple):
             if not tree.elts or all(map(_is_plain, tree.elts)):
@@ -229,13 +228,13 @@ class _Expression:
         return text
 
     def _items(self, tree: ast.expr) -> str:
-        """A list of arrays, with `np.stack` around those that are lists themselves."""
+        """A list of arrays, with `np.stack` around nested lists."""
         if not isinstance(tree, ast.List | ast.Tuple):
             return self._of(tree)
         return f"[{', '.join(map(self._stacked, tree.elts))}]"
 
     def _are_settings(self, tree: ast.List | ast.Tuple) -> bool:
-        """Whether all items are known by name and no tensors: a shape, axes."""
+        """Whether all items are names of values other than tensors: a shape, axes."""
         held = [self._value(a) if not _is_plain(a) else 0 for a in tree.elts]
         return all(a is not None and not isinstance(a, Handle) for a in held)
 
@@ -268,11 +267,11 @@ class _Expression:
         return isinstance(self._value(tree), np.ndarray)
 
 
-def _is_asked(function: Any) -> bool:
+def _is_dispatched(function: Any) -> bool:
     """Whether NumPy dispatches on its arguments."""
     if isinstance(function, np.ufunc):
         return True
-    return function in FUNCTIONS and function.__name__ not in _NOT_ASKED
+    return function in FUNCTIONS and function.__name__ not in _NOT_DISPATCHED
 
 
 def _has_dict(x: Any) -> bool:
@@ -294,7 +293,7 @@ def _module_of(function: Any, name: str) -> Any:
 
 
 def _resolved(name: str) -> Any:
-    """Our namespace of that name."""
+    """Our namespace of a given name."""
     space = NAMESPACE[0] if NAMESPACE else None
     for part in name.split(".")[2:]:
         space = getattr(space, part, None)

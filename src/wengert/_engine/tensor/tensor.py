@@ -1,8 +1,8 @@
 """The class Tensor: a reference to a node, made of the mixins in this folder.
 
-Its own are the ways in (`Tensor(data)`, `tensor`) and out (`numpy`, `item`, `__array__`, `float`),
-and what every Python object has: printing, copying, pickling.  The rule of the ways out: what
-would lose a derivative silently is an error that says what to write instead.
+This file defines construction (`Tensor(data)`, `tensor`), conversion (`numpy`, `item`, `__array__`,
+`float`), printing, copying and pickling.  A conversion that would lose a derivative silently raises
+an error that shows the code to use instead.
 """
 
 from __future__ import annotations
@@ -32,7 +32,14 @@ from .conversion_errors import conversion, of_library, setting
 from .grad_attributes import GradAttributes
 from .methods import Methods
 from .numpy_protocols import Protocols
-from .operand_conversion import as_array, is_of_sizes, known, left, note_read, refuse_kept
+from .operand_conversion import (
+    as_array,
+    is_of_sizes,
+    known,
+    note_read,
+    refuse_leaked,
+    returned_value,
+)
 from .operators import OperatorMethods, install
 
 
@@ -52,8 +59,8 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
 
     Notes
     -----
-    Operators, methods, indexing and assignment are NumPy's, and NumPy's functions take tensors.
-    The value of a node never changes: assignment makes the tensor point at a new node.
+    Operators, methods, indexing and assignment are NumPy's, and NumPy's functions accept tensors.
+    The value of a node never changes: assignment makes the tensor refer to a new node.
 
     Examples
     --------
@@ -73,7 +80,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
 
     def __init__(self, data: Any, requires_grad: bool = False, dtype: Any = None) -> None:
         if isinstance(data, Handle):
-            data = left(data, "Tensor(x)")
+            data = returned_value(data, "Tensor(x)")
         if isinstance(data, np.ndarray) and type(data) is not np.ndarray:
             data = as_array(data)
         array = np.array(data, dtype=dtype)
@@ -90,7 +97,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The values as a read-only plain array; derivatives end here."""
-        return self._read_only(left(self, "x.numpy()"))
+        return self._read_only(returned_value(self, "x.numpy()"))
 
     @staticmethod
     def _read_only(value: Any) -> np.ndarray[Any, Any]:
@@ -105,13 +112,13 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
 
     @data.setter
     def data(self, value: Any) -> None:
-        plain = np.array(left(value, "x.data = y"), dtype=self.dtype)
+        plain = np.array(returned_value(value, "x.data = y"), dtype=self.dtype)
         with recording.no_grad():
             self._assign(wrap(constant(plain)))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self.node.is_traced:
-            refuse_kept(self, "a plain array")
+            refuse_leaked(self, "a plain array")
             raise Refusals.noted(conversion(self.node))
         if type(self.node) is Node and recording.is_recording():
             raise Refusals.noted(conversion(self.node))
@@ -131,7 +138,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
         """The values for another library, read-only or as a copy.
 
         Versions of DLPack before 1.0 cannot say that memory is read-only; for them the values are
-        copied, unless ``copy=False`` says that nobody will write.
+        copied, unless ``copy=False`` asserts that they will not be modified.
         """
         value = self.__array__()
         flagged = max_version is not None and max_version[0] >= 1
@@ -144,17 +151,17 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
 
     def _number(self, kind: Any) -> Any:
         if self.node.is_traced:
-            refuse_kept(self, f"{kind.__name__}(x)")
+            refuse_leaked(self, f"{kind.__name__}(x)")
             remedy = of_library() or (
-                "Use functions of numpy instead of math (np.exp, not math.exp), and choose with "
-                "np.where; to write into an element of a plain array make that a tensor first, "
-                "np.zeros_like(x)"
+                "Use functions of numpy instead of math (np.exp, not math.exp), and select with "
+                "np.where; to write into an element of a plain array convert that to a tensor "
+                "first, np.zeros_like(x)"
             )
             raise TraceError(
                 f"{kind.__name__}(x) of {self.node.spec}, whose value is not known while a graph "
                 f"is built. {remedy}{setting(self.node)}{at(user_line())}."
             )
-        if kind is not int:  # a step, as math.trunc: its derivative is known to be zero
+        if kind is not int:  # int(x) is piecewise constant like math.trunc: its derivative is zero
             refuse_differentiated(self.node, f"{kind.__name__}(x)", of_library)
         return kind(np.asarray(known(self, f"{kind.__name__}(x)")).item())
 
@@ -175,10 +182,10 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
 
     def __index__(self) -> int:
         if is_traced(self):
-            refuse_kept(self, "a range, a length or an index")
+            refuse_leaked(self, "a range, a length or an index")
             error = TraceError(
                 f"a range, a length or an index needs the value of {self.node.spec}, which is not "
-                "known while a graph is built. For table[i] say wengert.numpy.take(table, i), for "
+                "known while a graph is built. For table[i] use wengert.numpy.take(table, i), for "
                 f"loops wengert.fori_loop{setting(self.node)}{at(user_line())}."
             )
             raise Refusals.noted(error)
@@ -187,23 +194,23 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
             return operator.index(value)
         except TypeError as error:
             raise DtypeError(
-                f"a tensor {self.node.spec} was about to become an index or a length, which is one "
+                f"a tensor {self.node.spec} cannot be an index or a length, which must be an "
                 f"integer. Round it first, int(x){at(user_line())}."
             ) from error
 
     def __bool__(self) -> bool:
         if self.node.is_traced:
-            refuse_kept(self, "a branch")
+            refuse_leaked(self, "a branch")
             if is_of_sizes(self.node):
                 raise TracedBranchError(
-                    "the program was about to branch on a number computed from sizes, which are "
-                    "not known while a graph is built. For np.arange(n) say np.arange(n, like=x) "
-                    "or wengert.numpy.arange(n); give the input that size as a number if the "
+                    "the program cannot branch on a number computed from sizes, which are "
+                    "not known while a graph is built. For np.arange(n) use np.arange(n, like=x) "
+                    "or wengert.numpy.arange(n); trace with a numeric size if the "
                     f"program depends on it{at(user_line())}."
                 )
             raise TracedBranchError(
-                f"the program was about to branch on {self.node.op.name} {self.node.spec}, whose "
-                "value is not known while a graph is built. Choose with np.where(condition, x, y); "
+                f"the program cannot branch on {self.node.op.name} {self.node.spec}, whose "
+                "value is not known while a graph is built. Select with np.where(condition, x, y); "
                 "for a branch that does not depend on the inputs compute the condition outside"
                 f"{setting(self.node)}{at(user_line())}."
             )
@@ -242,7 +249,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
         if self.node.is_traced:
             try:
                 return format(repr(self), spec)
-            except ValueError:  # a format of numbers; there is none yet
+            except ValueError:  # a format for numbers, whose value is not known yet
                 return repr(self)
         value = self.node.value
         return format(np.asarray(value).item() if np.size(value) == 1 else value, spec)
@@ -253,7 +260,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
             return twin
         if self.requires_grad and self.is_leaf:
             twin.node = leaf(self.node.value, twin)
-        elif is_variable(self.node):  # of integers: the copy is a separate variable
+        elif is_variable(self.node):  # an integer variable: the copy is a separate variable
             twin.node = leaf(self.node.value, twin, differentiable=False)
             twin.node.note(name=self.node.name)
         return twin
@@ -267,7 +274,7 @@ class Tensor(Handle, OperatorMethods, Methods, GradAttributes, Protocols):
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, (
             type(self),
-            np.asarray(left(self, "pickling")),
+            np.asarray(returned_value(self, "pickling")),
             self.requires_grad,
             self.grad,
             is_variable(self.node),

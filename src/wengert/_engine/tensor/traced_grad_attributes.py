@@ -1,13 +1,13 @@
 """`.grad` and `backward` while a function is compiled.
 
-A training step writes to `.grad` of parameters, reads it, and leaves something there.  While it is
-traced these are lines; what is left at its end is an output of the graph, and is put into `.grad`
-after each run (jit/compiled_program.py), added to what is there unless the step has set it first.
+A training step writes and reads `.grad` of parameters.  While it is traced, gradients are nodes;
+the final gradient of a parameter is an output of the graph. It is stored in `.grad` after each run
+(jit/compiled_program.py), or added to it if the step has not set it first.
 
-    check_backward, check_owners   whether a backward pass is possible here
-    deposit          a gradient that has arrived, as a line
-    note_set         `.grad` is set
-    check_read       `.grad` is read: only after it was set, for it may hold anything at each run
+   check_backward, check_owners   whether a backward pass is possible
+    deposit          add a node to the gradient of a parameter
+    note_set         record that `.grad` is set
+    check_read       allow reading `.grad` only after it was set in the traced function
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def check_owners(node: Node, owners: Sequence[Node]) -> None:
 def _refusal(node: Node) -> TraceError:
     return TraceError(
         f"backward() of {node.spec}, whose value is not known while a graph is built, reaches no "
-        "parameter that could keep a gradient. Take derivatives of functions, "
+        "parameter that has a gradient. Take derivatives of functions, "
         "wengert.grad(loss)(w), in the graph too, or of the graph when it is finished, "
         f"graph.grad(){at(user_line())}."
     )

@@ -1,7 +1,7 @@
 """Types of tensors and operands, for type checkers and editors.
 
 Array      a NumPy array of any shape and dtype
-Operand    what the operators of Tensor take: tensors, arrays, numbers, nested sequences of them
+Operand    operands of the operators of Tensor: tensors, arrays, numbers, nested sequences of them
 Axes       the `axis` argument of reductions
 """
 

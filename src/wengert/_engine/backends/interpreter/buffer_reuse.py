@@ -1,11 +1,11 @@
-"""Buffer reuse: large arrays that are no longer needed during a run are written to again.
+"""Buffer reuse: large arrays that are no longer needed during a run are overwritten.
 
-    into_free_memory   a step that computes into the memory of an operand, or into some set aside
-    set_aside          a step that lets a value go, and remembers its memory
+    into_free_memory   a step that computes into the memory of an operand, or into a free array
+    set_aside          a step that frees a value and keeps its memory for reuse
 
 Both take the list of all slots, whose last element is a dictionary from (shape, dtype) to free
-arrays.  An array is free if its slot has the only reference to it and it is nobody's view: a view
-of it, a user's variable, a value kept by an operation would each hold a reference.
+arrays.  An array is free if its slot has the only reference to it and it is not a view: a view of
+it, a user's variable, a value kept by an operation would each have a reference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-LIMIT = 1 << 16  # bytes; below it the allocator is faster than asking who else holds the array
+LIMIT = 1 << 16  # bytes; below it the allocator is faster than the check of references
 
 Held = list[Any]
 
@@ -30,8 +30,8 @@ def _is_free(held: Held, slot: int, shape: Any, dtype: Any) -> bool:
     return bool(x.shape == shape and x.dtype == dtype and x.flags.writeable)
 
 
-# How many references the only one in a list looks like from inside depends on the interpreter, so
-# it is asked once.
+# The reference count of an array with a single reference depends on the Python interpreter: it is
+# measured once.
 _ALONE = 0
 _ALONE = next(n for n in range(1, 20) if [_ALONE := n] and _is_free([np.empty(1)], 0, (1,), float))
 
@@ -49,12 +49,12 @@ def into_free_memory(
     ----------
     ufunc : numpy.ufunc
     slots : sequence of int
-        Where the operands are.
+        The slots of the operands.
     dying : sequence of int
-        Those whose values nobody needs afterwards, and which have the shape and dtype of the
+        The slots of operands with their last use here, and with the shape and dtype of the
         result.
     shape, dtype
-        Of the result.
+        Those of the result.
     """
     key = (shape, dtype)
     dying = tuple(dying)
@@ -73,7 +73,7 @@ def into_free_memory(
 
 
 def set_aside(slot: int, key: tuple[Any, ...]) -> Callable[[Held], None]:
-    """A step that lets the value of a slot go, and remembers its memory if it is free."""
+    """A step that clears a slot, and keeps its array for reuse if it is free."""
     shape, dtype = key
 
     def run(held: Held) -> None:

@@ -1,18 +1,17 @@
 """Interpreter: a graph run by NumPy, node by node; the reference semantics.
 
-Compiling makes a list of steps; running walks along it.  A step is ``(run, a, b, slot)``: a
-function, where its operands are, and where its result goes.  Values live in slots, and a slot is
-used again as soon as its value is no longer needed (liveness.py), so that values are let go in time
-without a word about it.
+A program is a list of steps, executed in order.  A step is ``(run, a, b, slot)``: a function, the
+slots of its operands, and the slot of its result.  A slot is reused as soon as its value is no
+longer needed (liveness.py), which also frees the value.
 
-Large arrays are computed into memory that has become free during the same run: into that of an
-operand, or of a value let go before.  Fresh memory costs more than the arithmetic (a page fault for
-each 4 KiB).  Whether memory is free is asked of the interpreter itself (reference counts), so that
-nothing that anybody can still see is ever overwritten.
+Large arrays are computed into memory that was freed during the same run: that of an operand, or of
+an earlier value.  Fresh memory costs more than the arithmetic (a page fault for each 4 KiB).
+Reference counts tell whether memory is free, so an array with other references is never
+overwritten.
 
-    Interpreter         the backend; derive from it for others that go line by line
+    Interpreter         the backend; base class of others that run node by node
     InterpretedProgram  one graph at given sizes
-    refusal             what goes wrong in a node, as an error that names it
+    refusal             an exception of a node, as an error that names the node
 """
 
 from __future__ import annotations
@@ -52,15 +51,15 @@ from ..registry import Backend, Run, register_backend
 from .buffer_reuse import LIMIT, into_free_memory, set_aside
 
 Step = tuple[Callable[..., Any], Any, int, int]
-# What stands in the place of the second operand, where there is none.
+# The second operand of a step with one operand.
 UNARY, VARIADIC, HELD = -1, -2, -3
 
 
 class Interpreter(Backend):
-    """Runs a graph by NumPy, line by line; see `Backend`.
+    """Runs a graph node by node with NumPy; see `Backend`.
 
-    A backend that goes line by line too, with functions of its own, derives from this class and
-    overrides `function`.
+    A backend that runs node by node with other functions derives from this class and overrides
+    `function`.
     """
 
     __module__ = "wengert.backends"
@@ -70,27 +69,27 @@ class Interpreter(Backend):
     def function(self, op: Op) -> Callable[..., Any] | None:
         """The function of values (and, by name, parameters) that runs an operation, or None.
 
-        What an operation says itself for this backend (`Op.implement`) comes before it.
+        An implementation of the operation for this backend (`Op.implement`) has precedence.
         """
         return op.run
 
     def implementation(self, op: Op) -> Callable[..., Any] | None:
-        """What runs an operation; None if this backend lacks it."""
+        """The function that runs an operation; None if this backend lacks it."""
         own = op.implementations.get(self.name)
         return self.function(op) if own is None else own
 
     def lacks(self, op: Op) -> bool:
-        """Whether there is not a function for an operation; loops and branches need none."""
+        """Whether an operation has no function; loops and branches need none."""
         if op is PART or isinstance(op, Control):
             return False
         return self.implementation(op) is None
 
     def compile(self, graph: BaseGraph, sizes: Mapping[str, int]) -> Run:
-        """Steps to walk along."""
+        """The steps of a graph."""
         return InterpretedProgram(self, graph, sizes).run
 
     def compile_body(self, body: Body, sizes: Mapping[str, int]) -> Run:
-        """Steps of what a loop or branch does, to walk along while its node runs."""
+        """The steps of the body of a loop or branch."""
         return InterpretedProgram(self, body, sizes).walk
 
 
@@ -100,13 +99,12 @@ class InterpretedProgram:
     Attributes
     ----------
     start : list
-        What stands in each slot before the first step: constants, sizes. The last slot is for
-        memory that has become free.
+        The initial contents of the slots: constants, sizes. The last slot is for free memory.
     fed : list of int
-        The slots of the values fed.
+        The slots of the arguments.
     steps : list of Step
     node_indices : list of int
-        For each step the node of the graph that it belongs to.
+        The node of each step.
     results : list of int
         The slots of the results.
     """
@@ -125,7 +123,7 @@ class InterpretedProgram:
         self._specs = specs_at(graph, sizes)
         none: list[Any] = [None] * len(graph.nodes)
         self._large = self._large_results() if reuses else none
-        # For the shape and dtype of large nodes the last such node.
+        # The last large node of each shape and dtype.
         self._wanted = {key: i for i, key in enumerate(self._large)}
         for i, (node, gone) in enumerate(zip(graph.nodes, last_uses(graph), strict=True)):
             if isinstance(node.op, LeafOp):
@@ -151,14 +149,14 @@ class InterpretedProgram:
         value = node.value
         if type(value) not in (int, float):
             return self._new_slot(value)
-        # Equal numbers share a slot: what lies close together is found faster.
+        # Equal numbers share a slot, for locality.
         key = type(value), repr(value)
         if key not in self._numbers:
             self._numbers[key] = self._new_slot(value)
         return self._numbers[key]
 
     def _is_known(self, node: Node, i: int) -> bool:
-        """Whether the value is the same at each run, and takes little memory."""
+        """Whether the value is the same in each run, and small."""
         if node.inputs or node.op.kind != "creation":
             return False
         return bool(node.op.aliasing.uniform or bytes_of(self._specs[i]) < LIMIT)
@@ -180,7 +178,7 @@ class InterpretedProgram:
         return self.backend.implementation(node.op) is node.op.run
 
     def _add(self, i: int, node: Node, gone: Sequence[int]) -> None:
-        """A step for a node, and steps that let values go; `gone` are nodes."""
+        """Add a step for a node, and steps that free values; `gone` are the freed nodes."""
         slots = tuple([self._slot[a] for a in node.inputs])
         # For the slots of values that are let go here the shape and dtype, if a later node, or
         # this one, can use the memory.
@@ -200,8 +198,8 @@ class InterpretedProgram:
         else:
             run = _run_of(self.backend, node, self.sizes)
             a, b = _addressed(slots)
-        # The result takes the slot of an operand that is not needed any more, but for memory that
-        # is to be set aside.
+        # The result takes the slot of an operand with its last use here, unless its memory is
+        # kept for reuse.
         taken = next((s for s, key in leaving.items() if key is None), None)
         slot = taken if taken is not None else self._free.pop() if self._free else self._new_slot()
         self._step(i, (run, a, b, slot))
@@ -213,12 +211,12 @@ class InterpretedProgram:
                 elif s not in light:
                     self._step(i, (_nothing, (), VARIADIC, s))
                 self._free.append(s)
-        if i in gone:  # nobody uses its value
+        if i in gone:  # its value is not used
             self._step(i, (_nothing, (), VARIADIC, slot))
             self._free.append(slot)
 
     def _is_light(self, k: int) -> bool:
-        """Whether a value may stay until its slot is used again: a number of its own."""
+        """Whether a value may stay until its slot is reused: a number without shared memory."""
         spec = self._specs[k]
         return type(spec) is Spec and spec.shape == () and self.graph[k].op.kind == "elementwise"
 
@@ -234,7 +232,7 @@ class InterpretedProgram:
             return self.walk(values)
 
     def walk(self, values: Sequence[Any]) -> list[Any]:
-        """The same, where NumPy has been told already not to complain."""
+        """Execute the steps; the caller has disabled NumPy's warnings."""
         held = self.start.copy()
         for slot, value in zip(self.fed, values, strict=True):
             held[slot] = value
@@ -251,7 +249,7 @@ class InterpretedProgram:
                 else:
                     held[slot] = run(*[held[k] for k in a])
         except Exception as error:
-            # The iterator knows how far it has come: nothing has to be counted on the way.
+            # The position of the iterator gives the failed step: no counter is needed.
             step = len(self.steps) - operator.length_hint(ahead) - 1
             index = self.node_indices[step]
             raise refusal(self.graph.nodes[index], index, error) from error
@@ -263,8 +261,8 @@ def _is_large(spec: Spec) -> bool:
 
 
 def refusal(node: Node, index: int, error: Exception) -> Exception:
-    """What went wrong, as an error that names the node, its operation and the user's line."""
-    if isinstance(error, GuardError | BackendError):  # which name the node themselves
+    """The exception as an error that names the node, its operation and the user's line."""
+    if isinstance(error, GuardError | BackendError):  # these already name the node
         return located(error, node)
     if isinstance(error, IndexError) and (known := complaint(node, error)) is not None:
         return known
@@ -283,18 +281,18 @@ def refusal(node: Node, index: int, error: Exception) -> Exception:
 
 
 def _addressed(slots: tuple[int, ...]) -> tuple[Any, int]:
-    """Where the operands are, as a step says it."""
+    """The operands of a step in its encoding."""
     if len(slots) == 2:
         return slots
     return (slots[0], UNARY) if len(slots) == 1 else (slots, VARIADIC)
 
 
 def _nothing() -> None:
-    """What is put into a slot whose value is let go."""
+    """The content of a cleared slot."""
 
 
 def _run_of(backend: Interpreter, node: Node, sizes: Mapping[str, int]) -> Callable[..., Any]:
-    """A function of the operands that gives the value of a node."""
+    """The function of the operands that computes the value of a node."""
     op = node.op
     assert isinstance(op, Op)
     if op is PART:
@@ -335,7 +333,7 @@ def _weak(run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _checked(run: Callable[..., Any], node: Node, sizes: Mapping[str, int]) -> Callable[..., Any]:
-    """A run whose shape was inferred by probing: it may be another at these sizes."""
+    """A function with a check of its shape, which was inferred by probing."""
     specs = node.spec if type(node.spec) is tuple else (node.spec,)
     expected = [tuple(substituted(s.shape, sizes)) for s in specs]
 
@@ -345,8 +343,8 @@ def _checked(run: Callable[..., Any], node: Node, sizes: Mapping[str, int]) -> C
         if shapes != expected:
             raise ShapeError(
                 f"it gave shapes {shapes} at the sizes {dict(sizes)}, but the graph was built for "
-                f"{expected}: its shape follows another rule at these sizes. Trace with numbers in "
-                "place of names."
+                f"{expected}: its shape follows another rule at these sizes. Trace with numbers "
+                "instead of names."
             )
         return out
 

@@ -1,13 +1,13 @@
-"""Gated units: x times a smooth step of x, and the smooth sign; what networks are bent with.
+"""Activation functions: x times a smooth step function of x, and softsign.
 
     silu            x sigmoid(x)
     gelu            x Phi(x), Phi the distribution function of Gauss
     mish            x tanh(log(1 + e**x))
     softsign        x / (1 + |x|)
 
-Each is one operation because the composition is not a number at an infinity (-inf times 0), or
-loses its digits in a tail.  Far out the step is 0 or 1 to all digits, so x may be held there
-(`_EXP_UNDERFLOWS`) before it meets a step of 0: the product is 0, and so is its derivative.
+Each is a primitive because the composition is NaN at an infinity (-inf times 0), or loses accuracy
+in a tail.  For large |x| the step is exactly 0 or 1, so x is clamped there (`_EXP_UNDERFLOWS`)
+before it is multiplied by a step of 0: the product and its derivative are 0.
 
 Sources: D. Hendrycks and K. Gimpel, "Gaussian error linear units", arXiv:1606.08415; D. Misra,
 "Mish", arXiv:1908.08681.
@@ -35,7 +35,7 @@ _ROOT_HALF = sqrt(0.5)
 
 
 def _held(x: Array) -> Any:
-    """x, and where it is far out a number."""
+    """x clamped to finite values."""
     return lookup("clip")(x, -_EXP_UNDERFLOWS, _EXP_UNDERFLOWS)
 
 
@@ -61,7 +61,7 @@ silu.partials(lambda t, out, x: t * (sigmoid(x) * (1.0 + _held(x) * sigmoid(-x))
 @facts(zero_slope=SATURATES, cost=call(95.0), onnx="Gelu")
 @elementwise(oracle="x * ncdf(x)")
 def gelu(s: ScalarLanguage, x: Scalar) -> Any:
-    """x Phi(x), all digits kept in the lower tail; 0 at -inf."""
+    """x Phi(x), accurate in the lower tail; 0 at -inf."""
     a = s.abs(x)
     is_near = s.less(a, 0.7)
     near = x * (0.5 + 0.5 * erf_near_zero(_ROOT_HALF * s.where(is_near, x, 0.0)))
@@ -101,7 +101,7 @@ def mish(s: ScalarLanguage, x: Scalar) -> Any:
 
 
 def _mish_slope(x: Array) -> Any:
-    """w + x sigmoid(x) (1 - w**2), w the step; 1 - w**2 is 4 (1 + e**x)**2 / (...)**2."""
+    """w + x sigmoid(x) (1 - w**2), with the step w; 1 - w**2 is 4 (1 + e**x)**2 / (...)**2."""
     near = _held(x)
     p, q = sigmoid(near), sigmoid(-near)
     # In terms of p and q = 1 - p: w = (1 - q**2) / (1 + q**2), and 1 - q is p.
@@ -118,7 +118,7 @@ mish.partials(lambda t, out, x: t * _mish_slope(x))
 @facts(onnx="Softsign")
 @elementwise(oracle="x / (1 + abs(x))")
 def softsign(s: ScalarLanguage, x: Scalar) -> Any:
-    """x / (1 + |x|), from -1 to 1, which it is at the infinities."""
+    """x / (1 + |x|), from -1 to 1, with these limits at the infinities."""
     a = s.abs(x)
     return s.where(s.isinf(x), s.sign(x), x / (1.0 + s.where(s.isinf(x), 0.0, a)))
 

@@ -1,17 +1,17 @@
 """Arithmetic and powers.
 
-Each entry states only what is its own:
+Each entry states only the facts specific to the operation:
 
     body      the value of one element, in the scalar language `s` (core/scalar_language.py)
-    ufunc     NumPy's own function, which is what runs on arrays
-    oracle    the same in mpmath's functions: an outside witness for the tests
+    ufunc     NumPy's function, which computes on arrays
+    oracle    the same in mpmath's functions: an independent reference for the tests
     partials  for each operand the map t -> partial * t, in wengert operations, so that it can be
               differentiated again; None for an operand without derivative
     domain    for each operand the open interval that tests draw from
     kinks     points inside where it is continuous but not differentiable
 
 Shape rule, dtype rule, both modes of derivative and the formula in the documentation come from
-the kind (kinds/elementwise.py).  What happens at kinks and poles: docs/conventions.md.
+the kind (kinds/elementwise.py).  Conventions at kinks and poles: docs/conventions.md.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 def _number(x: Any) -> Any:
-    """A number that nobody differentiates by, given as it is or as a constant; None if it is not.
+    """The value of a constant number; None for other operands.
 
-    `x` is an operand as a rule meets it, or as it stands in a node.
+    `x` is an operand as passed to a rule, or as stored in a node.
     """
     if isinstance(x, Handle):
         x = x.node
@@ -49,7 +49,7 @@ def _may_vanish(node: Node) -> bool:
 
 
 def _may_be_steep(node: Node) -> bool:
-    """Whether the exponent of a node can be such that the power is steep at zero."""
+    """Whether the exponent of a node can give a power with infinite slope at zero."""
     exponent = _number(node.args[1])
     return exponent is None or not bool(exponent == 0 or np.real(exponent) >= 1)
 
@@ -64,7 +64,7 @@ def add(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 add.partials(lambda t, out, x, y: t, lambda t, out, x, y: t)
 
 
-@facts(cost=ARITHMETIC, remedy=Remedy(outside="inf - inf: find what overflowed before"), onnx="Sub")
+@facts(cost=ARITHMETIC, remedy=Remedy(outside="inf - inf: find the earlier overflow"), onnx="Sub")
 @elementwise(ufunc=np.subtract, oracle="x - y", complex_ok=True, bounded=True)
 def subtract(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y."""
@@ -77,7 +77,7 @@ subtract.partials(lambda t, out, x, y: t, lambda t, out, x, y: -t)
 @facts(
     cost=ARITHMETIC,
     remedy=Remedy(
-        outside="0 * inf: choose with np.where instead of multiplying by a mask",
+        outside="0 * inf: select with np.where instead of multiplying by a mask",
         overflow="Work with logarithms, or rescale first",
     ),
     onnx="Mul",
@@ -117,8 +117,8 @@ divide.partials(lambda t, out, x, y: t / y, lambda t, out, x, y: -(t / y) * out)
 
 
 # ---- quotients of integers ----------------------------------------------------------------
-# floor(x / y) is not what Python and NumPy mean: 1.0 // 0.1 is 9, because 0.1 is a little more
-# than a tenth, although 1.0 / 0.1 rounds to 10.  The exact remainder of fmod decides.
+# floor(x / y) is not floor division: 1.0 // 0.1 is 9, because 0.1 is slightly more than a tenth,
+# although 1.0 / 0.1 rounds to 10.  The exact remainder of fmod is used instead.
 
 
 def _wrapped(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
@@ -151,7 +151,7 @@ _BETWEEN = [(2.4, 2.6), (0.95, 1.05)]
 def remainder(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
     """x - y floor(x / y), with the sign of y.
 
-    It jumps where x / y is an integer; there the derivative of the piece that begins.
+    It jumps where x / y is an integer; the derivative there is that of the piece to the right.
     """
     r, wraps = _wrapped(s, x, y)
     zero = s.where(s.equal(y, 0.0), r, s.copysign(r, y))
@@ -176,7 +176,7 @@ def fmod(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 
 def _whole_quotient(out: Array, x: Operand, y: Array) -> Any:
-    """The integer that fmod took out: trunc(x / y) without the rounding of x / y."""
+    """The quotient of fmod: trunc(x / y) without the rounding of x / y."""
     return np.rint((value_of(x) - value_of(out)) / value_of(y))
 
 
@@ -283,7 +283,7 @@ cbrt.partials(lambda t, out, x: t / out / (3.0 * out))
     singular=_may_be_steep,
 )
 def power(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """x ** y; for negative x the exponent has to be an integer.
+    """x ** y; for negative x the exponent must be an integer.
 
     The derivative with respect to x is y x**(y-1), and 0 for x = y = 0.  The derivative with
     respect to y is x**y log x, and 0 for x = 0, y >= 0 (its limit for y > 0).

@@ -1,10 +1,10 @@
-"""Comparisons, logic, bits, and tests of single numbers: their derivative is zero.
+"""Comparisons, logic, bitwise operations and predicates: their derivatives are zero.
 
     less, equal, ...                       booleans of pairs
     logical_and, isnan, signbit, ...       booleans of booleans and of single numbers
     bitwise_and, gcd, left_shift, ...      integers only
 
-The results are booleans or integers; what depends on them only has no derivative.
+The results are booleans or integers; values that depend only on them have no derivative.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class _IsClose(Operation):
     )
 
     def run(self, x: Array, y: Operand, **tolerances: Any) -> Any:
-        """NumPy's."""
+        """``numpy.isclose``."""
         return np.isclose(x, y, **tolerances)
 
 

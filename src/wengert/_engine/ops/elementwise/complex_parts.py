@@ -1,7 +1,7 @@
 """Real part, imaginary part, conjugate; the complex number of two parts.
 
-None is holomorphic, all are linear over the real numbers.  Real and imaginary part are views, as
-NumPy's: writing to `z.imag` writes to z.  What their cotangents mean: docs/conventions.md,
+None is holomorphic, all are linear over the real numbers.  Real and imaginary part are views, as in
+NumPy: writing to `z.imag` writes to z.  The definition of their cotangents: docs/conventions.md,
 "complex numbers".
 """
 
@@ -27,13 +27,13 @@ def conjugate(s: ScalarLanguage, x: Scalar) -> Any:
     return s.conj(x)
 
 
-# The kind conjugates t before and after the rule, so this one line is right in both modes.
+# The kind conjugates t before and after the rule, so this rule is correct in both modes.
 conjugate.partials(lambda t, out, x: t.conj())
 
 
 @elementwise(oracle="mpc(x, y)", half=False)
 def rectangular(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """The complex number x + 1j * y; an infinite part leaves the other one as it is."""
+    """The complex number x + 1j * y; an infinite part does not change the other one."""
     return s.rectangular(x, y)
 
 
@@ -41,7 +41,7 @@ rectangular.partials(lambda t, out, x, y: t, lambda t, out, x, y: t * 1j)
 
 
 def _complex(x: Array) -> np.dtype[Any]:
-    """The complex dtype that a real cotangent of `x` has to become."""
+    """The complex dtype of a cotangent of `x`."""
     return np.result_type(x.dtype, np.complex64)
 
 

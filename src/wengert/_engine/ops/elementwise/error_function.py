@@ -93,7 +93,7 @@ def scaled_erfc(x: Scalar) -> Any:
 
 
 def _pieces(s: ScalarLanguage, x: Scalar) -> tuple[Any, Any, Any]:
-    """|x|; erf where |x| < 1/2, erfc(|x|) elsewhere (finite, and not used, where not meant)."""
+    """|x|; erf for |x| < 1/2; erfc(|x|) elsewhere.  Both are finite where they are not used."""
     a = s.abs(x)
     inner = s.where(s.less(a, 0.5), x, 0.0)
     small = erf_near_zero(inner)
@@ -115,13 +115,13 @@ def erf(s: ScalarLanguage, x: Scalar) -> Any:
 @facts(zero_slope=SATURATES, cost=call())
 @elementwise(oracle="exp(-x * x)")
 def bell(s: ScalarLanguage, x: Scalar) -> Any:
-    """exp(-x*x), to which the derivative of erf is proportional; with all digits in its tails."""
+    """exp(-x*x), to which the derivative of erf is proportional; accurate in its tails."""
     a = s.min(s.abs(x), 40.0)  # beyond, it is zero
     return _bell(s, a)
 
 
 def _bell_by_x(t: Array, out: Array, x: Array) -> Any:
-    # Where it is zero so are all its derivatives; inf * 0 is not.
+    # Where it is zero all its derivatives are zero; inf * 0 would be NaN.
     inside = lookup("where")(np.abs(value_of(x)) > 40.0, 0.0, x)
     return -2.0 * t * (inside * out)
 
@@ -140,7 +140,7 @@ erf.partials(lambda t, out, x: _slope(t, x))
 @facts(cost=call(95.0), zero_slope=SATURATES)
 @elementwise(oracle="erfc(x)")
 def erfc(s: ScalarLanguage, x: Scalar) -> Any:
-    """1 - erf(x), with all digits where erf(x) is close to 1."""
+    """1 - erf(x), accurate where erf(x) is close to 1."""
     a, small, tail = _pieces(s, x)
     return s.where(s.less(a, 0.5), 1.0 - small, s.where(s.less(x, 0.0), 2.0 - tail, tail))
 

@@ -1,8 +1,8 @@
-"""Exponential and logarithm: DLMF 4.2, derivatives 4.7; and the smooth step and its integral.
+"""Exponential and logarithm: DLMF 4.2, derivatives 4.7; sigmoid and its integral.
 
 Each partial is written so that it keeps its relative accuracy in the tails: 1 - sigmoid(x) is
 sigmoid(-x), exp(x) is not expm1(x) + 1, and so on.  Where a function is a composition of others it
-is an entry here only because the composition would overflow or lose digits.
+is an operation only because the composition would overflow or lose accuracy.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ log_sigmoid.partials(lambda t, out, x: t * sigmoid(-x))
 
 
 def _share(x: Array, y: Operand) -> Any:
-    """x - y.  Of two equal infinities: inf has two equal shares, -inf (an empty sum) none."""
+    """x - y; for two equal infinities 0 for inf (equal shares) and -inf for -inf (an empty sum)."""
     a, b = value_of(x), value_of(y)
     same = np.logical_and(np.equal(a, b), np.isinf(a))
     if not possibly(same):

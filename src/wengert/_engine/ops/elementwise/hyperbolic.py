@@ -1,7 +1,7 @@
 """Hyperbolic functions and their inverses: DLMF 4.28 to 4.40.
 
-The derivatives keep their relative accuracy where the function is flat: 1 / cosh(x)**2 and not
-1 - tanh(x)**2, which is exactly zero from x = 19 on.
+The derivatives keep their relative accuracy where the function is flat: 1 / cosh(x)**2 instead of
+1 - tanh(x)**2, which is exactly zero for x >= 19.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ tanh.partials(_tanh_by_x)
 @facts(zero_slope=SATURATES, cost=call(60.0))
 @elementwise(oracle="sech(x) ** 2")
 def sech_squared(s: ScalarLanguage, x: Scalar) -> Any:
-    """1 / cosh(x)**2, the derivative of tanh, with all digits where tanh is close to 1."""
+    """1 / cosh(x)**2, the derivative of tanh, accurate where tanh is close to 1."""
     u = s.exp(-2.0 * s.abs(x))
     return 4.0 * u / ((1.0 + u) * (1.0 + u))
 

@@ -1,7 +1,7 @@
 """Rounding, sign, and the parts of a floating-point number.
 
-Steps have the derivative zero wherever they have one: `sign`, `floor`, `rint`, `spacing`.  A part
-that moves with x has a derivative: the fraction of `modf`, the mantissa of `frexp`.
+Step functions have derivative zero where they are differentiable: `sign`, `floor`, `rint`,
+`spacing`.  The fraction of `modf` and the mantissa of `frexp` have a nonzero derivative.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def trunc(s: ScalarLanguage, x: Scalar) -> Any:
 @facts(cost=ARITHMETIC, onnx="Round")
 @elementwise(ufunc=np.rint, oracle="nint(x)", discrete=True)
 def rint(s: ScalarLanguage, x: Scalar) -> Any:
-    """The nearest integer; halves to the even one."""
+    """The nearest integer; halves round to even."""
     return s.rint(x)
 
 
 class _Round(Operation):
-    """Rounding to some decimals: a step function."""
+    """Rounding to a number of decimals: a step function."""
 
     kind = "elementwise"
     discrete = True
@@ -70,7 +70,7 @@ class _Round(Operation):
     )
 
     def run(self, x: Operand, *, decimals: int = 0) -> Any:
-        """NumPy's."""
+        """``numpy.round``."""
         return np.round(x, decimals)
 
 
@@ -92,7 +92,7 @@ def _(rng: np.random.Generator) -> Any:
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.copysign, oracle="abs(x) * (1 if y >= 0 else -1)", kinks=[0.0])
 def copysign(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """|x| with the sign of y; derivative 0 at x = 0, none by y."""
+    """|x| with the sign of y; derivative 0 at x = 0, none with respect to y."""
     return s.copysign(x, y)
 
 
@@ -105,7 +105,7 @@ copysign.partials(
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.nextafter, oracle="x + (2.0**-1074 if y > x else -(2.0**-1074))")
 def nextafter(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
-    """The floating-point number next to x towards y; it moves with x: derivative 1, none by y."""
+    """The floating-point number next to x towards y; derivative 1 with respect to x, none to y."""
     return s.nextafter(x, y)
 
 
@@ -115,7 +115,7 @@ nextafter.partials(lambda t, out, x, y: t, None)
 @facts(cost=ARITHMETIC)
 @elementwise(ufunc=np.spacing, oracle="sign(x) * 2 ** (floor(log(abs(x), 2)) - 52)", discrete=True)
 def spacing(s: ScalarLanguage, x: Scalar) -> Any:
-    """The distance from x to the next larger number in size."""
+    """The distance from x to the adjacent number of larger absolute value."""
     away = s.nextafter(x, s.copysign(inf, x)) - x
     return s.where(s.equal(x, 0), s.abs(away), away)
 
@@ -146,7 +146,7 @@ ldexp.partials(lambda t, out, x, y: ldexp(t, y), None)
 @facts(flops=flops.pass_over_operand)
 @opaque(trusted=True, oracle=lambda x: (x - np.trunc(x), np.trunc(x)))
 def modf(x: Operand) -> Any:
-    """The fraction and the whole part of x, both with its sign; derivatives 1 and 0."""
+    """The fractional and integral parts of x, both with its sign; derivatives 1 and 0."""
     return np.modf(x)
 
 

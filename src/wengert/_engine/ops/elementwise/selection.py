@@ -1,7 +1,7 @@
 """Kinks and selections: absolute value, maximum and minimum, where, clip, relu and the like.
 
-A choice is a choice and not a multiplication by a mask: the cotangent of what was not chosen is
-the number zero, never 0 * inf.  Ties are split evenly (docs/conventions.md).
+Selection is not multiplication by a mask: the cotangent of an operand that is not selected is zero,
+never 0 * inf.  Ties are split evenly (docs/conventions.md).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _winner_takes(a_wins: Array, b_wins: Array, t: Array) -> Any:
 
 
 def _if_larger(a: Operand, b: Operand, t: Array) -> Any:
-    """t where a > b, half of it where neither is larger; Python's > refuses complex numbers."""
+    """t where a > b, half of it where neither is larger; Python's > rejects complex numbers."""
     return _winner_takes(np.greater(a, b), np.less(a, b), t)
 
 
@@ -83,7 +83,7 @@ minimum.partials(
 )
 
 
-# fmax and fmin choose the operand that is a number.  Body: C's rule in terms of ours.
+# fmax and fmin select the operand that is not NaN, by C's rule.
 
 
 @facts(cost=ARITHMETIC)
@@ -94,7 +94,7 @@ def fmax(s: ScalarLanguage, x: Scalar, y: Scalar) -> Any:
 
 
 def _only(a: Operand, b: Operand) -> Any:
-    """Where b is NaN and a is not."""
+    """Whether b is NaN and a is not."""
     return np.logical_and(np.isnan(value_of(b)), ~np.isnan(value_of(a)))
 
 
@@ -144,10 +144,10 @@ where.partials(
 @facts(cost=ARITHMETIC)
 @elementwise(oracle="0 if t == 0 and isnan(g) else g", domain=[REAL, REAL], complex_ok=True)
 def strong_zero(s: Any, t: Any, g: Any) -> Any:
-    """g, and 0 where t is exactly 0 and g is not a number.
+    """g, but 0 where t is exactly 0 and g is NaN.
 
-    Written into graphs where a partial can be singular: g is partial * t, and 0 * inf is 0 for
-    what was not chosen.
+    Used in graphs where a partial can be singular: g is partial * t, and 0 * inf counts as 0 for
+    elements that are not selected.
     """
     return s.where(s.logical_and(s.equal(t, 0), s.isnan(g)), 0 * t, g)
 
@@ -172,11 +172,11 @@ def clip(s: ScalarLanguage, x: Scalar, low: Scalar, high: Scalar) -> Any:
     return s.min(s.max(x, low), high)
 
 
-clip.run = np.clip  # whose dtype is not that of the composition: a Python number has none
+clip.run = np.clip  # its dtype differs from the composition's: Python numbers are weak
 
 
 def _below(t: Array, x: Operand, low: Operand, high: Operand) -> Any:
-    """What passes the upper bound."""
+    """The part of the cotangent that passes the upper bound."""
     y = np.maximum(value_of(x), value_of(low))
     bound = value_of(high)
     return _if_larger(bound, y, t)
@@ -190,7 +190,7 @@ clip.partials(
 
 
 # ---- rectifiers --------------------------------------------------------------------------------
-# All with the derivative of their left side at 0, as relu, whose derivative there is 0.
+# All have the derivative from the left at 0, like relu, whose derivative there is 0.
 
 
 @facts(onnx="Relu")
@@ -223,7 +223,7 @@ def elu(s: ScalarLanguage, x: Scalar, alpha: Scalar) -> Any:
 
 
 def _negative(x: Array) -> Any:
-    """x where it counts, and 0 where exp(x) could overflow."""
+    """x where it is negative, else 0, so that exp does not overflow."""
     return where(value_of(x) > 0, 0.0, x)
 
 

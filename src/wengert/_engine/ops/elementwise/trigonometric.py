@@ -135,7 +135,7 @@ arctan.partials(_arctan_by_x)
 
 
 # ---- the plane ---------------------------------------------------------------------------------
-# Both have a singular point, the origin; there the derivative is 0 (docs/conventions.md).
+# Both are singular at the origin, where the derivative is 0 (docs/conventions.md).
 
 
 @facts(cost=call(48.0), zero_slope=AT_ORIGIN, range=ValueRange(always=frozenset({"nonnegative"})))
@@ -174,13 +174,13 @@ hypot.partials(
 )
 
 
-@facts(cost=call(37.0), remedy=Remedy(outside="Its operands are not numbers"), zero_slope=AT_ORIGIN)
+@facts(cost=call(37.0), remedy=Remedy(outside="Its operands are NaN"), zero_slope=AT_ORIGIN)
 @elementwise(ufunc=np.arctan2, oracle="atan2(y, x)")
 def arctan2(s: ScalarLanguage, y: Scalar, x: Scalar) -> Any:
     """The angle of the point (x, y), in [-pi, pi]; derivative 0 at the origin.
 
-    y comes first, as in NumPy.  It jumps by 2 pi across the negative x axis, where the derivative
-    is the one of both sides.
+    y comes first, as in NumPy.  It jumps by 2 pi across the negative x axis; the derivative there
+    is the common one of both sides.
     """
     return s.arctan2(y, x)
 

@@ -1,14 +1,14 @@
-"""Indexing: x[index] and x[index] = v, for every index that NumPy knows; their transposes.
+"""Indexing: x[index] and x[index] = v, for all indices of NumPy; their transposes.
 
 `getitem` reads, `scatter` adds into zeros: each is the transpose of the other, so duplicate
-indices accumulate.  `setitem` gives the array with some elements replaced; where an index repeats,
-NumPy keeps one of the writes, and only that one has a derivative.
+indices accumulate.  `setitem` returns the array with some elements replaced; where an index
+repeats, NumPy keeps one of the writes, and only that one has a derivative.
 
-What an index is made of stands in indexing/template.py, the shape of what it chooses in
+Indices are represented as in indexing/template.py; shapes of indexed arrays are in
 indexing/shapes.py.
 
-In a first-order backward pass none of them makes an array of the size of `x` for each node: they
-add to, or zero out, a buffer that the pass owns (`vjp_into`), so a loop that reads or writes
+In a first-order backward pass none of them allocates an array of the size of `x` for each node:
+they add to, or set to zero, a buffer owned by the pass (`vjp_into`), so a loop that reads or writes
 x[i] for every i is linear in its length.
 """
 
@@ -57,7 +57,7 @@ class GetItem(LinearMap):
     effects = Effects(value_dependent_shape=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Read; while a graph is built a mask that is known becomes positions."""
+        """Read; while a graph is built, a known mask is converted to positions."""
         x, *operands = args
         if operands and any(map(is_traced, args)) and masks.has_masks(operands):
             template, found = masks.expanded(x, params["index"], operands, IndexSlot)
@@ -65,18 +65,18 @@ class GetItem(LinearMap):
         return super().__call__(*args, **params)
 
     def _link(self, out: Handle, args: Sequence[Any], params: dict[str, Any]) -> None:
-        if not any(map(shape_of, args[1:])):  # NumPy copies what index arrays choose
+        if not any(map(shape_of, args[1:])):  # index arrays give a copy in NumPy
             super()._link(out, args, params)
 
     def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
-        """Add the cotangent where it was read from."""
+        """Add the cotangent at the index."""
         x, *operands = node.args
         if buffers.wants(x):
             index = join_index(node.params["index"], [value_of(o) for o in operands])
             add_at(buffers.own(x), index, t)
 
     def jvp_into(self, node: Node, dots: list[Array], tangents: TangentBuffers) -> Any:
-        """The tangent where it is read, apart from the array, which may be written to."""
+        """The tangent at the index, as a copy: the array may be written to."""
         index = join_index(node.params["index"], [value_of(o) for o in node.args[1:]])
         return np.array(dots[0][index])[()]
 
@@ -151,7 +151,7 @@ def _scatter_oracle(t: Array, *operands: Any, index: Any, shape: Any) -> Any:
 @facts(zero_slope=SELECTS)
 @linear(oracle=_scatter_oracle)
 def scatter(t: Array, *operands: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """Zeros of that shape, with t added at the index; what meets there is summed."""
+    """Zeros of that shape, with t added at the index; duplicates are summed."""
     t = np.asarray(t)
     z = np.zeros(shape, t.dtype)
     index = join_index(index, operands)
@@ -193,7 +193,7 @@ class SetItem(Operation):
     differentiation = Differentiation(masks=True)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """Write; while a graph is built a mask that is known becomes positions."""
+        """Write; while a graph is built, a known mask is converted to positions."""
         x, v, *operands = args
         known = not any(map(is_traced, operands))
         if operands and known and any(map(is_traced, (x, v))) and masks.has_masks(operands):
@@ -202,11 +202,11 @@ class SetItem(Operation):
         return super().__call__(*args, **params)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """The array's; the value has to fit what is chosen."""
+        """The spec of the array; the value must broadcast to the indexed shape."""
         x, v, *operands = specs
         if not any(o.dtype.kind == "b" for o in operands):
             chosen = _chosen(x, operands, params["index"])
-            reason = f"a value of shape {spelled(v.shape)} for what is chosen, {spelled(chosen)}"
+            reason = f"a value of shape {spelled(v.shape)} assigned to shape {spelled(chosen)}"
             for n, m in _pairs(v.shape, chosen):
                 if not _is_one(n):
                     require_equal(n, m, reason)
@@ -220,7 +220,7 @@ class SetItem(Operation):
 
     @staticmethod
     def oracle(x: Array, v: Array, *operands: Any, index: Any) -> Any:
-        """One element after the other, in the order of the index."""
+        """Element by element, in the order of the index."""
         out = np.array(x)
         chosen = np.arange(out.size).reshape(out.shape)[join_index(index, operands)]
         for k, value in zip(
@@ -230,7 +230,7 @@ class SetItem(Operation):
         return out
 
     def vjp(self, node: Node, t: Any, out: Any, inputs: Any, ctx: Any) -> Any:
-        """Zero at the index for x; what stands at the index, if it was kept, for v."""
+        """For x zero at the index; for v the elements at the index whose writes were kept."""
         _, v, *operands = inputs
         index = node.params["index"]
         zero = np.zeros((), t.dtype)[()]
@@ -248,7 +248,7 @@ class SetItem(Operation):
         return [x_bar, v_bar, *([None] * len(operands))]
 
     def _kept(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
-        """`_kept`, of which a graph has nodes where it cannot look."""
+        """`_kept`, as nodes of a graph where the index is not known."""
         if not any(map(is_traced, (v_bar, *operands))):
             return _kept(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
         if _is_one_place(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
@@ -260,7 +260,7 @@ class SetItem(Operation):
         return lookup("where")(won, v_bar, 0.0)
 
     def vjp_into(self, node: Node, t: Any, buffers: CotangentBuffers) -> None:
-        """The same, by taking the cotangent over and clearing what was replaced."""
+        """The same in place: reuse the cotangent, and set the replaced elements to zero."""
         x, v, *operands = node.args
         index = join_index(node.params["index"], [value_of(o) for o in operands])
         if buffers.wants(v):
@@ -271,7 +271,7 @@ class SetItem(Operation):
             buffers.give(x, t)
 
     def jvp(self, node: Node, dots: Any, out: Any, inputs: Any, ctx: Any) -> Any:
-        """The same replacement among the tangents."""
+        """The same replacement of the tangents."""
         spec = node.spec
         x_dot, v_dot = dots[0], dots[1]
         if x_dot is None:
@@ -281,7 +281,7 @@ class SetItem(Operation):
         return self(x_dot, _real_if(v_dot, spec), *inputs[2:], index=node.params["index"])
 
     def jvp_into(self, node: Node, dots: list[Array | None], tangents: TangentBuffers) -> Any:
-        """The same, in the memory of the operand's tangent if nobody reads that any more."""
+        """The same, in the memory of the operand's tangent if that is not read any more."""
         x, _, *operands = node.args
         spec = node.spec
         index = join_index(node.params["index"], [value_of(o) for o in operands])
@@ -296,7 +296,7 @@ class SetItem(Operation):
 
 
 def _real_if(v_dot: Array, spec: Spec) -> Any:
-    """A complex value written into a real array leaves its real part."""
+    """The real part of a complex value that is written to a real array."""
     return v_dot.real if spec.dtype.kind != "c" and v_dot.dtype.kind == "c" else v_dot
 
 
@@ -312,13 +312,13 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def _as_deep(v_bar: Array, ndim: int) -> Any:
-    """With as many axes as the value had: NumPy drops leading ones when it assigns."""
+    """With the number of axes of the value: assignment drops leading axes of length one."""
     missing = ndim - v_bar.ndim
     return v_bar if missing <= 0 else v_bar.reshape((1,) * missing + v_bar.shape)
 
 
 def _is_one_place(operands: Sequence[Any]) -> bool:
-    """Whether index operands are single positions, so that nothing is written twice."""
+    """Whether index operands are single positions, so that no element is written twice."""
     return all(shape_of(o) == () and dtype_of(o).kind in "iu" for o in operands)
 
 
@@ -327,21 +327,21 @@ def _is_one(n: Size) -> bool:
 
 
 def _pairs(shape: tuple[Any, ...], chosen: tuple[Any, ...]) -> list[tuple[Any, Any]]:
-    """The lengths of a value beside those it is written to; leading axes of one are dropped."""
+    """Pairs of lengths of a value and its target; leading axes of length one are dropped."""
     ndim = max(len(shape), len(chosen))
     both = ((1,) * (ndim - len(s)) + s for s in (shape, chosen))
     return list(zip(*both, strict=True))
 
 
 def _as_long(v_bar: Array, shape: tuple[Any, ...]) -> Any:
-    """With the value's own expressions for lengths that were demanded to be equal."""
+    """With the value's expressions for lengths that are required to be equal."""
     pairs = _pairs(shape, v_bar.shape)
     own = tuple(m if _is_one(n) else n for n, m in pairs)[len(pairs) - v_bar.ndim :]
     return v_bar if own == v_bar.shape else v_bar.reshape(own)
 
 
 def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
-    """The cotangent of what was written, zero where an index repeats and another write won."""
+    """The cotangent of the written elements, zero for writes that a repeated index overwrote."""
     if is_unique(index):
         return v_bar
     number = np.full(shape, -1, np.intp)
@@ -352,7 +352,7 @@ def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
 
 
 def read(x: Any, index: Any) -> Any:
-    """x[index] for any index of NumPy's, with handles in it or not."""
+    """x[index] for any index of NumPy, with or without handles."""
     template, operands = split_index(index)
     if operands or not isinstance(x, Handle):
         return getitem(x, *operands, index=template)
@@ -370,7 +370,7 @@ def read(x: Any, index: Any) -> Any:
 
 
 def _is_array(part: Handle, template: int | slice | tuple[Any, ...] | None) -> bool:
-    """Whether NumPy gives an array, which shares memory, and no number."""
+    """Whether NumPy returns an array that shares memory, rather than a number."""
     parts = template if isinstance(template, tuple) else (template,)
     return bool(shape_of(part)) or any(p is Ellipsis for p in parts)
 
@@ -388,10 +388,10 @@ def _part(x: Handle, params: dict[str, Any]) -> Any:
 
 
 def _detached(part: np.ndarray[Any, Any]) -> Any:
-    """A copy of a small view, so that it does not hold on to the memory of the large array.
+    """A copy of a small view, so that it does not keep the memory of the large array alive.
 
-    On the strides depends what is a view of it in turn; those of more than one axis that are not
-    contiguous stay as they are.
+    Strides determine which operations return views; arrays of more than one axis that are not
+    contiguous are therefore not copied.
     """
     if part.flags.c_contiguous:
         return part.copy()
@@ -403,7 +403,7 @@ def _detached(part: np.ndarray[Any, Any]) -> Any:
 
 
 def stands_already(x: Handle, index: Any, v: Handle) -> bool:
-    """Whether `v` is the view x[index], which has been written to: x[i] += 1 assigns it again."""
+    """Whether `v` is the view x[index], already written to: x[i] += 1 assigns it again."""
     if getattr(v, "_link", (None,))[0] is not x:
         return False
     node = v.node
@@ -424,7 +424,7 @@ def written(x: Any, index: Any, v: Any) -> Any:
 
 
 def replaced(x: Any, v: Any, template: Any, operands: Any) -> Any:
-    """`setitem`, in the memory of `x` where nobody else needs it (core/copy_on_write.py)."""
+    """`setitem`, in the memory of `x` if it has no other use (core/copy_on_write.py)."""
     args, params = (x, v, *operands), {"index": template}
     node = x.node
     if not copy_on_write.overwritable(node):

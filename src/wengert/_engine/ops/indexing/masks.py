@@ -1,11 +1,11 @@
 """Masks in an index, while a graph is built.
 
-How many elements a mask chooses has to be known, for it is the length of what is read:
+The number of elements that a mask selects must be known, since it is the length of the result:
 
-    expanded     a mask that is known becomes the positions where it holds
-    chosen       x[mask] = v of a mask that is not known: a choice, `where(mask, v, x)`
+    expanded     replaces a known mask by the positions where it is true
+    chosen       x[mask] = v for an unknown mask: a selection, `where(mask, v, x)`
 
-Reading by a mask that is not known is refused, with the remedy.
+Reading by an unknown mask raises an error that states the remedy.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def has_masks(operands: Sequence[Array]) -> bool:
 
 
 def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The same index with positions in the place of masks.
+    """The index with masks replaced by positions.
 
     Raises
     ------
     TraceError
         A mask is not known.
     ShapeError
-        A mask does not fit the axes that it stands for.
+        The shape of a mask does not match its axes.
     """
     parts = template if isinstance(template, tuple) else (template,)
     is_hole = [isinstance(p, hole) for p in parts]
@@ -59,7 +59,7 @@ def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tupl
             raise _unknown(x, operand)
         mask = np.asarray(value_of(operand))
         if mask.ndim == 0:
-            # Beside a number it is an index array, which moves the axes.
+            # With a number in the index it is an index array, which moves the axes.
             if not (single and mask) or any(isinstance(p, int) for p in parts):
                 raise _unknown(x, operand)
             made.append(None)
@@ -75,15 +75,15 @@ def expanded(x: Any, template: Any, operands: Any, hole: Any) -> tuple[Any, tupl
 def _unknown(x: Array, mask: Array) -> TraceError:
     return TraceError(
         f"an array of shape {spelled(shape_of(x))} was read by a mask of shape "
-        f"{spelled(shape_of(mask))}: how many elements that gives depends on values, which are not "
-        "known while a graph is built. Choose with np.where(mask, x, 0), which keeps the shape "
+        f"{spelled(shape_of(mask))}: the number of elements depends on values, which are not "
+        "known while a graph is built. Select with np.where(mask, x, 0), which keeps the shape "
         "(for x[mask] += v: x = np.where(mask, x + v, x)), or read a fixed number of positions "
         f"(np.argsort, np.take){at(user_line())}."
     )
 
 
 def _axis(x: Array, parts: tuple[Any, ...], operands: list[Array], i: int, hole: type[Any]) -> int:
-    """The first axis that part `i` of an index stands for."""
+    """The first axis that part `i` of an index refers to."""
 
     def axes(part: Any) -> int:
         if part is None or part is Ellipsis:
@@ -101,7 +101,7 @@ def _check(x: Any, mask: Any, axis: int) -> None:
     if mask.shape != shape_of(x)[axis : axis + mask.ndim]:
         raise ShapeError(
             f"a mask of shape {mask.shape} in an index of an array of shape {spelled(shape_of(x))}:"
-            f" it has to have the lengths of the axes that it stands for{at(user_line())}."
+            f" its shape must match the axes that it indexes{at(user_line())}."
         )
 
 
@@ -111,7 +111,7 @@ def chosen(x: Any, v: Any, template: Any, operands: Any) -> Any:
     Raises
     ------
     TraceError
-        The index has other parts, or `v` is an array with an element for each that is chosen.
+        The index has other parts, or `v` has an element for each selected one.
     """
     alone = not isinstance(template, tuple) or len(template) == 1
     (mask, *more) = operands
@@ -121,8 +121,8 @@ def chosen(x: Any, v: Any, template: Any, operands: Any) -> Any:
         v, shape = v[0], shape[1:]
     if not alone or more or len(shape) > rest:
         raise TraceError(
-            f"x[mask] = v with v of shape {spelled(shape)}: which of its elements go where depends "
-            "on values, which are not known while a graph is built. Choose with x = np.where(mask, "
+            f"x[mask] = v with v of shape {spelled(shape)}: the positions of its elements depend "
+            "on values, which are not known while a graph is built. Select with x = np.where(mask, "
             f"y, x), where y has the shape of x{at(user_line())}."
         )
     if rest:

@@ -1,12 +1,12 @@
-"""Shapes of what an index chooses, by rule, for lengths that are numbers or symbolic sizes.
+"""Shapes of indexed arrays, for lengths that are integers or symbolic sizes.
 
-NumPy clips a slice that reaches beyond the end, and the length of the result then depends on the
-data.  For a symbolic size the rule demands that nothing is clipped
-(`core/symbolic/constraints.py`): x[2:5] of length n demands n >= 5, and the graph refuses to run
-where that does not hold.
+NumPy clips a slice that extends beyond the end, so the length of the result would depend on the
+size.  For a symbolic size the rule requires that nothing is clipped
+(`core/symbolic/constraints.py`): x[2:5] of length n requires n >= 5, and the graph raises an error
+for other sizes.
 
     chosen_shape    the shape of x[index]
-    slice_length    how many elements a slice chooses
+    slice_length    the number of elements of a slice
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
     Parameters
     ----------
     shape : tuple
-        Of x.
+        The shape of x.
     parts : sequence
-        Of the index: integers, slices, None, Ellipsis, and the specs of arrays.
+        The parts of the index: integers, slices, None, Ellipsis, and the specs of arrays.
 
     Raises
     ------
     IndexError
-        NumPy's, where that can be said.
+        As in NumPy, where the sizes are known.
     TraceError
-        A mask, whose number of elements is not known.
+        The index has a mask, whose number of elements is not known.
     """
     lengths = iter(shape)
     out: list[Any] = []
@@ -57,14 +57,14 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
                 next(lengths)
             else:
                 _check_position(part, next(lengths))
-            if fancy:  # a number among arrays is an array without axes
+            if fancy:  # an integer with index arrays acts as a 0-d array
                 apart |= gap
                 place = len(out) if not arrays else place
                 arrays.append(part.shape if isinstance(part, Spec) else ())
             continue
         gap = bool(arrays)
     if arrays:
-        # Where index arrays stand apart from each other their axes come first.
+        # The axes of index arrays that are not adjacent come first.
         place = 0 if apart else place
         out[place:place] = broadcast(*arrays)
     return tuple(out)
@@ -73,7 +73,7 @@ def chosen_shape(shape: Shape, parts: Sequence[Any]) -> Shape:
 def _full(parts: Sequence[Any], ndim: int) -> list[Any]:
     """The parts with slices after the ellipsis, one part for each axis.
 
-    It stays, as it stands between index arrays even if there are no axes in its place.
+    The ellipsis stays, since it separates index arrays even if it covers no axes.
     """
     for part in parts:
         if isinstance(part, Spec) and part.dtype.kind == "b":
@@ -94,12 +94,12 @@ def _full(parts: Sequence[Any], ndim: int) -> list[Any]:
 
 
 def values_needed(name: str) -> Callable[..., Any]:
-    """The rule of an operation, the shape of whose result depends on values."""
+    """The shape rule of an operation whose result shape depends on values."""
 
     def rule(*specs: Spec, **params: Any) -> Any:
         raise TraceError(
             f"{name} of {', '.join(map(str, specs))}: the shape of the result depends on values, "
-            "which are not known while a graph is built. Choose with np.where, which keeps the "
+            "which are not known while a graph is built. Select with np.where, which keeps the "
             f"shape, or compute it outside of the traced function{at(user_line())}."
         )
 
@@ -109,8 +109,8 @@ def values_needed(name: str) -> Callable[..., Any]:
 def mask_error() -> TraceError:
     """The error for a mask of unknown values."""
     return TraceError(
-        "a boolean mask chooses a number of elements that is not known while a graph is built. "
-        "Keep the shape and choose with np.where(mask, x, 0.0), or give a mask that does not "
+        "a boolean mask selects a number of elements that is not known while a graph is built. "
+        "Keep the shape and select with np.where(mask, x, 0.0), or pass a mask that does not "
         f"depend on the inputs as a plain array{at(user_line())}."
     )
 
@@ -129,7 +129,7 @@ def _check_position(i: Any, length: Any) -> None:
 
 
 def _is_negative(i: Size) -> bool:
-    """Whether a position counts from the end; one of unknown sign counts from the start."""
+    """Whether a position counts from the end; assumed not if the sign is unknown."""
     if not isinstance(i, Dim):
         return bool(i < 0)
     _, high = bounds(i)
@@ -137,12 +137,12 @@ def _is_negative(i: Size) -> bool:
 
 
 def slice_length(part: slice, length: Size) -> Any:
-    """How many of `length` elements a slice chooses."""
+    """The number of elements that a slice of an axis selects."""
     start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
     if isinstance(step, Dim):
         raise TraceError(
-            f"a slice with the step {step}, which is not known while a graph is built. Give the "
-            f"step as a number{at(user_line())}."
+            f"a slice with the step {step}, which is not known while a graph is built. Use an "
+            f"integer step{at(user_line())}."
         )
     if not any(isinstance(n, Dim) for n in (start, stop, length)):
         return len(range(*part.indices(length)))
@@ -161,7 +161,7 @@ def slice_length(part: slice, length: Size) -> Any:
 
 
 def slice_start(part: slice, length: Size) -> Any:
-    """The first position that a slice chooses, where `slice_length` had it not clipped."""
+    """The first position of a slice that is not clipped (see `slice_length`)."""
     step = 1 if part.step is None else part.step
     if not any(isinstance(n, Dim) for n in (part.start, part.stop, length)):
         chosen = range(*part.indices(length))
@@ -178,7 +178,7 @@ def position_of(i: Size, length: Size) -> Any:
 
 def _resolver(length: Size, reason: str) -> Callable[[Any, Any, int], Any]:
     def resolve(bound: Size | None, default: Size, inside: int) -> Any:
-        """A bound counted from the start, demanded to lie where it is not clipped."""
+        """A bound counted from the start, required to be in range."""
         if bound is None:
             return default
         if _is_negative(bound):

@@ -1,12 +1,12 @@
-"""Indices as data: a static template, and the arrays that belong in it.
+"""Indices as data: a static template and arrays.
 
-The parts of an index that are arrays are operands of the operation (without derivative); whole
-numbers, slices, ellipsis and None are the template, a parameter of it.
+The parts of an index that are arrays are operands of the operation (without derivative); integers,
+slices, ellipsis and None form the template, a parameter.
 
-    IndexSlot      where in a template an operand belongs
-    split_index    an index as template and operands; `join_index` is the backward pass
-    is_unique      whether no element can be chosen twice
-    add_at         z[index] += t, in which what meets is summed
+    IndexSlot      the position of an operand in a template
+    split_index    splits an index into template and operands; `join_index` is the inverse
+    is_unique      whether no element can be selected twice
+    add_at         z[index] += t, with sums over duplicate indices
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class IndexSlot:
-    """Stands in an index template where operand number `k` belongs."""
+    """Placeholder in an index template for operand number `k`."""
 
     __slots__ = ("k",)
 
@@ -73,7 +73,7 @@ def _plain_int(bound: Any) -> Any:
         return bound
     if not is_traced(bound):
         return value_of(bound).item()
-    if "size" in bound.node.params:  # a symbolic size, which has become a value
+    if "size" in bound.node.params:  # a symbolic size whose value is known
         return bound.node.params["size"]
     raise TraceError(
         "a slice with a bound that is computed from the inputs: how many elements it gives is not "
@@ -83,7 +83,7 @@ def _plain_int(bound: Any) -> Any:
 
 
 def _whole(part: Any) -> Any:
-    """An array of an index, if it has positions or booleans; True is one without axes."""
+    """The array of an index part, if it has integers or booleans; True is a 0-d array."""
     if isinstance(part, list | tuple):
         part = stacked(part)
     if not isinstance(part, Handle):
@@ -100,7 +100,7 @@ def _whole(part: Any) -> Any:
 
 
 def join_index(template: Any, operands: Sequence[Array | Spec]) -> Any:
-    """The index that NumPy understands."""
+    """The index in NumPy's form."""
     if not operands:
         return template
     if isinstance(template, tuple):
@@ -109,13 +109,13 @@ def join_index(template: Any, operands: Sequence[Array | Spec]) -> Any:
 
 
 def is_unique(index: Operand | slice | tuple[Any, ...]) -> bool:
-    """Whether no element can be chosen twice: no integer arrays in the index."""
+    """Whether no element can be selected twice: no integer arrays in the index."""
     parts = index if isinstance(index, tuple) else (index,)
     return not any(isinstance(p, np.ndarray) and p.dtype != bool for p in parts)
 
 
 def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
-    """``z[index] += t``, where what meets at a repeated index is summed."""
+    """``z[index] += t``, with sums over duplicate indices."""
     if type(index) is int or is_unique(index):
         z[index] += t
     elif z.ndim > 1 and z.flags.c_contiguous and np.size(t) * 8 > z.size:

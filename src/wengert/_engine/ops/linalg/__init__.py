@@ -8,9 +8,9 @@ determinants            determinants and their derivatives of any order
 eigen_svd               eigenvalues, singular values
 degenerate_eigenvalues  divided differences for equal eigenvalues or singular values
 polar_decomposition     the unitary polar factor, the nuclear norm
-check                   a value if a condition holds, an error otherwise
+check                   a value if a condition holds, else an error
 matrix_exponential      the exponential of a matrix
-forward_mode            functions of autodiff, a later layer, that rules use
+forward_mode            functions of autodiff, a higher layer, that rules use
 results                 named tuples that functions of `numpy.linalg` return
 """
 

@@ -1,10 +1,10 @@
-"""Accepting: a value, if something holds; an error in its place otherwise.
+"""Checked values: a value if a condition holds, else an error.
 
     accepted    the operation
 
-Compositions of operations (`Op.compose`) use it where what they stand for is refused: two singular
-values that are zero, a matrix that has not full rank.  A compiled function then leaves the step,
-and the operation itself says what was wrong.
+Compositions of operations (`Op.compose`) use it where the composed operation raises an error: for
+two singular values that are zero, or a rank-deficient matrix.  A compiled function then falls back
+to the operation itself, whose error message describes the problem.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 @matrices(
-    "Look at the operands of the operation that this is part of",
+    "Check the operands of the operation that this is part of",
     oracle=lambda x, holds, why="": x,
 )
 def accepted(x: Array, holds: Any, *, why: Any = "a condition does not hold") -> Any:
-    """x, where all of `holds` is true; else an error that says why not."""
+    """x if all of `holds` is true; else an error with the reason `why`."""
     if not np.all(holds):
         raise LinAlgError(why)
     return np.array(x)

@@ -1,20 +1,19 @@
 """Quotients by differences of eigenvalues or singular values, which may be equal.
 
-    quotients    x / d, and what it tends to where d is zero
+  quotients    x / d, and its limit where d is zero
 
 The rules of eigh and svd divide cotangents x by differences d.  A function that does not depend on
-how equal eigenvectors are chosen (the logarithm of a matrix, a projector) has x = 0 where d = 0,
-and x / d tends to a number there: by l'Hospital's rule the quotient of the derivatives of x and d,
-when the eigenvalues move apart and the eigenvectors stay.  How x depends on the eigenvalues is
-known when the pass is recorded; so a pass that was not is repeated, recorded
-(autodiff/reverse.py), when it meets such a quotient.  The next term of Taylor's series is there for
-the next derivative:
+the basis of an eigenspace (the logarithm of a matrix, a projector) has x = 0 where d = 0, and x / d
+has a limit there: by l'Hospital's rule the quotient of the derivatives of x and d as the
+eigenvalues separate with fixed eigenvectors.  The dependence of x on the eigenvalues is known only
+if the pass is recorded; otherwise the pass is repeated with recording (autodiff/reverse.py) when
+such a quotient occurs.  The next term of the Taylor series gives the next derivative:
 
     x / d = x' / d' - d x'' / (2 d'**2) + ...
 
-A function that does depend on the choice has no derivative there, and is refused; so are third
-derivatives, for which a further term were needed.  In a graph, where values cannot be looked at,
-the quotient is NaN.
+A function that depends on the basis has no derivative there, and an error is raised; likewise for
+third derivatives, which would need a further term.  In a graph, where values are not known, the
+quotient is NaN.
 """
 
 from __future__ import annotations
@@ -44,25 +43,25 @@ def quotients(
     scale: Array,
     size: Array,
 ) -> list[Any]:
-    """x / d for each (x, d, d'), and what it tends to where d is nearly zero.
+    """x / d for each (x, d, d'), or its limit where d is nearly zero.
 
     Parameters
     ----------
     triples : sequence of (x, d, slope)
-        Numerators, divisors, and the slopes of the divisors when the values move.
+        Numerators, divisors, and the derivatives of the divisors as the values separate.
     out : tuple
-        The outputs of the operation, of which number `place` are the values.
+        The outputs of the operation; number `place` are the eigenvalues or singular values.
     speeds : array
-        How the values move: each at another speed.
+        The direction in which the values separate: distinct for each value.
     scale : array
-        The size of the values, for each matrix.
+        The magnitude of the values, for each matrix.
     size : array
-        What is little for a numerator, for each matrix, is little beside this.
+        The reference magnitude of the numerators, for each matrix.
 
     Raises
     ------
     DerivativeError
-        A quotient tends to infinity.
+        A quotient has no finite limit.
     """
     scale = scale[..., None, None]
     eps = float(np.finfo(scale.dtype).eps)
@@ -86,7 +85,7 @@ def quotients(
 
 
 def _slopes(xs: Sequence[Any], node: Node, place: int, outputs: int, speeds: Array) -> list[Any]:
-    """The derivatives of numbers by the values, when these move and the vectors stay."""
+    """The derivatives of numbers as the values separate with fixed vectors."""
     moving = [wrap(constant(speeds)) if i == place else None for i in range(outputs)]
     found = ForwardMode.pushforward([x.node for x in xs], {node: tuple(moving)})
     zeros = [wrap(constant(np.zeros(x.shape, x.dtype))) for x in xs]
@@ -103,10 +102,10 @@ def _settled(
     scale: Array,
     size: Array,
 ) -> Any:
-    """x / d, by Taylor's series where d is nearly zero and x is too."""
+    """x / d, by the Taylor series where both x and d are nearly zero."""
     known = np.isfinite(value_of(second))
     second = where(known, second, 0.0)
-    rise = value_of(d) - d  # zero, and infinite in the derivative that is not known
+    rise = value_of(d) - d  # zero, with an infinite derivative where it is unknown
     unknown = rise ** np.where(known, 1.5, 0.5).astype(scale.dtype)
     first = first / slope
     limit = first - (d / (2.0 * slope * slope)) * second + unknown * (first + second)
@@ -129,6 +128,6 @@ def _refusal(finite: bool) -> DerivativeError:
         )
     return DerivativeError(
         "The derivative of eigenvectors or singular vectors whose values are equal was needed, "
-        "by a function that depends on how they are chosen: there is none. Use a function of "
-        f"the values, or one that all choices agree on{at(user_line())}."
+        "by a function that depends on their basis: it does not exist. Use a function of "
+        f"the values, or one that does not depend on the basis{at(user_line())}."
     )

@@ -1,12 +1,12 @@
 """Determinants, and their derivatives of every order.
 
-    det, slogdet      NumPy's
-    cofactors         the derivative of det by the elements, right for singular matrices too
-    det_derivative    what `cofactors` is in graphs, and its own derivatives
+    det, slogdet      as in NumPy
+    cofactors         the derivative of det, correct for singular matrices too
+    det_derivative    `cofactors` in graphs, and its derivatives
 
-The derivative of det(a) is det(a) inv(a).T where `a` is regular; where it is not, or not far from
-it, a form is chosen by looking at the singular values.  A graph cannot look, so there the choice is
-made by an operation when it runs.
+The derivative of det(a) is det(a) inv(a).T where `a` is regular; for singular or nearly singular
+matrices a form is selected by the singular values.  In a graph the selection is made by an
+operation at run time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @facts(flops=flops.cubes(2 / 3))
 @matrices("The determinant is that of square matrices", oracle="numpy")
 def det(a: Array) -> Any:
-    """The determinant; its derivatives of every order are right for singular matrices too."""
+    """The determinant; its derivatives of every order are correct for singular matrices too."""
     return np.linalg.det(a)
 
 
@@ -67,11 +67,11 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def cofactors(a: Array, d: Array) -> Any:
-    """The matrices of cofactors, the derivatives of the determinants `d` by the elements.
+    """The cofactor matrices, the derivatives of the determinants `d`.
 
-    det(a) inv(a).T where that is sound; the singular value decomposition otherwise.  When the
-    derivative is being recorded, so that it may be differentiated again, a matrix that is singular
-    or not far from it takes a form that is smooth (`_smooth`).
+    det(a) inv(a).T where that is accurate, else by the singular value decomposition.  When the
+    derivative is being recorded, so that it may be differentiated again, a smooth form is used for
+    a singular or nearly singular matrix (`_smooth`).
     """
     x = value_of(a)
     recorded = isinstance(a, Handle)
@@ -91,7 +91,7 @@ def cofactors(a: Array, d: Array) -> Any:
 
 
 def _sound_inverse(x: Array, limit: float) -> Any:
-    """The inverses, or None if one of them is missing or has a condition above the limit."""
+    """The inverses, or None if one does not exist or has a condition number above the limit."""
     try:
         inverse = np.linalg.inv(x)
     except LinAlgError:
@@ -113,16 +113,16 @@ def _cofactors_by_svd(x: Array) -> Any:
     return spread(sign) * np.conjugate((u * others[..., None, :]) @ vh)
 
 
-STEP = 1e-4  # how much smaller than the largest a singular value is to be set apart
+STEP = 1e-4  # singular values below this fraction of the largest are treated separately
 
 
 def _smooth(a: Array, floor: float) -> tuple[Any, Any]:
-    """Adjugate and determinant of one matrix, of whatever rank, as smooth functions of it.
+    """Adjugate and determinant of one matrix, of any rank, as smooth functions of it.
 
     In the bases of its singular vectors, which are constants here, the matrix is [[p, q], [r, w]]
     with p well conditioned and w small.  Its determinant is det(p) det(z), z = w - r inv(p) q, and
-    its adjugate needs inv(p) and the adjugate of z; z is taken apart in the same way, down to what
-    is zero but for rounding, or small enough to have its adjugate as a polynomial.
+    its adjugate needs inv(p) and the adjugate of z; z is split recursively until it is zero up to
+    rounding, or small enough to compute its adjugate as a polynomial.
     """
     u, s, vh = np.linalg.svd(value_of(a))
     n = s.size
@@ -143,7 +143,7 @@ def _smooth(a: Array, floor: float) -> tuple[Any, Any]:
 
 
 def _adjugate(z: Array) -> tuple[Any, Any]:
-    """Adjugate and determinant by Faddeev and LeVerrier: a polynomial, right at zero."""
+    """Adjugate and determinant by the Faddeev-LeVerrier algorithm: a polynomial, exact at zero."""
     n = z.shape[-1]
     eye = np.eye(n, dtype=z.dtype)
     m: Any = eye
@@ -159,9 +159,9 @@ def _adjugate(z: Array) -> tuple[Any, Any]:
 def det_derivative(a: Any, *directions: Any) -> Any:
     """The derivative with respect to `a` of the derivative of det(a) along each of the directions.
 
-    Without directions, the matrices of cofactors. Written into graphs, in which the form that is
-    right for singular matrices cannot be chosen by looking at the matrix: it is chosen when this
-    runs. Linear in each direction and symmetric in them, so its own derivatives are of its kind.
+    Without directions, the cofactor matrices. Used in graphs, where the matrix is not known: the
+    form for singular matrices is selected at run time. Linear in each direction and symmetric in
+    them, so its derivatives are calls of the same operation.
     """
     if directions:
         shape = np.broadcast_shapes(np.shape(a), *map(np.shape, directions))
@@ -198,7 +198,7 @@ def _det_derivative_jvp(dots: list[Array], out: Array, a: Array, *directions: An
 
 
 def _mixed_by_hand(a: Array, *directions: Any) -> Any:
-    """By the linearity of the determinant in each column."""
+    """The result by the linearity of the determinant in each column."""
     n = a.shape[-1]
     out = np.zeros(a.shape, a.dtype)
     for i, j in np.ndindex(n, n):
@@ -229,17 +229,17 @@ def _(rng: np.random.Generator) -> Any:
 @facts(flops=flops.cubes(2 / 3))
 @matrices("The determinant is that of square matrices", oracle="numpy")
 def slogdet(a: Array) -> Any:
-    """The sign of the determinant (a phase if complex), and the logarithm of its size."""
+    """The sign of the determinant (a phase if complex), and the logarithm of its modulus."""
     return tuple(np.linalg.slogdet(a))
 
 
 def _inverse(a: Array, logarithm: Array, unused: Operand = False) -> Any:
-    """The inverse, which is the derivative; there is none where the logarithm is -inf."""
+    """The inverse, which is the derivative; an error where the logarithm is -inf."""
     value = value_of(logarithm)
     if not isinstance(value, Handle) and np.any((value == -np.inf) & ~np.asarray(unused)):
         raise MatrixError(
             f"The derivative of slogdet of {spec_of(value_of(a))} was needed, and a matrix is "
-            "singular: the logarithm is -inf there, and its slope infinite. Use det, whose "
+            "singular: the logarithm is -inf there, with infinite derivative. Use det, whose "
             f"derivative exists, or add a multiple of the identity{at(user_line())}."
         )
     return inv(a)
@@ -252,7 +252,7 @@ def _slogdet_vjp(t: tuple[Array, ...], out: tuple[Array, ...], a: Array) -> Any:
     if a.dtype.kind == "c":
         weight = t_log - 1j * (np.conjugate(t_sign) * out[0]).imag
     unused = np.equal(value_of(out[1]), -np.inf) & np.equal(value_of(weight), 0)
-    if possibly(unused):  # singular, and nobody asks
+    if possibly(unused):  # singular, but the logarithm is not used
         a = where(spread(unused), identity(a.shape[-1], a.dtype), a)
     return (spread(weight) * adjoint(_inverse(a, out[1], unused)),)
 

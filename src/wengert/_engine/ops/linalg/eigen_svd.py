@@ -3,12 +3,12 @@
     eigh   of Hermitian matrices        eig   of any square matrix        svd   of any matrix
 
 Eigenvectors are determined up to a factor, so only functions that do not depend on that factor
-have a derivative: for complex eigh and svd the rules take the direction in which the factor stays
-(diag(adjoint(v) @ v_dot) = 0); eig takes LAPACK's own (largest component real).
+have a derivative: for complex eigh and svd the rules use the direction in which the factor is fixed
+(diag(adjoint(v) @ v_dot) = 0); eig uses LAPACK's normalization (largest component real).
 
-Where two eigenvalues are equal, eigenvectors have no derivative; functions of them that do not
-depend on how they are chosen have one, which is found by a limit
-(ops/linalg/degenerate_eigenvalues.py).  Singular values likewise, also where they are zero.
+Where two eigenvalues are equal, eigenvectors have no derivative; functions that do not depend on
+the basis of the eigenspace have one, which is computed as a limit
+(ops/linalg/degenerate_eigenvalues.py).  The same holds for singular values, also if they are zero.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CONVERGE = "Look for NaN or infinity in it"
 
 
 def quotient(x: Array, d: Array) -> Any:
-    """x / d; where d is 0 it is NaN, but 0 where x is a zero that nobody will vary."""
+    """x / d; where d is 0 it is NaN, but 0 where x is a constant zero."""
     if is_traced(x) or is_traced(d):
         return spared_quotient(x, d)
     divisor = value_of(d)
@@ -59,7 +59,7 @@ def quotient(x: Array, d: Array) -> Any:
 def spared_quotient(s: ScalarLanguage, x: Scalar, d: Scalar) -> Any:
     """x / d; where d is 0 it is 0 if x is too, and NaN if not; its derivative there is NaN.
 
-    What `quotient` is in graphs, in which values cannot be looked at.
+    The form of `quotient` in graphs, where values are not known.
     """
     pole = s.equal(d, 0)
     spared = s.logical_and(pole, s.equal(x, 0))
@@ -76,7 +76,7 @@ spared_quotient.partials(
 
 
 def absent(t: Array) -> bool:
-    """Whether a cotangent is zero whatever the operands are, as far as one can see."""
+    """Whether a cotangent is known to be zero for all operands."""
     if not isinstance(t, Handle) or type(t.node) is Node:
         return False
     if is_traced(t):
@@ -109,16 +109,16 @@ def _differences(w: Array) -> Any:
     flops=flops.cubes(9.0),
     remedy=Remedy(
         singular="Equal eigenvalues: their vectors are not unique. Use functions of the matrix "
-        "that do not depend on the choice, or break the tie"
+        "that do not depend on their basis, or break the tie"
     ),
 )
 @matrices(CONVERGE, oracle="numpy", prepare=lambda a: (hermitian(a),))
 def eigh(a: Array, *, lower: bool = True) -> Any:
-    """Eigenvalues in rising order and orthonormal eigenvectors of Hermitian matrices.
+    """Eigenvalues in ascending order and orthonormal eigenvectors of Hermitian matrices.
 
     One triangle of `a` is read; the derivative is that of a function of (a + adjoint(a)) / 2.
     """
-    if not np.logical_and.reduce(np.isfinite(a), None):  # the other triangle may have what it likes
+    if not np.logical_and.reduce(np.isfinite(a), None):  # the other triangle may be nonfinite
         finite(np.tril(a) if lower else np.triu(a))
     return tuple(np.linalg.eigh(a, "L" if lower else "U"))
 
@@ -151,7 +151,7 @@ def _largest_in(x: Array) -> Any:
 
 
 def _speeds(values: Array) -> Any:
-    """How values may move apart: 1, 2, ..., in each matrix."""
+    """A direction in which the values separate: 1, 2, ..., in each matrix."""
     n = values.shape[-1]
     rising = positions(n) + 1.0
     return np.broadcast_to(rising.astype(values.dtype), values.shape)
@@ -191,7 +191,7 @@ def eig(a: Array) -> Any:
 
 
 def _largest(v: Array) -> Any:
-    """Where in each column the component of largest size stands, which LAPACK makes real."""
+    """The position of the largest component of each column, which LAPACK makes real."""
     size = np.abs(value_of(v))
     if size.shape[-1] == 0:
         return size > 0
@@ -206,9 +206,9 @@ eig.differentiation = Differentiation(takes_parts=True, limits=True)
 
 
 def _independent(v: Array) -> Any:
-    """Eigenvectors to divide by; refused where they are dependent, NaN there in a graph.
+    """Eigenvectors to divide by; an error where they are dependent, or NaN in a graph.
 
-    A defective matrix has too few of them, and its eigenvalues infinite slopes.
+    A defective matrix has too few of them, and its eigenvalues have infinite derivatives.
     """
     kept = value_of(v)
     with np.errstate(all="ignore"):
@@ -228,7 +228,7 @@ def _independent(v: Array) -> Any:
     return v
 
 
-DEFECT = 4.0  # times the root of the rounding: what is left of the digits then is half of them
+DEFECT = 4.0  # times the square root of the rounding unit: half of the digits are lost
 
 
 def _one_norm(x: Array) -> Any:
@@ -241,7 +241,7 @@ def _eig_jvp(dots: list[Array], out: Outputs, a: Array) -> Any:
     basis = _independent(v)
     x = solve(basis, dots[0] @ v)
     v_dot = v @ _forward_quotient(_off_diagonal(x), _differences(w), _largest_of(w))
-    v_dot = v_dot - v * _column_sums(np.conjugate(v) * v_dot).real  # the length stays one
+    v_dot = v_dot - v * _column_sums(np.conjugate(v) * v_dot).real  # the norm stays one
     mark = _largest(v)
     turn = _column_sums(where(mark, v_dot, 0.0)).imag / _column_sums(where(mark, v, 0.0)).real
     return diagonal_of(x), v_dot - v * (1j * turn)
@@ -272,7 +272,7 @@ on_last_axes(eig, 2)
 
 @eig.examples
 def _(rng: np.random.Generator) -> Any:
-    # fixed: elsewhere LAPACK's sign may change between two points of a difference
+    # fixed: LAPACK's sign may change between two points of a difference
     yield (np.array([[1.0, 0.3, -0.2], [0.1, 2.0, 0.4], [0.2, -0.3, 4.0]]),), {}
     yield (np.array([[1.0, 2.0], [-3.0, 0.5]]),), {}
 
@@ -289,10 +289,10 @@ def _(rng: np.random.Generator) -> Any:
 )
 @matrices(CONVERGE, oracle="numpy")
 def svd(a: Array, *, full_matrices: bool = False) -> Any:
-    """U, s and adjoint(V) with a = U @ diag(s) @ adjoint(V), s falling.
+    """U, s and adjoint(V) with a = U @ diag(s) @ adjoint(V), s in descending order.
 
-    With `full_matrices` the bases are completed; the derivative of what completes them is the
-    one that leaves them as they are within their own space.
+    With `full_matrices` the bases are completed; the derivative of the completing columns has no
+    component within their own space.
     """
     return tuple(np.linalg.svd(finite(a), full_matrices=full_matrices))
 
@@ -317,7 +317,7 @@ def _svd_vjp(t: Any, out: Outputs, a: Array, *, full_matrices: bool = False) -> 
     inside = [None if t_x is None else adjoint(x1) @ t_x[..., :k] for _, x1, t_x, _ in sides]
     in_u, in_v = (0.0 if x is None else 0.5 * (x - adjoint(x)) for x in inside)
     speeds = _speeds(s)
-    hollow = a.dtype.kind != "c"  # phases are kept: the diagonal divides by 2 s
+    hollow = a.dtype.kind != "c"  # complex phases: the diagonal is divided by 2 s
     triples = [
         (_off_diagonal(in_u + in_v), _differences(s), _differences(speeds)),
         (_off_diagonal(in_u - in_v) if hollow else in_u - in_v, *_sums(hollow, s, speeds)),
@@ -342,7 +342,7 @@ def _svd_vjp(t: Any, out: Outputs, a: Array, *, full_matrices: bool = False) -> 
 
 
 def _sums(hollow: bool, *each: Any) -> list[Any]:
-    """x_j + x_i, and 1 on the diagonal if that is left out."""
+    """x_j + x_i, with 1 on the diagonal if `hollow`."""
     sums = [x[..., None, :] + x[..., :, None] for x in each]
     return [where(identity(x.shape[-1], bool), 1.0, x) for x in sums] if hollow else sums
 
@@ -370,7 +370,7 @@ def _svd_jvp(dots: list[Array], out: Outputs, a: Array, *, full_matrices: bool =
 
 
 def _completed_dot(x: Array, x1: Array, dot: Array) -> Any:
-    """With the tangents of the columns that complete a basis, which stay in their own space."""
+    """Append the tangents of the columns that complete a basis."""
     k = x1.shape[-1]
     if x.shape[-1] is k or x.shape[-1] == k:
         return dot
@@ -378,7 +378,7 @@ def _completed_dot(x: Array, x1: Array, dot: Array) -> Any:
 
 
 def _forward_quotient(x: Array, d: Array, scale: Array) -> Any:
-    """x / d; where d is nearly 0 it is NaN, but 0 where x is a zero that nobody will vary."""
+    """x / d; where d is nearly 0 it is NaN, but 0 where x is a constant zero."""
     part = 16.0 * float(np.finfo(scale.dtype).eps)
     if not is_traced(d):
         part = part**0.5  # then the pass is repeated
@@ -387,7 +387,7 @@ def _forward_quotient(x: Array, d: Array, scale: Array) -> Any:
 
 
 def _outside(u: Any, u1: Any, t_u: Any, t_u1: Any, inside: Any) -> Any:
-    """The part of the cotangent outside the range, with what the completing vectors add."""
+    """The part of the cotangent outside the range, with that of the completing vectors."""
     rest = t_u1 - u1 @ inside
     k = u1.shape[-1]
     if u.shape[-1] != k:

@@ -1,11 +1,11 @@
-"""Factorizations with triangles: Cholesky, QR, and solving with a triangle.
+"""Factorizations with triangular factors: Cholesky, QR, and triangular solves.
 
     solve_triangular   x with op(a) @ x = b, a triangular
     cholesky           a = L @ adjoint(L)
-    cholesky_cotangent what its derivative backwards is in graphs
+    cholesky_cotangent its reverse-mode derivative in graphs
     qr                 a = Q @ R
 
-The derivatives follow from differentiating the factorization and sorting the result into its
+The derivatives follow from differentiating the factorization and splitting the result into
 triangles: I. Murray, "Differentiation of the Cholesky decomposition", 2016; S. F. Walter and
 L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2018.
 """
@@ -40,7 +40,7 @@ TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 
 @facts(flops=flops.cubes(0.0))
-@matrices("Look at how the triangle is made, or use lstsq")
+@matrices("Check how the triangle is computed, or use lstsq")
 def solve_triangular(
     a: Array, b: Array, *, lower: bool = False, trans: int | str = 0, unit_diagonal: bool = False
 ) -> Any:
@@ -81,7 +81,7 @@ def _solve_one(a: Any, b: Array, lower: bool, trans: int, unit_diagonal: bool) -
 
 
 def triangle(x: Array, lower: bool, strict: bool = False) -> Any:
-    """`x` with zeros on the other side of the diagonal, and on it if `strict`."""
+    """One triangle of `x`, without the diagonal if `strict`."""
     rows, columns = x.shape[-2:]
     if lower:
         mask = triangle_mask(rows, columns, -1 if strict else 0)
@@ -222,17 +222,17 @@ def _(rng: np.random.Generator) -> Any:
     yield (a @ adjoint(a) + np.eye(3),), {}
 
 
-BLOCK = 64  # rows, of which a product of matrices is made
+BLOCK = 64  # rows of a block
 
 
-@matrices("The factor has to be regular")
+@matrices("The factor must be regular")
 def cholesky_cotangent(low: Array, t: Array) -> Any:
-    """The cotangent of a Hermitian matrix by that of its lower Cholesky factor.
+    """The cotangent of a Hermitian matrix from that of its lower Cholesky factor.
 
     With S the Hermitian part of the lower triangle of adjoint(low) @ t, its diagonal halved:
     adjoint(inv(low)) @ S @ inv(low).  Lower triangles of `low` and `t` are read.  Large matrices
-    are taken block by block from the last one, in twice the operations of the factorization (after
-    Murray, section 4.2).
+    are processed by blocks from the last one, with twice the operations of the factorization
+    (after Murray, section 4.2).
     """
     low, t = np.asarray(low), np.asarray(t)
     shape = np.broadcast_shapes(low.shape, t.shape)
@@ -251,7 +251,7 @@ def _small_cotangent(low: Array, t: Array) -> Any:
 
 
 def _many_cotangents(low: Array, t: Array) -> Any:
-    """The blocks are rows, taken in all matrices at once."""
+    """The result by single rows, for all matrices at once."""
     n = low.shape[-1]
     low, t = np.broadcast_arrays(low, t)
     out = np.empty(low.shape, np.result_type(low.dtype, t.dtype, np.float32))
@@ -268,7 +268,7 @@ def _many_cotangents(low: Array, t: Array) -> Any:
 
 
 def _half(x: Array) -> Any:
-    """The Hermitian part of the lower triangle, its diagonal halved."""
+    """The Hermitian part of the lower triangle, with the diagonal halved."""
     return hermitian(_lower_half(x))
 
 
@@ -339,19 +339,19 @@ def _(rng: np.random.Generator) -> Any:
 
 
 @facts(flops=flops.cubes(4 / 3))
-@matrices("The matrix has to have as many rows as columns, or more", oracle="numpy")
+@matrices("The matrix must have at least as many rows as columns", oracle="numpy")
 def qr(a: Array) -> Any:
     """Q with orthonormal columns and upper triangular R with a = Q @ R; no more columns than rows.
 
-    The derivative needs independent columns: where they are not, it is refused.
+    The derivative requires independent columns, and raises an error otherwise.
     """
     return tuple(np.linalg.qr(a))
 
 
 def _divisor(r: Array, rows: Size) -> Any:
-    """R to divide by; refused where columns are dependent, NaN there in a graph.
+    """R to divide by; an error where columns are dependent, or NaN in a graph.
 
-    A diagonal element is then zero but for rounding, and a derivative would be rounding only.
+    A diagonal element is then zero up to rounding, and a derivative would be rounding error only.
     """
     columns = r.shape[-1]
     size: Any = np.abs(np.diagonal(value_of(r), axis1=-2, axis2=-1))
@@ -364,7 +364,7 @@ def _divisor(r: Array, rows: Size) -> Any:
     if np.any(dependent):
         raise MatrixError(
             f"The derivative of qr of a matrix with {columns} columns was needed, which are "
-            "dependent, or nearly so: there Q jumps. Use svd or pinv, or leave out a column"
+            "dependent, or nearly so: Q is not continuous there. Use svd or pinv, or omit a column"
             f"{at(user_line())}."
         )
     return r
@@ -422,7 +422,7 @@ def _scipy_completing(a: Array) -> Any:
 
 @matrices("Look for NaN or infinity in it", oracle=_scipy_completing, discrete=True)
 def completing_columns(a: Array) -> Any:
-    """The columns that complete the orthonormal Q of a tall matrix to a basis, as LAPACK picks."""
+    """The columns that complete the orthonormal Q of a tall matrix to a basis, as in LAPACK."""
     return np.linalg.qr(a, mode="complete")[0][..., np.shape(a)[-1] :]
 
 

@@ -1,7 +1,7 @@
-"""Forward mode, as rules of linear algebra use it.
+"""Forward mode for the rules of linear algebra.
 
-The rules of determinants and of equal eigenvalues differentiate functions themselves; autodiff, a
-later layer, sets the functions that do it.
+The rules of determinants and of equal eigenvalues differentiate functions; autodiff, a higher
+layer, registers the functions that do this.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 
 
 class ForwardMode:
-    """The functions that `autodiff` has set.
+    """The functions registered by `autodiff`.
 
     Attributes
     ----------
     jvp : callable
         `autodiff.jvp_vjp.jvp`: value and tangent of a function.
     pushforward : callable
-        Tangents of nodes from those of other nodes (`autodiff/forward.py`).
+        Tangents of nodes from those of others (`autodiff/forward.py`).
     """
 
     jvp: Callable[..., Any]

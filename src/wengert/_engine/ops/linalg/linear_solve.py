@@ -1,13 +1,13 @@
 """Linear algebra: solving, inverse, pseudoinverse.
 
-    matrices    the decorator that registers such an operation: LAPACK's refusals become our errors
+    matrices    the decorator that registers such an operation, and converts errors of LAPACK
     adjoint     conjugate transpose
     solve, inv, pinv, matrix_rank
 
 Determinants are in ops/linalg/determinants.py, factorizations in ops/linalg/factorizations.py,
-eigenvalues and singular values in ops/linalg/eigen_svd.py.  Matrices stand in the last two axes.
-Rules are written with the operations themselves, so every order of derivative exists; for complex
-matrices they give the direction of steepest ascent.  Most are collected by M. B. Giles, "Collected
+eigenvalues and singular values in ops/linalg/eigen_svd.py.  Matrices are in the last two axes.
+Rules are written with the operations themselves, so derivatives of every order exist; for complex
+matrices they give the direction of steepest ascent.  Most rules are from M. B. Giles, "Collected
 matrix derivative results for forward and reverse mode algorithmic differentiation", 2008.
 """
 
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
 
 
 class MatrixOperation(Opaque):
-    """An operation of LAPACK's; made by the decorator `matrices`.
+    """An operation of LAPACK; created by the decorator `matrices`.
 
     Attributes
     ----------
     prepare : callable or None
-        Makes operands as the operation needs them of any: Hermitian ones, for an operation that
-        reads one triangle only.  The laws differentiate the operation after it.
+        Converts arbitrary operands to valid ones: Hermitian ones, for an operation that reads one
+        triangle only.  The tests differentiate the composition.
     """
 
     prepare: Callable[..., Any] | None = None
 
     def example(self, spec: Spec) -> Any:
-        """An identity matrix, which LAPACK does not refuse."""
+        """An identity matrix, which is valid for all operations."""
         x = example_of(spec)
         return x * np.eye(*x.shape[-2:], dtype=x.dtype) if np.ndim(x) > 1 else x
 
@@ -56,12 +56,12 @@ class MatrixOperation(Opaque):
 def matrices(
     hint: str, *, prepare: Callable[..., Any] | None = None, **options: Any
 ) -> Callable[[Callable[..., Any]], MatrixOperation]:
-    """Register the function below it as an operation on matrices (a decorator).
+    """Register a function as an operation on matrices (a decorator).
 
     Parameters
     ----------
     hint : str
-        What to do when LAPACK refuses the matrix.
+        The advice in the error message when LAPACK fails.
     prepare : callable, optional
         See `MatrixOperation`.
     """
@@ -71,7 +71,7 @@ def matrices(
         def checked(*args: Any, **params: Any) -> Any:
             try:
                 return run(*args, **params)
-            except ValueError as error:  # SciPy's, of what is not finite; LinAlgError is one too
+            except ValueError as error:  # SciPy's for nonfinite input; also LinAlgError
                 if not (isinstance(error, LinAlgError) or _are_not_finite(args)):
                     raise
                 given = ", ".join(str(spec_of(np.asarray(x))) for x in args)
@@ -91,12 +91,12 @@ def _are_not_finite(args: Any) -> bool:
 
 
 def finite(a: Array) -> Any:
-    """The matrices, unless they have NaN or infinity: LAPACK's iterations may not end with those.
+    """The matrices, if they are finite: LAPACK's iterations may not terminate otherwise.
 
     Raises
     ------
     LinAlgError
-        NumPy's, as its `eig` does.
+        A matrix has NaN or infinity; the same error as in NumPy's `eig`.
     """
     if not np.logical_and.reduce(np.isfinite(a), None):
         raise LinAlgError("Array must not contain infs or NaNs")
@@ -124,7 +124,7 @@ def trace_of(x: Any, y: Any) -> Any:
 
 
 def spread(x: Any) -> Any:
-    """A number for each matrix, with two axes of length one, to be multiplied with it."""
+    """One number for each matrix, with two further axes of length one."""
     return x[..., None, None]
 
 
@@ -147,7 +147,7 @@ def solving(op: Any) -> Any:
 
 
 def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: int, **params: Any) -> Any:
-    """One matrix for all rows is factorized once: the rows are columns of one right-hand side."""
+    """A matrix that is not batched is factorized once: batch elements become columns of b."""
     if vector:
         return op(a, b.mT, **params).mT
     _, n, columns = b.shape
@@ -165,7 +165,7 @@ def _with_one_matrix(op: Any, a: Any, b: Any, vector: bool, size: int, **params:
 )
 @matrices("Use lstsq, or add a multiple of the identity, if it may be singular", oracle="numpy")
 def solve(a: Array, b: Array) -> Any:
-    """x with a @ x = b; b is one vector if it has one axis, else matrices."""
+    """x with a @ x = b; b is a vector if it has one axis, else matrices."""
     return np.linalg.solve(a, b)
 
 
@@ -203,7 +203,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def regular(rng: np.random.Generator, *shape: Any) -> Any:
-    """Matrices that are well away from singular ones; the last length counts twice."""
+    """Well-conditioned square matrices; the last length is that of both axes."""
     n = shape[-1]
     return rng.normal(size=(*shape, n)) + 3.0 * np.eye(n)
 
@@ -269,7 +269,7 @@ def _(a: Array, *, rtol: float | None = None, hermitian: bool = False) -> Any:
 @pinv.define_vjp
 def _pinv_vjp(t: Array, out: Array, a: Array, *, rtol: Any = None, hermitian: bool = False) -> Any:
     h, th = adjoint(out), adjoint(t)
-    outside = th - a @ (out @ th)  # t^H, outside the range of a
+    outside = th - a @ (out @ th)  # t^H outside the range of a
     across = th - (th @ out) @ a
     return (-(h @ t @ h) + outside @ (out @ h) + (h @ out) @ across,)
 
@@ -296,13 +296,13 @@ def _(rng: np.random.Generator) -> Any:
 @facts(flops=flops.cubes(4 / 3))
 @matrices("Look for NaN or infinity in it", oracle="numpy", discrete=True)
 def matrix_rank(a: Any, *, tol: Any = None, hermitian: Any = False, rtol: Any = None) -> Any:
-    """How many singular values are larger than the tolerance; an integer."""
+    """The number of singular values larger than the tolerance."""
     return np.linalg.matrix_rank(finite(a), tol, hermitian, rtol=rtol)
 
 
 @matrix_rank.batch
 def _matrix_rank_rows(args: Any, batched: Any, size: Size, **params: Any) -> Any:
-    # A vector by itself has a rank, too; vectors in rows would be taken for a matrix.
+    # A vector also has a rank; a batch of vectors would be taken for a matrix.
     return matrix_rank(args[0], **params) if ndim_of(args[0]) > 2 else NotImplemented
 
 

@@ -1,7 +1,7 @@
-"""Products: matmul in all ranks, dot, and the general contraction einsum.
+"""Products: matmul of all ranks, dot, and the general contraction einsum.
 
-Each is defined by its subscripts (kinds/contraction.py); outer, inner, tensordot, kron and
-the rest of NumPy's products are these three, numpy/matmul_einsum.py.
+Each is defined by its subscripts (kinds/contraction.py); outer, inner, tensordot, kron and the
+other products of NumPy call these three (numpy/matmul_einsum.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _matmul_rows(args: list[Array], batched: list[bool], size: Size) -> Any:
 
 
 def _is_stack_of_rows(m: int, n: int, batched: list[bool]) -> Any:
-    """Whether the rows on the left, side by side, are a matrix: one product for all of them."""
+    """Whether batched vectors on the left form a matrix, so that one product suffices."""
     return batched[0] and m == 1 and n in (1, 2)
 
 
@@ -64,7 +64,7 @@ def _dot_letters(m: int, n: int) -> Any:
 
 @contraction(_dot_letters, oracle="numpy", strict=True)
 def dot(x: Array, y: Operand) -> Any:
-    """numpy.dot: the last axis of x with the last but one of y."""
+    """``numpy.dot``: contract the last axis of x with the second to last of y."""
     return np.dot(x, y)
 
 
@@ -89,16 +89,16 @@ def _by_loops(*operands: Any, letters: Any) -> Any:
 
 @contraction(lambda *ndims, letters: letters, oracle=_by_loops)
 def einsum(*operands: Any, letters: tuple[str, ...]) -> Any:
-    """The contraction given by one string of letters for each operand and one for the result."""
+    """The contraction with one string of subscripts for each operand and one for the result."""
     return contract(*operands, letters=letters)
 
 
 @contraction(lambda *ndims, letters: letters, oracle=_by_loops)
 def strong_einsum(t: Array, *others: Any, letters: tuple[str, ...]) -> Any:
-    """`einsum`, in which a zero of the first operand gives zero also beside infinity and NaN.
+    """`einsum` in which a zero of the first operand times infinity or NaN is zero.
 
-    What the derivative of a contraction is, where the cotangent can be zero because something was
-    not chosen; it is written into graphs, in which values cannot be looked at.
+    Used in graphs as the derivative of a contraction whose cotangent can be zero because an element
+    was not selected.
     """
     plain = contract(t, *others, letters=letters)
     return plain if not np.isnan(plain).any() else strong_contract(plain, t, others, letters)

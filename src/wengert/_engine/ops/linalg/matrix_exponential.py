@@ -1,6 +1,6 @@
 """The exponential of a square matrix.
 
-    expm    by SciPy; its derivative in a direction is a block of a larger exponential
+    expm    by SciPy; its directional derivative is a block of a larger exponential
 
 C. Van Loan, "Computing integrals involving the matrix exponential", IEEE Transactions on Automatic
 Control 23 (1978), 395-404.
@@ -32,7 +32,7 @@ def expm(a: Array) -> Any:
 
 
 def _derivative_of_expm(a: Array, direction: Array) -> Any:
-    """By the exponential of [[a, direction], [0, a]]."""
+    """The directional derivative, from the exponential of [[a, direction], [0, a]]."""
     n = a.shape[-1]
     both = identity(2 * n, real_dtype(a))
     first, second = both[:, :n], both[:, n:]
@@ -51,7 +51,7 @@ def _expm_jvp(dots: list[Array], out: Array, a: Array) -> Any:
 
 
 def _expm_series(a: Array) -> Any:
-    """By the power series of a small part of the matrix, squared up again."""
+    """The exponential by scaling and squaring of the power series."""
     small = a / 1024.0
     term = total = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
     for k in range(1, 12):

@@ -1,13 +1,12 @@
-"""Packed factors: solving with a matrix in two nodes, of which a loop repeats the second only.
+"""Packed factors: a linear solve in two nodes, of which a loop repeats only the second.
 
-    lu_packed          LAPACK's LU factors of square matrices, and which rows changed places
-    solve_packed       x with op(a) @ x = b, from these factors
+  lu_packed          LAPACK's LU factors of square matrices, and the pivots
+  solve_packed       x with op(a) @ x = b, from these factors
 
-`solve` is both in one; simplifying takes it apart where the matrix is the same in each step of a
-loop (rewrite/loops/hoist_factorizations.py).  Nothing but this writes them.  What getrf leaves is L
-below the diagonal, where it has ones, and U; it is kept transposed, which is how it lies in memory,
-so that no matrix is turned.  A singular matrix has factors, too: it is refused when something is
-solved.
+`solve` does both; a rewrite splits it where the matrix is the same in each step of a loop
+(rewrite/loops/hoist_factorizations.py), which is the only use of these operations.  The result of
+getrf is L below its unit diagonal, and U; it is stored transposed, which is its order in memory, so
+that nothing is copied.  A singular matrix also has factors: the error is raised by the solve.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _FLOATS = "fdFD"
 
 
 def _routine(name: str, *arrays: Any) -> Any:
-    from scipy.linalg.lapack import get_lapack_funcs  # rarely needed, and not fast to import
+    from scipy.linalg.lapack import get_lapack_funcs  # rarely needed, and slow to import
 
     (found,) = get_lapack_funcs((name,), arrays)
     return found
@@ -41,10 +40,10 @@ def _routine(name: str, *arrays: Any) -> Any:
 
 @matrices(_HINT, oracle=lambda a: _packed_oracle(a))
 def lu_packed(a: Array) -> Any:
-    """The factors of square matrices, transposed, and LAPACK's exchanges of rows, from 1 on."""
+    """The LU factors of square matrices, transposed, and LAPACK's pivots, counted from 1."""
     a = np.asarray(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2] or a.dtype.char not in _FLOATS:
-        raise LinAlgError(f"square matrices of floats are factorized, and not {a.shape} {a.dtype}")
+        raise LinAlgError(f"lu needs square matrices of floats, not {a.shape} {a.dtype}")
     packed, pivots = np.empty(a.shape, a.dtype), np.empty(a.shape[:-1], np.int32)
     for i in np.ndindex(*a.shape[:-2]):
         if a.size:
@@ -70,7 +69,7 @@ def _packed_oracle(a: Array) -> Any:
 
 
 def _triangles(packed: Any) -> tuple[Any, Any]:
-    """L without its ones, and U."""
+    """L without its unit diagonal, and U."""
     both = packed.mT
     return triangle(both, True, strict=True), triangle(both, False)
 
@@ -92,13 +91,13 @@ def _order_oracle(pivots: Any) -> Any:
 
 
 @matrices(
-    "It is made of exchanges of rows",
+    "Its operand must be pivots",
     name="rows_exchanged",
     discrete=True,
     oracle=lambda pivots: _order_oracle(pivots),
 )
 def _order(pivots: Array) -> Any:
-    """The order of rows that LAPACK's exchanges lead to."""
+    """The permutation of rows given by LAPACK's pivots."""
     pivots = np.asarray(pivots)
     order = np.empty(pivots.shape, np.int64)
     for i in np.ndindex(*pivots.shape[:-1]):
@@ -236,7 +235,7 @@ def _solve_packed_rows(args: Any, batched: Any, size: Size, *, trans: Any = 0) -
     packed, pivots, b = args
     if batched[0] or batched[1] or packed.ndim > 2 or b.ndim != 3:
         return NotImplemented
-    _, n, columns = b.shape  # one matrix for all rows: they are columns of one right-hand side
+    _, n, columns = b.shape  # the matrix is not batched: batch elements become columns of b
     wide = reshape(transpose(b, axes=(1, 0, 2)), shape=(n, size * columns))
     found = reshape(solve_packed(packed, pivots, wide, trans=trans), shape=(n, size, columns))
     return transpose(found, axes=(1, 0, 2))

@@ -4,8 +4,8 @@
     polar_factor    U @ adjoint(V) of the singular value decomposition
     nuclear_norm    the sum of the singular values
 
-Neither looks at a singular value alone: their rules divide by sums of singular values and never by
-differences, so they are right where singular values are equal, to every order (N. J. Higham,
+Their rules divide by sums of singular values and never by differences, so they are correct where
+singular values are equal, to every order (N. J. Higham,
 Functions of Matrices, 2008, chapter 8; G. A. Watson, "Characterization of the subdifferential of
 some matrix norms", Linear Algebra Appl. 170 (1992), 33-45).
 """
@@ -25,7 +25,7 @@ from .linear_solve import adjoint, finite, hermitian, matrices, solve
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
-RANK = "The unitary factor of a matrix that has not full rank has no derivative"
+RANK = "The unitary factor of a rank-deficient matrix has no derivative"
 
 
 # ---- a symmetric equation ----------------------------------------------------------------------
@@ -40,7 +40,7 @@ def _by_kronecker(p: Any, q: Any) -> Any:
 
 
 @matrices(
-    f"No two eigenvalues of p may have the sum zero. {RANK}",
+    f"The sum of two eigenvalues of p must not be zero. {RANK}",
     oracle=_by_kronecker,
     prepare=lambda p, q: (hermitian(p), q),
 )
@@ -48,12 +48,12 @@ def lyapunov(p: Array, q: Array) -> Any:
     """x with p @ x + x @ p = q, for Hermitian p."""
     v, sums, fits = _sums(finite(p))
     if not np.all(fits):
-        raise LinAlgError("two eigenvalues have the sum zero, or nearly so")
+        raise LinAlgError("the sum of two eigenvalues is zero, or nearly so")
     return v @ ((adjoint(v) @ q @ v) / sums) @ adjoint(v)
 
 
 def _sums(p: Array) -> Any:
-    """Eigenvectors, the sums of two eigenvalues, and whether these are not zero."""
+    """Eigenvectors, the sums of pairs of eigenvalues, and whether these are nonzero."""
     w, v = np.linalg.eigh(p)
     sums = w[..., :, None] + w[..., None, :]
     limit = np.finfo(w.dtype).eps * np.max(np.abs(w), axis=-1, initial=0.0) * w.shape[-1]
@@ -96,7 +96,7 @@ def _(rng: np.random.Generator) -> Any:
 
 
 def _by_newton(a: Array) -> Any:
-    """N. J. Higham's iteration: the mean of a matrix and the adjoint of its inverse."""
+    """Newton's iteration (Higham): the mean of a matrix and the adjoint of its inverse."""
     if a.shape[-1] > a.shape[-2]:
         return adjoint(_by_newton(adjoint(a)))
     q, u = np.linalg.qr(a)
@@ -116,7 +116,7 @@ def _by_singular_values(a: Array) -> Any:
 def polar_factor(a: Array) -> Any:
     """U @ adjoint(V) of the singular value decomposition.
 
-    Singular values that are zero but for rounding count as zero, and their vectors are left out.
+    Singular values that are zero up to rounding count as zero, and their vectors are omitted.
     """
     return _by_singular_values(finite(a))
 
@@ -125,7 +125,7 @@ polar_factor.compose(_by_singular_values)
 
 
 def _moved(x: Any, u: Any, a: Any) -> Any:
-    """The derivative of the factor `u` of a tall `a` in direction `x`; its own adjoint."""
+    """The derivative of the factor `u` of a tall `a` in direction `x`; it is self-adjoint."""
     p = hermitian(adjoint(u) @ a)
     inside = adjoint(u) @ x
     turn = lyapunov(p, inside - adjoint(inside))
@@ -166,7 +166,7 @@ def nuclear_norm(a: Array) -> Any:
     """The sum of the singular values.
 
     The derivative is the unitary factor; where singular values are zero, the subgradient of least
-    norm, which leaves their vectors out.
+    norm, which omits their vectors.
     """
     return np.sum(np.linalg.svd(finite(a), compute_uv=False), axis=-1)
 
