@@ -1,12 +1,12 @@
-"""Cosine and sine transforms as Fourier transforms of what is packed or extended.
+"""Cosine and sine transforms as Fourier transforms of a permuted or extended input.
 
-    composition    the operation of that kind, for backends that have Fourier transforms
+    composition    the transform, for backends that have Fourier transforms
 
-Types 2 and 3 need one of the same length: the elements with even numbers, then those with odd ones
-backwards (J. Makhoul, "A fast cosine transform in one and two dimensions", IEEE Trans. ASSP 28
-(1980), 27-34).  Type 1 is that of the even or odd extension, type 4 one of twice the length.  A
-sine transform is a cosine transform with every other sign changed and one end turned to the other.
-Complex numbers are two lines of real ones.
+Types 2 and 3 need a transform of the same length, of the elements with even indices followed by
+those with odd indices reversed (J. Makhoul, "A fast cosine transform in one and two dimensions",
+IEEE Trans. ASSP 28 (1980), 27-34).  Type 1 transforms the even or odd extension, type 4 a sequence
+of twice the length.  A sine transform is a cosine transform with alternating signs and reversed
+order.  Real and imaginary parts are transformed separately.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def composition(kind: str) -> Callable[..., Any]:
 
 
 def _fitted(x: Any, length: int) -> Any:
-    """Rows cropped or filled up with zeros."""
+    """The rows, cropped or zero-padded."""
     n = x.shape[-1]
     if length <= n:
         return x[..., :length]
@@ -62,7 +62,7 @@ def _fitted(x: Any, length: int) -> Any:
 def _weights(
     kind: str, type: int, n: int, norm: str, orthogonalize: bool, transposed: bool
 ) -> tuple[Any, Any, int]:
-    """What the elements after and before a transform are multiplied with, and the type of that."""
+    """The factors of the elements after and before a transform, and the transform type."""
     rows, columns = np.ones(n), np.ones(n)
     one = 0 if kind == "dct" else -1
     ends: Any = [0, -1] if type == 1 and kind == "dct" else one

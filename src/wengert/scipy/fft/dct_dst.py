@@ -4,9 +4,9 @@
     dct idct dst idst dctn idctn dstn idstn
 
 An inverse is a transform of the partner type (2 and 3 are partners, 1 and 4 their own) with NumPy's
-opposite norm, and so, but for factors at the ends, is a transpose.  With `orthogonalize` the
-matrix of a partner is the transpose as it is; without, of type 1 the two ends and of types 2 and 3
-one end, the first of cosines and the last of sines, count half as much as the others.
+opposite norm, so it is a transpose except for factors at the ends.  With `orthogonalize` the matrix
+of a partner is exactly the transpose; without it, both ends of type 1 and one end of types 2 and 3
+(the first of cosines, the last of sines) have half the weight of the others.
 
 G. Strang, "The discrete cosine transform", SIAM Review 41 (1999), 135-147.
 """
@@ -82,7 +82,7 @@ def _oracle(kind):
 
 
 def _run(kind, x, type, n, axis, norm, orthogonalize, keep, transposed):
-    if np.iscomplexobj(x):  # SciPy forgets orthogonalize there
+    if np.iscomplexobj(x):  # SciPy ignores orthogonalize there
         parts = (np.ascontiguousarray(x.real), np.ascontiguousarray(x.imag))
         real, imag = (
             _run(kind, p, type, n, axis, norm, orthogonalize, keep, transposed) for p in parts
@@ -155,7 +155,7 @@ cosines.compose(composition("dct"))
 sines.compose(composition("dst"))
 
 
-# ---- as users call it --------------------------------------------------------------------------
+# ---- public functions --------------------------------------------------------------------------
 
 
 def _transform(
@@ -182,7 +182,7 @@ def _transform(
         type, norm = PARTNERS[type], SWAPPED[norm]
     ends = norm == "ortho" if orthogonalize is None else bool(orthogonalize)
     if x.dtype.kind == "c":
-        ends = norm == "ortho"  # as SciPy does, whatever is asked for
+        ends = norm == "ortho"  # SciPy does this for every argument
     return op(x, type=type, n=n, axis=axis, norm=norm, orthogonalize=ends, keep=n)
 
 

@@ -1,4 +1,4 @@
-"""Hankel's transform of what is sampled in logarithmic steps.
+"""The fast Hankel transform of logarithmically spaced samples.
 
     fht, ifht, fhtoffset    SciPy's names
 
@@ -28,7 +28,7 @@ _LOG_2 = float(np.log(2.0))
 
 
 def _coefficients(n: int, dln: Any, mu: Any, offset: Any, bias: Any, inverse: bool) -> Any:
-    """What the lines of a Fourier transform are multiplied with."""
+    """The coefficients that multiply the Fourier transform."""
     given = (dln, mu, offset, bias)
     y = np.linspace(0.0, np.pi * (n // 2) / n, n // 2 + 1) / dln
     above, below = (mu + 1.0 + bias) / 2.0, (mu + 1.0 - bias) / 2.0
@@ -48,7 +48,7 @@ def _coefficients(n: int, dln: Any, mu: Any, offset: Any, bias: Any, inverse: bo
 
 
 def _at_a_pole(u: Any, above: Any, below: Any, bias: Any, inverse: bool, derived: bool) -> Any:
-    """The coefficients where the Gamma function has a pole, as SciPy settles it."""
+    """The coefficients where the Gamma function has a pole, with SciPy's convention."""
     if derived:
         raise ArgumentError(
             "fht with an order and a bias at a pole of the Gamma function: its derivative in these "
@@ -88,13 +88,13 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     Parameters
     ----------
     a : array_like of shape (..., n)
-        Real samples in logarithmic steps; the length is known while a graph is built.
+        Real, logarithmically spaced samples; the length must be static.
     dln : float
         The step of the logarithm.
     mu : float
         The order of the Bessel function.
     offset, bias : float, optional
-        Of the output's samples, and the exponent of a power law that is taken out.
+        The offset of the output samples, and the exponent of the power-law bias.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     Raises
     ------
     ArgumentError
-        A derivative in dln, mu, offset or bias is asked for at a pole of the Gamma function.
+        A derivative with respect to dln, mu, offset or bias at a pole of the Gamma function.
 
     Notes
     -----

@@ -1,7 +1,8 @@
 """SciPy's names of Fourier transforms: those of `wengert.numpy.fft`, with SciPy's arguments.
 
-Plain arrays go to SciPy, tensors to the same operations as NumPy's transforms; hfft and ihfft have
-versions of several axes here.  `overwrite_x`, `workers` and `plan` have no effect on tensors.
+Plain arrays are passed to SciPy; tensors use the same operations as NumPy's transforms.  hfft and
+ihfft also have n-dimensional versions.  `overwrite_x`, `workers` and `plan` have no effect on
+tensors.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def _swapped(norm: Any) -> str:
 
 
 def _single(x: Any) -> Any:
-    """Half precision in single, as SciPy computes it."""
+    """Convert half to single precision, as SciPy does."""
     return casts.astype(x, np.float32) if x.dtype == np.float16 else x
 
 

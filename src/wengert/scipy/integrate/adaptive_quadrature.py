@@ -1,16 +1,17 @@
 """Adaptive quadrature of functions: quad, dblquad, tplquad and quad_vec.
 
-    quad quad_vec         of functions of one variable, with numbers or with arrays as values
-    dblquad tplquad       of two and three variables
+    quad quad_vec         scalar- and array-valued functions of one variable
+    dblquad tplquad       functions of two and three variables
 
-Where no tensor takes part they are SciPy's own.  Else the intervals are found with plain values, by
-Gauss and Kronrod's rule of 15 points (A. Kronrod, 1965; C. Piessens et al., QUADPACK, 1983), and
-the integral is the sum of the function's values at their points: a sum with tensors, which
-differentiates in all that the function depends on, to any order.  By an end the derivative is the
-function there, as Leibniz has it (NIST DLMF 1.5.22), with its own derivatives: the end is moved by
-a Gauss sum over the interval from the end to itself, so that a jump inside is allowed.
+Without tensors they are SciPy's own functions.  Otherwise the intervals are found with plain values
+by the 15-point Gauss-Kronrod rule (A. Kronrod, 1965; C. Piessens et al., QUADPACK, 1983), and the
+integral is the weighted sum of the function's values at their points.  This sum can be
+differentiated with respect to everything the function depends on, to any order.  The derivative
+with respect to a limit is the integrand there by the Leibniz rule (NIST DLMF 1.5.22), with its
+higher derivatives: a Gauss sum over the empty interval at the limit is added, so the integrand may
+have jumps.
 
-Which intervals there are depends on values, so that these integrals are not for graphs.
+The intervals depend on values, so these integrals cannot be traced.
 """
 
 from __future__ import annotations
@@ -60,13 +61,13 @@ POINTS = 0.5 + 0.5 * np.array([-p for p in _HALF] + [0.0] + list(_HALF[::-1]))
 WEIGHTS = 0.5 * np.array([*_KRONROD, 0.209482141084727828012999174891714, *_KRONROD[::-1]])
 INNER = np.zeros(15)
 INNER[1::2] = 0.5 * np.array([*_GAUSS, 0.417959183673469387755102040816327, *_GAUSS[::-1]])
-_SHARPER = 1e-3  # of the error that is asked for: a derivative loses some of the digits
+_SHARPER = 1e-3  # factor of the requested tolerance: a derivative is less accurate than the value
 _AT_AN_END = 5
 _LIMIT = 120
 
 
 class Integrand:
-    """A function from a to b as one of u from 0 to 1, and whether tensors take part in it."""
+    """A function on [a, b] as a function of u on [0, 1], and whether it uses tensors."""
 
     def __init__(self, func: Callable[..., Any], a: float, b: float, args: Any, what: str) -> None:
         self.func, self.args, self.what = func, args, what
@@ -75,7 +76,7 @@ class Integrand:
         self.found = False
 
     def place(self, u: float) -> tuple[list[float], float]:
-        """The points that u stands for, and how much each counts."""
+        """The points x(u) and the weights dx/du."""
         low, high = (self.b, self.a) if self.turned else (self.a, self.b)
         sign = -1.0 if self.turned else 1.0
         if np.isfinite(low) and np.isfinite(high):
@@ -86,7 +87,7 @@ class Integrand:
         return ([high - away], scale) if np.isfinite(high) else ([away, -away], scale)
 
     def exact(self, u: float) -> Any:
-        """The value at u, a tensor where one takes part."""
+        """The value at u; a tensor if the function uses tensors."""
         points, scale = self.place(u)
         total = self.func(points[0], *self.args)
         for x in points[1:]:
@@ -99,7 +100,7 @@ class Integrand:
         Raises
         ------
         TraceError
-            It is a part of a graph, and has none yet.
+            The value is traced.
         """
         made = self.exact(u)
         if isinstance(made, Handle):
@@ -115,7 +116,7 @@ class Integrand:
 
 
 def _sums(f: Callable[[float], Any], low: float, high: float) -> tuple[Any, float]:
-    """Kronrod's sum over an interval, and how far Gauss's is away from it."""
+    """The Kronrod sum over an interval, and the error estimate from the Gauss sum."""
     values = np.stack([f(low + (high - low) * p) for p in POINTS])
     weights = (high - low) * WEIGHTS.reshape(-1, *[1] * (values.ndim - 1))
     inner = (high - low) * INNER.reshape(-1, *[1] * (values.ndim - 1))
@@ -130,7 +131,7 @@ def _sums(f: Callable[[float], Any], low: float, high: float) -> tuple[Any, floa
 def _intervals(
     f: Callable[[float], Any], cuts: list[float], epsabs: float, epsrel: float, limit: int
 ) -> tuple[list[tuple[float, float]], float, bool]:
-    """The intervals of 0 to 1, the error that is left, and whether it is more than asked for."""
+    """The intervals of [0, 1], the remaining error, and whether it exceeds the tolerance."""
     heap: list[tuple[float, float, float]] = []
     total: Any = 0.0
     sums: dict[float, Any] = {}
@@ -161,7 +162,7 @@ def _intervals(
 
 
 def _moved(func: Callable[..., Any], end: Any, args: Any, what: str) -> Any:
-    """The integral from the value of an end to the end: 0, with its derivatives."""
+    """The integral from the value of a limit to the limit: 0, with its derivatives."""
     here = float(value_of(end))
     if not np.isfinite(here):
         return 0.0
@@ -181,7 +182,7 @@ def _moved(func: Callable[..., Any], end: Any, args: Any, what: str) -> Any:
 
 
 def _known(x: Any, what: str) -> float:
-    """An end as a number."""
+    """The value of a limit."""
     if is_traced(x):
         raise TraceError(
             f"{what} chooses its intervals by the values of its ends, which are not known while a "
@@ -193,7 +194,7 @@ def _known(x: Any, what: str) -> float:
 def _integrated(
     func: Callable[..., Any], a: Any, b: Any, args: Any, what: str, given: dict[str, Any]
 ) -> tuple[Any, float] | None:
-    """The integral with tensors and the error; None where no tensor takes part."""
+    """The integral and the error with tensors; None if no tensor is used."""
     low, high = _known(a, what), _known(b, what)
     integrand = Integrand(func, low, high, args, what)
     if low == high:
@@ -251,17 +252,17 @@ def quad(
     func : callable
         Takes a number (and `args`), and returns a number or a tensor of shape ().
     a, b : float or Tensor
-        The ends, which may be infinite.
+        The limits, which may be infinite.
     args : tuple
         Numbers or tensors; `func` may use others too.
     epsabs, epsrel : float
-        The error that is asked for, absolute or relative.
+        The absolute and relative error tolerance.
     limit : int
-        How many intervals there are at most.
+        The maximum number of intervals.
     points : sequence of float, optional
-        Where the function has kinks or jumps.
+        Positions of kinks or jumps of the function.
     full_output, **others
-        Of SciPy's; where tensors take part they are refused.
+        SciPy's arguments; not supported with tensors.
 
     Returns
     -------
@@ -271,16 +272,16 @@ def quad(
     Raises
     ------
     TraceError
-        A graph is being built.
+        The integral is traced.
     ArgumentError
-        A weight, or full output, with tensors.
+        A weight or full output with tensors.
     OperandError
-        It is differentiated with respect to a bound where the integrand is not finite.
+        It is differentiated with respect to a limit where the integrand is not finite.
 
     Notes
     -----
-    The derivative is the sum of derivatives over the intervals that the function itself needed; it
-    has about the digits of the integral. Cost: 15 calls of `func` for each interval, twice.
+    The derivative is the sum of derivatives over the intervals chosen for the function itself, with
+    about the same accuracy. Cost: 15 calls of `func` for each interval, twice.
 
     Examples
     --------
@@ -318,16 +319,16 @@ def quad_vec(
     args: tuple[Any, ...] = (),
     **others: Any,
 ) -> Any:
-    """The integral of a function with arrays as values, as ``scipy.integrate.quad_vec``.
+    """The integral of an array-valued function, as ``scipy.integrate.quad_vec``.
 
     Parameters
     ----------
     f : callable
         Takes a number (and `args`), and returns an array or a tensor.
     a, b, epsabs, epsrel, limit, points, args
-        As of `quad`.
+        As for `quad`.
     **others
-        Of SciPy's; where tensors take part they make no difference.
+        SciPy's arguments; ignored with tensors.
 
     Returns
     -------
@@ -408,7 +409,7 @@ def tplquad(
     epsabs: float = 1.49e-8,
     epsrel: float = 1.49e-8,
 ) -> Any:
-    """The integral of func(z, y, x), z from qfun(x, y) to rfun(x, y), the rest as of `dblquad`.
+    """The integral of func(z, y, x), z from qfun(x, y) to rfun(x, y), the rest as for `dblquad`.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
 """Fixed quadrature rules: fixed_quad and the Newton-Cotes weights.
 
-The points and weights of Gauss and Legendre are constants, so the integral of a function is a sum
-of its values, and differentiates as such: by the ends of the interval, and by what the function
-takes from outside.
+Gauss-Legendre points and weights are constants, so the integral is a sum of function values and can
+be differentiated with respect to the limits and everything the function depends on.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ newton_cotes = scipy.integrate.newton_cotes  # constants
 def fixed_quad(
     func: Callable[..., Any], a: Any, b: Any, args: tuple[Any, ...] = (), n: int = 5
 ) -> tuple[Any, None]:
-    """The integral of a function by Gauss and Legendre's rule, as ``scipy.integrate.fixed_quad``.
+    """The integral of a function by Gauss-Legendre quadrature, as ``scipy.integrate.fixed_quad``.
 
     Parameters
     ----------
     func : callable
-        Takes an array of n points (and `args`), and returns its values there, along the last axis.
+        Takes an array of n points (and `args`) and returns the values along the last axis.
     a, b : float or Tensor
-        The ends.
+        The limits.
     args : tuple
     n : int, default 5
         The rule is exact for polynomials of degree 2 n - 1.
@@ -42,11 +41,11 @@ def fixed_quad(
     Raises
     ------
     ArgumentError
-        An end is infinite.
+        A limit is infinite.
 
     Notes
     -----
-    Differentiable with respect to `a` and `b` and by all that `func` uses. DLMF 3.5(v).
+    Differentiable with respect to `a`, `b` and everything that `func` uses. DLMF 3.5(v).
 
     Examples
     --------

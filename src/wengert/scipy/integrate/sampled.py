@@ -1,12 +1,12 @@
 """Integrals of samples: the trapezoidal rule, Simpson's rule and Romberg's extrapolation.
 
-    trapezoid, cumulative_trapezoid     straight lines between the samples
-    simpson, cumulative_simpson         parabolas through three of them
-    romb                                2^k + 1 samples at even steps, extrapolated
+    trapezoid, cumulative_trapezoid     the trapezoidal rule
+    simpson, cumulative_simpson         Simpson's rule
+    romb                                Romberg's method: 2^k + 1 equally spaced samples
 
-Each is linear in the samples `y` and rational in the steps, and differentiable in both.  Where two
-samples stand at one place, what would be divided by their distance counts as 0, as in SciPy; so
-does its derivative there.
+Each is linear in the samples `y` and rational in the steps, and differentiable with respect to
+both.  Where two sample points coincide, quotients by their distance and their derivatives are 0, as
+in SciPy.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["cumulative_simpson", "cumulative_trapezoid", "romb", "simpson", "tra
 
 
 def _lines(y: Any, axis: int) -> Any:
-    """`y` with the axis of the samples behind all others."""
+    """`y` with the sample axis moved to the end."""
     y = as_array(y)
     if not -y.ndim <= axis < y.ndim:
         raise np.exceptions.AxisError(axis, y.ndim)
@@ -40,7 +40,7 @@ def _back(lines: Any, axis: int, ndim: int) -> Any:
 
 
 def _steps(x: Any, y: Any, axis: int, what: str) -> Any:
-    """The steps between the places `x`, which are one line for all, or shaped like `y`."""
+    """The steps between the sample points `x`, which are 1-D or have the shape of `y`."""
     x = floating(x)
     if x.ndim != 1 and x.ndim != y.ndim:
         raise ShapeError(
@@ -58,7 +58,7 @@ def _steps(x: Any, y: Any, axis: int, what: str) -> Any:
 
 @counterpart(scipys.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral by trapezia, as ``scipy.integrate.trapezoid``; by `y`, `x` and `dx`."""
+    """The integral by the trapezoidal rule, as ``scipy.integrate.trapezoid``."""
     return numpys.trapezoid(floating(y), x, dx, axis)
 
 
@@ -66,18 +66,18 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 def cumulative_trapezoid(
     y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
 ) -> Any:
-    """Running integrals by trapezia, as ``scipy.integrate.cumulative_trapezoid``.
+    """Cumulative integrals by the trapezoidal rule, as ``scipy.integrate.cumulative_trapezoid``.
 
     Parameters
     ----------
     y : array_like
     x : array_like, optional
-        Where the samples stand: one line, or shaped like `y`.
+        The sample points, 1-D or with the shape of `y`.
     dx : float or Tensor, default 1.0
-        The step, where `x` is not given.
+        The step if `x` is not given.
     axis : int, default -1
     initial : {None, 0}
-        0 puts a 0 in front, so that the result is as long as `y`.
+        0 prepends a 0, so that the result has the length of `y`.
 
     Examples
     --------
@@ -101,26 +101,26 @@ def cumulative_trapezoid(
 
 
 def _led(first: Any, lines: Any) -> Any:
-    """`lines` with a number in front of each."""
+    """`lines` with `first` prepended along the last axis."""
     front = spread(first, (*lines.shape[:-1], 1))
     return np.concatenate([front, lines], axis=-1)
 
 
-# ---- parabolas ---------------------------------------------------------------------------------
+# ---- Simpson's rule ----------------------------------------------------------------------------
 
 
 @counterpart(scipys.simpson)
 def simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral by parabolas, as ``scipy.integrate.simpson``.
+    """The integral by Simpson's rule, as ``scipy.integrate.simpson``.
 
     Parameters
     ----------
     y : array_like
-        An odd number of samples is taken in pairs of steps; of an even number the last step has
-        the integral of the parabola through the last three samples (K. V. Cartwright, "Simpson's
-        rule cumulative integration with MS Excel and irregularly-spaced data", 2017).
+        For an even number of samples the last step is integrated with the parabola through the
+        last three samples (K. V. Cartwright, "Simpson's rule cumulative integration with MS Excel
+        and irregularly-spaced data", 2017).
     x : array_like, optional
-        Where they stand.
+        The sample points.
     dx : float or Tensor, default 1.0
     axis : int, default -1
 
@@ -179,24 +179,24 @@ def _last_step(lines: Any, h0: Any, h1: Any) -> Any:
 def cumulative_simpson(
     y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, initial: Any = None
 ) -> Any:
-    """Running integrals by parabolas, as ``scipy.integrate.cumulative_simpson``.
+    """Cumulative integrals by Simpson's rule, as ``scipy.integrate.cumulative_simpson``.
 
     Parameters
     ----------
     y : array_like
-        Of fewer than three samples trapezia are taken.
+        Fewer than three samples are integrated by the trapezoidal rule.
     x : array_like, optional
-        Where they stand, rising.
+        The sample points, increasing.
     dx : array_like, default 1.0
-        One step, or shaped like `y` with length one along the axis.
+        A scalar step, or an array of the shape of `y` with length 1 along the axis.
     axis : int, default -1
     initial : array_like, optional
-        Put in front, and added to all; shaped like `dx`.
+        Prepended to the result, and added to all its elements; of the shape of `dx`.
 
     Notes
     -----
-    Differentiable in `y`, `x`, `dx` and `initial`. The even steps have the integral of the parabola
-    through their ends and the sample after, the odd ones, and the last, through the one before.
+    Differentiable with respect to `y`, `x`, `dx` and `initial`. Even steps use the parabola through
+    both ends and the next sample; odd steps and the last one use the previous sample.
     """
     y = floating(y)
     lines = _lines(y, axis)
@@ -249,7 +249,7 @@ def _by_steps(lines: Any, h: Any, even: bool) -> Any:
 
 
 def _over_first(lines: Any, h: Any, even: bool) -> Any:
-    """The integral of each three samples' parabola over the first of their two steps."""
+    """The integral over the first step of the parabola through each three samples."""
     left, middle, right = lines[..., :-2], lines[..., 1:-1], lines[..., 2:]
     h0, h1 = h[..., :-1], h[..., 1:]
     if even:
@@ -273,12 +273,12 @@ def romb(y: Any, dx: Any = 1.0, axis: int = -1, show: bool = False) -> Any:
     dx : float or Tensor, default 1.0
     axis : int, default -1
     show : bool
-        The table is printed of plain arrays only.
+        Print the table; for plain arrays only.
 
     Raises
     ------
     ShapeError
-        Another number of samples.
+        The number of samples is not 2^k + 1.
 
     Notes
     -----

@@ -1,10 +1,10 @@
-"""Banded linear systems, which interpolating splines solve.
+"""Banded linear systems of interpolating splines.
 
-    banded    x with A x = b, of A the diagonals in rows: ab[upper + i - j, j] = A[i, j]
+    banded    x with A x = b, the diagonals of A in rows: ab[upper + i - j, j] = A[i, j]
 
-LAPACK takes O(n (lower + upper)^2) and no more memory than the diagonals; the derivative is another
-such system, with the same diagonals taken for the conjugate transpose (`transposed`), and products
-of diagonals.  Of what stands in the corners of `ab`, outside the matrix, the gradient is zero.
+LAPACK takes O(n (lower + upper)^2) time and only the memory of the diagonals.  The derivative is a
+system with the conjugate transpose in the same storage (`transposed`), and products of diagonals.
+The gradient is zero in the corners of `ab` that are outside of the matrix.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """B-splines: BSpline and make_interp_spline.
 
-A value is computed by de Boor's recurrence, k + 1 coefficients and 2 k knots for each point: only
-arithmetic once the interval of the point is known, so it is differentiable in coefficients, knots
-and points.  The recurrence divides by lengths that contain the interval, so knots may repeat.
+A value is computed by de Boor's recurrence from k + 1 coefficients and 2 k knots for each point.
+Given the interval of the point this is arithmetic, so it is differentiable with respect to
+coefficients, knots and points.  The recurrence divides by lengths that contain the interval, so
+knots may repeat.
 
 C. de Boor, "A Practical Guide to Splines", 1978, chapters X and XIII.
 """
@@ -28,13 +29,13 @@ __all__ = ["BSpline", "make_interp_spline"]
 
 
 def recurrence(d: list[Any], t: Any, interval: Any, x: Any, k: int, order: int) -> Any:
-    """De Boor's recurrence, or the derivative of that order by x.
+    """De Boor's recurrence, or the derivative of that order with respect to x.
 
     Parameters
     ----------
     d : list of k + 1 arrays
-        The coefficients that count in the interval of each point; or unit vectors in their place,
-        for the values of the B-splines. Axes behind those of `x` are allowed.
+        The coefficients of the interval of each point, or unit vectors for the values of the
+        B-splines. Axes after those of `x` are allowed.
     t : array or tensor
         The knots.
     interval : array of int

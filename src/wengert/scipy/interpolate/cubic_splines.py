@@ -1,13 +1,14 @@
 """Cubic interpolation: Hermite, splines, and the shape-preserving PCHIP and Akima.
 
-    CubicHermiteSpline    slopes are given
-    CubicSpline           slopes that make the second derivative continuous: a tridiagonal system
-    PchipInterpolator     slopes that keep what is monotone so (harmonic means)
-    Akima1DInterpolator   slopes that ignore far neighbors, in two versions
+    CubicHermiteSpline    given slopes
+    CubicSpline           slopes with a continuous second derivative: a tridiagonal system
+    PchipInterpolator     slopes that preserve monotonicity (harmonic means)
+    Akima1DInterpolator   slopes that depend on near neighbors only, in two versions
 
-Each computes the slopes, and is then the same piecewise polynomial (ppoly.py).  The slopes are
-functions of the values and the points, so all are differentiable in both; docs/conventions.md says
-what holds at the branches of the last two (a local extremum has slope 0; equal differences).
+Each computes the slopes and is then the same piecewise polynomial (ppoly.py).  The slopes are
+functions of the values and the points, so all are differentiable with respect to both;
+docs/conventions.md states the derivative at the branches of the last two (local extrema, equal
+differences).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _real(name: str, y: Any) -> Any:
 
 
 class _Cubic(PPoly):
-    """What the four have in common: slopes at the places make the pieces."""
+    """Base class: a piecewise cubic from the slopes at the data points."""
 
     def _made_of(self, x: Any, y: Any, slopes: Any, axis: int, extrapolate: Any) -> None:
         self._theirs = None
@@ -103,12 +104,12 @@ class CubicSpline(_Cubic):
     Raises
     ------
     ArgumentError, ShapeError
-        No such condition; the places do not rise; the values of a periodic one differ at the ends.
+        Unknown condition; `x` is not increasing; the end values of a periodic spline differ.
 
     Notes
     -----
-    Differentiable in `y`, `x`, values at the ends, and the points of evaluation; of a periodic one
-    the last value counts as a value of its own. *Cost.* O(n), and O(n) for a derivative.
+    Differentiable with respect to `y`, `x`, boundary values and the points of evaluation; the last
+    value of a periodic spline is a separate variable. *Cost.* O(n), and O(n) for a derivative.
 
     C. de Boor, "A Practical Guide to Splines", 1978, chapter IV.
 
@@ -144,7 +145,7 @@ class CubicSpline(_Cubic):
 
 
 def _conditions(bc_type: Any, y: Any) -> list[Any]:
-    """For both ends a name, or the order of a derivative and its values in a line."""
+    """For both ends a name, or the order of a derivative and its values, flattened."""
     kinds = "'not-a-knot', 'natural', 'clamped', 'periodic', or a pair (order, value)"
     pair = (bc_type, bc_type) if isinstance(bc_type, str) else bc_type
     if len(pair) != 2 or ("periodic" in [b for b in pair if isinstance(b, str)]) != (
@@ -187,7 +188,7 @@ def _conditions(bc_type: Any, y: Any) -> list[Any]:
 
 
 def _slopes(x: Any, y: Any, ends: list[Any]) -> Any:
-    """The slopes that make the second derivative continuous, of columns y."""
+    """The slopes with continuous second derivatives, for the columns of y."""
     h = x[1:] - x[:-1]
     step = h[:, None]
     chord = (y[1:] - y[:-1]) / step
@@ -234,9 +235,9 @@ def _parabola(step: Any, chord: Any) -> Any:
 
 
 def _periodic_slopes(h: Any, step: Any, chord: Any, n: int) -> Any:
-    """Those of a spline that goes on with its beginning; the system is cyclic.
+    """The slopes of a periodic spline; the system is cyclic.
 
-    The last unknown is taken out: the rest is tridiagonal, with two right-hand sides.
+    The last unknown is eliminated: the rest is tridiagonal, with two right-hand sides.
     """
     if n == 3:
         slope = np.sum(chord / step, axis=0) / np.sum(1.0 / step, axis=0)
@@ -267,7 +268,7 @@ def _periodic_slopes(h: Any, step: Any, chord: Any, n: int) -> Any:
     return np.concatenate([slopes, last[None], slopes[:1]])
 
 
-# ---- slopes that keep the shape ----------------------------------------------------------------
+# ---- shape-preserving slopes -------------------------------------------------------------------
 
 
 class PchipInterpolator(_Cubic):
@@ -284,8 +285,8 @@ class PchipInterpolator(_Cubic):
 
     Notes
     -----
-    Where neighboring chords change sign or vanish, the slope is chosen to be 0, and so is its
-    derivative. F. N. Fritsch and J. Butland, SIAM J. Sci. Stat. Comput. 5 (1984), 300-304.
+    Where the slopes of neighboring chords change sign or vanish, the slope and its derivative are
+    0. F. N. Fritsch and J. Butland, SIAM J. Sci. Stat. Comput. 5 (1984), 300-304.
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Extrapolate = None) -> None:
@@ -312,7 +313,7 @@ def _monotone(h: Any, y: Any) -> Any:
 
 
 def _monotone_end(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
-    """The slope at an end: of the parabola, unless that would turn."""
+    """The slope at an end: that of the parabola, if it preserves the shape."""
     slope = ((2.0 * h0 + h1) * m0 - h0 * m1) / (h0 + h1)
     d, first, second = value_of(slope), value_of(m0), value_of(m1)
     turned = np.sign(d) != np.sign(first)
@@ -371,11 +372,11 @@ class Akima1DInterpolator(_Cubic):
         self._made_of(x, y, slopes, axis, False if extrapolate is None else extrapolate)
 
 
-NEGLIGIBLE = 1e-9  # weights below this part of the largest count as none, as in SciPy
+NEGLIGIBLE = 1e-9  # weights below this fraction of the largest are treated as 0, as in SciPy
 
 
 def _akima(chord: Any, modified: bool) -> Any:
-    """Slopes between chords, of which two more on each side go on along a parabola."""
+    """The chord slopes, with two more on each side extrapolated by a parabola."""
     before = 2.0 * chord[0] - chord[1]
     behind = 2.0 * chord[-1] - chord[-2]
     ends = [2.0 * before - chord[0], before], [behind, 2.0 * behind - chord[-1]]

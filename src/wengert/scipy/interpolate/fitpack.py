@@ -1,12 +1,12 @@
 """FITPACK's interface: splines as tuples of knots, coefficients and degree, and surfaces.
 
     splrep splev splint splder splantider    with s=0; the tuple is what SciPy's functions take too
-    InterpolatedUnivariateSpline             the spline through points
-    RectBivariateSpline                      the surface through points of a grid, with s=0
+    InterpolatedUnivariateSpline             the interpolating spline
+    RectBivariateSpline                      the interpolating surface on a grid, with s=0
 
-A spline through all points is the same whoever computes it, so these are make_interp_spline's; a
-smoothing one, whose knots are searched for, is not here.  P. Dierckx, Curve and Surface Fitting
-with Splines (1993).
+The interpolating spline is unique, so make_interp_spline computes it; smoothing splines, whose
+knots are searched for, are not supported.  P. Dierckx, Curve and Surface Fitting with Splines
+(1993).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, **others: A
     k : int, default 3
     s : 0 or None
     **others
-        Of SciPy's: refused.
+        SciPy's arguments; not supported.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def splrep(x: Any, y: Any, w: Any = None, k: int = 3, s: Any = None, **others: A
     Raises
     ------
     ArgumentError
-        Smoothing, or an option of SciPy's.
+        Smoothing, or an option that is not supported.
 
     Notes
     -----
@@ -103,7 +103,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     der : int
         The order of derivative that is evaluated.
     ext : int
-        Beyond the ends: 0 it goes on, 1 it is 0, 3 it stays.
+        Outside of the interval: 0 extrapolates, 1 returns 0, 3 returns the boundary value.
 
     Returns
     -------
@@ -112,7 +112,7 @@ def splev(x: Any, tck: Any, der: int = 0, ext: int = 0) -> Any:
     Raises
     ------
     ArgumentError
-        ext is another.
+        ext has another value.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def splint(a: Any, b: Any, tck: Any) -> Any:
     Parameters
     ----------
     a, b : float or Tensor
-        The ends; beyond those of the spline it is 0.
+        The limits; outside of its interval the spline is 0.
     tck : tuple
 
     Returns
@@ -220,7 +220,7 @@ class InterpolatedUnivariateSpline:
         (None, None).
     k : int, default 3
     ext : int
-        As of `splev`.
+        As for `splev`.
 
     Notes
     -----
@@ -270,12 +270,12 @@ class RectBivariateSpline:
     Raises
     ------
     ArgumentError
-        Smoothing, or ends of one's own.
+        Smoothing, or a bounding box.
 
     Notes
     -----
-    Differentiable in `x`, `y`, `z` and the points of evaluation; beyond the ends the surface is
-    that of the nearest point, as FITPACK has it.
+    Differentiable with respect to `x`, `y`, `z` and the points of evaluation; outside of the grid
+    the surface has the value of the nearest point, as in FITPACK.
 
     Examples
     --------
@@ -323,7 +323,7 @@ class RectBivariateSpline:
         return np.sum((first @ np.swapaxes(self._c, 0, 1)) * second, axis=-1)
 
     def _bases(self, x: Any, y: Any, dx: int, dy: int) -> tuple[Any, Any]:
-        """How much each coefficient counts at points, of both directions."""
+        """The weights of the coefficients at points, in both directions."""
         x = np.clip(x, value_of(self._x)[0], value_of(self._x)[-1])
         y = np.clip(y, value_of(self._y)[0], value_of(self._y)[-1])
         many, few = shape_of(self._c)

@@ -1,7 +1,7 @@
 """interp1d: one-dimensional interpolation, with all of SciPy's kinds.
 
-linear                                  straight lines
-nearest, nearest-up, previous, next     steps: linear in the values, of slope 0 by the points
+linear                                  piecewise linear
+nearest, nearest-up, previous, next     piecewise constant: slope 0 with respect to the points
 zero, slinear, quadratic, cubic, int    splines of that degree (bspline.py)
 """
 
@@ -28,7 +28,7 @@ DEGREES = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
 
 
 class interp1d:
-    """Interpolation on a line, as ``scipy.interpolate.interp1d``.
+    """One-dimensional interpolation, as ``scipy.interpolate.interp1d``.
 
     Parameters
     ----------
@@ -41,18 +41,19 @@ class interp1d:
         "quadratic", "cubic", or its degree.
     axis : int, default -1
     copy : bool
-        Of no effect on tensors, which are never written to.
+        No effect on tensors, which are never modified.
     bounds_error : bool, optional
-        Whether a point beyond the ends is an error; by default it is, unless it is extrapolated.
-        In a graph, where points are not known, it gets the fill value.
+        Whether a point outside of the data range is an error; by default it is, unless the function
+        is extrapolated. Traced points get the fill value.
     fill_value : array_like, pair of them, or "extrapolate"
-        What is beyond the ends, or below and above them; NaN by default.
+        The value outside of the range, or below and above it; NaN by default.
     assume_sorted : bool, default False
 
     Notes
     -----
-    Differentiable in `y`, `x`, the points and the fill values. At a place the slope is that of the
-    interval on its right, at the last one of the last. Steps have slope 0 by points and places.
+    Differentiable with respect to `y`, `x`, the points and the fill values. At a data point the
+    slope is that of the interval on its right, at the last point that of the last interval.
+    Piecewise constant kinds have derivative 0 with respect to the points and `x`.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class interp1d:
             self._spline = make_interp_spline(as_tensor(x), y, degree)
 
     def _fill(self, fill_value: Any, bounds_error: bool | None) -> Any:
-        """What is below and above the ends; None where that is extrapolated."""
+        """The values below and above the range; None if extrapolated."""
         if not isinstance(fill_value, str):
             self._raises = True if bounds_error is None else bool(bounds_error)
             pair = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
@@ -116,7 +117,7 @@ class interp1d:
         Raises
         ------
         ArgumentError
-            A point is beyond the ends, and `bounds_error` holds.
+            A point is outside of the range and `bounds_error` is true.
         """
         if self._theirs is not None and not holds_tensors(x):
             return self._theirs(x)
@@ -153,7 +154,7 @@ class interp1d:
         return value + deep(points - start, rest) * (rise / deep(length, rest))
 
     def _step(self, points: Any, x: Any, n: int) -> Any:
-        """The place whose value holds at each point."""
+        """The index of the data point whose value is used at each point."""
         if self._kind in ("nearest", "nearest-up"):
             middles = x[1:] / 2.0 + x[:-1] / 2.0
             side: Any = "left" if self._kind == "nearest" else "right"

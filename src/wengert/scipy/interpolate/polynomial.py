@@ -4,10 +4,10 @@
     KroghInterpolator krogh_interpolate
     pchip_interpolate
 
-The polynomial is Lagrange's sum of products (NIST DLMF 3.3.1), which divides by distances of places
-only, and so differentiates also where a point of evaluation is a place.  N. J. Higham, The
-numerical stability of barycentric Lagrange interpolation (2004): it loses no digits that the
-interpolation itself does not.  Cost: the number of points times n^2.
+The polynomial is evaluated in Lagrange form (NIST DLMF 3.3.1), which divides only by differences of
+nodes, so it is also differentiable where a point of evaluation is a node.  It is numerically stable
+(N. J. Higham, The numerical stability of barycentric Lagrange interpolation, 2004).  Cost: the
+number of points times n^2.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BarycentricInterpolator:
     Parameters
     ----------
     xi : array or Tensor of shape (n,)
-        Places, all different, in any order.
+        Distinct nodes, in any order.
     yi : array or Tensor
         Values, n along `axis`.
     axis : int, default 0
@@ -46,7 +46,7 @@ class BarycentricInterpolator:
     Raises
     ------
     ShapeError, ArgumentError
-        They do not fit together; places coincide.
+        The shapes do not match; nodes coincide.
 
     Notes
     -----
@@ -90,8 +90,8 @@ class KroghInterpolator(BarycentricInterpolator):
     Parameters
     ----------
     xi, yi, axis
-        As of `BarycentricInterpolator`. Places that are repeated, by which SciPy means derivatives,
-        are refused: CubicHermiteSpline takes values and slopes.
+        As for `BarycentricInterpolator`. Repeated nodes, which give derivatives in SciPy, are not
+        supported: CubicHermiteSpline takes values and slopes.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def barycentric_interpolate(xi: Any, yi: Any, x: Any, axis: int = 0) -> Any:
     Parameters
     ----------
     xi, yi, axis
-        As of `BarycentricInterpolator`.
+        As for `BarycentricInterpolator`.
     x : array or Tensor
         Points of evaluation.
 
@@ -133,7 +133,7 @@ def krogh_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> 
     Parameters
     ----------
     xi, yi, axis
-        As of `BarycentricInterpolator`.
+        As for `BarycentricInterpolator`.
     x : array or Tensor
         Points of evaluation.
     der : int
@@ -169,7 +169,7 @@ def pchip_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> 
     Parameters
     ----------
     xi, yi, axis
-        As of `PchipInterpolator`.
+        As for `PchipInterpolator`.
     x : array or Tensor
         Points of evaluation.
     der : int

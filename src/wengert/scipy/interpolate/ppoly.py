@@ -1,9 +1,9 @@
 """Piecewise polynomials: PPoly, the base of cubic splines, and their evaluation.
 
-A piece between two breakpoints is a polynomial in the distance from the left one.  Which piece a
-point belongs to is a choice, and has no derivative: at a breakpoint it is the piece on the right,
-and beyond the ends the first or the last.  Everything else is arithmetic, so the value
-differentiates with respect to the point, by the coefficients, and by the breakpoints.
+A piece between two breakpoints is a polynomial in the distance from the left one.  The index of the
+piece is piecewise constant: at a breakpoint it is the piece on the right, and outside of the
+interval the first or the last.  Everything else is arithmetic, so the value can be differentiated
+with respect to the point, the coefficients and the breakpoints.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def double(x: Any) -> Any:
 
 
 def pieces(x: Any, points: Any) -> Any:
-    """The number of the piece between breakpoints `x`, in order, that each point belongs to."""
+    """The index of the piece between breakpoints `x`, increasing, of each point."""
     if falls(x):
         return pieces(-value_of(x), -value_of(points))
     found = np.searchsorted(value_of(x), value_of(points), side="right") - 1
@@ -43,12 +43,12 @@ def pieces(x: Any, points: Any) -> Any:
 
 
 def taken(x: Any, index: Any) -> Any:
-    """`x[index]` along the first axis, also where the index is known to a graph only."""
+    """`x[index]` along the first axis; the index may be traced."""
     return (as_tensor(x) if is_traced(index) else x)[index]
 
 
 def outside(x: Any, points: Any) -> Any:
-    """Whether points are before the first or behind the last breakpoint."""
+    """Whether points are below the first or above the last breakpoint."""
     ends, where = value_of(x), value_of(points)
     if falls(x):
         return (where > ends[0]) | (where < ends[-1])
@@ -56,17 +56,17 @@ def outside(x: Any, points: Any) -> Any:
 
 
 def falls(x: Any) -> bool:
-    """Whether breakpoints fall, which those of a tensor may not."""
+    """Whether breakpoints decrease, which is not supported for tensors."""
     return not is_traced(x) and bool(value_of(x)[-1] < value_of(x)[0])
 
 
 def wrapped(x: Any, points: Any) -> Any:
-    """Points moved into the interval of the breakpoints by whole periods."""
+    """Points reduced by multiples of the period to the interval of the breakpoints."""
     return x[0] + np.remainder(points - x[0], x[-1] - x[0])
 
 
 def placed(values: Any, ndim: int, axis: int) -> Any:
-    """Values whose first `ndim` axes are those of the points, which are to begin at `axis`."""
+    """Move the first `ndim` axes, those of the points, to position `axis`."""
     if axis == 0 or values.ndim == ndim:
         return values
     order = list(range(values.ndim))
@@ -74,12 +74,12 @@ def placed(values: Any, ndim: int, axis: int) -> Any:
 
 
 def deep(x: Any, ndim: int) -> Any:
-    """`x` with `ndim` further axes of length one behind its own."""
+    """`x` with `ndim` axes of length 1 appended."""
     return x.reshape((*x.shape, *((1,) * ndim)))
 
 
 def polynomial(c: Any, t: Any, order: int) -> Any:
-    """The derivative of that order of a polynomial of t, whose coefficients `c` fall in power."""
+    """A derivative of a polynomial of t, with the coefficient of the highest power first."""
     degree = c.shape[0] - 1
     if degree < order:
         return 0.0 * c[0] + 0.0 * t
@@ -100,14 +100,14 @@ class PPoly:
     Parameters
     ----------
     c : array_like of shape (k, m, ...)
-        Coefficients of each of m pieces, the one of the highest power first.
+        Coefficients of the m pieces, highest power first.
     x : array_like of shape (m + 1,)
-        The breakpoints, rising.
+        The breakpoints, increasing.
     extrapolate : bool or "periodic", optional
-        Whether to use the first and last piece beyond the ends (by default), to give NaN there, or
-        to repeat the whole.
+        Whether to extrapolate with the first and last piece (the default), to return NaN outside
+        of the interval, or to continue periodically.
     axis : int, default 0
-        Where the axes of the points stand among those of the result.
+        The position of the axes of the points in the result.
 
     Attributes
     ----------
@@ -115,8 +115,9 @@ class PPoly:
 
     Notes
     -----
-    Differentiable in `c`, by the breakpoints `x`, and by the points at which it is evaluated. At a
-    breakpoint the derivatives are those of the piece on its right, at the last one of the last.
+    Differentiable with respect to `c`, the breakpoints `x` and the points of evaluation. At a
+    breakpoint the derivatives are those of the piece on its right, at the last breakpoint those of
+    the last piece.
 
     Examples
     --------
@@ -150,7 +151,7 @@ class PPoly:
         self.extrapolate: Any = True if extrapolate is None else extrapolate
 
     def _adopt(self, theirs: Any) -> None:
-        """Take over SciPy's own piecewise polynomial of plain arrays."""
+        """Convert SciPy's piecewise polynomial of plain arrays."""
         self._theirs = theirs
         self.c, self.x, self.axis, self.extrapolate = (
             theirs.c,
@@ -160,15 +161,15 @@ class PPoly:
         )
 
     def __call__(self, x: Any, nu: int = 0, extrapolate: Extrapolate = None) -> Any:
-        """The value at points, or the derivative of order `nu` by them.
+        """The value, or the derivative of order `nu`, at points.
 
         Parameters
         ----------
         x : array_like
-            Any shape; its axes stand in the result where the axis of the data was.
+            Any shape; its axes replace the axis of the data in the result.
         nu : int, default 0
         extrapolate : bool or "periodic", optional
-            In place of that of the polynomial.
+            Overrides the setting of the polynomial.
         """
         if self._theirs is not None and not holds_tensors(x):
             return self._theirs(x, nu, extrapolate)
@@ -229,7 +230,7 @@ class PPoly:
         return made
 
     def integrate(self, a: Any, b: Any, extrapolate: Extrapolate = None) -> Any:
-        """The integral from `a` to `b`, differentiable in both."""
+        """The integral from `a` to `b`, differentiable with respect to both."""
         if self._theirs is not None and not holds_tensors([a, b]):
             return self._theirs.integrate(a, b, extrapolate)
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
@@ -247,7 +248,7 @@ class PPoly:
 
 
 class _Rows:
-    """Coefficients that are a list of arrays, one for each power."""
+    """Coefficients as a list of arrays, one for each power."""
 
     def __init__(self, rows: Sequence[Any]) -> None:
         self.rows = rows
@@ -268,12 +269,12 @@ def _made(c: Any, like: PPoly) -> PPoly:
 
 
 def checked(name: str, x: Any, y: Any, axis: int) -> tuple[Any, Any]:
-    """Places and values of an interpolating function in double precision, the axis in front.
+    """The data points and values in double precision, with the axis moved to the front.
 
     Raises
     ------
     ShapeError, ArgumentError
-        They do not fit together; the places do not rise; a value is not finite.
+        The shapes do not match; `x` is not increasing; a value is not finite.
     """
     x, y = double(as_array(x)), double(as_array(y))
     if not -y.ndim <= axis < y.ndim:

@@ -1,12 +1,12 @@
 """RBFInterpolator: interpolation of scattered data by radial basis functions.
 
-The weights solve one full system of equations, whose matrix has the radial functions of all pairs
-of distances, and polynomials.  The interpolating function does not depend on how the polynomials
-are scaled, so the scale is a constant to the derivative.
+The weights solve one dense linear system, whose matrix has the radial functions of all pairwise
+distances, and polynomials.  The interpolant does not depend on the scaling of the polynomials, so
+the scale is a constant for differentiation.
 
-Radial functions are written of squared distances, so that they are smooth where two places meet,
-as far as they are: that of "linear" has a kink there, of slope 0, and the second derivative of
-"thin_plate_spline" is infinite there, and given as 0.
+Radial functions are functions of squared distances, so that they are differentiable at coincident
+points: "linear" has a kink with derivative 0 there, and the infinite second derivative of
+"thin_plate_spline" is given as 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["RBFInterpolator"]
 
 
 def _of_distance(f: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """A function of the square and the root of it, 0 where both are."""
+    """A function of the squared distance and the distance; 0 at distance 0."""
 
     def g(square: Any) -> Any:
         met = value_of(square) == 0
@@ -54,29 +54,29 @@ KERNELS: dict[str, tuple[int, bool, Callable[[Any], Any]]] = {
 
 
 class RBFInterpolator:
-    """Radial functions through scattered values, as ``scipy.interpolate.RBFInterpolator``.
+    """Interpolation of scattered data, as ``scipy.interpolate.RBFInterpolator``.
 
     Parameters
     ----------
     y : array_like of shape (n, m)
-        Places.
+        Data points.
     d : array_like of shape (n, ...)
-        Values there, real or complex.
+        Data values, real or complex.
     neighbors : None
-        Nearest neighbors only: for plain arrays.
+        Using nearest neighbors only is supported for plain arrays.
     smoothing : float or array_like of shape (n,), default 0.0
     kernel : str, default "thin_plate_spline"
         Also "linear", "cubic", "quintic", "multiquadric", "inverse_multiquadric",
         "inverse_quadratic", "gaussian".
     epsilon : float or Tensor, optional
-        Multiplies distances; the last four need it.
+        Multiplies distances; required by the last four kernels.
     degree : int, optional
         Of the polynomials; -1 for none.
 
     Notes
     -----
-    Differentiable in `d`, `y`, `smoothing`, `epsilon` and the points of evaluation. *Cost.* O(n^3)
-    once, O(n) for a point.
+    Differentiable with respect to `d`, `y`, `smoothing`, `epsilon` and the points of evaluation.
+    *Cost.* O(n^3) once, O(n) for a point.
     """
 
     def __init__(

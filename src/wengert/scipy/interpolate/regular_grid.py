@@ -1,12 +1,12 @@
 """Interpolation on a regular grid of any dimension: RegularGridInterpolator and interpn.
 
-A point lies in one cell of the grid, which is a choice; what is computed from the cell is
-arithmetic, so the value differentiates with respect to the values, by the points, and by the grid.
+The cell of a point is piecewise constant; the interpolation within a cell is arithmetic, so it can
+be differentiated with respect to the values, the points and the grid.
 
-    linear              products of straight lines
-    nearest             a step: linear in the values, of slope 0 by points and grid
-    slinear, cubic,     products of splines of degree 1, 3, 5 (bspline.py); their coefficients are
-    quintic             found axis by axis
+    linear              multilinear
+    nearest             piecewise constant: derivative 0 with respect to points and grid
+    slinear, cubic,     tensor-product splines of degree 1, 3, 5 (bspline.py); their coefficients
+    quintic             are computed axis by axis
 """
 
 from __future__ import annotations
@@ -38,20 +38,19 @@ class RegularGridInterpolator:
     Parameters
     ----------
     points : sequence of array_like
-        For each axis of the grid its places, rising or falling.
+        The coordinates along each axis of the grid, increasing or decreasing.
     values : array_like
-        Shape of the grid, and further axes behind.
+        Of the shape of the grid, followed by further axes.
     method : {"linear", "nearest", "slinear", "cubic", "quintic"}, default "linear"
         "pchip" is for plain arrays only.
     bounds_error : bool, default True
-        Whether a point outside is an error; in a graph, where points are not known, it gets the
-        fill value.
+        Whether a point outside of the grid is an error; traced points get the fill value.
     fill_value : float or None, default NaN
-        What is outside; None extrapolates.
+        The value outside of the grid; None extrapolates.
 
     Notes
     -----
-    Differentiable in `values`, `points`, and where it is evaluated. On a face between two cells
+    Differentiable with respect to `values`, `points` and `xi`. On a face between two cells
     the slope across is that of the upper one. The spline methods solve for their coefficients
     exactly, where SciPy iterates: values agree to its tolerance.
 
@@ -109,14 +108,14 @@ class RegularGridInterpolator:
         ----------
         xi : array_like of shape (..., ndim), or tuple of arrays that broadcast
         method : str, optional
-            In place of that of the interpolator.
+            Overrides the method of the interpolator.
         nu : sequence of int, optional
             Orders of derivatives along the axes, of the spline methods.
 
         Raises
         ------
         ArgumentError
-            A point is outside, and `bounds_error` holds; no such method.
+            A point is outside and `bounds_error` is true; an unknown method.
         """
         if self._theirs is not None and not holds_tensors(xi):
             return self._theirs(xi, method, nu=nu)
@@ -155,7 +154,7 @@ class RegularGridInterpolator:
         Raises
         ------
         ArgumentError
-            One is, and that is an error.
+            A point is outside and `bounds_error` is true.
         """
         found = []
         for k, (p, c) in enumerate(zip(map(value_of, self.grid), columns, strict=True)):
@@ -171,7 +170,7 @@ class RegularGridInterpolator:
         return _any(found)
 
     def _cells(self, columns: list[Any]) -> Any:
-        """Along each axis the cell of each point, and how far in it the point is, from 0 to 1."""
+        """For each axis the cell of each point, and its relative position in it, from 0 to 1."""
         for p, c in zip(self.grid, columns, strict=True):
             if p.shape[0] == 1:
                 yield np.zeros(c.shape, int), None
@@ -234,7 +233,7 @@ def _any(conditions: list[Any]) -> Any:
 
 
 def _rising(p: Any, values: Any, axis: int) -> tuple[Any, Any]:
-    """The places along an axis, rising, and the values in that order."""
+    """The coordinates along an axis, increasing, and the values in that order."""
     if p.ndim != 1 or p.shape[0] != values.shape[axis]:
         raise ShapeError(
             f"a grid with {p.shape} places along axis {axis} and values of shape {values.shape}: "
