@@ -386,7 +386,7 @@ def test_graph_building_errors():
         graph.node(x).add_grad(1.0)
     with pytest.raises(RegistryError, match="No behavior named 'nope'"):
         behavior_named("nope")
-    with pytest.raises(RegistryError, match="registered already"):
+    with pytest.raises(RegistryError, match="already registered"):
         register_behavior("add", Twice())
 
 
@@ -512,7 +512,7 @@ def test_no_overload_fits_or_two_do():
         wg.grad(power)(2.0, 3.0)
     vjp[power, object, float] = lambda g, p, x, y: (g, None)
     vjp[power, float, object] = lambda g, p, x, y: (g, None)
-    with pytest.raises(RegistryError, match=r"fit .* equally well"):
+    with pytest.raises(RegistryError, match=r"match .* equally well"):
         wg.grad(power)(2.0, 3.0)
 
 
@@ -522,7 +522,7 @@ def test_no_overload_fits_or_two_do():
 def test_gradient_table_errors():
     with pytest.raises(RegistryError, match="No gradient named 'nowhere'"):
         gradients["nowhere"]
-    with pytest.raises(RegistryError, match="registered already"):
+    with pytest.raises(RegistryError, match="already registered"):
         gradients("add")(test_gradient_table_errors)
 
 
@@ -590,7 +590,7 @@ def test_two_transformers_of_one_name():
         transformer_name = "test_user_errors"
 
     assert isinstance(make_transformer("test_user_errors"), Mine)
-    with pytest.raises(RegistryError, match="registered already"):
+    with pytest.raises(RegistryError, match="already registered"):
         type("Other", (Transformer,), {"transformer_name": "test_user_errors"})
 
 

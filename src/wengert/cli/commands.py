@@ -62,9 +62,9 @@ def parser() -> argparse.ArgumentParser:
     tune = commands.add_parser(
         "tune",
         help="measure thresholds of the compiler on this machine",
-        description="Measure from which sizes on threads, blocks of matrices and the like pay off "
-        "here, and keep the values for new processes, in the folder of the cache. Takes half a "
-        "minute; nothing else should run meanwhile.",
+        description="Measure the sizes above which threads, matrix blocks etc. are faster on this "
+        "machine, and store them in the cache folder for new processes. Takes half a minute; "
+        "nothing else should run meanwhile.",
     )
     action = tune.add_mutually_exclusive_group()
     action.add_argument("--show", action="store_true", help="print all thresholds")

@@ -1,7 +1,7 @@
 """Versions, hardware, and whether native code works on this machine.
 
 A trial compiles a function and its gradient and compares both with NumPy; then the same with all
-threads.  What a report of a fault should contain is printed here.
+threads.  The output is meant to be included in bug reports.
 """
 
 from __future__ import annotations
@@ -89,6 +89,6 @@ def _trials() -> Iterator[tuple[str, str | None]]:
 def _fault(run: Any, want: Any) -> str | None:
     try:
         error = float(np.max(np.abs(run() - want)))
-    except Exception as fault:  # whatever it is, it is what the doctor was asked for
+    except Exception as fault:  # any error is part of the report
         return f"{type(fault).__name__}: {fault}"
     return None if error < 1e-12 else f"deviates by {error:.1e}"

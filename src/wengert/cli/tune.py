@@ -33,7 +33,7 @@ _SECONDS = 0.002  # of a run at least: short programs are called several times i
 
 
 def run(options: Any) -> None:
-    """Measure, show or forget the thresholds of this machine."""
+    """Measure, show or reset the thresholds of this machine."""
     if options.reset:
         removed = tuned_thresholds.remove()
         print(f"{'deleted' if removed else 'there is no'} {tuned_thresholds.path()}")
@@ -46,8 +46,8 @@ def run(options: Any) -> None:
 def _tune() -> None:
     if not disk_cache.enabled():
         raise BackendError(
-            "the thresholds of a machine are kept in the folder of the cache, which WENGERT_CACHE "
-            "turns off. Unset it, or let it name a folder."
+            "the thresholds of a machine are stored in the cache folder, which WENGERT_CACHE "
+            "disables. Unset it, or set it to a folder."
         )
     tuning.install({})
     with _without_cache():
@@ -57,7 +57,7 @@ def _tune() -> None:
 
 
 def _table() -> str:
-    """Every threshold: its value, unit, what it decides, and what measures it."""
+    """Every threshold: its value, unit, purpose, and the programs that measure it."""
     tuned_thresholds.load()
     lines = [f"# {tuned_thresholds.path()}", "# * differs from the default"]
     for name in tuning.names():
@@ -74,16 +74,16 @@ def _table() -> str:
 def best_values(
     measure: Measure, names: Sequence[str], report: Callable[[str], object] = lambda line: None
 ) -> dict[str, int]:
-    """Of each threshold the candidate that is fastest, if it is not the default.
+    """The fastest candidate of each threshold where it is not the default.
 
     Parameters
     ----------
     measure : callable
         ``measure(name, value)``: seconds of each of some programs.
     names : sequence of str
-        Of `WORKLOADS`.
+        Keys of `WORKLOADS`.
     report : callable, optional
-        Is given a line of text for each threshold.
+        Called with a line of text for each threshold.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def best_values(
             ratio = _ratio(measure(name, value), before)
             if ratio < least:
                 best, least = value, ratio
-        if best != about.default:  # once more, so that noise does not decide
+        if best != about.default:  # measure again to exclude noise
             again = _ratio(measure(name, best), measure(name, about.default))
             best, least = (
                 (best, max(least, again)) if again < 1.0 - MIN_GAIN else (about.default, 1.0)
@@ -175,7 +175,7 @@ def seconds(name: str, value: int) -> list[float]:
 
 
 def _fastest(compiled: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
-    """Seconds of a call: the least of several runs of at least `_SECONDS`."""
+    """Seconds of a call: the minimum of several runs of at least `_SECONDS`."""
     calls, took = 1, 0.0
     while True:
         begin = time.perf_counter()
@@ -196,7 +196,7 @@ def _fastest(compiled: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
 
 @contextlib.contextmanager
 def _without_cache() -> Iterator[None]:
-    """Programs of candidates are not kept on disk."""
+    """Disable the disk cache for programs of candidates."""
     before = disk_cache.enabled()
     disk_cache.enabled(False)
     try:

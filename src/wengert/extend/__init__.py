@@ -1,18 +1,18 @@
-"""Operations of your own, in five styles; docs/extend.md compares them.
+"""User-defined operations in five styles; docs/extend.md compares them.
 
 behaviors/             Behavior: values and gradients by node index; BehaviorGraph
 operator_classes/      AbstractOperator and its hierarchy on a symbolic graph; OperatorGraph
 primitives.py          @primitive, @vjp: a function and its rule
 backward_decorator.py  @backward: a method and a gradient by name
 op_classes/            Op: adjoints (deriv), and transformers that run them
-style_adapter.py       what the five styles share
+style_adapter.py       common parts of the five styles
 operation_lookup.py    as_operation: an operation of any style, on tensors
 traced_primitives.py   primitives while tracing
 static_operands.py     operands without a shape or dtype: strings, None, objects
 
-The functions elementwise, linear, reduction, contraction and opaque define operations of the
-engine itself.  Operations of all styles can be used in one expression, and differentiate to any
-order if their rules are written in differentiable operations.
+The functions elementwise, linear, reduction, contraction and opaque define native operations.
+Operations of all styles can be combined in one expression, and can be differentiated to any order
+if their rules use differentiable operations.
 """
 
 from wengert._engine.core.lazy_import import public_dir

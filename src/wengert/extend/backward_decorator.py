@@ -16,8 +16,8 @@ tensor; keyword arguments, and a `self` that is not a tensor, are context.
 
 The rule is looked up by its name when a derivative needs it: first in a method
 ``grad_compute(name, grad, out, *operands)`` of `self`, if it has one (of a tensor's class, a static
-method), else in the table `gradients`.  A rule gets the complete gradient of the
-result and returns one contribution for each operand; it never writes to `.grad` and never adds up.
+method), else in the table `gradients`.  A rule gets the complete gradient of the result and returns
+one contribution for each operand; it never writes to `.grad` and never accumulates.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Gradients:
         self._rules: dict[str, Rule] = {}
 
     def __call__(self, name: str, replace: bool = False) -> Callable[[Rule], Rule]:
-        """Register the rule below under a name (a decorator); its own module may replace it."""
+        """Register a rule under a name (a decorator); the same module may replace it."""
 
         def enter(rule: Rule) -> Rule:
             known = self._rules.get(name, rule)
             if known.__module__ != rule.__module__ and not replace:
                 raise RegistryError(
-                    f"A gradient named {name!r} is registered already. Choose another name, pass "
+                    f"A gradient named {name!r} is already registered. Use another name, pass "
                     f"replace=True, or assign gradients[{name!r}]{at(user_line())}."
                 )
             self._rules[name] = rule
@@ -92,7 +92,7 @@ gradients = Gradients()
 
 
 def grad_compute(op_type: str, grad: Any, out: Any, *operands: Any) -> Any:
-    """The gradient engine: the contributions of an operation, by its name.
+    """The contributions of an operation, by its name.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def _as_tensor(value: Any, cls: type | None) -> Any:
 
 
 def in_class(x: Any, cls: type) -> Any:
-    """`x` as a tensor of a class of yours, so that its decorated methods are used.
+    """`x` as a tensor of a user's class, so that its decorated methods are used.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def in_class(x: Any, cls: type) -> Any:
     Returns
     -------
     cls
-        Derivatives pass: it points at the same node.
+        A tensor that refers to the same node, so derivatives pass.
     """
     if isinstance(x, tuple):
         return tuple(in_class(h, cls) for h in x)
@@ -178,17 +178,17 @@ def in_class(x: Any, cls: type) -> Any:
 
 
 def backward(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a method an operation whose gradient is the one of this name (a decorator).
+    """Make a method an operation with the gradient of a given name (a decorator).
 
     Parameters
     ----------
     name : str
-        Of the rule; ``grad_fn_name`` of a result is the name and "Backward".
+        The name of the rule; ``grad_fn_name`` of a result is the name and "Backward".
 
     Returns
     -------
     callable
-        The method. Where `self` is a tensor of a subclass, so is the result.
+        The method. If `self` is a tensor of a subclass, so is the result.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """as_operation: an operation of any style as an operation on tensors.
 
-A behavior, a class of operators, a class of ops, a primitive, a decorated method: one function
-turns each into what `wengert.testing.check_op` checks and what expressions on tensors call.
+Converts a behavior, a class of operators, a class of ops, a primitive or a decorated method to an
+operation, for use on tensors and with `wengert.testing.check_op`.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ _made: dict[type, Any] = {}
 
 
 def as_operation(thing: Any, name: str | None = None, oracle: Any = None) -> Any:
-    """An operation on tensors, arrays and numbers, of something written in any style.
+    """The operation on tensors, arrays and numbers of an object written in any style.
 
     Parameters
     ----------
     thing : Behavior, class of AbstractOperator or Op, decorated method, or operation
-        What was written.
+        The object to convert.
     name : str, optional
-        Enter it into the registry under this name.
+        Name under which the operation is registered.
     oracle : callable, optional
-        An independent way to the same value, for `wengert.testing.check_op`.
+        An independent implementation of the value, for `wengert.testing.check_op`.
 
     Returns
     -------
     Operation
-        Always the same one for the same thing.
+        The same operation for repeated calls with the same object.
 
     Raises
     ------
     OperandError
-        It is none of these.
+        `thing` is none of these.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _operation_of(thing: Any) -> Any:
     if isinstance(getattr(thing, "operation", None), Operation):
         return thing.operation
     raise OperandError(
-        f"{thing!r} is not an operation in any of the five styles. Give a Behavior, a class "
+        f"{thing!r} is not an operation in any of the five styles. Pass a Behavior, a class "
         "derived from AbstractOperator or Op, a primitive, a method decorated with @backward, or "
         f"an operation of the native kinds{at(user_line())}."
     )

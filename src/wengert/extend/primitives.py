@@ -6,20 +6,20 @@
     @vjp(pow)                               inline definition
     def pow_rule(g, p, x, y): return g * y * x ** (y - 1), g * p * np.log(x)
     vjp[exp] = lambda g, p, x: (g * p,)     assignment
-    vjp[pow] = vjp_pow                      delegation to a function that has a name
+    vjp[pow] = vjp_pow                      delegation to a named function
 
 The contract: a rule gets the complete adjoint `g`, the forward result `p` and the operands, that
 is arity + 2 arguments, and returns a tuple with one entry for each operand, None for an operand
 without derivative.  Written in NumPy functions, it differentiates again.
 
-A rule may be for certain types of operands only: `@vjp(pow, float, int)`, `vjp[pow, float, int]`.
+A rule may be restricted to types of operands: `@vjp(pow, float, int)`, `vjp[pow, float, int]`.
 `int`, `float`, `complex` and `bool` mean single numbers, NumPy's and 0-d arrays included, and an
 int is also a float and a float a complex; `numpy.ndarray` means an array with at least one axis; a
 NumPy scalar type means a single number of that type, any other class its instances, `object`
-anything.  The most specific rule that fits is used, and two that are equally so are an error.
+anything.  The most specific matching rule is used; if there are two, an error is raised.
 
-`jvp` is the same table for forward rules, `(dots, p, *operands) -> tangent`; who states only one
-of the two gets the other derived.
+`jvp` is the same table for forward rules, `(dots, p, *operands) -> tangent`; if only one of the two
+is stated, the other is derived.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _RANK = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 
 def matches(operand: Any, wanted: type) -> bool:
-    """Whether an operand, tensor or plain, is of a type in the sense of rules (see the top)."""
+    """Whether an operand, tensor or plain, matches a type of a rule (see the module docstring)."""
     if wanted is object:
         return True
     value = stand_in(operand) if isinstance(operand, Handle) else operand
@@ -97,7 +97,7 @@ def _narrower(a: type, b: type) -> bool:
 
 
 class Primitive(UserOperation):
-    """A function that is one node of the graph; made by the decorator `primitive`."""
+    """A function that is one node of the graph; created by the decorator `primitive`."""
 
     may_be_nonlinear = True
     is_primitive = True
@@ -126,8 +126,8 @@ class Primitive(UserOperation):
         self.required = 0 if self.variadic or not self.signature else len(self.operands)
 
     def __call__(self, *args: Any, **params: Any) -> Any:
-        """The function; operands may be given by name, what is keyword-only is a parameter."""
-        if static_operands.NAME in params:  # a line that is written again
+        """Call the function; operands may be keywords, keyword-only arguments are parameters."""
+        if static_operands.NAME in params:  # a node that is traced again
             joined, params = static_operands.joined(args, params)
             args = tuple(joined)
         if len(args) < self.required:
@@ -135,7 +135,7 @@ class Primitive(UserOperation):
                 *args, **params
             )
             named = bound.kwargs
-            bound.apply_defaults()  # an operand left out is a constant
+            bound.apply_defaults()  # an omitted operand is a constant
             args, params = bound.args, named
         for a in args:
             if isinstance(a, Handle):
@@ -158,7 +158,7 @@ class Primitive(UserOperation):
 def _signature_of(function: Callable[..., Any]) -> inspect.Signature | None:
     try:
         return inspect.signature(function)
-    except (TypeError, ValueError):  # some functions written in C do not say
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return None
 
 
@@ -175,24 +175,24 @@ def primitive(
     Parameters
     ----------
     function : callable
-        Of arrays and numbers; its positional arguments are operands, those by keyword only are
-        static parameters. It may contain any Python.
+        A function of arrays and numbers; positional arguments are operands, keyword-only arguments
+        are static parameters. It may contain any Python code.
     name : str, optional
-        By default its module and name. Defining it again in the same place replaces it.
+        By default its module and name. A redefinition in the same module replaces it.
     discrete : bool, default False
-        Its derivative is known to be zero.
+        Whether its derivative is zero.
     oracle : callable, optional
-        An independent way to the same value, for `wengert.testing.check_op`.
+        An independent implementation of the value, for `wengert.testing.check_op`.
     callback : bool, optional
-        What becomes of it in a graph. By default function and rule are traced, once for each
-        trace, and compiled with the rest; a function that cannot be traced is called back whenever
-        the graph runs. True: always called back, as a function that has effects besides its
-        value has to be. False: one that cannot be traced is an error.
+        Its use in a graph. By default function and rule are traced, once for each trace, and
+        compiled with the rest; a function that cannot be traced becomes a host callback. True:
+        always a host callback, required for functions with side effects. False: raise an error if
+        it cannot be traced.
 
     Returns
     -------
     Primitive
-        Callable as the function is. Without a rule it works forward, and is refused by name in a
+        Callable like the function. Without a rule it works forward, and raises an error in a
         derivative.
 
     Examples
@@ -237,7 +237,7 @@ class Rules:
     # ---- registering ---------------------------------------------------------------------------
 
     def __call__(self, function: Any, *types: type) -> Callable[[Rule], Rule]:
-        """Register the rule below for a primitive (a decorator), for these types of operands."""
+        """Register a rule for a primitive and types of operands (a decorator)."""
 
         def enter(rule: Rule) -> Rule:
             self[(function, *types)] = rule
@@ -251,9 +251,9 @@ class Rules:
         Raises
         ------
         RegistryError
-            What it is for is not a primitive, or the number of types is not its arity.
+            The function is not a primitive, or the number of types is not its arity.
         RuleError
-            The rule does not take the arguments of the contract.
+            The signature of the rule does not match the contract.
         """
         op, types = self._key(key)
         self._check_arity(op, rule)
@@ -266,7 +266,7 @@ class Rules:
             op.jvp_rule = dispatch
 
     def __delitem__(self, key: Any) -> None:
-        """Take a rule away."""
+        """Remove a rule."""
         op, types = self._key(key)
         table = self._rules.get(op, {})
         if types not in table:
@@ -280,7 +280,7 @@ class Rules:
     # ---- looking up ----------------------------------------------------------------------------
 
     def __getitem__(self, key: Any) -> Rule:
-        """The rule of a primitive, to be called; with types, the rule for just these."""
+        """The rule of a primitive as a callable; with types, the rule for exactly these."""
         op, types = self._key(key)
         table = self._table(op)
         if isinstance(key, tuple):
@@ -290,12 +290,12 @@ class Rules:
         return _Dispatch(self, op)
 
     def lookup(self, function: Any, *types: type) -> Rule:
-        """The rule that operands of these types would get; without types the general one.
+        """The rule for operands of these types; without types the general one.
 
         Raises
         ------
         RegistryError
-            There is none, or two fit equally well.
+            There is none, or the match is ambiguous.
         """
         op, wanted = self._key((function, *types))
         table = self._table(op)
@@ -390,14 +390,14 @@ class Rules:
         if len(best) == 1:
             return best[0]
         raise RegistryError(
-            f"Two {self.mode} rules of {op.name} fit {what} equally well: "
+            f"Two {self.mode} rules of {op.name} match {what} equally well: "
             f"{' and '.join(_show(s) for s in fits)}. Register one for the types in common"
             f"{at(user_line())}."
         )
 
 
 class _Dispatch:
-    """The rule of a primitive: looks at the operands, calls the rule for their types."""
+    """The rule of a primitive: calls the rule for the types of the operands."""
 
     def __init__(self, rules: Rules, op: Primitive) -> None:
         self.rules, self.op = rules, op

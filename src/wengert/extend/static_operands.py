@@ -1,11 +1,11 @@
 """Operands that are not arrays: strings, None, objects.
 
-Eager lines hold any operand.  In a graph an operand has a shape and a dtype, so what has none is a
-parameter of the line, and takes its place again when the function or its rule is called.
+Eager nodes accept any operand.  In a graph an operand has a shape and a dtype, so others are stored
+as parameters of the node, and restored when the function or its rule is called.
 
-    separated    operands of numbers; parameters with the others
-    joined       all operands again, and the parameters of the user's function
-    of_numbers   of what a rule returns for all operands that for those of numbers
+    separated    numeric operands; parameters that include the other operands
+    joined       all operands, and the parameters of the user's function
+    of_numbers   the cotangents of numeric operands, from those of all operands
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBERS = (Handle, np.ndarray, np.generic, bool, int, float, complex, list, tup
 
 
 def separated(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Operands of numbers, and parameters among which the others are, with their positions."""
+    """Numeric operands, and parameters that include the others with their positions."""
     static = tuple([(k, x) for k, x in enumerate(args) if not isinstance(x, _NUMBERS)])
     if not static:
         return list(args), params
@@ -32,7 +32,7 @@ def separated(args: Sequence[Any], params: dict[str, Any]) -> tuple[list[Any], d
 def joined(
     args: Sequence[Any], params: dict[str, Any], keep: bool = True
 ) -> tuple[list[Any], dict[str, Any]]:
-    """All operands, and the parameters without them; None for each unless their values `keep`."""
+    """All operands, and the parameters without them; static operands are None unless `keep`."""
     full = list(args)
     for k, x in params.get(NAME, ()):
         full.insert(k, x if keep else None)
@@ -40,7 +40,7 @@ def joined(
 
 
 def of_numbers(found: Any, params: dict[str, Any]) -> Any:
-    """The cotangents of operands of numbers, where there is one for each operand."""
+    """The cotangents of numeric operands, from a sequence with one for each operand."""
     static = {k for k, _ in params.get(NAME, ())}
     if not static or not isinstance(found, list | tuple):
         return found

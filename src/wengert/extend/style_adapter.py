@@ -1,14 +1,14 @@
-"""What the five styles of writing operations share.
+"""Common parts of the five styles of writing operations.
 
-    UserOperation   an opaque operation around code that somebody else wrote: what it returns is
-                    checked, what it raises is explained, an interrupt passes through
+    UserOperation   an opaque operation around user code: results are
+                    checked, exceptions explained, interrupts propagated
     accumulate      the engine's backward pass (_engine/autodiff/reverse.py) over any list of
                     steps, whose values may be of any type that has `+`: numbers, arrays, nodes
-    fitted          a contribution as a member of the space of the value that it belongs to
-    pull            contributions of any differentiable function, for styles that borrow one
+    fitted          a contribution converted to the shape and dtype of its value
+    pull            contributions of any differentiable function, for rules that call one
 
-A style states contributions; it never adds them up.  `accumulate` makes one core node for each
-step and hands the list to `pullback`, which visits each step once, with its complete cotangent.
+A style states contributions and never accumulates them.  `accumulate` makes one node for each
+step and calls `pullback`, which visits each step once, with its complete cotangent.
 """
 
 from __future__ import annotations
@@ -46,26 +46,26 @@ MISSING: Any = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 
 
 def is_written_out(cls: type, values: Sequence[Any]) -> bool:
-    """Whether an operator of the library is written into a graph as NumPy's functions.
+    """Whether an operator of the library is traced as NumPy functions.
 
-    It is, if it says of itself that it is ``elementary``: its value is one of NumPy's functions of
-    its operands. Then the graph can be kept, simplified and mapped over rows. What derives from it
-    has rules of its own, and does not inherit that.
+    This is the case if its class is marked as ``elementary``: its value is a NumPy function of its
+    operands. Then the graph can be saved, simplified and batched. Subclasses have their own rules,
+    and do not inherit the mark.
     """
     return "elementary" in cls.__dict__ and any(map(is_traced, values))
 
 
 class UserOperation(Opaque):
-    """An opaque operation whose value and rules are a user's code.
+    """An opaque operation whose value and rules are user code.
 
     Parameters
     ----------
     function : callable
-        The value, from plain values. Called as it is when no operand is a tensor.
+        Computes the value from plain values. Called directly when no operand is a tensor.
     name : str
-        How messages and the registry call it.
+        The name in messages and the registry.
     backward_name : str, optional
-        What `grad_fn_name` shows; by default ``NameBackward``.
+        The value of `grad_fn_name`; by default ``NameBackward``.
     vjp, jvp, discrete, oracle
         As for `wengert.extend.opaque`.
     """
@@ -86,7 +86,7 @@ class UserOperation(Opaque):
         return self.function(*args, **params)
 
     def _run(self, *values: Any, **params: Any) -> Any:
-        """The value as the tape keeps it: an array, a NumPy number, or a tuple of these."""
+        """The value as stored in a node: an array, a NumPy number, or a tuple of these."""
         value = self.function(*values, **params)
         if type(value) is tuple:
             return tuple(self._plain(v) for v in value)
@@ -97,8 +97,8 @@ class UserOperation(Opaque):
             if type(value.node) is Node:
                 raise ConversionError(
                     f"{self.name} computes with a recorded tensor that is not among its operands, "
-                    "so its derivative by that tensor would be lost silently. Pass the tensor as "
-                    f"an operand{at(user_line())}."
+                    "so its derivative with respect to it would be lost silently. Pass the tensor "
+                    f"as an operand{at(user_line())}."
                 )
             value = value.node.value
         if isinstance(value, bool | int | float | complex):
@@ -140,7 +140,7 @@ class UserOperation(Opaque):
         return dot
 
     def checked(self, node: Node, bars: Any, ctx: RuleContext) -> list[Any]:
-        """As for all opaque operations; moreover no operand may have been forgotten."""
+        """As for all opaque operations; in addition no operand may be missing."""
         if isinstance(bars, list | tuple) and len(bars) == len(node.args):
             for i, (bar, a) in enumerate(zip(bars, node.args, strict=True)):
                 if bar is MISSING and type(a) is Node:
@@ -167,7 +167,7 @@ class UserOperation(Opaque):
 
 
 def _spared(t: Any, bar: Any) -> Any:
-    """In a graph: `bar` with 0 in the place of NaN if all of `t` is zero; see Elementwise."""
+    """In a graph: `bar` with NaN replaced by 0 if all of `t` is zero; see Elementwise."""
     nothing = lookup("logical_not")(lookup("any")(lookup("not_equal")(t, 0)))
     return lookup("where")(lookup("logical_and")(nothing, lookup("isnan")(bar)), 0.0, bar)
 
@@ -179,17 +179,17 @@ def backward_name_of(name: str) -> str:
 
 
 def name_in_module(thing: Any) -> str:
-    """``module.qualified.name`` of a function or class: stable from one session to the next."""
+    """``module.qualified.name`` of a function or class, which is stable across sessions."""
     name = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", type(thing).__name__)
     module = getattr(thing, "__module__", None) or type(thing).__module__
     return f"{module}.{name}".replace("<locals>.", "")
 
 
 def forgotten(name: str, operand: int, where: str | None) -> RuleError:
-    """The error for a rule that says nothing about an operand."""
+    """The error for a rule without an entry for an operand."""
     return RuleError(
         f"The rule of {name} wrote nothing for operand {operand}, which takes part in the "
-        "derivative. Write its contribution, or write None if there is none: silence would be a "
+        "derivative. Write its contribution, or None if there is none: an omission would be a "
         f"silent zero{at(where)}."
     )
 
@@ -198,7 +198,7 @@ def forgotten(name: str, operand: int, where: str | None) -> RuleError:
 
 
 class OpaqueValue:
-    """A value of any type, as the engine carries it: opaque but for `+`."""
+    """A value of any type in the engine: opaque except for `+`."""
 
     __slots__ = ("value",)
     shape = ()
@@ -221,12 +221,12 @@ class OpaqueValue:
             ) from error
 
 
-Contribution = tuple[Hashable, Any]  # key of an operand, what is added to its gradient
+Contribution = tuple[Hashable, Any]  # key of an operand, contribution to its gradient
 _SPACE = OpaqueValue(None)
 
 
 class _Step(Op):
-    """The operation of every line that `accumulate` makes."""
+    """The operation of the nodes that `accumulate` creates."""
 
     def __init__(self, contributions: Callable[..., Iterable[Contribution]]) -> None:
         super().__init__("step")
@@ -250,23 +250,23 @@ def accumulate(
     targets: Sequence[Hashable],
     contributions: Callable[[Any, Any, list[Any]], Iterable[Contribution]],
 ) -> dict[Any, Any]:
-    """The gradient of one step by others, accumulated by the engine.
+    """The gradient of one step with respect to others, accumulated by the engine.
 
     Parameters
     ----------
     steps : iterable of (key, operand keys)
-        The list in order, operands before their consumers. Operands that are not steps themselves
-        (constants) are left out of the derivative.
+        The steps in topological order. Operands that are not steps (constants) are not
+        differentiated.
     output : key
-        What is differentiated.
+        The step to differentiate.
     seed : any
-        The gradient of the output by itself, of any type.
+        The initial gradient of the output, of any type.
     targets : sequence of keys
-        What it is differentiated with respect to.
+        The steps with respect to which it is differentiated.
     contributions : callable
-        ``contributions(key, t, wanted)``, called once for each step that matters, with the
-        complete gradient `t` of the step and those operands that take part; yields pairs of an
-        operand's key and what the step adds to its gradient.
+        ``contributions(key, t, wanted)``, called once for each relevant step, with the complete
+        gradient `t` of the step and those operands that take part; yields pairs of an operand's
+        key and the contribution to its gradient.
 
     Returns
     -------
@@ -293,15 +293,15 @@ def total(values: Iterable[Any]) -> Any:
 
 
 def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
-    """A contribution in the space of the value that it belongs to.
+    """A contribution converted to the shape and dtype of its value.
 
-    Arrays and tensors get the value's shape (broadcasting undone) and floating dtype; a number gets
-    the sum of an array; about a value of any other type nothing is known, and nothing is asked.
+    Arrays and tensors get the value's shape (broadcasting undone) and floating dtype; for a number
+    the contribution is summed; values of other types are not checked.
 
     Raises
     ------
     RuleError
-        It cannot belong to that value.
+        The contribution does not match the value.
     """
     if isinstance(value, Handle | np.ndarray | np.generic):
         spec = describe(value)
@@ -316,7 +316,7 @@ def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
     if isinstance(value, Number):
         if isinstance(bar, str | bytes | list | tuple | dict | set):
             raise _misfit(what, type(bar).__name__, type(value).__name__, where)
-        if shape_of(bar):  # the number met an array: broadcasting, undone
+        if shape_of(bar):  # the number was broadcast to an array: sum
             return lookup("sum_to")(bar, shape=())  # type: ignore[operator]
     return bar
 
@@ -324,12 +324,12 @@ def fitted(bar: Any, value: Any, what: str, where: str | None = None) -> Any:
 def _misfit(what: str, given: Any, wanted: Any, where: str | None) -> RuleError:
     return RuleError(
         f"{what} gave {given} for a value that is {wanted}. A gradient has the shape of its value "
-        f"and is made of numbers{at(where)}."
+        f"and is numeric{at(where)}."
     )
 
 
 def one_like(value: Any, what: str) -> Any:
-    """The number one of a value's type: the gradient of a value by itself.
+    """The number one of a value's type: the gradient of a value with respect to itself.
 
     Raises
     ------
@@ -344,13 +344,13 @@ def one_like(value: Any, what: str) -> Any:
         return type(value)(1)  # type: ignore[call-arg]
     given = spec_of(value) or f"a {type(value).__name__}"
     raise NotScalarError(
-        f"{what} is {given}, and only one number has a gradient without being told in which "
-        f"direction. Reduce it to one number, or pass a seed of its type{at(user_line())}."
+        f"{what} is {given}, and only one number has a gradient without a given cotangent. "
+        f"Reduce it to one number, or pass a seed of its type{at(user_line())}."
     )
 
 
 def stand_in(handle: Handle) -> Any:
-    """The value of a tensor; while a graph is built, another of its dtype and number of axes."""
+    """The value of a tensor; while tracing, a placeholder of its dtype and number of axes."""
     if not is_traced(handle):
         return handle.node.value
     spec = handle.node.spec
@@ -381,5 +381,5 @@ def has_derivative(x: Any) -> bool:
 
 
 def params_key(params: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Static parameters as a key for a cache: equal only if of equal type and value."""
+    """Static parameters as a cache key: equal only for equal types and values."""
     return tuple((k, type(params[k]).__name__, params[k]) for k in sorted(params))

@@ -6,7 +6,7 @@ _engine/control_flow/custom.py), batched with it, and asked in every derivative.
 primitives is fused and compiled as one without.  A function that cannot be traced (it calls another
 library, branches on a value, writes to its operands) is called back when the graph runs.
 
-    written    a call of a primitive in a graph; NotImplemented where it has to be called back
+    written    a call of a primitive in a graph; NotImplemented if it needs a host callback
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from wengert.errors import TraceError, at, user_line
 
 
 def written(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """A call of a primitive in a graph, as lines; NotImplemented where it has to be called back.
+    """A call of a primitive in a graph, as nodes; NotImplemented if it needs a host callback.
 
     Raises
     ------
@@ -40,7 +40,7 @@ def written(op: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         if op.callback is False:
             raise TraceError(
                 f"{op.name} was registered with callback=False, and cannot be traced: {error}. "
-                "Write it in NumPy's functions without branches on values, or let it be called "
-                f"back (callback=True){at(user_line())}."
+                "Write it with NumPy functions without branches on values, or use a host callback "
+                f"(callback=True){at(user_line())}."
             ) from error
         return NotImplemented

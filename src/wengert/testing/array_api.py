@@ -1,13 +1,13 @@
 """The array API standard over tensors: a namespace whose arrays are tensors.
 
-`wengert.numpy` makes plain arrays of plain numbers, as NumPy does: a tensor comes only of a tensor.
-The standard knows one class of arrays, so its public test suite (data-apis/array-api-tests) needs a
-namespace whose `asarray`, `zeros`, `arange` ... give tensors.  This is it: the functions of
-`wengert.numpy`, of which those that create wrap what they give; and below them the few forms of
-the standard that NumPy has not.  All the rest, names, arguments, promotion, is that of
-`wengert.numpy`, and is what the suite tests (tests/array_api).
+`wengert.numpy` returns plain arrays for plain numbers, like NumPy: only tensors give tensors.  The
+standard has one class of arrays, so its public test suite (data-apis/array-api-tests) needs a
+namespace whose `asarray`, `zeros`, `arange` ... return tensors.  This module has the functions of
+`wengert.numpy`, with the results of creation functions wrapped, and the few functions of the
+standard that NumPy lacks.  Names, arguments and promotion are those of `wengert.numpy`, which the
+suite tests (tests/array_api).
 
-    CREATION    functions of the standard that make arrays of something else
+    CREATION    functions of the standard that create arrays from other objects
     FUNCTIONS   its other functions
     CONSTANTS, DTYPES, EXTENSIONS
 """
@@ -61,7 +61,7 @@ def _tensor(made: Any) -> Any:
 
 
 def _creating(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, whose plain arrays are constant tensors."""
+    """The function with its plain arrays converted to constant tensors."""
 
     @functools.wraps(function)
     def create(*args: Any, **kwargs: Any) -> Any:
@@ -83,7 +83,7 @@ def broadcast_arrays(*arrays: Any) -> list[Any]:
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    """The elements, but none below `min` and none above `max`."""
+    """The elements limited to the range from `min` to `max`."""
     return _names.clip(x, min, max)
 
 
@@ -94,7 +94,7 @@ def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = 
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    """The positions that sort; of equal elements the first comes first either way."""
+    """The indices that sort; equal elements keep their order in both directions."""
     if not descending:
         return _names.argsort(x, axis=axis, stable=stable)
     backwards = _names.argsort(_names.flip(x, axis=axis), axis=axis, stable=stable)

@@ -2,8 +2,8 @@
 
 Central differences with steps that shrink by a constant factor, extrapolated to step zero by
 Neville's scheme (Ridders 1982, Adv. Eng. Software 4(2), 75-76).  The best entry of the table comes
-with an estimate of its own error, so a comparison can tell a wrong rule from a hard function.  The
-table ends early where that error is a hundredth of what the caller could see.
+with an error estimate, so a comparison can distinguish a wrong rule from a difficult function.  The
+table ends early where that error is a hundredth of the required accuracy.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 
 SHRINK = 1.6
 STEPS = 9
-FEWEST_STEPS = 4  # steps: with fewer, entries may agree by chance
-NEGLIGIBLE = 0.01  # of the error that is needed
+FEWEST_STEPS = 4  # with fewer, entries may agree by chance
+NEGLIGIBLE = 0.01  # fraction of the required error
 
 
 def directional(f: Callable[[float], Any], scale: float = 1.0, needed: float = 0.0) -> Any:
@@ -29,8 +29,8 @@ def directional(f: Callable[[float], Any], scale: float = 1.0, needed: float = 0
     scale : float
         A length over which `f` varies.
     needed : float
-        Error beyond which shorter and shorter scales are tried: a kink may be near. A hundredth
-        of it is as good as none.
+        Error above which successively shorter scales are tried, since a kink may be near. A
+        hundredth of it is considered negligible.
     """
     enough = NEGLIGIBLE * needed
     best, worst = _extrapolated(f, scale, enough)

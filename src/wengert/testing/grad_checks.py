@@ -3,8 +3,8 @@
 Reverse mode is compared entry by entry with differences of the forward function, forward mode
 along random directions; the two are transposes of each other; and order k checks the derivative
 of order k - 1 in the same way.  With ``entries=False`` both are compared with the same differences
-along one random direction, in which every entry has its part: an error in any of them shows, and
-where one does, entry by entry tells which.
+along one random direction, to which every entry contributes: this detects an error in any entry,
+which is then located entry by entry.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def check_grads(
         Tolerances relative to the largest derivative; by default 2e-6 in double precision, 5e-3
         in single.
     seed : int
-        For the random directions.
+        Seed of the random directions.
     entries : bool, default True
-        Whether the reverse mode is compared entry by entry, and not along one random direction,
+        Whether the reverse mode is compared entry by entry, instead of along one random direction,
         whose cost does not grow with the number of entries.
 
     Raises
@@ -66,7 +66,7 @@ def check_grads(
     Notes
     -----
     Cost: 8 evaluations of `f` for each entry of a smooth function's arguments (at most 60 entries
-    are looked at), 18 where it is less smooth, and at order two those of the derivatives.
+    are checked), 18 where it is less smooth, and at order two those of the derivatives.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def check_grads(
     >>> check_grads(lambda x: np.sin(x) * x, (np.array([0.3, 2.0]),))
     """
     if not isinstance(args, tuple | list):
-        raise StructureError("check_grads: args is the tuple of arguments, (x,) for a single one.")
+        raise StructureError("check_grads: args must be a tuple of arguments, (x,) for one.")
     unknown = set(modes) - {"fwd", "rev"}
     if unknown:
         raise ValueError(f"modes may contain 'fwd' and 'rev', not {sorted(unknown)}")
@@ -176,7 +176,7 @@ def _check_forward(of: Any, point: Any, tangents: Any, tol: Any, what: str) -> N
 def _check_direction(
     of: Any, point: Any, cotangents: Any, tangents: Any, places: Any, tol: Any, what: str, how: _How
 ) -> None:
-    """Both modes against the differences along the tangents."""
+    """Compare both modes with the differences along the tangents."""
     bars = vjp(of, *point)[1](cotangents) if "rev" in how.modes else ()
     got = _flat(jvp(of, point, tangents)[1]) if "fwd" in how.modes else None
     sizes = ([] if got is None else [_size(got)]) + [_size(_flat(bars)) for _ in bars[:1]]
@@ -224,8 +224,8 @@ def _compare(got: Any, want: Any, error: Any, tol: Any, size: float, what: str) 
     allowed = atol + rtol * max(abs(want), size)
     if np.isfinite(want) and error > 20 * allowed:
         raise CheckError(
-            f"{what}: differences do not converge ({want} with error {error}), so nothing can be "
-            "said. Choose a point where the function is smooth."
+            f"{what}: differences do not converge ({want} with error {error}), so the result is "
+            "inconclusive. Use a point where the function is smooth."
         )
     if not abs(got - want) <= allowed + 2 * float(error):
         raise CheckError(

@@ -1,7 +1,7 @@
 """mpmath as the reference for values of elementwise operations.
 
-An entry states its oracle as an expression in mpmath's functions over the names of its operands.
-mpmath is not a dependency of the library; whoever runs checks installs it (extra `dev`).
+An operation states its oracle as an expression of its operands with mpmath's functions.  mpmath is
+not a dependency of the library; it is needed only for these checks (extra `dev`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def mpmath() -> Any:
 
 @cache
 def _names() -> dict[str, Any]:
-    """What the expression of an oracle may use."""
+    """The names that the expression of an oracle may use."""
     mp = mpmath()
     names = {k: getattr(mp, k) for k in dir(mp) if not k.startswith("_")}
     return names | {"max": max, "min": min, "abs": abs, "round": mp.nint}

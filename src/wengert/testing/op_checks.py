@@ -1,7 +1,7 @@
 """check_op: all laws of one operation.
 
-The laws are in laws/, each a function; this runs them in turn.  What the
-operation says of itself (domain, oracle, examples) is all they need.
+The laws are functions in laws/; this module runs them in turn.  They use only the facts stated by
+the operation (domain, oracle, examples).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .laws.common import LAWS, laws_of
 
 @dataclass(frozen=True)
 class OpReport:
-    """What `check_op` has checked."""
+    """The laws that `check_op` has checked."""
 
     name: str
     kind: str
@@ -29,28 +29,28 @@ class OpReport:
 
 
 def check_op(op: Op | str, *, seed: int = 0) -> OpReport:
-    """Check that an operation keeps every law.
+    """Check that an operation satisfies every law.
 
-    Values against its oracle, its body against NumPy's ufunc, its spec, both modes of derivative
-    to second order against differences, their being transposes, dtypes, broadcasting, Python
-    numbers, and that it does not write to its operands.
+    Compare values with the oracle, the body with NumPy's ufunc, and both modes of derivative to
+    second order with differences; check that the modes are transposes of each other, the spec,
+    dtypes, broadcasting, Python numbers, and that operands are not modified.
 
     Parameters
     ----------
     op : Op or str
         The operation, or its name in the registry.
     seed : int
-        For the random operands.
+        Seed of the random operands.
 
     Returns
     -------
     OpReport
-        What was checked.
+        The laws that were checked.
 
     Raises
     ------
     CheckError
-        A law is broken; the message names the operation, the input and both numbers.
+        A law is violated; the message names the operation, the input and both numbers.
 
     Examples
     --------

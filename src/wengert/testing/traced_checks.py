@@ -1,8 +1,8 @@
 """check_traced: comparison of a function with its graph.
 
 The graph of a function and of its derivative along one cotangent is run by the interpreter and
-compared with the function itself: values, shapes, dtypes.  Then once more with names in the place
-of lengths: the same graph has to serve other sizes too, or to refuse them.
+compared with the function itself: values, shapes, dtypes.  The check is repeated with named sizes:
+the same graph must be correct for other sizes, or reject them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def check_traced(
     sizes: bool | None = True,
     rtol: float = 1e-12,
 ) -> None:
-    """Compare a function with its graph, and its derivative with the graph of that.
+    """Compare a function and its derivative with their graphs.
 
     Parameters
     ----------
@@ -37,15 +37,15 @@ def check_traced(
         Takes arrays, returns arrays or nested containers of them.
     args : sequence of array
     sizes : bool or None, default True
-        Also trace with names in the place of lengths; equal lengths get the same name. False does
-        not; None accepts that it is refused.
+        Whether to trace also with named sizes; equal lengths get the same name. None allows this
+        to raise an error.
     rtol : float, default 1e-12
-        Relative to the largest element; at least what the precision allows.
+        Relative to the largest element; limited by the precision.
 
     Raises
     ------
     CheckError
-        Something differs; the message says what.
+        Results differ; the message describes the difference.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def _check_other_sizes(g: Any, graph: Graph, arrays: Sequence[Any], rtol: float)
         warnings.simplefilter("ignore")
         try:
             want = g(*_tensors(arrays))
-        except Exception:  # this function is not for those sizes
+        except Exception:  # the function does not support these sizes
             return
         try:
             got = graph(*arrays)
@@ -118,7 +118,7 @@ def _is_known(x: Any) -> bool:
 
 
 def _cotangent(x: Any, number: int) -> Any:
-    """Different for each element, of the shape and dtype of x."""
+    """An array with distinct elements, of the shape and dtype of x."""
     finite = np.isfinite(x)
     return np.where(finite, np.cos(np.where(finite, x.real, 0) + number), 1).astype(x.dtype)
 
@@ -150,9 +150,9 @@ def _compare(graph: Graph, got: Any, want: Any, what: str, rtol: float) -> None:
         if g.dtype != w.dtype or s.dtype != w.dtype:
             raise CheckError(f"{what} gives {g.dtype} ({s}) as result {k}, not {w.dtype}.")
         if g.shape != w.shape or len(s.shape) != w.ndim:
-            raise CheckError(f"{what} gives shape {g.shape} as result {k}, not {w.shape}.")
+            raise CheckError(f"{what} returns shape {g.shape} as result {k}, not {w.shape}.")
         if any(type(n) is int and n != m for n, m in zip(s.shape, w.shape, strict=True)):
-            raise CheckError(f"{what} says that result {k} is {s}, but its shape is {w.shape}.")
+            raise CheckError(f"{what} states that result {k} is {s}, but its shape is {w.shape}.")
         tolerance = max(rtol, 64 * float(np.finfo(w.dtype).eps)) if is_inexact(w.dtype) else 0.0
         size = float(np.max(np.abs(w[np.isfinite(w)]), initial=1e-300)) if w.size else 1.0
         if not np.allclose(g, w, rtol=tolerance, atol=tolerance * size, equal_nan=True):

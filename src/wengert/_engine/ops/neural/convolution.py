@@ -1,20 +1,20 @@
-"""Convolution: sums of products of channels with kernels that are moved over them.
+"""Convolution over channels and spatial axes, and its adjoints.
 
 The three operations are the three derivatives of one trilinear form.  For x of shape (N, C, *axes),
-w of shape (O, C/groups, *kernel), y of shape (N, O, *places), and the places of
+w of shape (O, C/groups, *kernel), y of shape (N, O, *positions), and the positions of
 ops/neural/sliding_windows.py,
 
     form = sum  y[n, o, i]  w[o, c, j]  x[n, group(o) C/groups + c, i stride + j dilation - low]
 
-    convolution          y, from x and w: the cross-correlation that learning calls a convolution
-    convolution_input    x, from y and w: its adjoint by the input, the transposed convolution
-    convolution_weight   w, from x and y: its adjoint by the weights
+    convolution          y from x and w: the cross-correlation called convolution in deep learning
+    convolution_input    x from y and w: the adjoint with respect to x, the transposed convolution
+    convolution_weight   w from x and y: the adjoint with respect to w
 
-So the family is closed: each is linear in both operands, and its derivative with respect to one of
-them is another of the three.  It is closed under batching, too: rows of two arrays become longer
-axes of all three, rows of all three become groups.
+The family is closed: each is linear in both operands, and its derivative with respect to one of
+them is another of the three.  It is closed under batching, too: a batch axis of two of the arrays
+is merged into another axis, a batch axis of all three into the groups.
 
-In NumPy the windows of some samples are copied beside each other, and multiplied as matrices.
+With NumPy the windows of several samples are copied to a matrix (im2col) and multiplied.
 The formula: V. Dumoulin, F. Visin, "A guide to convolution arithmetic for deep learning",
 arXiv:1603.07285.
 """
@@ -48,7 +48,7 @@ from .sliding_windows import (
 if TYPE_CHECKING:
     from wengert._engine.kinds.opaque import Opaque
 
-_AT_ONCE = 1 << 22  # bytes of windows that are copied at once
+_AT_ONCE = 1 << 22  # limit of the bytes of windows that are copied at once
 
 
 def frame_of(
@@ -66,13 +66,13 @@ def _conj(x: Array) -> Any:
 
 
 def _blocks(count: int, size: int) -> Any:
-    """Parts of the samples, such that so many bytes for each are not too many together."""
+    """Blocks of samples of at most `_AT_ONCE` bytes, with `size` bytes for each sample."""
     step = max(1, _AT_ONCE // max(size, 1))
     return [slice(k, min(k + step, count)) for k in range(0, count, step)]
 
 
 def _columns(x: Array, frame: WindowGeometry, groups: int) -> Array:
-    """The windows of padded samples as columns: (N, groups, C/groups taps, places)."""
+    """The windows of padded samples as columns: (N, groups, C/groups taps, positions)."""
     n, c = x.shape[:2]
     k = len(frame.window)
     windows = windows_of(x, frame)
@@ -143,7 +143,7 @@ def _convolution_vjp(t: Array, out: Array, x: Array, w: Array, **params: Any) ->
 def _input_plainly(
     y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
-    """What is put into each element of y goes to the elements of x that it was made of."""
+    """Scatter each element of y to the elements of x in its window."""
     y, w = np.asarray(y), np.asarray(w)
     each, outputs = w.shape[1], w.shape[0] // groups
     x = np.zeros((y.shape[0], each * groups, *size), np.result_type(y, w))
@@ -163,7 +163,7 @@ def _input_plainly(
 def convolution_input(
     y: Any, w: Any, *, size: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
-    """The adjoint of `convolution` by x, which has axes of lengths `size`."""
+    """The adjoint of `convolution` with respect to x, whose axes have lengths `size`."""
     frame = frame_of(w.shape[2:], stride, padding, dilation)
     n, counts = y.shape[0], y.shape[2:]
     _check_counts(size, frame, counts)
@@ -196,7 +196,7 @@ def _convolution_input_vjp(
 def _weight_plainly(
     x: Array, y: Array, *, kernel: Any, stride: Any, padding: Any, dilation: Any, groups: Any
 ) -> Any:
-    """Each weight is the product of x and y over the places where it stands between them."""
+    """Each weight is the sum of products of x and y over the positions of windows."""
     x, y = np.asarray(x), np.asarray(y)
     each, outputs = x.shape[1] // groups, y.shape[1] // groups
     w = np.zeros((y.shape[1], each, *kernel), np.result_type(x, y))
@@ -223,7 +223,7 @@ def convolution_weight(
     dilation: tuple[int, ...],
     groups: int,
 ) -> Any:
-    """The adjoint of `convolution` by w, whose kernels have the shape `kernel`."""
+    """The adjoint of `convolution` with respect to w, whose kernels have the shape `kernel`."""
     frame = frame_of(kernel, stride, padding, dilation)
     n, counts, outputs = x.shape[0], y.shape[2:], y.shape[1]
     _check_counts(x.shape[2:], frame, counts)
@@ -254,7 +254,7 @@ def _convolution_weight_vjp(
 
 
 def _check_counts(lengths: Sequence[Any], frame: WindowGeometry, counts: Sequence[Any]) -> None:
-    """The places that y has are those of x and w."""
+    """Check that the spatial shape of y follows from those of x and w."""
     expected = counts_of(lengths, frame, "input")
     for have, want in zip(counts, expected, strict=True):
         require_equal(
@@ -296,9 +296,9 @@ def _(x: Spec, y: Spec, *, kernel: tuple[int, ...], groups: int, **params: Any) 
 
 
 def _bilinear(op: Opaque, roles: str) -> None:
-    """State the forward derivative of an operation, its batching, and its examples.
+    """Define the forward derivative of an operation, its batching, and its examples.
 
-    `roles` says which of x, w and y the two operands and the result are.
+    `roles` states which of x, w and y the two operands and the result are.
     """
 
     @op.define_jvp
@@ -333,7 +333,7 @@ def _batched(
     groups: int,
     params: dict[str, Any],
 ) -> Any:
-    """Rows become samples, output channels, input channels, or groups."""
+    """Merge the batch into samples, output channels, input channels, or groups."""
     with_rows = {r for r, b in zip(roles, batched, strict=False) if b} | {roles[2]}
     axes = _MERGED["".join(r for r in "xwy" if r in with_rows)]
     if size == 0 or (len(axes) == 3 and not isinstance(size, int)):

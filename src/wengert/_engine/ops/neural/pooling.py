@@ -1,16 +1,16 @@
-"""Pooling: the sum or the largest element of windows that are moved over an array.
+"""Pooling: the sum or maximum of sliding windows.
 
     sum_pool           sums over windows of the last axes; its transpose is `sum_pool_adjoint`
     max_pool           the largest elements of windows
-    max_pool_indices   where they stand: the first of equal ones, in the order of memory
-    max_pool_tangent   the elements of one array that stand where those of another are largest
+    max_pool_indices   their positions: the first of equal ones, in C order
+    max_pool_tangent   the elements of one array at the positions of the maxima of another
     max_pool_adjoint   its transpose
 
-The derivative of a maximum is a choice, and the choice is that of the primal: the first of equal
-elements receives everything, as in PyTorch; a NaN counts as largest.  So the last two are linear,
-and each other's transposes.  An average is a sum times a constant (nn/functional/pooling.py).
+The derivative of a maximum selects the position found in the primal: the first of equal elements
+receives the whole cotangent, as in PyTorch; a NaN counts as largest.  So the last two are linear,
+and transposes of each other.  An average is a sum times a constant (nn/functional/pooling.py).
 
-Everything before the spatial axes, of which there are as many as the window has, is a batch.
+The axes before the spatial axes, whose number is that of the window's axes, are batch axes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _sum_plainly(x: Array, *, window: Any, stride: Any, padding: Any) -> Any:
 def sum_pool(
     x: Array, *, window: tuple[int, ...], stride: tuple[int, ...], padding: tuple[Any, ...]
 ) -> Any:
-    """Sums over windows of the last axes, zeros around them."""
+    """Sums over windows of the last axes, with zero padding."""
     frame = _framed(window, stride, padding)
     x, k = np.asarray(x), len(window)
     counts = counts_of(x.shape[-k:], frame, "input")
@@ -87,7 +87,7 @@ def sum_pool_adjoint(
     stride: tuple[int, ...],
     padding: tuple[Any, ...],
 ) -> Any:
-    """The transpose of `sum_pool`: each element goes to all those of its window."""
+    """The transpose of `sum_pool`: each element is added to all elements of its window."""
     frame = _framed(window, stride, padding)
     y = np.asarray(y)
     return added_windows(lambda tap: y, size, frame, y.shape[: y.ndim - len(size)], y.dtype)
@@ -133,7 +133,7 @@ def _largest(x: Array, frame: WindowGeometry) -> tuple[Array, Array]:
 
 
 def _positions(x: Array, frame: WindowGeometry) -> Array:
-    """Where in the spatial axes, written in a line, the largest elements stand."""
+    """The positions of the largest elements in the flattened spatial axes."""
     k = len(frame.window)
     lengths = x.shape[-k:]
     which = _inside(x, frame)
@@ -148,11 +148,11 @@ def _positions(x: Array, frame: WindowGeometry) -> Array:
 
 
 def _inside(x: Array, frame: WindowGeometry) -> Array:
-    """The numbers of the first largest taps, of those that are no padding."""
+    """The numbers of the first largest taps outside of the padding."""
     best, which = _largest(x, frame)
     if not any(map(any, frame.padding)) or not best.size:
         return which
-    # Where all are -inf the padding is as large: the first tap that is inside counts.
+    # Where all are -inf, equal to the padding, the first tap inside is used.
     k = len(frame.window)
     counts = best.shape[-k:]
     inside = padded(np.ones(x.shape[-k:], bool), frame.padding, False)
@@ -178,7 +178,7 @@ def max_pool(
     padding: tuple[Any, ...],
     dilation: tuple[int, ...],
 ) -> Any:
-    """The largest elements of windows of the last axes; padding is never one of them."""
+    """The largest elements of windows of the last axes; padding is never selected."""
     frame = _framed(window, stride, padding, dilation)
     x, k = np.asarray(x), len(window)
     counts = counts_of(x.shape[-k:], frame, "input")
@@ -216,7 +216,7 @@ def max_pool_indices(
     padding: tuple[Any, ...],
     dilation: tuple[int, ...],
 ) -> Any:
-    """Where the largest elements of windows stand, counted along all spatial axes together."""
+    """The positions of the largest elements of windows, in the flattened spatial axes."""
     return _positions(np.asarray(x), _framed(window, stride, padding, dilation))
 
 
@@ -252,7 +252,7 @@ def max_pool_tangent(
     padding: tuple[Any, ...],
     dilation: tuple[int, ...],
 ) -> Any:
-    """The elements of v that stand where those of x are the largest of their windows."""
+    """The elements of v at the positions of the largest elements of x in each window."""
     v, x = np.asarray(v), np.asarray(x)
     frame = _framed(window, stride, padding, dilation)
     which, v = _inside(x, frame), padded(v, frame.padding)
@@ -285,7 +285,7 @@ def max_pool_adjoint(
     padding: tuple[Any, ...],
     dilation: tuple[int, ...],
 ) -> Any:
-    """Each element of t is added where x is the largest of its window."""
+    """Add each element of t at the position of the largest element of x in its window."""
     t, x = np.asarray(t), np.asarray(x)
     frame = _framed(window, stride, padding, dilation)
     which, lead = _inside(x, frame), x.ndim - len(window)
@@ -358,7 +358,7 @@ def _(t: Spec, x: Spec, **params: Any) -> Spec:
 
 
 def _of_lines(op: Operation) -> None:
-    """All axes before the spatial ones are batch axes, so a batch is one axis more."""
+    """Define the batching rule: leading axes are batch axes, so a batch is one more axis."""
 
     @op.batch
     def rows(args: list[Array], batched: list[bool], count: int, /, **params: Any) -> Any:

@@ -1,20 +1,19 @@
-"""Windows: the places that a kernel of a convolution, or a window of a pooling, stands on.
+"""Sliding windows: the positions of the kernel of a convolution, or the window of a pooling.
 
-Along an axis of n elements, with `low` and `high` elements put before and behind them, a window of
-k elements that are d apart, moved on by s each time, has
+Along an axis of n elements, padded by `low` elements before and `high` after them, a window of k
+elements with dilation d and stride s has
 
     count = (n + low + high - d (k - 1) - 1) // s + 1
 
-places, and its tap j at place i is element  i s + j d - low.  Convolutions
-                                             (ops/neural/convolution.py) and
-poolings (ops/neural/pooling.py) are sums over these; what they have in common is here.
+positions, and its tap j at position i is element  i s + j d - low.  This file has the common parts
+of convolutions (ops/neural/convolution.py) and poolings (ops/neural/pooling.py).
 
-    WindowGeometry  strides, padding and dilation of all axes, and what follows from them
-    counts_of       how many places there are
+    WindowGeometry  size, stride, padding and dilation of windows along all axes
+    counts_of       the number of positions
     windows_of      the elements of all windows, without a copy
-    padded, cut     elements put around an array; taken away again
+    padded, cut     add and remove padding
     added_windows   the transpose of `windows_of`
-    merged, split   rows of `vmap` brought into another axis, and back
+    merged, split   merge the batch axis into another axis, and back
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ class WindowGeometry(NamedTuple):
     """Size, stride, padding and dilation of windows; one entry for each spatial axis.
 
     window : their lengths.
-    stride : how far the next one is.
-    padding : how many elements are put before and behind.
+    stride : the distance of adjacent windows.
+    padding : the number of elements added before and after.
     dilation : the distance between neighboring elements of a window.
     """
 
@@ -58,7 +57,7 @@ class WindowGeometry(NamedTuple):
         return list(product(*map(range, self.window)))
 
     def part(self, tap: Sequence[int], counts: Sequence[int]) -> Any:
-        """Where in a padded array one tap of all windows is."""
+        """The slices of a padded array with one tap of all windows."""
         return (
             ...,
             *[
@@ -69,12 +68,12 @@ class WindowGeometry(NamedTuple):
 
 
 def counts_of(lengths: Sequence[Any], frame: WindowGeometry, what: str) -> tuple[Any, ...]:
-    """How many windows there are along each axis.
+    """The number of windows along each axis.
 
     Raises
     ------
     ValueError
-        An axis is shorter than a window, also with its padding.
+        An axis with its padding is shorter than a window.
     """
     found = []
     for n, span, s, (low, high) in zip(
@@ -92,7 +91,7 @@ def counts_of(lengths: Sequence[Any], frame: WindowGeometry, what: str) -> tuple
 
 
 def padded(x: Array, padding: Pairs, value: float = 0) -> Array:
-    """`x` with elements around its last axes; what is less than none is cut off."""
+    """`x` with padding around its last axes; negative padding removes elements."""
     if not any(map(any, padding)):
         return x
     k = len(padding)
@@ -108,7 +107,7 @@ def padded(x: Array, padding: Pairs, value: float = 0) -> Array:
 
 
 def _kept(lengths: Sequence[int], padding: Pairs) -> list[slice]:
-    """What of an array is kept where padding is negative."""
+    """The slices of an array that remain for negative padding."""
     return [
         slice(max(-low, 0), n - max(-high, 0))
         for n, (low, high) in zip(lengths, padding, strict=True)
@@ -121,7 +120,7 @@ def cut(x: Array, padding: Pairs) -> Array:
 
 
 def windows_of(x: Array, frame: WindowGeometry) -> Array:
-    """All windows of a padded array: its axes, the last replaced by places, then by taps."""
+    """All windows of a padded array, with the last axes replaced by positions, then taps."""
     k = len(frame.window)
     counts = counts_of(x.shape[-k:], frame._replace(padding=((0, 0),) * k), "windows")
     steps = x.strides[-k:]
@@ -144,7 +143,7 @@ def added_windows(
     lead: tuple[int, ...],
     dtype: np.dtype[Any],
 ) -> Array:
-    """The transpose of `windows_of`, padding cut off: `parts[tap]` is added where that tap was."""
+    """The transpose of `windows_of` without padding: `parts[tap]` is added at that tap."""
     room = [n + low + high for n, (low, high) in zip(lengths, frame.padding, strict=True)]
     out = np.zeros((*lead, *room), dtype)
     for tap in frame.taps():
@@ -157,7 +156,7 @@ def added_windows(
 
 
 def merged(x: Array, axis: int, inner: int = 1) -> Any:
-    """Rows, the first axis, brought into axis `axis` of a row, behind `inner` parts of that."""
+    """Merge the first axis into axis `axis` of the rest, after `inner` parts of that axis."""
     rows, *lengths = shape_of(x)
     n = lengths[axis]
     x = lookup("reshape")(x, shape=(rows, *lengths[:axis], inner, n // inner, *lengths[axis + 1 :]))
@@ -168,7 +167,7 @@ def merged(x: Array, axis: int, inner: int = 1) -> Any:
 
 
 def split(x: Array, rows: int, axis: int, inner: int = 1) -> Any:
-    """The reverse of `merged`."""
+    """The inverse of `merged`."""
     lengths = list(shape_of(x))
     n = _quotient(lengths[axis], rows)
     taken = (*lengths[:axis], inner, rows, n // inner, *lengths[axis + 1 :])
@@ -179,7 +178,7 @@ def split(x: Array, rows: int, axis: int, inner: int = 1) -> Any:
 
 
 def _quotient(n: Any, rows: Any) -> Any:
-    """n / rows, which is whole; rows there are none of tell nothing of n."""
+    """n / rows, an exact quotient; 0 if there are no rows."""
     if isinstance(rows, Dim) or isinstance(n, Dim):
         return n // rows
     return n // rows if rows else 0

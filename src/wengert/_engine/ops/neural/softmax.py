@@ -1,10 +1,10 @@
-"""Softmax and its logarithm: each one operation, for the sake of digits and of speed.
+"""Softmax and its logarithm, as single operations for accuracy and speed.
 
-One stable pass makes the value: the largest element is taken off before anything is exponentiated.
-The rules use the result, so a cross entropy from logits gets the gradient softmax - onehot, and a
-backend that knows the operation (lowering/softmax.py) reads a row once.
+The largest element is subtracted before the exponential.  The rules use the result, so a cross
+entropy of logits has the gradient softmax - onehot, and a backend that implements the operation
+(lowering/softmax.py) reads each element once.
 
-The axis is one, or a tuple of several.
+The axis is an int or a tuple.
 """
 
 from __future__ import annotations

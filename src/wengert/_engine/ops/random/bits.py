@@ -1,17 +1,16 @@
 """Random numbers as operations: a pure function of a state and a position.
 
-The state is an array of words (uint64): a key of two words, and a position, which is 0 where there
-are only two words; an array of states has them along its last axis, and gives numbers for each. The
-numbers at a position follow from the key and the position alone (ops/random/philox.py), so a line
-of a graph gives the same numbers for the same state, may be computed again or merged with an equal
-line, and never waits for another.
+The state is an array of words (uint64): a key of two words, and a position, which is 0 if there are
+only two words; an array of states has the words along its last axis, and gives numbers for each.
+The numbers depend only on the key and the position (ops/random/philox.py), so a node gives the same
+numbers for the same state, may be recomputed or merged with an equal node, and has no order.
 
-    random_uniform, random_normal, random_integers    those of NumPy's generator
-    random_bits                                       the words themselves, or halves of words
-    random_tail     a probability with its sign: what symmetric distributions are made of
-    normal_of_tail  the normal number with that probability beyond it
+    random_uniform, random_normal, random_integers    as NumPy's generator
+    random_bits                                       the words, or halves of words
+    random_tail     a signed tail probability, for symmetric distributions
+    normal_of_tail  the normal quantile of a signed tail probability
 
-A stream that moves the position along is wengert.random; functions of keys are wengert.random.
+Streams that advance the position and functions of keys are in wengert.random.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _ROUND = 1 << 64
 
 
 def generator_at(state: Any, number: int) -> np.random.Generator:
-    """NumPy's generator at a position: each has 2**64 blocks of its own."""
+    """NumPy's generator at a position; positions are 2**64 blocks apart."""
     position = int(state[2]) if len(state) == 3 else 0
     return np.random.Generator(bit_generator(state[:2], (position + number) % _ROUND))
 
@@ -83,7 +82,7 @@ class Draw(Operation):
     def _the_long_way(
         self, state: Any, *, number: int, shape: tuple[int, ...], dtype: np.dtype[Any], **more: Any
     ) -> Any:
-        """The same numbers, by a generator that walks to the position."""
+        """The same numbers, by a generator that is advanced to the position."""
         if state.ndim > 1:
             more = {"number": number, "shape": shape, "dtype": dtype, **more}
             return np.array([self._the_long_way(s, **more) for s in state])
@@ -92,14 +91,14 @@ class Draw(Operation):
         return np.asarray(self.draw(np.random.Generator(bits), shape, np.dtype(dtype), **more))
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """Shape and dtype as asked for, once for each state."""
+        """The requested shape and dtype, once for each state."""
         (state,) = specs
         if not state.shape or state.shape[-1] not in (2, 3) or state.dtype != WORD:
             raise ValueError(f"a key is uint64[2], the state of a stream uint64[3], not {state}")
         return Spec((*state.shape[:-1], *params["shape"]), np.dtype(params["dtype"]))
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The states of all rows together."""
+        """Draw for all states of a batch."""
         return self(args[0], **params)
 
 
@@ -110,20 +109,20 @@ normal = register(
     Draw(
         "random_normal",
         lambda g, shape, dtype: g.standard_normal(shape, dtype),
-        "Normal, of mean 0 and deviation 1.",
+        "Normal, with mean 0 and standard deviation 1.",
     )
 )
 integers = register(
     Draw(
         "random_integers",
         lambda g, shape, dtype, low, high: g.integers(low, high, shape, dtype),
-        "Integers from low to before high, each equally likely.",
+        "Uniform integers in [low, high).",
     )
 )
 
 
 def _words(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Words, or their halves, of which the lower one comes first."""
+    """Words, or their halves, the lower half first."""
     count = int(np.prod(shape))
     if dtype.itemsize == 8:
         return generator.bit_generator.random_raw(count).reshape(shape)
@@ -132,7 +131,7 @@ def _words(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dty
 
 
 def _tails(generator: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """Odd integers with a sign, divided so that they lie between -1/2 and 1/2."""
+    """Signed odd integers, scaled to (-1/2, 1/2)."""
     single = dtype.itemsize == 4
     found = _words(generator, shape, np.dtype(np.uint32 if single else np.uint64))
     signed = (found | found.dtype.type(1)).view(np.int32 if single else np.int64)
@@ -154,7 +153,7 @@ tail = register(
     domain=[(2.0**-65, 0.5)], singular=True, half=False, oracle="sqrt(2) * erfinv(1 - 2 * v)"
 )
 def normal_of_tail(s: ScalarLanguage, v: Scalar) -> Any:
-    """The normal number beyond which there is the probability |v|, on the side of v's sign."""
+    """The normal quantile with tail probability |v|, on the side of the sign of v."""
     return s.copysign(s.special("ndtri", s.abs(v)), v)
 
 

@@ -1,11 +1,11 @@
-"""Keys of random numbers as operations: many from one, and one from a key and a number.
+"""Keys of random numbers as operations: splitting a key, and folding in a number.
 
-    random_split    as many keys as asked for: block 1, 2, ... of the counters for children
-    random_fold     the key of a key and integers: one block for each, of counters of its own
+    random_split    keys from a key: blocks 1, 2, ... of the counter space SPLIT
+    random_fold     a key from a key and integers: one block for each, in the counter space FOLD
 
-A key is two words (uint64), the first two of a block of Philox; the counters are divided in
-ops/random/philox.py, so neither a child nor a number that is drawn ever comes from the same block
-as another.  Equal keys of different ancestry have the probability of equal 128-bit numbers.
+A key is two words (uint64), the first two of a block of Philox; the counter spaces are divided in
+ops/random/philox.py, so no block is used for two keys or numbers.  Keys of different ancestry are
+equal with the probability of equal random 128-bit numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORD = np.dtype(np.uint64)
 
 
 def expect_key(spec: Spec) -> None:
-    """Refuse what is no key."""
+    """Raise ValueError unless a spec is that of a key."""
     if not spec.shape or spec.shape[-1] != 2 or spec.dtype != WORD:
         raise ValueError(f"a key is uint64[2], not {spec}")
 
@@ -52,7 +52,7 @@ class SplitKeys(Operation):
         return np.stack(words[:2], -1).reshape(*key.shape[:-1], *shape, 2)
 
     def oracle(self, key: Any, *, shape: Any) -> Any:
-        """The same, one block after the other."""
+        """The same, block by block."""
         shape = tuple(shape)
         found = np.empty((*key.shape[:-1], prod(shape), 2), WORD)
         for *outer, i in np.ndindex(*found.shape[:-1]):
@@ -60,13 +60,13 @@ class SplitKeys(Operation):
         return found.reshape(*key.shape[:-1], *shape, 2)
 
     def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> Spec:
-        """The shape that is asked for, of keys, for each key."""
+        """Keys of the requested shape, for each key."""
         (key,) = specs
         expect_key(key)
         return Spec((*key.shape[:-1], *params["shape"], 2), WORD)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """The keys of all rows together."""
+        """Split all keys of a batch."""
         return self(args[0], **params)
 
 
@@ -83,7 +83,7 @@ class Fold(Operation):
         return np.stack(blocks((1, number, 0, FOLD), key)[:2], -1)
 
     def oracle(self, key: Any, data: Any) -> Any:
-        """The same, one after the other, by NumPy's generator."""
+        """The same, one by one, by NumPy's generator."""
         number = np.asarray(data).astype(WORD)
         shape = np.broadcast_shapes(key.shape[:-1], number.shape)
         keys, numbers = np.broadcast_to(key, (*shape, 2)), np.broadcast_to(number, shape)
@@ -97,19 +97,19 @@ class Fold(Operation):
         key, data = specs
         expect_key(key)
         if data.dtype.kind not in "iu":
-            raise TypeError(f"what is folded into a key is an integer, not {data}")
+            raise TypeError(f"only an integer can be folded into a key, not {data}")
         return Spec((*broadcast(key.shape[:-1], data.shape), 2), WORD)
 
     def batched_as_kind(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
-        """Rows of keys, rows of numbers, or both, of which each has no further axis."""
+        """A batch of keys, of numbers, or both."""
         key, data = args
         if np.ndim(data) - batched[1] or len(key.shape) - batched[0] > 1:
             return NotImplemented
         return self(fronted(key, batched[0], size), data) if batched[1] else self(key, data)
 
 
-split = register(SplitKeys("random_split", "Keys from a key, as many as a shape has places."))
-fold = register(Fold("random_fold", "The key of a key and of an integer."))
+split = register(SplitKeys("random_split", "Keys of a given shape from a key."))
+fold = register(Fold("random_fold", "A key from a key and an integer."))
 
 
 def _key(rng: np.random.Generator, *shape: int) -> Any:

@@ -1,14 +1,14 @@
-"""Philox 4x64 on NumPy arrays: the words of a block, as a function of its counter and a key.
+"""Philox 4x64 on NumPy arrays: the words of a block as a function of its counter and a key.
 
 The generator is that of J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, "Parallel random
 numbers: as easy as 1, 2, 3", SC11 (2011), with ten rounds: a bijection of counters of four words
 for every key of two words, so different counters never give the same block.  NumPy has it as
-`numpy.random.Philox`, in C and for one key; `blocks` is for many keys at once.
+`numpy.random.Philox`, in C and for one key; `blocks` is vectorized over keys.
 
 The counter is divided by purpose, so that no block is ever used twice with the same key:
 
-    word 0    the number of the block: of an element, of a child; from 1 on, as NumPy counts
-    word 1    the position of a stream; what is folded in; the trial of a sampler that rejects
+    word 0    the number of the block, from 1 as in NumPy
+    word 1    the position of a stream; the integer folded in; the trial of a rejection sampler
     word 2    zero
     word 3    the purpose: DRAWS, SPLIT, FOLD, TRIALS
 
@@ -35,9 +35,9 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 
 def products(x: Any, factor: int) -> tuple[Any, Any]:
-    """The high and the low words of products: of halves of words, with explicit carries.
+    """The high and low words of products, from half words with explicit carries.
 
-    x is an array, or another value with these operators (the native kernel's vectors).
+    x is an array, or another value with these operators (vectors of the native kernel).
     """
     low_factor, high_factor = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
     low, high = x & _LOW, x >> _HALF
@@ -61,7 +61,7 @@ def rounds(
     keys: Iterable[Sequence[Any]],
     multiply: Callable[[Any, int], tuple[Any, Any]] = products,
 ) -> tuple[Any, Any, Any, Any]:
-    """The four words of a block; also the body of the native kernel, which has operators too."""
+    """The four words of a block; also used by the native kernel, on LLVM values."""
     a, b, c, d = counter
     for first, second in keys:
         high0, low0 = multiply(a, _FACTORS[0])
@@ -76,7 +76,7 @@ def blocks(counter: Any, key: Any) -> tuple[Any, Any, Any, Any]:
     Parameters
     ----------
     counter : sequence of four array_like
-        Words of uint64, which broadcast with each other and the key.
+        Arrays of uint64, broadcast with each other and the key.
     key : array_like
         uint64[..., 2].
 
@@ -86,7 +86,7 @@ def blocks(counter: Any, key: Any) -> tuple[Any, Any, Any, Any]:
     """
     key = np.asarray(key, np.uint64)
     words = np.broadcast_arrays(*[np.asarray(c, np.uint64) for c in counter], key[..., 0])
-    # Of arrays without axes NumPy would warn that products wrap.
+    # NumPy warns about overflow for 0-d arrays.
     state = [np.atleast_1d(w) for w in words[:4]]
     keys = round_keys([np.atleast_1d(key[..., k]) for k in range(2)])
     shape = words[0].shape
@@ -95,11 +95,11 @@ def blocks(counter: Any, key: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def bit_generator(key: Any, position: int = 0, space: int = DRAWS) -> np.random.Philox:
-    """NumPy's generator before block 1 of a key; each position has 2**64 blocks of its own."""
+    """NumPy's generator before block 1 of a key; positions are 2**64 blocks apart."""
     counter = np.array([0, position, 0, space], np.uint64)
     return np.random.Philox(key=np.asarray(key, np.uint64), counter=counter)
 
 
 def raw(key: Any, count: int, position: int = 0, space: int = DRAWS) -> Any:
-    """The first `count` words of a key, one block after the other from block 1 on."""
+    """The first `count` words of a key, from block 1 on."""
     return bit_generator(key, position, space).random_raw(count)
