@@ -355,7 +355,7 @@ def register_behavior(name: str, behavior: Behavior[Any], replace: bool = False)
     """
     if BEHAVIORS.get(name, behavior) is not behavior and not replace:
         raise RegistryError(
-            f"A behavior named {name!r} is registered already. Choose another name, or pass "
+            f"A behavior named {name!r} is already registered. Choose another name, or pass "
             "replace=True."
         )
     BEHAVIORS[name] = behavior

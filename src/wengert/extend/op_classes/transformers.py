@@ -54,7 +54,7 @@ class Transformer:
         known = TRANSFORMERS.get(name, cls)
         if name_in_module(known) != name_in_module(cls):
             raise RegistryError(
-                f"A transformer named {name!r} is registered already, by {name_in_module(known)}. "
+                f"A transformer named {name!r} is already registered, by {name_in_module(known)}. "
                 f"Choose another transformer_name{at(user_line())}."
             )
         TRANSFORMERS[name] = cls
