@@ -5,9 +5,9 @@
     cholesky_banded, cho_solve_banded
     banded_product                          a matrix in banded form times vectors
 
-Element (i, j) of a matrix with `below` and `above` diagonals stands at row ``above + i - j`` and
-column j of its banded form, as in LAPACK.  Of a Hermitian one half is kept.  Gradients are taken by
-what is kept; what stands outside of the matrix, in the corners of the form, has gradient zero.
+Element (i, j) of a matrix with `below` and `above` diagonals is at row ``above + i - j`` and column
+j of its banded form, as in LAPACK.  One half of a Hermitian matrix is stored.  Gradients are with
+respect to the stored elements; the corners of the form, outside of the matrix, have gradient zero.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REGULAR = "Its corners outside of the matrix do not count; use lstsq if it may b
 
 
 def moved(x: Any, by: int) -> Any:
-    """The last axis moved along by some places, with zeros where nothing comes from."""
+    """Shift along the last axis, filling with zeros."""
     n = x.shape[-1]
     if by == 0:
         return x
@@ -127,7 +127,7 @@ def _half(band: Any, lower: bool) -> Any:
 
 
 def whole_band(ab: Any, lower: bool) -> Any:
-    """The whole band of a Hermitian matrix of which one half is kept."""
+    """The whole band of a Hermitian matrix, from the stored half."""
     width = ab.shape[-2] - 1
     below, above = (width, 0) if lower else (0, width)
     other = banded_adjoint(ab, below, above)
@@ -190,7 +190,7 @@ def solve_banded(l_and_u: Any, ab: Any, b: Any, *args: Any, **kwargs: Any) -> An
     Parameters
     ----------
     l_and_u : tuple of two ints
-        How many diagonals there are below and above.
+        The number of diagonals below and above the main one.
     ab : array_like of shape (..., l + u + 1, n)
     b : array_like of shape (n,) or (..., n, k)
 
@@ -237,7 +237,7 @@ def solveh_banded(
     Parameters
     ----------
     ab : array_like of shape (..., u + 1, n)
-        One half of the band. The gradient is by the elements that are kept.
+        One half of the band. The gradient is with respect to the stored elements.
     b : array_like of shape (n,) or (..., n, k)
     lower : bool, default False
         Which half it is.
@@ -285,7 +285,7 @@ def cholesky_banded(
     Parameters
     ----------
     ab : array_like of shape (u + 1, n)
-        One half of the band. The gradient is by the elements that are kept.
+        One half of the band. The gradient is with respect to the stored elements.
     lower : bool, default False
         Which half it is.
 

@@ -1,8 +1,8 @@
-"""Matrices made of one line of numbers or two: Fiedler's, companions, Leslie's.
+"""Matrices built from one or two vectors: Fiedler, Fiedler companion and Leslie matrices.
 
     fiedler, fiedler_companion, leslie    SciPy's names
 
-Made by putting numbers into their places, so gradients are what stands there.
+They are built by scattering elements, so the gradients are gathered elements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["fiedler", "fiedler_companion", "leslie"]
 
 @counterpart(scipy.linalg.fiedler)
 def fiedler(a: Any) -> Any:
-    """The distances between numbers, as ``scipy.linalg.fiedler``.
+    """The matrix of absolute differences, as ``scipy.linalg.fiedler``.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ def fiedler(a: Any) -> Any:
     Returns
     -------
     Tensor of shape (..., n, n)
-        The derivative of a distance is 0 where it is 0.
+        The derivative of an absolute difference is 0 where it is 0.
     """
     a = np.atleast_1d(floating(a))
     return np.abs(a[..., :, None] - a[..., None, :])
 
 
 def _placed(rows: Any, columns: Any, values: Any, n: int) -> Any:
-    """A matrix with numbers at some places."""
+    """A matrix with elements at given positions."""
     places = np.zeros((len(rows), n, n))
     places[np.arange(len(rows)), rows, columns] = 1.0
     return np.einsum("...k,kij->...ij", values, places.astype(values.dtype))
@@ -45,12 +45,12 @@ def _placed(rows: Any, columns: Any, values: Any, n: int) -> Any:
 
 @counterpart(scipy.linalg.fiedler_companion)
 def fiedler_companion(a: Any) -> Any:
-    """A companion matrix with five diagonals, as ``scipy.linalg.fiedler_companion``.
+    """A pentadiagonal companion matrix, as ``scipy.linalg.fiedler_companion``.
 
     Parameters
     ----------
     a : array_like of shape (..., n)
-        The coefficients of a polynomial, highest power first, the first not zero.
+        The coefficients of a polynomial, highest power first; the first is nonzero.
 
     Returns
     -------
@@ -76,14 +76,14 @@ def fiedler_companion(a: Any) -> Any:
 
 @counterpart(scipy.linalg.leslie)
 def leslie(f: Any, s: Any) -> Any:
-    """The matrix of a population by age, as ``scipy.linalg.leslie``.
+    """The Leslie matrix of an age-structured population, as ``scipy.linalg.leslie``.
 
     Parameters
     ----------
     f : array_like of shape (..., n)
-        How many young each age has.
+        The fecundity of each age class.
     s : array_like of shape (..., n - 1)
-        Which part of each age lives on.
+        The survival rate of each age class.
 
     Returns
     -------

@@ -1,13 +1,13 @@
 """Orthogonal factors under SciPy's names: Cholesky, QR, singular values, polar, bases of spaces.
 
     cholesky, qr, svd, svdvals, polar, orthogonal_procrustes
-    orth, null_space      operations: a basis of the range, and of what is mapped to zero
+    orth, null_space      operations: a basis of the range, and of the null space
 
 Most is in _engine/ops/linalg/factorizations.py, _engine/ops/linalg/eigen_svd.py and
-_engine/ops/linalg/polar_decomposition.py.  A basis of a space is free to turn within the space; its
-derivative is the one that does not turn it.  So functions of the space, such as the projector, have
-the right derivative, also where singular values are equal.  The rank is taken as constant (G. H.
-Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973), 413-432).
+_engine/ops/linalg/polar_decomposition.py.  A basis of a space is unique up to a rotation within the
+space; its derivative is the one without rotation.  So functions of the space, such as the
+projector, have the correct derivative, also for equal singular values.  The rank is assumed
+constant (G. H. Golub and V. Pereyra, SIAM J. Numer. Anal. 10 (1973), 413-432).
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _(a, *, rcond=None):
 
 
 def _of_full_rank(basis: Any, s: Any, a: Any, rcond: Any) -> Any:
-    """A basis, if no singular value counts as zero: in a graph the rank is taken to be full."""
+    """A basis for full rank, which is assumed in a graph."""
     return accepted(basis, s > np.max(s, axis=-1, keepdims=True) * _cutoff(a, rcond))
 
 
@@ -83,7 +83,7 @@ def _range_basis_jvp(dots, out, a, *, rcond=None):
 
 
 def _cutoff(a: Any, rcond: Any) -> Any:
-    """SciPy's, from the lengths of the matrix; of lengths that are not known, one for many."""
+    """SciPy's default rcond, from the shape of the matrix; a fixed one for symbolic sizes."""
     size = 100 if is_symbolic(a.shape) else max(a.shape[-2:])
     return float(np.finfo(a.dtype).eps) * size if rcond is None else rcond
 
@@ -96,7 +96,7 @@ def _kernel_by_qr(a: Any, *, rcond: Any = None) -> Any:
 
 @entry(FINITE, "2", oracle=_kernel_by_qr)
 def kernel_basis(a, *, rcond=None):
-    """An orthonormal basis of what is mapped to zero."""
+    """An orthonormal basis of the null space."""
     return _check(scipy.linalg.null_space(a, rcond=rcond), a)
 
 
@@ -119,7 +119,7 @@ def _kernel_basis_jvp(dots, out, a, *, rcond=None):
 
 
 def _on_a_line(rng: Any) -> Any:
-    """One column or row: there the basis is free in its sign only, which does not jump."""
+    """One column or row: the basis is unique up to a sign, which is locally constant."""
     return 1.0 + rng.uniform(size=3)
 
 
@@ -153,30 +153,30 @@ def orth(A: Any, rcond: Any = None) -> Any:
     ----------
     A : array_like of shape (..., m, n)
     rcond : float, optional
-        Singular values below this part of the largest count as zero.
+        Singular values below this fraction of the largest are treated as zero.
 
     Notes
     -----
-    The derivative does not turn the basis within the range, and takes the rank as constant. In a
-    graph the rank is taken to be full.
+    The derivative does not rotate the basis within the range and assumes a constant rank. In a
+    graph full rank is assumed.
     """
     return _basis(range_basis, A, rcond, "orth")
 
 
 @counterpart(scipy.linalg.null_space)
 def null_space(A: Any, rcond: Any = None, **kwargs: Any) -> Any:
-    """An orthonormal basis of what is mapped to zero, as ``scipy.linalg.null_space``.
+    """An orthonormal basis of the null space, as ``scipy.linalg.null_space``.
 
     Parameters
     ----------
     A : array_like of shape (..., m, n)
     rcond : float, optional
-        Singular values below this part of the largest count as zero.
+        Singular values below this fraction of the largest are treated as zero.
 
     Notes
     -----
-    The derivative does not turn the basis within its space, and takes the rank as constant. In a
-    graph the rank is taken to be full.
+    The derivative does not rotate the basis within its space and assumes a constant rank. In a
+    graph full rank is assumed.
     """
     return _basis(kernel_basis, A, rcond, "null_space")
 
@@ -188,7 +188,7 @@ def null_space(A: Any, rcond: Any = None, **kwargs: Any) -> Any:
 def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The triangular factor of a positive definite matrix, as ``scipy.linalg.cholesky``.
+    """The Cholesky factor of a positive definite matrix, as ``scipy.linalg.cholesky``.
 
     Parameters
     ----------
@@ -213,20 +213,21 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> Any:
-    """Orthonormal columns and an upper triangle, as ``scipy.linalg.qr``.
+    """The QR decomposition, as ``scipy.linalg.qr``.
 
     Parameters
     ----------
     a : array_like of shape (..., m, n)
     overwrite_a, lwork, check_finite
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
     mode : {"full", "r", "economic"}
     pivoting : bool, default False
-        Also return an order of columns, without derivative, such that R has a falling diagonal.
+        Also return a permutation of the columns, without derivative, such that the diagonal of R
+        is decreasing.
 
     Notes
     -----
-    The first min(m, n) columns, in that order, have to be independent for a derivative; see
+    A derivative requires that the first min(m, n) permuted columns are linearly independent; see
     `wengert.numpy.linalg.qr`.
     """
     a = floating(a)
@@ -269,13 +270,13 @@ def svd(
 
 @counterpart(scipy.linalg.svdvals)
 def svdvals(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The singular values, falling, as ``scipy.linalg.svdvals``."""
+    """The singular values, decreasing, as ``scipy.linalg.svdvals``."""
     return names.svdvals(floating(a))
 
 
 @counterpart(scipy.linalg.polar)
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
-    """The product of a unitary and a semidefinite matrix, as ``scipy.linalg.polar``.
+    """The polar decomposition into a unitary and a semidefinite factor, as ``scipy.linalg.polar``.
 
     Parameters
     ----------
@@ -291,7 +292,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     Raises
     ------
     MatrixError
-        A derivative is asked for, and `a` has not full rank.
+        A derivative is needed and `a` does not have full rank.
 
     Notes
     -----
@@ -306,7 +307,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
 
 @counterpart(scipy.linalg.orthogonal_procrustes)
 def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[Any, Any]:
-    """The orthogonal R that makes ``|A @ R - B|`` least, as ``scipy.linalg.orthogonal_procrustes``.
+    """The orthogonal R that minimizes ``|A @ R - B|``, as ``scipy.linalg.orthogonal_procrustes``.
 
     Parameters
     ----------
@@ -321,7 +322,7 @@ def orthogonal_procrustes(A: Any, B: Any, check_finite: bool = True) -> tuple[An
     Raises
     ------
     MatrixError
-        A derivative of R is asked for, and ``adjoint(A) @ B`` is singular.
+        A derivative of R is needed and ``adjoint(A) @ B`` is singular.
     """
     across = adjoint(floating(A)) @ floating(B)
     return polar_factor(across), nuclear_norm(across)

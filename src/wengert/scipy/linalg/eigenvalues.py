@@ -5,9 +5,8 @@
     eigh, eigvalsh                                  Hermitian; with b of the three types
     eigh_tridiagonal, eigvalsh_tridiagonal, eig_banded, eigvals_banded
 
-The problem with b is brought to one without: by inv(b) @ a, or by the Cholesky factor of a definite
-b, so derivatives of every order follow.  What holds of equal eigenvalues is said in
-docs/conventions.md, 9.
+The problem with b is reduced to one without by inv(b) @ a, or by the Cholesky factor of a definite
+b, so derivatives of every order exist.  For equal eigenvalues see docs/conventions.md, 9.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ __all__ = [
 
 
 def _left_oracle(a: Any) -> Any:
-    """By the inverse of the right ones, with the same choice of factors."""
+    """Test oracle: from the inverse of the right eigenvectors, with the same phases."""
     w, v = np.linalg.eig(a)
     left = adjoint(np.linalg.inv(v))
     left = left / np.linalg.norm(left, axis=-2, keepdims=True)
     largest = np.take_along_axis(left, np.argmax(np.abs(left), axis=-2)[..., None, :], -2)
     left = left * np.conj(largest) / np.abs(largest)
-    given = scipy.linalg.eig(a, left=True, right=False)[1]  # their signs are LAPACK's choice
+    given = scipy.linalg.eig(a, left=True, right=False)[1]  # LAPACK determines their signs
     sign = np.sign(np.sum((np.conj(given) * left).real, axis=-2, keepdims=True))
     return w.astype(complex), left * sign
 
@@ -88,7 +87,7 @@ def _reduced(a: Any, b: Any, name: str) -> Any:
 
 
 def _real_if_real(w: Any, v: Any, a: Any) -> Any:
-    """Eigenvectors as real ones where SciPy's are; never in a graph."""
+    """Eigenvectors, real where SciPy's are; always complex in a graph."""
     if is_traced(v) or a.dtype.kind == "c" or np.any(value_of(w).imag != 0):
         return v
     return np.real(v)
@@ -111,11 +110,11 @@ def eig(
     ----------
     a : array_like of shape (..., n, n)
     b : array_like of shape (..., n, n), optional
-        Regular; for ``a @ v = w * (b @ v)``.
+        Nonsingular; for ``a @ v = w * (b @ v)``.
     left, right : bool
         Which eigenvectors to return, left ones first. Left ones with `b` are for plain arrays only.
     overwrite_a, overwrite_b, check_finite : bool
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
     homogeneous_eigvals : bool
         For plain arrays only.
 
@@ -124,7 +123,7 @@ def eig(
     w : Tensor of shape (..., n)
         Complex.
     vl, vr : Tensor of shape (..., n, n)
-        Of length one, with a real largest component. Complex in a graph.
+        Normalized, with a real largest component. Complex in a graph.
 
     Notes
     -----
@@ -185,7 +184,7 @@ def eigh(
     subset_by_value: Any = None,
     driver: Any = None,
 ) -> Any:
-    """Eigenvalues, rising, and eigenvectors of Hermitian matrices, as ``scipy.linalg.eigh``.
+    """Eigenvalues, increasing, and eigenvectors of Hermitian matrices, as ``scipy.linalg.eigh``.
 
     Parameters
     ----------
@@ -194,14 +193,14 @@ def eigh(
     b : array_like of shape (..., n, n), optional
         Hermitian and positive definite.
     lower : bool, default True
-        Which triangle is read where b is not given; with b the Hermitian parts are taken.
+        Which triangle is read if b is not given; with b the Hermitian parts are used.
     eigvals_only : bool, default False
     type : {1, 2, 3}
         ``a @ v = w * (b @ v)``, ``a @ b @ v = w * v`` or ``b @ a @ v = w * v``.
     subset_by_index, subset_by_value : tuple of two, optional
-        Only some of them.
+        Return only the eigenvalues in this range.
     overwrite_a, overwrite_b, check_finite, driver
-        Taken for SciPy's sake; another driver may give eigenvectors another sign.
+        Ignored; another driver may give the eigenvectors another sign.
 
     Returns
     -------
@@ -242,7 +241,7 @@ def eigh(
 
 @counterpart(scipy.linalg.eigvalsh)
 def eigvalsh(a: Any, b: Any = None, **options: Any) -> Any:
-    """The eigenvalues of Hermitian matrices, rising, as ``scipy.linalg.eigvalsh``; see `eigh`."""
+    """The eigenvalues of Hermitian matrices, increasing, as ``scipy.linalg.eigvalsh``."""
     return eigh(a, b, **options, eigvals_only=True)
 
 
@@ -289,7 +288,7 @@ def eigh_tridiagonal(
     d : array_like of shape (..., n)
         The diagonal.
     e : array_like of shape (..., n - 1)
-        What is beside it, twice.
+        The off-diagonal.
     eigvals_only : bool, default False
     select : {"a", "v", "i"}
     select_range : tuple of two, optional
@@ -325,7 +324,7 @@ def eig_banded(
     Parameters
     ----------
     a_band : array_like of shape (u + 1, n)
-        One half of the band; the gradient is by the elements that are kept.
+        One half of the band; the gradient is with respect to the stored elements.
     lower : bool, default False
         Which half it is.
 

@@ -1,9 +1,9 @@
-"""Any function of a matrix, the sensitivity of the exponential, balance, angles of spaces.
+"""General matrix functions, the condition of the exponential, balancing, subspace angles.
 
-    funm               by the recurrence of Parlett in the complex Schur form
-    expm_cond          how much expm moves when its matrix does
-    matrix_balance     rows and columns made of equal size by powers of two
-    subspace_angles    between the ranges of two matrices
+    funm               by Parlett's recurrence in the complex Schur form
+    expm_cond          the condition number of expm
+    matrix_balance     scaling of rows and columns to equal norms by powers of two
+    subspace_angles    the principal angles between the ranges of two matrices
 
 (G. H. Golub and C. F. Van Loan, Matrix Computations, 1996, algorithm 11.1.1; A. V. Knyazev and
 M. E. Argentati, "Principal angles between subspaces in an A-based scalar product", SIAM J. Sci.
@@ -47,28 +47,28 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
     ----------
     A : array_like of shape (..., n, n)
     func : callable
-        Takes an array of eigenvalues, complex, and returns as many numbers.  It may be any
-        differentiable function of NumPy's, and may depend on other tensors.
+        Maps an array of complex eigenvalues elementwise.  It may be composed of any differentiable
+        NumPy functions, and may depend on other tensors.
     disp : bool
-        Only True, with which the result alone is returned.
+        Must be True: only the result is returned.
 
     Returns
     -------
     Tensor of shape (..., n, n)
-        Real where A is and the imaginary parts vanish but for rounding, as SciPy has it; a graph,
-        which does not know values, takes it to be real, and refuses to run where it is not.
+        Real if A is real and the imaginary parts vanish up to rounding, as in SciPy. In a graph the
+        result of a real matrix is real, and an error is raised at run time if it is complex.
 
     Raises
     ------
     MatrixError
-        A derivative is asked for, and two eigenvalues are equal.
+        A derivative is needed and two eigenvalues are equal.
     ArgumentError
         disp is False.
 
     Notes
     -----
-    Where eigenvalues are close to each other digits are lost, as SciPy's. expm, logm, sqrtm and
-    `fractional_matrix_power` do not lose them. *Cost.* n**3, and n steps of a graph.
+    Accuracy is lost for close eigenvalues, as in SciPy, but not by expm, logm, sqrtm and
+    `fractional_matrix_power`. *Cost.* n**3, and a number of graph nodes proportional to n.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
 
 def _with_diagonal(f: Any, line: Any, p: int) -> Any:
-    """`f` with numbers on the diagonal p above the main one, where it is zero."""
+    """`f` with its p-th superdiagonal, which is zero, filled in."""
     n = f.shape[-1]
     zeros = np.zeros((*line.shape[:-1], p), line.dtype)
     spread = np.concatenate([line, zeros], axis=-1)
@@ -137,8 +137,8 @@ def expm_cond(A: Any, check_finite: bool = True) -> Any:
 
     Notes
     -----
-    The largest singular value of the derivative, a matrix of n**2 rows, times sizes. *Cost.* n**5
-    for its entries, n**6 for the value.
+    The largest singular value of the derivative, a matrix of n**2 rows, times a ratio of norms.
+    *Cost.* n**5 for its entries, n**6 for the value.
     """
     a = square(A, "expm_cond")
     n = known_length(a.shape[-1], "expm_cond")
@@ -163,7 +163,7 @@ def _balance_oracle(a: Any, *, permute: bool, scale: bool) -> Any:
 @facts(host_callback=BY_SCIPY)
 @entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_balance_oracle)
 def balancing(a, *, permute, scale):
-    """The powers of two, and the order of rows and columns, that balance a matrix."""
+    """The powers of two and the permutation that balance a matrix."""
     _, (factors, order) = scipy.linalg.matrix_balance(a, permute, scale, separate=True)
     return factors, order
 
@@ -182,23 +182,23 @@ def matrix_balance(
     separate: bool = False,
     overwrite_a: bool = False,
 ) -> Any:
-    """A similar matrix with rows and columns of equal size, as ``scipy.linalg.matrix_balance``.
+    """A similar matrix with rows and columns of equal norm, as ``scipy.linalg.matrix_balance``.
 
     Parameters
     ----------
     A : array_like of shape (..., n, n)
     permute, scale : bool, default True
-        What is done to it.
+        Whether to permute and to scale.
     separate : bool, default False
-        Return the factors and the order in place of the transformation.
+        Return the scale and the permutation instead of the transformation.
     overwrite_a
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
 
     Returns
     -------
     B : Tensor of shape (..., n, n)
     T : array of shape (..., n, n), or (scale, order)
-        Without derivative: powers of two, which jump.
+        Piecewise constant powers of two, without derivative.
     """
     a = square(A, "matrix_balance")
     factors, order = balancing(value_of(a), permute=bool(permute), scale=bool(scale))
@@ -218,7 +218,7 @@ def matrix_balance(
 
 @counterpart(scipy.linalg.subspace_angles)
 def subspace_angles(A: Any, B: Any) -> Any:
-    """The angles between the ranges of two matrices, falling, as ``scipy.linalg.subspace_angles``.
+    """The principal angles between ranges, decreasing, as ``scipy.linalg.subspace_angles``.
 
     Parameters
     ----------
@@ -232,12 +232,12 @@ def subspace_angles(A: Any, B: Any) -> Any:
     Raises
     ------
     MatrixError
-        A derivative is asked for that does not exist: of an angle that is zero, a right one, or
-        equal to another.
+        A derivative that does not exist is needed: of an angle that is zero, right, or equal to
+        another one.
 
     Notes
     -----
-    Angles below 45 degrees by their sines, others by their cosines.
+    Angles below 45 degrees are computed from their sines, others from their cosines.
     """
     a, b = floating(A), floating(B)
     if a.shape[-2] != b.shape[-2]:
@@ -253,7 +253,7 @@ def subspace_angles(A: Any, B: Any) -> Any:
     sines = np.linalg.svd(second - first @ across, compute_uv=False)[..., : second.shape[-1]]
     cosines = cosines[..., ::-1]
     small = value_of(cosines) ** 2 >= 0.5
-    # what is not used is put where arcsin and arccos have derivatives
+    # unused elements are replaced by values where arcsin and arccos are differentiable
     by_sine = np.arcsin(np.clip(where(small, sines, 0.0), -1.0, 1.0))
     by_cosine = np.arccos(np.clip(where(small, 0.0, cosines), -1.0, 1.0))
     return where(small, by_sine, by_cosine)

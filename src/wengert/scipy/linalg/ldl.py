@@ -3,10 +3,10 @@
     ldl_factors, block_mask     operations
     ldl                         SciPy's name
 
-D has blocks of one or two rows, chosen by pivoting, and constant but where pivots are equal.  With
-F = inv(L) dA inv(adjoint(L)), the blocks of F move D, and what is below them moves L, which is the
-identity within a block (as for LU: S. F. Walter and L. Lehmann, "Algorithmic differentiation of
-linear algebra functions", 2018).
+D has 1x1 and 2x2 blocks; pivoting makes them piecewise constant (they change at equal pivots).  For
+F = inv(L) dA inv(adjoint(L)), dD consists of the blocks of F, and inv(L) dL follows from the part
+below them; L is the identity within a block (as for LU: S. F. Walter and L. Lehmann, "Algorithmic
+differentiation of linear algebra functions", 2018).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _blocks(d: Any) -> Any:
 
 @entry("Look for NaN or infinity in it", "2", discrete=True, oracle=_blocks)
 def block_mask(d):
-    """Where the blocks of a block diagonal matrix are: the diagonal, and pairs that are linked."""
+    """The mask of the blocks of a block diagonal matrix."""
     mask = np.eye(d.shape[-1], dtype=bool)
     for i in range(d.shape[-1] - 1):
         mask[i, i + 1] = mask[i + 1, i] = d[i, i + 1] != 0 or d[i + 1, i] != 0
@@ -61,7 +61,7 @@ def _(rng):
 
 
 def _by_elimination(a: Any, *, lower: bool, conjugated: bool) -> Any:
-    """L and D by hand, with the order and the blocks that LAPACK chose."""
+    """Test oracle: L and D by elimination, with LAPACK's pivots and blocks."""
     _, blocks, order = scipy.linalg.ldl(a, lower=lower, hermitian=conjugated)
     n, mask, rest = len(a), _blocks(blocks), a[order][:, order].copy()
     low, d, done = np.eye(n, dtype=a.dtype), np.zeros_like(a), np.zeros(n, bool)
@@ -93,7 +93,7 @@ def _symmetrized(x: Any, conjugated: bool) -> Any:
 
 
 def _solved(low: Any, order: Any, x: Any, lower: bool, trans: int = 0) -> Any:
-    """inv(L) @ x, or the adjoint's; L is a triangle when its rows are in order."""
+    """inv(L) @ x or inv(adjoint(L)) @ x; L is triangular after a permutation of rows."""
     how: dict[str, Any] = {"lower": lower, "unit_diagonal": True, "trans": trans}
     if not trans:
         x = rows_in_order(x, order)
@@ -102,7 +102,7 @@ def _solved(low: Any, order: Any, x: Any, lower: bool, trans: int = 0) -> Any:
 
 
 def _parts(d: Any, lower: bool) -> tuple[Any, Any]:
-    """Where the blocks of D are, and what is on the side of them where L moves."""
+    """The masks of the blocks of D and of the part of L that is not constant."""
     mask = block_mask(value_of(d))
     n = d.shape[-1]
     side = triangle_mask(n, n, 0)
@@ -160,12 +160,12 @@ def ldl(
     Returns
     -------
     lu, d, perm
-        d has blocks of one or two rows, which are constant next to A but where pivots are equal.
+        d has 1x1 and 2x2 blocks, whose positions are constant except at equal pivots.
 
     Raises
     ------
     MatrixError
-        A derivative is asked for, and A is singular.
+        A derivative is needed and A is singular.
     """
     a = square(A, "ldl")
     conjugated = bool(hermitian) or a.dtype.kind != "c"

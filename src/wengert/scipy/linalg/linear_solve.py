@@ -1,10 +1,10 @@
 """Linear systems and inverses under SciPy's names, for matrices of known structure.
 
-    structured_solve     operation: LAPACK's ways for symmetric, definite, tridiagonal matrices ...
+    structured_solve     operation: LAPACK solvers for symmetric, definite, tridiagonal matrices ...
     solve, solve_triangular, inv, det, lstsq, pinv, pinvh
 
-A structure is also what the gradient with respect to the matrix has: it is symmetric for a
-symmetric matrix, and zero where a band or triangle is not read (docs/conventions.md, 9).
+The gradient with respect to the matrix has the same structure: it is symmetric for a symmetric
+matrix, and zero outside of the band or triangle that is read (docs/conventions.md, 9).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ STRUCTURES = {
 
 
 def _structured(a: Any, structure: str) -> Any:
-    """The part of a tangent or cotangent of a matrix that keeps its structure."""
+    """Project a tangent or cotangent of a matrix onto its structure."""
     if structure == "symmetric":
         return 0.5 * (a + a.mT)
     if structure in ("hermitian", "positive definite"):
@@ -56,7 +56,7 @@ def _structured(a: Any, structure: str) -> Any:
 
 
 def _as_read(a: Any, structure: str, lower: bool) -> Any:
-    """The whole matrix of what is read of it: an oracle's."""
+    """The full matrix from the part that is read; for test oracles."""
     if structure in ("symmetric", "hermitian", "positive definite"):
         half = np.tril(a) if lower else np.triu(a)
         other = half.mT if structure == "symmetric" else np.conj(half.mT)
@@ -77,7 +77,7 @@ def _as_read(a: Any, structure: str, lower: bool) -> Any:
     oracle=lambda a, b, structure, lower: np.linalg.solve(_as_read(a, structure, lower), b),
 )
 def structured_solve(a, b, *, structure, lower):
-    """x with a @ x = b, for a matrix of a certain structure."""
+    """x with a @ x = b, for a matrix of a given structure."""
     return scipy.linalg.solve(a, b, assume_a=structure, lower=lower)
 
 
@@ -138,7 +138,7 @@ def solve(
     lower : bool, default False
         Which triangle of a symmetric matrix is read.
     overwrite_a, overwrite_b, check_finite : bool
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
     assume_a : str, optional
         "general", "symmetric", "hermitian", "positive definite", "diagonal", "tridiagonal",
         "banded", "upper triangular", "lower triangular" or SciPy's short forms. By default it is
@@ -151,7 +151,7 @@ def solve(
     MatrixError
         A matrix is singular, not square, or not positive definite though it should be.
     ArgumentError
-        There is no such structure.
+        Unknown structure.
 
     Notes
     -----
@@ -200,7 +200,7 @@ def solve_triangular(
         One triangle is read; the gradient is zero in the other.
     b : array_like of shape (n,) or (..., n, k)
     trans : {0, 1, 2, "N", "T", "C"}
-        Whether op is nothing, the transpose, or the adjoint.
+        Whether op is the identity, the transpose or the adjoint.
     lower, unit_diagonal : bool, default False
 
     Raises
@@ -228,26 +228,25 @@ def inv(a: Any, *args: Any, assume_a: Any = None, lower: bool = False, **kwargs:
 
 @counterpart(scipy.linalg.det)
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
-    """The determinant, as ``scipy.linalg.det``; the gradient is right for singular matrices too."""
+    """The determinant, as ``scipy.linalg.det``; the gradient also holds for singular matrices."""
     return names.det(square(a, "det"))
 
 
 @counterpart(scipy.linalg.lstsq)
 def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-    """The x that makes ``|b - a @ x|`` least, as ``scipy.linalg.lstsq``.
+    """The least-squares solution of ``a @ x = b``, as ``scipy.linalg.lstsq``.
 
     Parameters
     ----------
     a : array_like of shape (m, n)
     b : array_like of shape (m,) or (m, k)
     cond : float, optional
-        Singular values below this part of the largest count as zero.
+        Singular values below this fraction of the largest are treated as zero.
 
     Returns
     -------
     x, residues, rank, s
-        As for `wengert.numpy.linalg.lstsq`, whose notes hold; the residue of one vector is a
-        number.
+        As for `wengert.numpy.linalg.lstsq`; the residue of one vector is a scalar.
     """
     a, b = floating(a), floating(b)
     cutoff = float(np.finfo(np.result_type(a.dtype, b.dtype)).eps) if cond is None else cond
@@ -258,7 +257,7 @@ def lstsq(a: Any, b: Any, cond: Any = None, *args: Any, **kwargs: Any) -> tuple[
 
 
 def _cutoff(a: Any, atol: Any, rtol: Any) -> Any:
-    """One relative tolerance of SciPy's two."""
+    """One relative tolerance from SciPy's `atol` and `rtol`."""
     if rtol is None:
         eps = float(np.finfo(a.dtype).eps) * max(a.shape[-2:])
         rtol = eps if atol is None else 0.0
@@ -282,12 +281,12 @@ def pinv(
     ----------
     a : array_like of shape (..., m, n)
     atol, rtol : float, optional
-        Singular values of size ``atol + rtol * largest`` or less count as zero.
+        Singular values up to ``atol + rtol * largest`` are treated as zero.
     return_rank : bool, default False
 
     Notes
     -----
-    The derivative is that among matrices of the same rank.
+    The derivative is the one on the manifold of matrices of the same rank.
     """
     a = floating(a)
     rtol = _cutoff(a, atol, rtol)
@@ -311,7 +310,7 @@ def pinvh(
     a : array_like of shape (..., n, n)
         Hermitian; of a tensor the Hermitian part is taken, and the gradient is Hermitian.
     atol, rtol : float, optional
-        Eigenvalues of size ``atol + rtol * largest`` or less count as zero.
+        Eigenvalues of absolute value up to ``atol + rtol * largest`` are treated as zero.
     """
     a = hermitian_part(square(a, "pinvh"))
     rtol = _cutoff(a, atol, rtol)

@@ -1,12 +1,12 @@
-"""Factorizations by elimination: LU with pivoting, and what is solved with it and with Cholesky's.
+"""LU factorization with pivoting, and linear solves with LU and Cholesky factors.
 
     lu_factors, exchanges, order_of     operations
     lu, lu_factor, lu_solve             SciPy's names
     cho_factor, cho_solve
 
-Which rows change places is an integer and has no derivative; next to a tie of two pivots, P
-jumps.  With F = inv(L) dA inv(U), its strictly lower part moves L and the rest moves U; matrices
-that are not square have more rows of L or columns of U, which follow from the square part
+The row permutation is an integer array without derivative; it is discontinuous at ties of pivots.
+For F = inv(L) dA inv(U), dL is L times the strictly lower part of F and dU is the rest times U;
+the additional rows of L or columns of U of a nonsquare matrix follow from the square part
 (S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions", 2018).
 """
 
@@ -68,7 +68,7 @@ def _lu_vjp(t, out, a):
 
 
 def triangle_of(t: Any) -> Any:
-    """The cotangent of L without what stands where L is constant."""
+    """The cotangent of L, masked where L is constant."""
     return triangle(t, True, strict=True)
 
 
@@ -81,7 +81,7 @@ def _added(x: Any, head: Any) -> Any:
 
 
 def rows_in_order(x: Any, order: Any) -> Any:
-    """The rows in another order, which may differ from matrix to matrix."""
+    """Permute the rows; each matrix of the batch has its own permutation."""
     return np.take_along_axis(x, order[..., None], axis=-2)
 
 
@@ -121,7 +121,7 @@ def lu(
     check_finite: bool = True,
     p_indices: bool = False,
 ) -> Any:
-    """Lower and upper triangle with the rows in another order, as ``scipy.linalg.lu``.
+    """The LU decomposition with a row permutation, as ``scipy.linalg.lu``.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def lu(
     permute_l : bool, default False
         Return ``P @ L`` and U.
     overwrite_a, check_finite : bool
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
     p_indices : bool, default False
-        P as positions with ``a = L[p] @ U``.
+        Return P as indices with ``a = L[p] @ U``.
 
     Returns
     -------
@@ -140,11 +140,11 @@ def lu(
     Raises
     ------
     MatrixError
-        A derivative is asked for, and the leading square part of L U is singular.
+        A derivative is needed and the leading square part of L U is singular.
 
     Notes
     -----
-    P has no derivative: it is constant, but where two pivots are equal.
+    P has no derivative: it is piecewise constant, and changes only at equal pivots.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     -------
     lu : Tensor of shape (..., n, n)
     piv : array of int
-        Row i changed places with row ``piv[i]``, one after the other; without derivative.
+        Row i was exchanged with row ``piv[i]``, in this order; without derivative.
     """
     a = square(a, "lu_factor")
     low, up, order = lu_factors(a)
@@ -184,7 +184,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
 
 @entry(FINITE, "1", discrete=True, oracle=lambda order: _exchanges_by_matrices(order))
 def exchanges(order):
-    """The exchanges of rows, one after the other, that bring rows into an order."""
+    """The sequence of row exchanges (LAPACK pivots) of a permutation."""
     rows, found = list(range(order.size)), np.arange(order.size, dtype=np.int32)
     for i, row in enumerate(order):
         found[i] = k = rows.index(row)
@@ -194,7 +194,7 @@ def exchanges(order):
 
 @entry(FINITE, "1", discrete=True, oracle=lambda pivots: _order_by_matrices(pivots))
 def order_of(pivots):
-    """The order of rows that exchanges lead to."""
+    """The permutation of a sequence of row exchanges."""
     order = np.arange(pivots.size)
     for i, k in enumerate(pivots):
         order[[i, k]] = order[[k, i]]
@@ -202,7 +202,7 @@ def order_of(pivots):
 
 
 def _exchanges_by_matrices(order: Any) -> Any:
-    """LAPACK's pivots for a matrix whose largest elements stand where the order says."""
+    """Test oracle: LAPACK's pivots for a matrix with its largest elements at the permutation."""
     return scipy.linalg.lu_factor(np.eye(order.size)[np.argsort(order)])[1]
 
 
@@ -229,15 +229,15 @@ def _(rng):
 def lu_solve(
     lu_and_piv: Any, b: Any, trans: int = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """The x with ``op(a) @ x = b`` from what `lu_factor` gave, as ``scipy.linalg.lu_solve``.
+    """The x with ``op(a) @ x = b`` from the result of `lu_factor`, as ``scipy.linalg.lu_solve``.
 
     Parameters
     ----------
     lu_and_piv : tuple
-        Differentiable in lu.
+        Differentiable with respect to lu.
     b : array_like of shape (n,) or (..., n, k)
     trans : {0, 1, 2}
-        Whether op is nothing, the transpose, or the adjoint.
+        Whether op is the identity, the transpose or the adjoint.
     """
     factors, pivots = lu_and_piv
     factors, b = square(factors, "lu_solve"), floating(b)
@@ -255,7 +255,7 @@ def lu_solve(
 
 
 def _fitting(order: Any, x: Any) -> Any:
-    """An order for the rows of `x`, which may have more axes."""
+    """A row permutation for `x`, which may have more axes."""
     return order.reshape((*((1,) * (x.ndim - 1 - order.ndim)), *order.shape, 1))
 
 
@@ -277,7 +277,7 @@ def cho_factor(
     Returns
     -------
     c, lower
-        The other triangle of c is zero; SciPy leaves there what was there.
+        The other triangle of c is zero; SciPy leaves it unchanged.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def cho_factor(
 def cho_solve(
     c_and_lower: Any, b: Any, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:
-    """The x with ``a @ x = b`` from what `cho_factor` gave, as ``scipy.linalg.cho_solve``.
+    """The x with ``a @ x = b`` from the result of `cho_factor`, as ``scipy.linalg.cho_solve``.
 
     Parameters
     ----------

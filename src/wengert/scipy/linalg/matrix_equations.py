@@ -1,12 +1,12 @@
-"""Equations for matrices: Sylvester, Lyapunov, and the ones that other rules are made of.
+"""Linear matrix equations: Sylvester and Lyapunov, which other derivative rules use too.
 
     sylvester             x with a @ x + x @ b = q
     discrete_lyapunov     x with a @ x @ adjoint(a) - x + q = 0
     solve_sylvester, solve_continuous_lyapunov, solve_discrete_lyapunov     SciPy's names
 
 The derivative of such an equation is an equation of the same kind: differentiating
-a x + x b = q gives a dx + dx b = dq - da x - x db.  So one operation serves both modes and every
-order.  (S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions",
+a x + x b = q gives a dx + dx b = dq - da x - x db.  So one operation serves both modes and all
+orders.  (S. F. Walter and L. Lehmann, "Algorithmic differentiation of linear algebra functions",
 2018; R. H. Bartels and G. W. Stewart, Comm. ACM 15 (1972), 820-826, for the solution.)
 """
 
@@ -42,7 +42,7 @@ def sylvester(a, b, q):
     if q.size == 0:
         return np.zeros(q.shape, dtype)
     output = "complex" if dtype.kind == "c" else "real"
-    unit = dtype.type(power_into_range(a, b))  # what trsyl takes for zero is absolute
+    unit = dtype.type(power_into_range(a, b))  # the threshold of trsyl is absolute
     r, u = scipy.linalg.schur(a.astype(dtype, copy=False) * unit, output=output)
     s, v = scipy.linalg.schur(adjoint(b.astype(dtype, copy=False)) * unit, output=output)
     (solve,) = scipy.linalg.get_lapack_funcs(("trsyl",), (r, s))
@@ -115,7 +115,7 @@ def _stein_by_kronecker(a: Any, q: Any) -> Any:
     return np.linalg.solve(np.eye(n * n, dtype=a.dtype) - both, right).reshape((*batch, n, n))
 
 
-_DIRECT = 10  # rows, below which SciPy solves one system for all elements
+_DIRECT = 10  # number of rows below which SciPy solves one system for all elements
 
 
 @discrete_lyapunov.compose
@@ -176,7 +176,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
 
     Notes
     -----
-    Two Schur factorizations; a gradient costs as much again.
+    Two Schur factorizations; a gradient has the same cost.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Any:
     Raises
     ------
     MatrixError
-        Two eigenvalues of `a` have the sum zero (one of them conjugated).
+        Two eigenvalues of `a`, one of them conjugated, sum to zero.
     """
     a = square(a, "solve_continuous_lyapunov")
     return sylvester(a, adjoint(a), floating(q))
@@ -217,11 +217,11 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Any:
     ----------
     a, q : array_like of shape (..., n, n)
     method : {"direct", "bilinear"}, optional
-        Taken for SciPy's sake; the way is SciPy's choice by size.
+        Ignored; the method depends on the size, as in SciPy.
 
     Raises
     ------
     MatrixError
-        Two eigenvalues of `a` have the product one (one of them conjugated).
+        The product of two eigenvalues of `a`, one of them conjugated, is one.
     """
     return discrete_lyapunov(square(a, "solve_discrete_lyapunov"), floating(q))

@@ -6,9 +6,9 @@
 
 The derivative of such a function in the direction e is the upper right block of its value at
 [[a, e], [0, a]] (R. Mathias, "A chain rule for matrix functions and applications", SIAM J. Matrix
-Anal. Appl. 17 (1996), 610-620), again a function of a matrix: so every order exists, also where
-eigenvalues are equal and where there are too few eigenvectors.  Roots and signs solve a Sylvester
-equation instead, which is cheaper (N. J. Higham, Functions of Matrices, 2008, chapters 5 and 6).
+Anal. Appl. 17 (1996), 610-620), again a function of a matrix.  So derivatives of every order exist,
+also for equal eigenvalues and defective matrices.  Roots and signs solve a Sylvester equation
+instead, which is cheaper (N. J. Higham, Functions of Matrices, 2008, chapters 5 and 6).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def derivative(f: Any, a: Any, e: Any) -> Any:
 
 
 def _by_eigenvalues(f: Any) -> Any:
-    """A function of diagonalizable matrices by their eigenvectors: an oracle."""
+    """Test oracle: a function of a diagonalizable matrix by its eigenvectors."""
 
     def value(a: Any, *params: Any) -> Any:
         w, v = np.linalg.eig(a)
@@ -66,16 +66,17 @@ def logarithm(a):
 
 
 def _double(a: Any) -> Any:
-    """Double precision, as SciPy's ways to a logarithm or power lose half the digits.
+    """Convert to double precision, as SciPy's logarithm and powers lose half the digits.
 
-    Without imaginary parts it is real, so that negative eigenvalues are on one side of the cut.
+    The result is real if all imaginary parts are 0, so that negative eigenvalues are on one side of
+    the branch cut.
     """
     a = a.astype(np.result_type(a, np.float64), copy=False)
     return a if a.dtype.kind != "c" or np.any(a.imag) else a.real
 
 
 def _turn(w: Any) -> Any:
-    """The number that turns eigenvalues on the negative real axis off it, and no other onto it."""
+    """The phase factor that rotates eigenvalues off the negative real axis, and none onto it."""
     angles = np.angle(w).astype(float)
     on_cut = np.abs(angles) > np.pi - _cut(w.dtype)
     if not on_cut.any():
@@ -85,16 +86,16 @@ def _turn(w: Any) -> Any:
 
 
 def _cut(dtype: Any) -> float:
-    """By what an angle differs from that of the negative axis by rounding."""
+    """The tolerance of an angle from the negative real axis, for rounding."""
     return 1e-8 if np.finfo(dtype).dtype == np.float64 else 1e-4
 
 
 @entry(REGULAR, "2", discrete=True, oracle=lambda a: _turn(np.roots(np.poly(a))))
 def branch(a):
-    """A factor with which a matrix has no eigenvalue on the negative real axis.
+    """A phase factor with which a matrix has no eigenvalue on the negative real axis.
 
-    There logarithm and powers jump, though not for real matrices that stay real; their derivatives
-    are taken at the matrix turned.
+    Logarithm and powers are discontinuous there, except among real matrices; the derivatives are
+    computed at the rotated matrix.
     """
     return _turn(np.linalg.eigvals(a)) if a.size else np.ones((), complex)
 
@@ -230,7 +231,7 @@ def _of_power(a: Any, p: Any, e: Any) -> Any:
 
 
 def _turned_back(f: Any, p: Any) -> Any:
-    """What the power of a factor takes away."""
+    """The inverse of the power of the phase factor."""
     return f**-p if f.dtype.kind == "c" else f
 
 
@@ -293,11 +294,11 @@ def expm_frechet(
     ----------
     A, E : array_like of shape (..., n, n)
     method : {"SPS", "blockEnlarge"}, optional
-        Taken for SciPy's sake: it is the latter.
+        Ignored; "blockEnlarge" is always used.
     compute_expm : bool, default True
         Whether to return the exponential, too.
     check_finite : bool
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
     """
     a, e = square(A, "expm_frechet"), square(E, "expm_frechet")
     slope = derivative(exponential, a, e)
@@ -311,8 +312,8 @@ def logm(A: Any, *args: Any, **kwargs: Any) -> Any:
     Parameters
     ----------
     A : array_like of shape (..., n, n)
-        Regular. The logarithm of a real matrix with a negative eigenvalue is complex; in a graph
-        make the matrix complex first.
+        Nonsingular. The logarithm of a real matrix with a negative eigenvalue is complex; in a
+        graph, convert the matrix to a complex dtype first.
 
     Raises
     ------
@@ -321,7 +322,8 @@ def logm(A: Any, *args: Any, **kwargs: Any) -> Any:
 
     Notes
     -----
-    On the negative real axis the logarithm jumps; its derivative is that of the value.
+    The logarithm has a branch cut on the negative real axis; the derivative there is that of the
+    returned branch.
     """
     return real_or_complex(logarithm, square(A, "logm"))
 
@@ -333,14 +335,14 @@ def sqrtm(A: Any, *args: Any, **kwargs: Any) -> Any:
     Parameters
     ----------
     A : array_like of shape (..., n, n)
-        The root of a real matrix with a negative eigenvalue is complex; in a graph make the matrix
-        complex first.
+        The root of a real matrix with a negative eigenvalue is complex; in a graph, convert the
+        matrix to a complex dtype first.
 
     Raises
     ------
     MatrixError
-        There is no root; or a derivative is asked for, and two eigenvalues of the root have the sum
-        zero, as where the matrix is singular.
+        There is no root; or a derivative is needed and two eigenvalues of the root sum to zero, for
+        example if the matrix is singular.
 
     Examples
     --------
@@ -359,7 +361,7 @@ def signm(A: Any, *args: Any, **kwargs: Any) -> Any:
     Parameters
     ----------
     A : array_like of shape (..., n, n)
-        Without imaginary eigenvalues.
+        Without eigenvalues on the imaginary axis.
     """
     return real_or_complex(matrix_sign, square(A, "signm"))
 
@@ -371,14 +373,14 @@ def fractional_matrix_power(A: Any, t: Any) -> Any:
     Parameters
     ----------
     A : array_like of shape (..., n, n)
-        Regular. A power of a real matrix with a negative eigenvalue is complex; in a graph make the
-        matrix complex first.
+        Nonsingular. A power of a real matrix with a negative eigenvalue is complex; in a graph,
+        convert the matrix to a complex dtype first.
     t : float
-        Differentiable, too: the derivative is ``logm(A) @ A**t``.
+        Also differentiable: the derivative is ``logm(A) @ A**t``.
 
     Notes
     -----
-    Real where the power of a real matrix is, also where SciPy's own has imaginary parts of zero.
+    The result of a real matrix is real if all imaginary parts are zero, unlike SciPy's.
     """
     a, p = square(A, "fractional_matrix_power"), floating(t)
     if p.dtype.kind == "c":

@@ -1,7 +1,7 @@
-"""What is in scipy.linalg and in NumPy too, and questions about the values of matrices.
+"""Functions of scipy.linalg that NumPy has too, and predicates of matrices.
 
 norm, diagsvd, tril, triu
-issymmetric, ishermitian, bandwidth     asked of the value, without derivative
+issymmetric, ishermitian, bandwidth     functions of the value, without derivative
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def diagsvd(s: Any, M: int, N: int) -> Any:
 
 @counterpart(scipy.linalg.issymmetric)
 def issymmetric(a: Any, atol: Any = None, rtol: Any = None) -> Any:
-    """Whether a matrix is symmetric, as ``scipy.linalg.issymmetric``; asked of the value."""
+    """Whether a matrix is symmetric, as ``scipy.linalg.issymmetric``; not traceable."""
     return scipy.linalg.issymmetric(np.asarray(value_of(a)), atol, rtol)
 
 
 @counterpart(scipy.linalg.ishermitian)
 def ishermitian(a: Any, atol: Any = None, rtol: Any = None) -> Any:
-    """Whether a matrix is Hermitian, as ``scipy.linalg.ishermitian``; asked of the value."""
+    """Whether a matrix is Hermitian, as ``scipy.linalg.ishermitian``; not traceable."""
     return scipy.linalg.ishermitian(np.asarray(value_of(a)), atol, rtol)
 
 
 @counterpart(scipy.linalg.bandwidth)
 def bandwidth(a: Any) -> Any:
-    """How many diagonals below and above are not zero, as ``scipy.linalg.bandwidth``."""
+    """The lower and upper bandwidth, as ``scipy.linalg.bandwidth``."""
     return scipy.linalg.bandwidth(np.asarray(value_of(a)))

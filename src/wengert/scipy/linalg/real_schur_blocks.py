@@ -1,6 +1,6 @@
 """Conversions between real and complex eigenvalue forms: 2 x 2 blocks and conjugate pairs.
 
-    block_signs    operation: where the blocks of a real Schur form are, and what comes first
+    block_signs    operation: the blocks of a real Schur form and the order of their eigenvalues
     rsf2csf        a real Schur form as a complex one, a rotation for each block
     cdf2rdf        complex eigenvalues and eigenvectors as real blocks and real vectors
 
@@ -28,7 +28,7 @@ __all__ = ["cdf2rdf", "rsf2csf"]
 
 
 def _signs_by_hand(t: Any) -> Any:
-    """From the triangles that SciPy makes of the blocks."""
+    """Test oracle: from SciPy's triangular form of the blocks."""
     out = np.zeros(t.shape[-1])
     for m in np.flatnonzero(np.diagonal(t, -1)) + 1:
         block = t[m - 1 : m + 1, m - 1 : m + 1]
@@ -61,7 +61,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
     Parameters
     ----------
     T, Z : array_like of shape (..., n, n)
-        What `schur` gives.
+        The result of `schur`.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
     Notes
     -----
-    Differentiable in both. A rotation for each row, a few nodes of a graph.
+    Differentiable with respect to both. One rotation per row, each a few graph nodes.
     """
     t, z = square(T, "rsf2csf"), square(Z, "rsf2csf")
     signs = block_signs(value_of(t))
@@ -89,12 +89,12 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Any, Any]:
 
 
 def _rotation(block: Any, sign: Any, used: Any) -> Any:
-    """The unitary matrix that makes a block upper triangular; the identity where it is unused."""
+    """The unitary matrix that makes a block upper triangular; the identity where there is none."""
     p, q, r, s = (block[..., i, j] for i in (0, 1) for j in (0, 1))
     r, q = where(used, r, 1.0), where(used, q, -1.0)
     half = (p - s) * 0.5
     root = np.sqrt(casts.astype(-(half * half + q * r), block.dtype))
-    mu = half + 1j * sign * root  # the first eigenvalue less the last element
+    mu = half + 1j * sign * root  # the first eigenvalue minus the last element
     size = np.sqrt(np.abs(mu) ** 2 + np.abs(r) ** 2)
     c, d = mu / size, r / size
     rows = np.stack([np.conjugate(c), d, -d, c], axis=-1).reshape((*c.shape, 2, 2))

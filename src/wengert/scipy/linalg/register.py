@@ -1,12 +1,12 @@
 """How functions of scipy.linalg become operations.
 
     entry           registers one that runs a function of SciPy's, as "linalg.x"
-    as_operand      the spec of a result that is as one of the operands
-    square          an argument that has to be square matrices
+    as_operand      the spec of a result with the shape and dtype of an operand
+    square          checks that an argument is a (batch of a) square matrix
     real_or_complex, of_its_dtype    functions that may be complex although the matrix is real
-    power_into_range                 what brings matrices to where products of elements are numbers
+    power_into_range                 the scale at which products of elements do not overflow
 
-Most functions of scipy.linalg take one matrix.  The operations take batches: matrices stand in the
+Most functions of scipy.linalg take one matrix.  The operations take batches: matrices are in the
 last two axes, and earlier axes broadcast (`entry` loops over them).
 """
 
@@ -33,19 +33,19 @@ PREFIX = "linalg."
 
 
 def entry(hint: str, ranks: str, *, like: int | None = None, **options: Any) -> Any:
-    """Register the function below it, of single matrices, as an operation (a decorator).
+    """Decorator: register a function of single matrices as an operation.
 
     Parameters
     ----------
     hint : str
-        What to do when the matrix is refused.
+        The remedy in the message if the matrix is rejected.
     ranks : str
         The number of axes that each operand has without a batch: "22" for two matrices.
     like : int, optional
-        The operand, a matrix, that the result is like: the same shape and dtype. By default the
-        operation is run on an example to see.
+        The index of the operand whose shape and dtype the result has. By default the operation is
+        run on an example.
     **options
-        What `matrices` takes.
+        Passed to `matrices`.
     """
     numbers = [int(c) for c in ranks]
 
@@ -63,7 +63,7 @@ def entry(hint: str, ranks: str, *, like: int | None = None, **options: Any) -> 
 
 
 def over(run: Callable[..., Any], ranks: list[int], like: int | None = None) -> Any:
-    """A function of single matrices made one of batches, whose axes broadcast."""
+    """A function of single matrices, mapped over broadcast batch axes."""
 
     @functools.wraps(run)
     def each(*args: Any, **params: Any) -> Any:
@@ -90,7 +90,7 @@ def over(run: Callable[..., Any], ranks: list[int], like: int | None = None) -> 
 
 
 def as_operand(k: int, ranks: list[int]) -> Callable[..., Any]:
-    """The rule that the result is as operand `k`, with the batch axes of all of them."""
+    """The shape rule of a result like operand `k`, with the batch axes of all operands."""
 
     def rule(*specs: Any, **params: Any) -> Any:
         fronts = [len(s.shape) - rank for s, rank in zip(specs, ranks, strict=True)]
@@ -102,7 +102,7 @@ def as_operand(k: int, ranks: list[int]) -> Callable[..., Any]:
 
 
 def _behaved(a: Any) -> Any:
-    """`a` aligned and in this machine's byte order: SciPy refuses others, or gives zeros."""
+    """`a` aligned and in native byte order: SciPy rejects others, or returns zeros."""
     if a.dtype.isnative and a.flags.aligned:
         return a
     return a.astype(a.dtype.newbyteorder("="))
@@ -128,7 +128,7 @@ def square(a: Any, name: str) -> Any:
     Raises
     ------
     MatrixError
-        They have not.
+        They differ.
     """
     a = floating(a)
     if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
@@ -143,10 +143,10 @@ class ComplexResult(LinAlgError):
 
 
 def real_or_complex(op: Any, a: Any, *others: Any) -> Any:
-    """A function of a matrix, complex where the value is, though the matrix may be real.
+    """A function of a matrix, with a complex dtype if its value is complex.
 
-    In a graph, where the dtype cannot depend on values, it is real for a real matrix, and running
-    it is refused where the value is not.
+    In a graph the dtype cannot depend on values: there the result of a real matrix is real, and an
+    error is raised at run time if the value is complex.
     """
     if is_traced(a) or a.dtype.kind == "c":
         return op(a, *others)
@@ -159,13 +159,13 @@ def real_or_complex(op: Any, a: Any, *others: Any) -> Any:
 
 
 def of_its_dtype(found: Any, a: Any) -> Any:
-    """A value found for `a` in the dtype of `a`.
+    """Cast a result for `a` to the dtype of `a`.
 
     Raises
     ------
     ComplexResult
-        It is complex, and `a` is real. (One without negative eigenvalues has a real function, which
-        SciPy finds by way of complex numbers.)
+        It is complex and `a` is real. (A matrix without negative eigenvalues has a real function,
+        which SciPy computes in complex arithmetic.)
     LinAlgError
         It is not finite.
     """
@@ -180,9 +180,9 @@ def of_its_dtype(found: Any, a: Any) -> Any:
 
 
 def power_into_range(*matrices: Any) -> float:
-    """The power of two that brings the largest element near 1; 1 where it is not far from there.
+    """The power of two that scales the largest element to about 1; 1 if no scaling is needed.
 
-    Of finite matrices in one dtype. What is not finite is left for the function to refuse.
+    For finite matrices of one dtype. Non-finite values are left to the function's own checks.
     """
     largest = max((float(np.max(np.abs(m), initial=0.0)) for m in matrices), default=0.0)
     exponent = int(np.frexp(largest)[1])

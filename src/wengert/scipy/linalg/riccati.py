@@ -1,10 +1,10 @@
-"""Algebraic Riccati equations, of control in continuous and in discrete time.
+"""Algebraic Riccati equations in continuous and discrete time.
 
     continuous_are   a' x e + e' x a - (e' x b + s) inv(r) (b' x e + s') + q = 0
     discrete_are     a' x a - e' x e - (a' x b + s) inv(r + b' x b) (b' x a + s') + q = 0
     solve_continuous_are, solve_discrete_are    SciPy's names
 
-where ' is the adjoint.  Both have their derivative by the implicit function theorem, which leaves a
+where ' is the adjoint.  Their derivative by the implicit function theorem is the solution of a
 Lyapunov equation of the closed loop (P. Gahinet and A. Laub, "Computable bounds for the sensitivity
 of the algebraic Riccati equation", SIAM J. Control Optim. 28 (1990), 1461-1480).  q and r are
 Hermitian, and so are x and the gradients with respect to q and r.
@@ -34,7 +34,7 @@ def _symmetric(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
 
 
 def _reduced(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
-    """Operands of SciPy's with the identity for e, with which it sorts eigenvalues right."""
+    """SciPy's operands with the identity for e, so that it sorts the eigenvalues correctly."""
     back = np.linalg.inv(e)
     return a @ back, b, hermitian(adjoint(back) @ q @ back), r, None, adjoint(back) @ s
 
@@ -49,7 +49,7 @@ def _residual(discrete: bool, x: Any, a: Any, b: Any, q: Any, r: Any, e: Any, s:
 
 
 def _by_newton(discrete: bool) -> Any:
-    """An oracle: Newton's steps with the residual as it is written, from SciPy's solution."""
+    """Test oracle: Newton steps on the residual, starting from SciPy's solution."""
 
     def value(a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> Any:
         n = a.shape[-1]
@@ -110,11 +110,11 @@ def _discrete_terms(x: Any, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any) -> A
 
 
 def _state_rules(op: Any, terms: Any, equation: Any) -> None:
-    """Both rules of a Riccati equation.
+    """Define the jvp and vjp of a Riccati equation.
 
-    With the gain k, the tangent of the left side at constant x is, written with its adjoint added,
-    p' da + o' de - p' db k - ds k, and dq + k' dr k: `terms` are k, a - b k, p and o. The tangent
-    of x solves the equation of Lyapunov's kind `equation`, with that as its right side.
+    With the gain k, the tangent of the left side at constant x is dq + k' dr k plus the Hermitian
+    part (a sum with the adjoint) of p' da + o' de - p' db k - ds k: `terms` are k, a - b k, p and
+    o. The tangent of x solves the Lyapunov equation `equation` with this right-hand side.
     """
 
     @op.define_jvp
@@ -193,18 +193,18 @@ def solve_continuous_are(
     q : array_like of shape (..., n, n)
         Hermitian, as its gradient is.
     r : array_like of shape (..., m, m)
-        Hermitian and regular, as its gradient is Hermitian.
+        Hermitian and nonsingular; its gradient is Hermitian.
     e : array_like of shape (..., n, n), optional
-        Regular; by default the identity.
+        Nonsingular; by default the identity.
     s : array_like of shape (..., n, m), optional
         By default zero.
     balanced : bool
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
 
     Raises
     ------
     MatrixError
-        There is no such solution.
+        There is no stabilizing solution.
     """
     return continuous_are(*_completed("solve_continuous_are", a, b, q, r, e, s))
 

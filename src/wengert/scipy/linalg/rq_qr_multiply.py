@@ -1,9 +1,9 @@
-"""More of QR: the triangle first, and products with Q.
+"""RQ decomposition, and products with the Q of a QR decomposition.
 
     rq, qr_multiply     by the QR factorization
 
-RQ is QR of the adjoint with rows and columns turned around, signs included: LAPACK's reflections
-are the same then.
+RQ is the QR of the adjoint with rows and columns reversed; the signs agree, because LAPACK's
+reflections are the same.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def rq(
     mode: str = "full",
     check_finite: bool = True,
 ) -> Any:
-    """An upper triangle times orthonormal rows, as ``scipy.linalg.rq``.
+    """The RQ decomposition, as ``scipy.linalg.rq``.
 
     Parameters
     ----------
     a : array_like of shape (..., m, n)
     overwrite_a, lwork, check_finite
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
     mode : {"full", "r", "economic"}
 
     Returns
@@ -48,7 +48,7 @@ def rq(
     Raises
     ------
     MatrixError
-        A derivative is asked for, and the last min(m, n) rows are not independent.
+        A derivative is needed and the last min(m, n) rows are linearly dependent.
 
     Examples
     --------
@@ -85,15 +85,15 @@ def qr_multiply(
     ----------
     a : array_like of shape (m, n)
     c : array_like
-        A vector or a matrix that fits.
+        A vector or a matrix of matching shape.
     mode : {"right", "left"}
         ``c @ Q``, or ``Q @ c``.
     pivoting : bool, default False
         As for `qr`.
     conjugate : bool, default False
-        Whether it is the conjugate of Q that is multiplied with.
+        Whether to multiply with the conjugate of Q.
     overwrite_a, overwrite_c
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
     """
     if mode not in ("left", "right"):
         raise ArgumentError(f"mode={mode!r} is neither 'left' nor 'right'{at(user_line())}.")

@@ -3,9 +3,9 @@
     schur_form            operation
     schur, hessenberg     SciPy's names
 
-a = z @ t @ adjoint(z) with unitary z, and w = adjoint(z) dz is skew.  How it turns follows from
-where t stays zero (real_schur_blocks.py), and what is left of adjoint(z) da z moves t.  It
-needs distinct eigenvalues.  The phases of complex columns are free; the derivative keeps them.
+a = z @ t @ adjoint(z) with unitary z, and w = adjoint(z) dz is skew-Hermitian.  w follows from the
+zeros of t (schur_vjp.py), and dt is adjoint(z) da z - w t + t w.  The derivative requires distinct
+eigenvalues.  The phases of complex columns are arbitrary; the derivative keeps them constant.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from .schur_vjp import nearly_upper, schur_rotation
 __all__ = ["schur", "hessenberg"]
 
 
-# ---- Schur's form ------------------------------------------------------------------------------
+# ---- Schur form --------------------------------------------------------------------------------
 
 
 def _schur_oracle(a: Any) -> Any:
-    """From eigenvectors in LAPACK's order, made orthonormal, with its signs.
+    """Test oracle: orthonormalized eigenvectors in LAPACK's order, with its signs.
 
-    The two columns of a block are then turned until its diagonal has equal elements.
+    The two columns of a 2x2 block are then rotated so that its diagonal elements are equal.
     """
     t, z = scipy.linalg.schur(a)
     w, v = np.linalg.eig(a)
@@ -59,7 +59,7 @@ def _schur_oracle(a: Any) -> Any:
 
 @entry("Look for NaN or infinity in it", "2", oracle=_schur_oracle)
 def schur_form(a):
-    """t, upper triangular but for blocks of two rows, and unitary z with a = z @ t @ adjoint(z)."""
+    """t, upper triangular except for 2x2 blocks, and unitary z with a = z @ t @ adjoint(z)."""
     t, z = scipy.linalg.schur(a)
     return t.astype(a.dtype, copy=False), z.astype(a.dtype, copy=False)
 
@@ -90,14 +90,14 @@ def _(rng):
 
 @counterpart(scipy.linalg.schur)
 def schur(a: Any, output: str = "real", **kwargs: Any) -> tuple[Any, Any]:
-    """Unitary triangularization, as ``scipy.linalg.schur``.
+    """The Schur decomposition, as ``scipy.linalg.schur``.
 
     Parameters
     ----------
     a : array_like of shape (..., n, n)
     output : {"real", "complex"}
-        "real" of a real matrix leaves a block of two rows, with equal elements on its diagonal,
-        for each pair of conjugate eigenvalues.
+        "real" for a real matrix leaves a 2x2 block, with equal diagonal elements, for each pair of
+        conjugate eigenvalues.
 
     Returns
     -------
@@ -106,16 +106,16 @@ def schur(a: Any, output: str = "real", **kwargs: Any) -> tuple[Any, Any]:
     Raises
     ------
     MatrixError
-        A derivative is asked for, and two eigenvalues are equal; or a block of T is a rotation
-        times a number, as all of a matrix with ``a @ a.T == a.T @ a`` are: any turn of its two
-        columns serves, and the real form jumps. The complex one has a derivative there.
+        A derivative is needed and two eigenvalues are equal; or a 2x2 block of T is a scaled
+        rotation, as for every normal matrix: the rotation of its columns is not unique, and the
+        real form is discontinuous. The complex form has a derivative there.
     ArgumentError
-        Sorting is asked for.
+        `sort` is given.
 
     Notes
     -----
-    The phases of the columns of a complex Z are free, and a function of them has a derivative if it
-    does not depend on them.
+    The phases of the columns of a complex Z are arbitrary; derivatives are correct for functions
+    that do not depend on them.
     """
     if kwargs.get("sort") is not None:
         raise ArgumentError(f"schur of a tensor with sort: the order is LAPACK's{at(user_line())}.")
@@ -127,14 +127,14 @@ def schur(a: Any, output: str = "real", **kwargs: Any) -> tuple[Any, Any]:
     return schur_form(a)
 
 
-# ---- Hessenberg's form -------------------------------------------------------------------------
+# ---- Hessenberg form ---------------------------------------------------------------------------
 
 
 @counterpart(scipy.linalg.hessenberg)
 def hessenberg(
     a: Any, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """What is zero below the first diagonal under it, as ``scipy.linalg.hessenberg``.
+    """The Hessenberg form, zero below the first subdiagonal, as ``scipy.linalg.hessenberg``.
 
     Parameters
     ----------
@@ -145,11 +145,11 @@ def hessenberg(
     Raises
     ------
     MatrixError
-        A column is zero below that diagonal already: there the form jumps.
+        A column is already zero below the subdiagonal: the form is discontinuous there.
 
     Notes
     -----
-    By Householder's reflections, each a few nodes of a graph.
+    By Householder reflections, each a few graph nodes.
     """
     h = square(a, "hessenberg")
     n = h.shape[-1]
@@ -165,14 +165,14 @@ def hessenberg(
 
 
 def triangle_with_one(h: Any) -> Any:
-    """`h` with exact zeros below the first diagonal under the main one."""
+    """`h` with exact zeros below the first subdiagonal."""
     n = h.shape[-1]
     return where(np.tril(np.ones((n, n), bool), -2), 0.0, h)
 
 
 def _reflection(x: Any) -> tuple[Any, Any]:
-    """LAPACK's v and tau, by which 1 - tau v adjoint(v) brings a vector to its first axis."""
-    largest = stop_gradient(np.max(np.abs(x), axis=-1, keepdims=True))  # v, tau know no size
+    """LAPACK's v and tau: 1 - tau v adjoint(v) maps a vector to a multiple of the first axis."""
+    largest = stop_gradient(np.max(np.abs(x), axis=-1, keepdims=True))  # v, tau are scale invariant
     x = x / where(value_of(largest) == 0, 1.0, largest)
     first, rest = x[..., :1], x[..., 1:]
     outside = np.sum(np.abs(rest) ** 2, axis=-1, keepdims=True)

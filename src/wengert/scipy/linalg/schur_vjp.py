@@ -1,14 +1,14 @@
-"""How the unitary factor of Schur's form turns when the matrix moves.
+"""The derivative of the unitary factor of the Schur form.
 
-    schur_rotation    the operation: a linear equation with the form as its matrix, and its adjoint
-    nearly_upper      the part of a matrix where such a form has its elements
+    schur_rotation    the operation: a linear equation in the Schur form, and its adjoint
+    nearly_upper      the quasi-triangular part of a matrix
 
-a = z @ t @ adjoint(z), and w = adjoint(z) dz is skew.  Below the blocks of t on the diagonal
-c = adjoint(z) da z has to be w t - t w there, which is solved for w a column of blocks at a time.
-A block [[p, q], [r, s]] of two rows, a pair of conjugate eigenvalues, has equal elements on its
-diagonal (LAPACK's dlanv2); that these stay equal is the equation for the angle its columns turn by,
-of which the coefficient is -2 (q + r).  Where q = -r the block is a rotation times a number, and
-any turn of its columns serves: there is no derivative.
+a = z @ t @ adjoint(z), and w = adjoint(z) dz is skew-Hermitian.  Below the diagonal blocks of t,
+w t - t w = adjoint(z) da z =: c, which is solved for w by block columns.  A 2x2 block
+[[p, q], [r, s]], for a pair of conjugate eigenvalues, has equal diagonal elements (LAPACK's
+dlanv2); this condition determines the rotation angle of its columns, with the coefficient
+-2 (q + r).  If q = -r the block is a scaled rotation and the angle is arbitrary: there is no
+derivative.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["nearly_upper", "schur_rotation"]
 
 
 def nearly_upper(x: Any, t: Any) -> Any:
-    """The upper triangle of `x`, and what is below it within the blocks of `t`."""
+    """The upper triangle of `x`, and the elements below it within the blocks of `t`."""
     upper = triangle(x, False)
     if t.dtype.kind == "c":
         return upper
@@ -41,12 +41,12 @@ def nearly_upper(x: Any, t: Any) -> Any:
 
 
 def _with_its_blocks(t: Any) -> Any:
-    """A form of what is nearly one: what is small below the diagonal belongs to no block."""
+    """Set negligible subdiagonal elements to 0, so that they form no block."""
     return nearly_upper(t, where(np.abs(value_of(t)) > 0.1, t, 0.0))
 
 
 def _blocks(t: Any) -> list[tuple[int, int]]:
-    """Where the blocks on the diagonal begin and end."""
+    """The start and end of the diagonal blocks."""
     n, found, start = t.shape[-1], [], 0
     while start < n:
         stop = start + (2 if start + 1 < n and t[start + 1, start] != 0 else 1)
@@ -56,15 +56,15 @@ def _blocks(t: Any) -> list[tuple[int, int]]:
 
 
 def _check_apart(t: Any, blocks: list[tuple[int, int]]) -> None:
-    """Refuse a form whose derivative does not exist, or has no digit."""
+    """Raise an error if the derivative does not exist or would have no correct digits."""
     n = t.shape[-1]
     limit = np.finfo(t.dtype).eps * n * np.abs(t).max(initial=0.0)
     values: list[Any] = [np.linalg.eigvals(t[i:j, i:j]) for i, j in blocks]
     for k, ((i, j), w) in enumerate(zip(blocks, values, strict=True)):
         if j - i == 2 and abs(t[i, i + 1] + t[i + 1, i]) <= limit:
             raise LinAlgError(
-                "a block of two rows is a rotation times a number, so that any turn of its two "
-                "columns serves"
+                "a 2x2 block of the Schur form is a scaled rotation, so the rotation of its "
+                "columns is not unique"
             )
         for other in values[:k]:
             if np.abs(w[:, None] - other).min() <= limit:
@@ -72,7 +72,7 @@ def _check_apart(t: Any, blocks: list[tuple[int, int]]) -> None:
 
 
 def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
-    """By the matrix of the map, from its values at unit matrices."""
+    """Test oracle: solve with the matrix of the linear map, from its values at unit matrices."""
     n = t.shape[-1]
     t = np.triu(t, -1)
     places = list(zip(*np.tril_indices(n, -1), strict=True))
@@ -111,10 +111,10 @@ def _rotation_oracle(t: Any, c: Any, *, back: bool) -> Any:
     oracle=_rotation_oracle,
 )
 def schur_rotation(t, c, *, back):
-    """The strictly lower x, such that w = x - adjoint(x) keeps Schur's form of t.
+    """The strictly lower x such that w = x - adjoint(x) preserves the Schur form of t.
 
-    What w @ t - t @ w has below the blocks is what c has there; within a block of two rows the
-    difference of the two elements on the diagonal is that of c.  With `back`, the adjoint map of c.
+    Below the blocks w @ t - t @ w equals c; within a 2x2 block the differences of the two diagonal
+    elements are equal.  With `back`, the adjoint map of c.
     """
     dtype = np.result_type(t, c, np.float32)
     if not t.size:

@@ -1,8 +1,8 @@
-"""Matrices made of a few numbers, and equations with them.
+"""Toeplitz, circulant and other structured matrices, and linear systems with them.
 
     toeplitz_solve                                  operation (Levinson's recursion)
     solve_toeplitz, matmul_toeplitz, solve_circulant
-    toeplitz, hankel, circulant, companion          made by indexing, so their gradients are sums
+    toeplitz, hankel, circulant, companion          built by indexing, so their gradients are sums
     block_diag, khatri_rao, convolution_matrix
 
 Functions without a differentiable argument (hadamard, hilbert, dft ...) are SciPy's own.
@@ -63,7 +63,7 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     c : array_like of shape (m,)
         Its first column.
     r : array_like of shape (n,), optional
-        Its first row, of which the first element does not count; by default the conjugate of `c`.
+        Its first row, whose first element is ignored; by default the conjugate of `c`.
 
     Examples
     --------
@@ -80,14 +80,14 @@ def toeplitz(c: Any, r: Any = None) -> Any:
 
 @counterpart(scipy.linalg.hankel)
 def hankel(c: Any, r: Any = None) -> Any:
-    """The matrix with constant diagonals across, as ``scipy.linalg.hankel``.
+    """The matrix with constant antidiagonals, as ``scipy.linalg.hankel``.
 
     Parameters
     ----------
     c : array_like of shape (m,)
         Its first column.
     r : array_like of shape (n,), optional
-        Its last row, of which the first element does not count; by default zeros.
+        Its last row, whose first element is ignored; by default zeros.
     """
     c = _line(c, "hankel")
     r = np.zeros(c.shape, c.dtype) if r is None else _line(r, "hankel")
@@ -97,7 +97,7 @@ def hankel(c: Any, r: Any = None) -> Any:
 
 @counterpart(scipy.linalg.circulant)
 def circulant(c: Any) -> Any:
-    """The matrix with a first column that moves around, as ``scipy.linalg.circulant``."""
+    """The circulant matrix with first column `c`, as ``scipy.linalg.circulant``."""
     c = floating(c)
     n = c.shape[-1]
     return c[..., (np.arange(n)[:, None] - np.arange(n)) % n]
@@ -135,12 +135,12 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
 
 @counterpart(scipy.linalg.block_diag)
 def block_diag(*arrs: Any) -> Any:
-    """Matrices along the diagonal of one, as ``scipy.linalg.block_diag``.
+    """A block diagonal matrix, as ``scipy.linalg.block_diag``.
 
     Parameters
     ----------
     *arrs : array_like
-        Matrices; a vector counts as a row. Earlier axes broadcast.
+        Matrices; a vector is a row. Earlier axes broadcast.
     """
     arrays: list[Any] = [as_array(x) for x in arrs]
     blocks = [np.atleast_2d(x) for x in arrays]
@@ -182,7 +182,7 @@ def khatri_rao(a: Any, b: Any) -> Any:
     return (a[:, None, :] * b[None, :, :]).reshape((-1, b.shape[1]))
 
 
-# ---- equations ---------------------------------------------------------------------------------
+# ---- linear systems ----------------------------------------------------------------------------
 
 
 def _toeplitz_oracle(c: Any, r: Any, b: Any) -> Any:
@@ -196,7 +196,7 @@ def _toeplitz_oracle(c: Any, r: Any, b: Any) -> Any:
     oracle=_toeplitz_oracle,
 )
 def toeplitz_solve(c, r, b):
-    """x with toeplitz(c, r) @ x = b; the first element of r does not count."""
+    """x with toeplitz(c, r) @ x = b; the first element of r is ignored."""
     found = scipy.linalg.solve_toeplitz((c, r), b)
     return found.astype(np.result_type(c, r, b, np.float32), copy=False)
 
@@ -252,7 +252,7 @@ def _column_and_row(c_or_cr: Any, name: str) -> tuple[Any, Any]:
 
 @counterpart(scipy.linalg.solve_toeplitz)
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
-    """The solution of an equation with constant diagonals, as ``scipy.linalg.solve_toeplitz``.
+    """The solution of a Toeplitz system, as ``scipy.linalg.solve_toeplitz``.
 
     Parameters
     ----------
@@ -263,7 +263,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     Raises
     ------
     MatrixError
-        A leading part of the matrix is singular.
+        A leading principal submatrix is singular.
 
     Notes
     -----
@@ -277,7 +277,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
 
 @counterpart(scipy.linalg.matmul_toeplitz)
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    """A matrix with constant diagonals times `x`, as ``scipy.linalg.matmul_toeplitz``.
+    """A Toeplitz matrix times `x`, as ``scipy.linalg.matmul_toeplitz``.
 
     Parameters
     ----------
@@ -285,11 +285,11 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: A
         First column and first row, as for `toeplitz`.
     x : array_like of shape (n,) or (n, k)
     check_finite, workers
-        Taken for SciPy's sake.
+        Ignored; for compatibility with SciPy.
 
     Notes
     -----
-    By Fourier transforms, as SciPy's: n log(n) for each vector.
+    Computed by Fourier transforms, as in SciPy: n log(n) for each vector.
     """
     c, r = _column_and_row(c_or_cr, "matmul_toeplitz")
     x = floating(x)
@@ -325,7 +325,7 @@ def solve_circulant(
     singular : {"raise"}
         "lstsq" is for plain arrays only.
     caxis, baxis, outaxis : int
-        Which axes the vectors lie along; the others broadcast.
+        The axes of the vectors; the others broadcast.
 
     Raises
     ------
@@ -334,7 +334,7 @@ def solve_circulant(
 
     Notes
     -----
-    By Fourier transforms: n log(n).
+    Computed by Fourier transforms: n log(n).
     """
     if singular != "raise":
         raise ArgumentError(
