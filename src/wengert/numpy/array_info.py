@@ -1,4 +1,4 @@
-"""Inspection: what is asked of an array and not computed from it.
+"""Inspection of arrays.
 
     shape and type   shape, ndim, size, result_type, can_cast, min_scalar_type, common_type,
                      iscomplexobj, isrealobj
@@ -11,8 +11,7 @@
     printing         array2string, array_repr, array_str
     saving           save, savez, savez_compressed, savetxt
 
-The answers are plain numbers, booleans, dtypes and texts: they have no derivative, and say so
-by being plain.
+The results are plain numbers, booleans, dtypes and strings without derivative.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ FUNCTIONS[np.ndim] = lambda a: len(shape_of(a))
 
 
 def _of_values(function: Any, remedy: str) -> Callable[..., Any]:
-    """What NumPy's function says of the values, which have to be known."""
+    """Call NumPy's function with the values, which must be concrete."""
     name = f"np.{function.__name__}"
 
     def ask(*args: Any, **kwargs: Any) -> Any:
@@ -63,7 +62,7 @@ for _names, _remedy in (
 
 
 def _of_types(function: Any) -> Callable[..., Any]:
-    """What NumPy's function says of the dtypes; a Python number stays one, as it is weak."""
+    """Call NumPy's function with the dtypes; Python numbers are passed as they are (weak)."""
 
     def ask(*args: Any, **kwargs: Any) -> Any:
         return function(*[dtype_of(a) if isinstance(a, Handle) else a for a in args], **kwargs)
@@ -83,7 +82,7 @@ FUNCTIONS[np.array_str] = lambda a, *args, **kwargs: (
 
 
 def _bits(function: Any) -> Callable[..., Any]:
-    """What NumPy's function makes of the bits of integers, which have no derivative."""
+    """Call NumPy's function of integer bits, which has no derivative."""
 
     def make(a: Any, *args: Any, **named: Any) -> Any:
         found = needed(a, f"np.{function.__name__}", "what it gives", "Use //, % and bitwise_and")
@@ -97,7 +96,7 @@ FUNCTIONS[np.packbits], FUNCTIONS[np.unpackbits] = _bits(np.packbits), _bits(np.
 
 @counterpart(np.einsum_path)
 def _einsum_path(*operands: Any, **how: Any) -> Any:
-    """The order of products depends on shapes only."""
+    """The contraction order; it depends on shapes only."""
     plain_ones = [
         np.broadcast_to(0.0, _numbered(a, "np.einsum_path", "Give the lengths as numbers"))
         if isinstance(a, Handle)
@@ -113,7 +112,7 @@ def _einsum_path(*operands: Any, **how: Any) -> Any:
 @counterpart(np.allclose)
 def _allclose(
     a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
-) -> Any:  # a plain boolean, and while a graph is built a traced one
+) -> Any:  # a plain boolean; traced during tracing
     close = np.isclose(as_array(a), as_array(b), rtol, atol, equal_nan)
     return _answer(np.all(close))
 
@@ -155,7 +154,7 @@ def _same_shape(a: Any, b: Any) -> bool:
 
 
 def _numbered(x: Any, what: str, remedy: str) -> tuple[int, ...]:
-    """The shape, which has to be of numbers."""
+    """The shape, which must not be symbolic."""
     shape = shape_of(x)
     if is_symbolic(shape):
         raise TraceError(
@@ -213,7 +212,7 @@ def _root(x: Any) -> Any:
 
 
 def _elements(x: Any) -> Any:
-    """For each element of `x` its number in the array that owns the memory."""
+    """For each element of `x` its index in the array that owns the memory."""
     views = []
     while getattr(x, "_link", None) is not None:
         x, take, _ = x._link
@@ -227,7 +226,7 @@ def _elements(x: Any) -> Any:
 
 @counterpart(np.shares_memory)
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
-    """Whether writing to one shows in the other; see `numpy.shares_memory`."""
+    """Whether two arrays share memory; see `numpy.shares_memory`."""
     if not (isinstance(a, Handle) and isinstance(b, Handle)) or _root(a) is not _root(b):
         return False
     return np.intersect1d(_elements(a), _elements(b)).size > 0

@@ -1,10 +1,10 @@
-"""`r_` and `c_`: arrays joined by what stands in brackets, tensors among it.
+"""`r_` and `c_`: concatenation by indexing, with tensors.
 
     r_    along the first axis, numbers and ranges as pieces of length one and more
     c_    as columns
 
-NumPy's own convert every piece to a plain array; with a tensor in the brackets these join tensors,
-else they are NumPy's.
+NumPy's versions convert every piece to a plain array; with a tensor among the pieces these join
+tensors, otherwise they call NumPy's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["c_", "r_"]
 
 
 class _Concatenator:
-    """What `r_` and `c_` are; the defaults of NumPy's directive "axis,ndmin,trans1d"."""
+    """The type of `r_` and `c_`; holds the defaults of NumPy's directive "axis,ndmin,trans1d"."""
 
     def __init__(self, theirs: Any, axis: int, ndmin: int, trans1d: int) -> None:
         self._theirs = theirs

@@ -1,4 +1,4 @@
-"""Creation: arrays from nothing, from numbers, from lists.
+"""Array creation.
 
     from data      array, asarray, asanyarray, ascontiguousarray, asfortranarray, asarray_chkfinite,
                    from_dlpack, require
@@ -6,8 +6,8 @@
 
 They give plain arrays, as NumPy does, unless a tensor is among the arguments: `array` of a nested
 list of tensors is a tensor, and `np.zeros_like(x)` or `np.ones(n, like=x)` of a tensor is a
-constant tensor, into which results that are recorded can be written.  Of symbolic sizes, which
-occur while a graph is built, they make nodes of that graph.  Ranges have a file of their own.
+constant tensor, into which recorded results can be written.  With symbolic sizes, which occur
+during tracing, they create nodes of the graph.  Ranges are in linspace_arange.py.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ def array(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: Any = "K",
     subok: bool = False, ndmin: int = 0, like: Any = None,
 ) -> Any:  # fmt: skip
-    """An array of the data; with tensors in it, nested in lists or not, a tensor.
+    """An array of the data; a tensor if it contains tensors, also in nested lists.
 
     Parameters
     ----------
     object : array_like, Tensor, or nested lists of these
     dtype : dtype, optional
     copy : bool, optional
-        A tensor is copied by default; the copy is a handle of its own, and derivatives pass.
+        A tensor is copied by default; the copy is a new handle, and is differentiable.
     order, subok, ndmin, like
         As in NumPy.
 
@@ -97,7 +97,7 @@ def asarray(
     a: Any, dtype: Any = None, order: Any = None, *, device: Any = None,
     copy: bool | None = None, like: Any = None,
 ) -> Any:  # fmt: skip
-    """`array` without a copy where none is needed; a tensor stays itself."""
+    """`array` without a copy if none is needed; a tensor is returned unchanged."""
     check_device(device)
     if type(a) is np.ndarray and like is None:
         return np.asarray(a, dtype, order, copy=copy)
@@ -108,7 +108,7 @@ asanyarray = asarray
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library, sharing its memory; a tensor stays one, with its derivative.
+    """An array of another library, sharing its memory; a tensor remains differentiable.
 
     See `numpy.from_dlpack`.
     """
@@ -119,21 +119,21 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 def ascontiguousarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """At least one axis, contiguous in memory, which for a tensor says nothing."""
+    """At least one axis, contiguous in memory; the layout has no meaning for a tensor."""
     if isinstance(a, Handle) or joining.holds_handles(a):
         return array(a, dtype, copy=None, ndmin=1)
     return np.ascontiguousarray(a, dtype)
 
 
 def asfortranarray(a: Any, dtype: Any = None, *, like: Any = None) -> Any:
-    """Fortran's order in memory, which for a tensor says nothing."""
+    """Fortran order in memory; the layout has no meaning for a tensor."""
     if isinstance(a, Handle) or joining.holds_handles(a):
         return array(a, dtype, copy=None, ndmin=1)
     return np.asfortranarray(a, dtype)
 
 
 def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
-    """`asarray`, refusing NaN and infinity."""
+    """`asarray` with an error for NaN and infinity."""
     a = asarray(a, dtype, order)
     found = needed(
         a, "np.asarray_chkfinite", "whether it is refused", "Say wengert.debug.guard for that"
@@ -144,7 +144,7 @@ def asarray_chkfinite(a: Any, dtype: Any = None, order: Any = None) -> Any:
 
 
 def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = None) -> Any:
-    """An array with properties in memory, of which a tensor has none; see `numpy.require`."""
+    """An array with memory layout requirements, ignored for a tensor; see `numpy.require`."""
     if isinstance(a, Handle) or joining.holds_handles(a):
         return array(a, dtype, copy=None)
     return np.require(a, dtype, requirements)
@@ -154,9 +154,9 @@ def require(a: Any, dtype: Any = None, requirements: Any = None, *, like: Any = 
 
 
 def _like(function: Any, ours: Callable[..., Any]) -> Callable[..., Any]:
-    """A creation function of NumPy, which gives a constant tensor for `like=` a tensor.
+    """A creation function of NumPy that returns a constant tensor if `like=` is a tensor.
 
-    `ours` is what is done for symbolic sizes, with the same arguments.
+    `ours` is called for symbolic sizes, with the same arguments.
     """
 
     @functools.wraps(function)
@@ -206,7 +206,7 @@ identity = _like(
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    """For each axis the position along it, as `numpy.indices`; of symbolic sizes a tensor."""
+    """The index along each axis, as `numpy.indices`; a tensor for symbolic sizes."""
     if not sizes_of(tuple(dimensions)):
         make: Any = np.indices
         return make(dimensions, dtype, sparse)
@@ -257,7 +257,7 @@ for _function in (np.asarray, np.asanyarray, np.ascontiguousarray, np.asfortrana
 
 
 def _new_like(numpy_function: Any, number: int) -> Callable[..., Any]:
-    """zeros_like and its sisters: of a tensor a constant tensor."""
+    """zeros_like, ones_like and empty_like; a constant tensor for a tensor."""
 
     def create(
         a: Any,

@@ -1,10 +1,10 @@
-"""Along an axis: running sums and products, differences, np.gradient, integrals, interpolation.
+"""Cumulative sums and products, differences, np.gradient, integrals, interpolation.
 
     cumsum, cumprod, cumulative_sum, cumulative_prod
     diff, ediff1d, gradient, trapezoid
     interp, convolve, correlate
 
-All are linear or piecewise so; interp is differentiated in the points too, not only by the values.
+All are linear or piecewise linear; interp is differentiable with respect to points and values.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _running(op: Any, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
 
 @counterpart(np.cumsum)
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-    """The running sum, as ``numpy.cumsum``.
+    """The cumulative sum, as ``numpy.cumsum``.
 
     Examples
     --------
@@ -66,11 +66,11 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) 
 
 @counterpart(np.cumprod)
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-    """The running product, as ``numpy.cumprod``.
+    """The cumulative product, as ``numpy.cumprod``.
 
     Notes
     -----
-    The derivative is a linear recurrence and never divides: right with any number of zeros, at
+    The derivative is a linear recurrence without division: correct with any number of zeros, to
     any order, in O(n).
 
     Examples
@@ -112,7 +112,7 @@ def cumulative_sum(
     out: Any = None,
     include_initial: bool = False,
 ) -> Any:
-    """The running sum, as ``numpy.cumulative_sum``."""
+    """The cumulative sum, as ``numpy.cumulative_sum``."""
     return _with_start(cumulative.cumsum, x, axis, dtype, out, include_initial, 0)
 
 
@@ -126,7 +126,7 @@ def cumulative_prod(
     out: Any = None,
     include_initial: bool = False,
 ) -> Any:
-    """The running product, as ``numpy.cumulative_prod``."""
+    """The cumulative product, as ``numpy.cumulative_prod``."""
     return _with_start(cumulative.cumprod, x, axis, dtype, out, include_initial, 1)
 
 
@@ -139,7 +139,7 @@ def _part(ndim: int, axis: int, part: Any) -> tuple[Any, ...]:
 
 @counterpart(np.diff)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOTHING, append: Any = NOTHING) -> Any:
-    """The n-th difference of neighbors, as ``numpy.diff``."""
+    """The n-th discrete difference, as ``numpy.diff``."""
     a = as_array(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n}")
@@ -173,8 +173,8 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order differences on a grid, as ``numpy.gradient``.
 
-    Not a derivative in the sense of `grad`: a numerical one, of samples. It is linear in `f`, and
-    differentiable with respect to the spacing as well.
+    A finite-difference derivative of samples, not a derivative in the sense of `grad`. It is linear
+    in `f`, and differentiable with respect to the spacing too.
     """
     f = as_array(f)
     axes = range(f.ndim) if axis is None else (axis if isinstance(axis, tuple) else (axis,))
@@ -259,7 +259,7 @@ def _gradient_along(f: Any, axis: int, h: Any, edge_order: int) -> Any:
 
 @counterpart(np.trapezoid)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral by trapezia, as ``numpy.trapezoid``; differentiable in `y`, `x` and `dx`."""
+    """The integral by the trapezoidal rule, as ``numpy.trapezoid``."""
     y = as_array(y)
     step = dx
     if x is not None:
@@ -279,8 +279,8 @@ def interp(
 
     Notes
     -----
-    Differentiable in `x`, `xp` and `fp` (and `left`, `right`). At a point of `xp` the derivative by
-    `x` is the slope of the interval on its right.
+    Differentiable with respect to `x`, `xp`, `fp`, `left` and `right`. At a point of `xp` the
+    derivative with respect to `x` is the slope of the interval on its right.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""NumPy's functions of single elements.
+"""NumPy's elementwise functions.
 
-Those that NumPy has as ufuncs *are* NumPy's ufuncs here: `wengert.numpy.exp is numpy.exp`.  Plain
-arrays cost nothing extra and give exactly NumPy's result, dtypes, `out=`, `where=` and all; tensors
-are brought to the operation of the same ufunc by `__array_ufunc__`, and so are `.reduce`, `.outer`
-and `.at` (ufuncs.py).  This module adds what is not one operation:
+Ufuncs *are* NumPy's ufuncs: `wengert.numpy.exp is numpy.exp`.  Plain arrays have no overhead and
+give exactly NumPy's result with all arguments; tensors are dispatched to the operation of the ufunc
+by `__array_ufunc__`, and so are `.reduce`, `.outer` and `.at` (ufuncs.py).  This module adds the
+functions that are not one operation:
 
     two results        divmod, modf, frexp
     compositions       sign of complex numbers, angle, nan_to_num, real_if_close, unwrap
-    choices of bounds  clip with one bound, two, or none
+    bounds             clip with one bound, two, or none
     tests              isclose, isreal, iscomplex, isposinf, isneginf
-    steps              round, around, fix
+    step functions     round, around, fix
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ implements(np.conjugate)(complex_parts.conjugate)
 
 
 def _bounds(dtype: Any, low: Any, high: Any) -> tuple[Any, Any]:
-    """Bounds that are Python integers: None where all that the dtype holds is within.
+    """Bounds that are Python integers; None if they include the whole range of the dtype.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def _direction(x: Any) -> Any:
 
 @implements(np.divmod)
 def _divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    """Quotient and remainder, as Python's."""
+    """Quotient and remainder, as in Python."""
     return arithmetic.floor_divide(x, y), arithmetic.remainder(x, y)
 
 
@@ -139,7 +139,7 @@ def clip(
     max: Any = _ABSENT,
     **_: Any,
 ) -> Any:
-    """``numpy.clip``: the elements, but none below `a_min` and none above `a_max`.
+    """``numpy.clip``: the elements limited to the interval from `a_min` to `a_max`.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def real_if_close(a: Any, tol: float = 100) -> Any:
 
 @counterpart(np.unwrap)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * pi) -> Any:
-    """``numpy.unwrap``: jumps larger than half a period taken out; they move nothing, so 1."""
+    """``numpy.unwrap``: jumps larger than half a period are removed; the derivative is 1."""
     if is_traced(p):
         return _unwrapped(p, discont, axis, period)
     value = np.asarray(value_of(p))
@@ -295,7 +295,7 @@ def sinc(x: Any) -> Any:
 
 @counterpart(np.round, np.around)
 def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    """``numpy.round``: to so many decimals; a step function."""
+    """``numpy.round``: round to a number of decimals; a step function."""
     result = rounding.round(a, decimals=decimals)
     return result if out is None else deliver(result, out)
 
@@ -305,7 +305,7 @@ around = round
 
 @counterpart(np.fix)
 def fix(x: Any, out: Any = None) -> Any:
-    """``numpy.fix``: toward zero; a step function."""
+    """``numpy.fix``: round toward zero; a step function."""
     result = rounding.trunc(x)
     return result if out is None else deliver(result, out)
 

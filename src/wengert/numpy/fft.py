@@ -3,15 +3,16 @@
     fft ifft rfft irfft hfft ihfft          along one axis
     fft2 ifft2 rfft2 irfft2                 along two
     fftn ifftn rfftn irfftn                 along any
-    fftshift ifftshift fftfreq rfftfreq     where the lines stand
+    fftshift ifftshift fftfreq rfftfreq     frequencies and their order
 
 Plain arrays give exactly NumPy's results; with a tensor among the arguments the result is a tensor.
 All are made of the three linear operations of _engine/ops/fft.py, axis by axis in NumPy's
 order.  A transform is linear, so its derivative in either mode, of any order, is a transform again.
 
-Of complex operands the gradient is the direction of steepest ascent (docs/conventions.md, 7): that
-of ``sum(abs(fft(x))**2)`` is ``2 * n * x``.  What a real result does not depend on, the imaginary
-parts of the first line and, of an even length, of the middle line in irfft, has gradient 0.
+The gradient with respect to complex operands is the direction of steepest ascent
+(docs/conventions.md, 7): that of ``sum(abs(fft(x))**2)`` is ``2 * n * x``.  Components that irfft
+ignores, the imaginary parts at frequency 0 and, for an even length, at the Nyquist frequency, have
+gradient 0.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _axis(a: Any, axis: Any) -> int:
 
 
 def _points(n: Any) -> Any:
-    """The length of a transform, of which at least one number is needed."""
+    """The length of a transform, at least 1."""
     n = length(n)
     if not isinstance(n, Dim) and n < 1:
         raise ShapeError(
@@ -85,11 +86,11 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
     a : array_like
         Real or complex; single precision stays single.
     n : int, optional
-        The length to crop or to fill up with zeros to; by default the length of the axis. While
-        a graph is built it may be a named size.
+        The length to crop or zero-pad to; by default the length of the axis. It may be a symbolic
+        size in a traced function.
     axis : int, default -1
     norm : {"backward", "ortho", "forward"}, optional
-        Whether to divide by n not here, by its root both ways, or here.
+        Whether to divide by n in the inverse, by its square root in both directions, or here.
     out : Tensor or ndarray, optional
 
     Raises
@@ -101,7 +102,7 @@ def fft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
 
     Notes
     -----
-    *Cost.* O(n log n) for a line, and as much for a derivative.
+    *Cost.* O(n log n) per transform, and the same for a derivative.
 
     Examples
     --------
@@ -122,7 +123,7 @@ def ifft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
 
 @counterpart(np.fft.rfft)
 def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The first n//2 + 1 lines of the transform of real numbers, as ``numpy.fft.rfft``.
+    """The first n//2 + 1 frequencies of the transform of real input, as ``numpy.fft.rfft``.
 
     Raises
     ------
@@ -136,11 +137,11 @@ def rfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = Non
 
 @counterpart(np.fft.irfft)
 def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The n real numbers with these first lines, as ``numpy.fft.irfft``; n is 2 (m - 1) of m lines.
+    """The inverse of `rfft`, as ``numpy.fft.irfft``; by default n = 2 (m - 1) for m frequencies.
 
     Examples
     --------
-    The imaginary part of the first line has no effect:
+    The imaginary part at frequency 0 has no effect:
 
     >>> import numpy as np, wengert as wg
     >>> wg.grad(lambda y: np.fft.irfft(y)[0])(np.array([1 + 1j, 2j, 3j]))
@@ -153,7 +154,7 @@ def irfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = No
 
 @counterpart(np.fft.hfft)
 def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None) -> Any:
-    """The real spectrum of a signal that is its own mirror image, as ``numpy.fft.hfft``."""
+    """The real spectrum of a signal with Hermitian symmetry, as ``numpy.fft.hfft``."""
     return irfft(np.conjugate(as_array(a)), n, axis, fourier.SWAPPED[_norm(norm)], out)
 
 
@@ -209,7 +210,7 @@ def fftn(a: Any, s: Any = None, axes: Any = None, norm: Any = None, out: Any = N
     ----------
     a : array_like
     s : sequence of int, optional
-        For each axis the length to crop or fill up to; -1 leaves it as it is.
+        For each axis the length to crop or zero-pad to; -1 keeps the length.
     axes : sequence of int, optional
         By default all, or the last ``len(s)``.
     norm : {"backward", "ortho", "forward"}, optional
@@ -282,25 +283,25 @@ def _turned(x: Any, axes: Any, by: Any) -> Any:
 
 @counterpart(np.fft.fftshift)
 def fftshift(x: Any, axes: Any = None) -> Any:
-    """The line of frequency zero moved into the middle, as ``numpy.fft.fftshift``."""
+    """Shift frequency zero to the center, as ``numpy.fft.fftshift``."""
     return _turned(x, axes, lambda n: n // 2)
 
 
 @counterpart(np.fft.ifftshift)
 def ifftshift(x: Any, axes: Any = None) -> Any:
-    """What undoes `fftshift`, as ``numpy.fft.ifftshift``."""
+    """The inverse of `fftshift`, as ``numpy.fft.ifftshift``."""
     return _turned(x, axes, lambda n: -(n // 2))
 
 
 def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-    """The frequency of each line of `fft`, as ``numpy.fft.fftfreq``; differentiable in `d`.
+    """The sample frequencies of `fft`, as ``numpy.fft.fftfreq``; `d` is differentiable.
 
     Parameters
     ----------
     n : int
-        Or a named size, while a graph is built.
+        The length; it may be a symbolic size in a traced function.
     d : float or Tensor, default 1.0
-        The distance of two samples.
+        The sample spacing.
     """
     if not is_symbolic((n,)):
         return np.fft.fftfreq(n, d, device)
@@ -309,7 +310,7 @@ def fftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
 
 
 def rfftfreq(n: Any, d: Any = 1.0, device: Any = None) -> Any:
-    """The frequency of each line of `rfft`, as ``numpy.fft.rfftfreq``; differentiable in `d`."""
+    """The sample frequencies of `rfft`, as ``numpy.fft.rfftfreq``; `d` is differentiable."""
     if not is_symbolic((n,)):
         return np.fft.rfftfreq(n, d, device)
     return numbers(n // 2 + 1) / (n * d)

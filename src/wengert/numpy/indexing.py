@@ -1,12 +1,12 @@
-"""Indexing: NumPy's functions that read chosen elements; those that write are in put_and_place.py.
+"""Indexing: NumPy's functions that read elements; those that write are in put_and_place.py.
 
     reading    take, take_along_axis, compress, extract, choose, select, where, piecewise,
                sliding_window_view
     grids      ix_, meshgrid
     loops      apply_along_axis, apply_over_axes, vectorize
 
-All are x[index] with an index that is computed here: duplicates accumulate in the gradient.
-Positions and masks have no derivative, so tensors among them count by their values.
+All are x[index] with an index computed here; gradients of repeated indices accumulate.  Indices and
+masks have no derivative.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
 
 
 def in_range(indices: Any, n: int, mode: str) -> Any:
-    """Positions brought into range as `mode` says; raising is left to the index itself."""
+    """Wrap or clip positions according to `mode`; "raise" is handled by the indexing itself."""
     if mode == "raise":
         return indices if isinstance(indices, Handle) else plain(indices).astype(np.intp)
     positions = values(indices).astype(np.intp)
@@ -78,11 +78,11 @@ def take(
         The flattened array if not given.
     out : array or Tensor, optional
     mode : {"raise", "wrap", "clip"}
-        What to do with positions out of range.
+        How to handle positions out of range.
 
     Examples
     --------
-    A position read twice counts twice:
+    The gradients of repeated positions are summed:
 
     >>> import numpy as np, wengert as wg, wengert.numpy as wnp
     >>> wg.grad(lambda x: wnp.take(x, [0, 0, 2]).sum())(np.ones(3))
@@ -103,21 +103,21 @@ def sliding_window_view(
 ) -> Any:
     """All windows of a shape, as ``numpy.lib.stride_tricks.sliding_window_view``.
 
-    Read-only, as NumPy's; in the gradient an element that stands in several windows gets the sum.
+    Read-only, as in NumPy; the gradients of an element in several windows are summed.
 
     Parameters
     ----------
     x : array or Tensor
     window_shape : int or tuple of int
     axis : int or tuple of int, optional
-        Which axes the lengths of the window are along; by default all.
+        The axes of the window; by default all.
     writeable : bool
-        Not for tensors: a write would show in several windows.
+        Not supported for tensors: a write would change several windows.
 
     Raises
     ------
     ShapeError
-        A window is longer than its axis, or its lengths do not belong to axes one to one.
+        A window is longer than its axis, or the numbers of lengths and axes differ.
     """
     lengths = (window_shape,) if np.ndim(window_shape) == 0 else tuple(window_shape)
     if axis is None:
@@ -152,7 +152,7 @@ def _windows(x: Any, lengths: Sequence[int], axes: Sequence[int]) -> Any:
 
 
 def along(shape: Sequence[int], indices: Any, axis: int) -> tuple[Any, ...]:
-    """The index that `take_along_axis` stands for."""
+    """The equivalent index of `take_along_axis`."""
     grid: list[Any] = []
     for i, n in enumerate(shape):
         if i == axis:
@@ -176,7 +176,7 @@ def checked_along(arr: Any, indices: Any, axis: int | None) -> tuple[Any, Any, i
 
 @counterpart(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
-    """Elements at positions that differ from line to line; see `numpy.take_along_axis`."""
+    """Elements at positions along an axis, for each 1-D slice; see `numpy.take_along_axis`."""
     arr, indices, axis = checked_along(as_array(arr), indices, axis)
     indices = indices if isinstance(indices, Handle) else plain(indices)
     return indexing.read(arr, along(arr.shape, indices, axis))
@@ -195,14 +195,14 @@ def extract(condition: Any, arr: Any) -> Any:
 
 
 def _mask(condition: Any, what: str) -> Any:
-    """A mask that says how many elements there are, so it has to be known."""
+    """A mask that determines the size of the result, so it must be concrete."""
     remedy = "Choose with np.where(mask, x, 0), which keeps the shape"
     return np.asarray(needed(condition, what, "how many elements there are", remedy))
 
 
 @counterpart(np.choose)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-    """Each element from the array that `a` names; see `numpy.choose`."""
+    """Each element from the array with index `a`; see `numpy.choose`."""
     if isinstance(choices, Handle):
         choices = [indexing.read(choices, i) for i in range(len(choices))]  # type: ignore[arg-type]
     which, *arrays = broadcast_arrays(values(a), *choices)
@@ -234,8 +234,8 @@ def where(condition: Any, x: Any = NOTHING, y: Any = NOTHING, /) -> Any:
 
     Notes
     -----
-    A choice and not a product: where x is not chosen its cotangent is zero, even if the
-    derivative of what made x is infinite there.
+    Where x is not selected its cotangent is zero, even if the derivative of the computation of x
+    is infinite there.
 
     Examples
     --------
@@ -271,7 +271,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @counterpart(np.piecewise)
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """A function in pieces, each computed only where its condition holds; see `numpy.piecewise`."""
+    """A piecewise function, each piece computed only where selected; see `numpy.piecewise`."""
     x = as_array(x)
     conditions = value_of(condlist)
     if np.isscalar(conditions) or (
@@ -299,7 +299,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
 
 
 def _chosen_pieces(x: Any, masks: Any, funclist: Any, args: Any, kw: Any) -> Any:
-    """The same where it is not known which elements a condition chooses: all, and a choice."""
+    """The same for traced conditions: all pieces are computed everywhere and selected."""
     y = np.zeros_like(x)
     for mask, f in zip(masks, funclist, strict=True):
         piece = f(x, *args, **kw) if callable(f) else f
@@ -345,7 +345,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
-    """A function of each line along an axis; see `numpy.apply_along_axis`."""
+    """A function of each 1-D slice along an axis; see `numpy.apply_along_axis`."""
     arr = as_array(arr)
     axis = normalize_axis_index(axis, arr.ndim)
     others = arr.shape[:axis] + arr.shape[axis + 1 :]
@@ -378,7 +378,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 
 
 class vectorize(np.vectorize):
-    """A function of numbers as a function of arrays, and of tensors; see `numpy.vectorize`.
+    """A function of scalars as a function of arrays and tensors; see `numpy.vectorize`.
 
     Examples
     --------
@@ -389,7 +389,7 @@ class vectorize(np.vectorize):
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function of each element, put together again."""
+        """Call the function for each element and stack the results."""
         if not any(isinstance(a, Handle) for a in (*args, *kwargs.values())):
             return super().__call__(*args, **kwargs)
         if self.signature is not None:

@@ -1,11 +1,11 @@
-"""Joining and splitting: NumPy's functions that make one array of several, or several of one.
+"""Joining and splitting arrays, with NumPy's names.
 
     joining      concatenate, concat, stack, vstack, row_stack, hstack, dstack, column_stack, block
     longer       append, insert, delete, tile, repeat
     splitting    split, array_split, hsplit, vsplit, dsplit, unstack
 
-The pieces of a split are views, as NumPy's.  `insert` and `delete` ask NumPy where each element
-of the result comes from, and read it from there.
+The pieces of a split are views, as in NumPy.  `insert` and `delete` are gathers, whose indices are
+computed by applying NumPy's function to an index array.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def concatenate(
     Parameters
     ----------
     arrays : sequence of array_like
-        Equal in shape but for the axis.
+        Of equal shape except along the axis.
     axis : int or None, default 0
         None flattens them first.
     out : array or Tensor, optional
@@ -103,7 +103,7 @@ def stack(
 
 @counterpart(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Joined row on row; see `numpy.vstack`."""
+    """Arrays joined vertically; see `numpy.vstack`."""
     return concatenate([atleast_2d(a) for a in _pieces(tup)], dtype=dtype, casting=casting)
 
 
@@ -112,7 +112,7 @@ row_stack = vstack
 
 @counterpart(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Any:
-    """Joined side by side; see `numpy.hstack`."""
+    """Arrays joined horizontally; see `numpy.hstack`."""
     pieces = [atleast_1d(a) for a in _pieces(tup)]
     axis = 0 if pieces and pieces[0].ndim == 1 else 1
     return concatenate(pieces, axis, dtype=dtype, casting=casting)
@@ -135,7 +135,7 @@ def block(arrays: Any) -> Any:
     """A matrix of nested lists of blocks; see `numpy.block`."""
     if isinstance(arrays, Handle):
         return arrays.copy()  # type: ignore[attr-defined]
-    # NumPy itself says whether the nesting and the shapes are right, on empty-handed stand-ins.
+    # NumPy checks the nesting and the shapes, on placeholders without memory.
     shapes = [shape_of(a) for a in _leaves(arrays)]
     if not any(map(is_symbolic, shapes)):
         np.block(_nested(arrays, lambda a: np.broadcast_to(np.False_, shape_of(a))))
@@ -177,7 +177,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
 
 @counterpart(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
-    """Values put in before the given positions; see `numpy.insert`."""
+    """Values inserted before the given positions; see `numpy.insert`."""
     arr = as_array(arr)
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -204,7 +204,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 
 
 def _places(obj: Any, what: str) -> Any:
-    """Positions, which have to be known: as an int, a slice or an array."""
+    """Positions, which must be concrete, as an int, a slice or an array."""
     remedy = "Give positions as numbers, or choose with np.where"
     obj = needed(obj, what, "what the result is made of", remedy)
     return obj if isinstance(obj, slice | int) else _whole(obj)
@@ -243,7 +243,7 @@ def _inserted(arr: Any, place: Any, values: Any, axis: int) -> Any:
 
 @counterpart(np.delete)
 def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
-    """Without what stands at the given positions; see `numpy.delete`."""
+    """The array without the elements at the given positions; see `numpy.delete`."""
     arr = as_array(arr)
     if axis is None:
         arr, axis = ravel(arr), 0
@@ -259,7 +259,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Any:
 
 @counterpart(np.tile)
 def tile(A: Any, reps: Any) -> Any:
-    """The array laid side by side with itself; see `numpy.tile`."""
+    """The array repeated along its axes; see `numpy.tile`."""
     A = as_array(A)
     reps = lengths(reps)
     ndim = max(A.ndim, len(reps))
@@ -318,7 +318,7 @@ def _cut(ary: Any, sections: Any, axis: int, how: Any) -> list[Any]:
 
 
 def _ends(n: Any, sections: Any) -> list[Any]:
-    """Where to cut an axis whose length is not known."""
+    """The split positions of an axis of symbolic length."""
     if not isinstance(sections, int | np.integer):
         return [
             length(k) for k in (sections if isinstance(sections, list | tuple) else [*sections])

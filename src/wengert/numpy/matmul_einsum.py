@@ -2,7 +2,7 @@
 
     dot, vdot, inner, outer, matmul, vecdot, matvec, vecmat    of vectors and matrices
     tensordot, einsum                                          over any axes
-    kron, cross                                                Kronecker's, and of vectors in space
+    kron, cross                                                Kronecker and cross product
 
 All are subscripts for one of three operations (_engine/ops/linalg/matmul.py), so each is one
 node of the graph, or a few with views.
@@ -128,7 +128,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Any:
 
 
 def _ufunc_like(ufunc: np.ufunc, axes_of_core: tuple[int, int]) -> Any:
-    """Take `axis` of a generalized ufunc for the operation below (a decorator)."""
+    """Decorator: add the `axis` argument of a generalized ufunc to an operation."""
 
     def enter(ours: Any) -> Any:
         def general(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -272,12 +272,12 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     ----------
     a, b : array_like
     axes : int or (int or sequence of int, int or sequence of int)
-        How many last axes of `a` meet first axes of `b`; or which axes of each.
+        The number of last axes of `a` and first axes of `b` to sum over, or the axes of each.
 
     Raises
     ------
     ShapeError
-        The axes do not pair up.
+        The axes do not match.
     """
     a, b = as_array(a), as_array(b)
     if isinstance(axes, int | np.integer):
@@ -311,7 +311,7 @@ def einsum(
     order: str = "K",
     casting: str = "safe",
 ) -> Any:
-    """Einstein's sum, as ``numpy.einsum``.
+    """Einstein summation, as ``numpy.einsum``.
 
     Parameters
     ----------
@@ -320,14 +320,14 @@ def einsum(
         labels, and perhaps by those of the result.
     out : array, optional
     optimize, order, casting
-        Taken for NumPy's sake: the order of pairs is always searched for, and remembered.
+        Ignored: the contraction order is always optimized, and cached.
     dtype : dtype, optional
         To compute in.
 
     Raises
     ------
     ShapeError
-        Subscripts and operands do not fit.
+        Subscripts and operands do not match.
 
     Notes
     -----
@@ -356,12 +356,12 @@ def einsum(
 
 @counterpart(np.kron)
 def kron(a: Any, b: Any) -> Any:
-    """Kronecker's product, blocks of `b` scaled by the elements of `a`, as ``numpy.kron``.
+    """The Kronecker product, blocks of `b` scaled by the elements of `a`, as ``numpy.kron``.
 
     Parameters
     ----------
     a, b : array_like
-        The one with fewer axes gets more of length one in front.
+        Axes of length one are prepended to the operand with fewer axes.
     """
     a, b = as_array(a), as_array(b)
     n = max(a.ndim, b.ndim)
@@ -377,21 +377,21 @@ def kron(a: Any, b: Any) -> Any:
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """The product of vectors in space, as ``numpy.cross``.
+    """The cross product, as ``numpy.cross``.
 
     Parameters
     ----------
     a, b : array_like
         Vectors of three components along the chosen axis; the other axes broadcast.
     axisa, axisb, axisc : int, default -1
-        Where the components stand in `a`, `b` and the result.
+        The axes of the components in `a`, `b` and the result.
     axis : int, optional
         All three at once.
 
     Raises
     ------
     ShapeError
-        An operand has not three components. (NumPy's own form for two is deprecated there.)
+        An operand does not have three components. (The form for two is deprecated in NumPy.)
     """
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -416,7 +416,7 @@ def cross(
 
 @counterpart(np.linalg.cross)
 def linalg_cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The product of vectors of three components, as ``numpy.linalg.cross``.
+    """The cross product of 3-vectors, as ``numpy.linalg.cross``.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""NumPy's extremes and questions: max, min, ptp, argmax, argmin, any, all, count_nonzero.
+"""NumPy's max, min, ptp, argmax, argmin, any, all, count_nonzero.
 
-Several largest elements share the derivative evenly, and a NaN result belongs to the NaNs.
-Positions, booleans and counts are integers: what depends on them only has no derivative.
+Ties share the derivative evenly; the derivative of a NaN result goes to the NaN elements.
+Positions, booleans and counts have no derivative.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def max(
 
     Notes
     -----
-    Several largest elements share the derivative evenly (docs/conventions.md).
+    Ties share the derivative evenly (docs/conventions.md).
 
     Examples
     --------
@@ -78,13 +78,13 @@ def min(
 
 @counterpart(np.amax)
 def amax(a: Any, *args: Any, **kwargs: Any) -> Any:
-    """Another name of `max`."""
+    """Alias of `max`."""
     return max(a, *args, **kwargs)
 
 
 @counterpart(np.amin)
 def amin(a: Any, *args: Any, **kwargs: Any) -> Any:
-    """Another name of `min`."""
+    """Alias of `min`."""
     return min(a, *args, **kwargs)
 
 
@@ -97,13 +97,13 @@ def ptp(a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False) -> An
 
 @counterpart(np.argmax)
 def argmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the first largest element is, as ``numpy.argmax``; an integer, no derivative."""
+    """The index of the first largest element, as ``numpy.argmax``; no derivative."""
     return given(reductions.argmax(a, axis=axis, keepdims=kept(keepdims)), out)
 
 
 @counterpart(np.argmin)
 def argmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the first smallest element is, as ``numpy.argmin``; an integer, no derivative."""
+    """The index of the first smallest element, as ``numpy.argmin``; no derivative."""
     return given(reductions.argmin(a, axis=axis, keepdims=kept(keepdims)), out)
 
 
@@ -114,7 +114,7 @@ def argmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = 
 def any(
     a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    """Whether some element is not zero, as ``numpy.any``."""
+    """Whether any element is nonzero, as ``numpy.any``."""
     a = masked(a, where, 0)
     return given(reductions.any(a, axis=axis, keepdims=kept(keepdims)), out)
 
@@ -123,12 +123,12 @@ def any(
 def all(
     a: Any, axis: Axis = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
-    """Whether no element is zero, as ``numpy.all``."""
+    """Whether all elements are nonzero, as ``numpy.all``."""
     a = masked(a, where, 1)
     return given(reductions.all(a, axis=axis, keepdims=kept(keepdims)), out)
 
 
 @counterpart(np.count_nonzero)
 def count_nonzero(a: Any, axis: Axis = None, *, keepdims: Any = False) -> Any:
-    """How many elements are not zero, as ``numpy.count_nonzero``."""
+    """The number of nonzero elements, as ``numpy.count_nonzero``."""
     return reductions.count_nonzero(a, axis=axis, keepdims=keepdims)

@@ -1,7 +1,7 @@
-"""Reductions over everything that is not NaN: nansum, nanmean, nanvar, nanmax, nancumsum, ...
+"""Reductions ignoring NaNs: nansum, nanmean, nanvar, nanmax, nancumsum, ...
 
-A NaN is left out by choice, not by multiplication, so its derivative is exactly 0. Where nothing
-is left, the value is what NumPy says (0, 1, or NaN with a warning) and the derivative 0.
+NaNs are excluded by selection, not by multiplication, so their derivative is exactly 0. If all
+elements are NaN, the value is NumPy's (0, 1, or NaN with a warning) and the derivative 0.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _filled(a: Any, fill: Any) -> Any:
 
 @counterpart(np.nansum)
 def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-    """The sum of what is not NaN, as ``numpy.nansum``.
+    """The sum ignoring NaNs, as ``numpy.nansum``.
 
     Examples
     --------
@@ -59,18 +59,18 @@ def nansum(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, **opti
 
 @counterpart(np.nanprod)
 def nanprod(a: Any, axis: Axis = None, dtype: Any = None, out: Any = None, **options: Any) -> Any:
-    """The product of what is not NaN, as ``numpy.nanprod``."""
+    """The product ignoring NaNs, as ``numpy.nanprod``."""
     return ours.prod(_filled(a, 1), axis, dtype, out, **options)
 
 
 def _present(a: Any, where: Any) -> Any:
-    """The mask of what is not NaN and not left out by the user's mask."""
+    """The mask of elements that are not NaN and selected by the user's mask."""
     mask = ~np.isnan(value_of(a))
     return mask if where is True or where is NOTHING else mask & value_of(where)
 
 
 def _surely(condition: Any) -> bool:
-    """Whether all hold, and so nothing is to be warned of; nor is it while a graph is built."""
+    """Whether all are true, so that no warning is needed; always true during tracing."""
     return is_traced(condition) or bool(np.all(condition))
 
 
@@ -97,7 +97,7 @@ def nanmean(
     *,
     where: Any = True,
 ) -> Any:
-    """The mean of what is not NaN, as ``numpy.nanmean``."""
+    """The mean ignoring NaNs, as ``numpy.nanmean``."""
     a = _inexact(typed(a, dtype))
     mask = _present(a, where)
     n = count(a, axis, mask)
@@ -108,7 +108,7 @@ def nanmean(
 
 
 def _nan_spread(a: Any, axis: Axis, ddof: Any, where: Any, mean: Any) -> Any:
-    """The variance of what is not NaN, with the reduced axes kept."""
+    """The variance ignoring NaNs, with the reduced axes kept."""
     a = _inexact(a)
     mask = _present(a, where)
     n = count(a, axis, mask)
@@ -134,7 +134,7 @@ def nanvar(
     mean: Any = NOTHING,
     correction: Any = NOTHING,
 ) -> Any:
-    """The variance of what is not NaN, as ``numpy.nanvar``."""
+    """The variance ignoring NaNs, as ``numpy.nanvar``."""
     ddof = ours.freedom(ddof, correction)
     v = _nan_spread(typed(a, dtype), axis, ddof, where, mean)
     return given(unkept(v, axis, keepdims), out)
@@ -153,7 +153,7 @@ def nanstd(
     mean: Any = NOTHING,
     correction: Any = NOTHING,
 ) -> Any:
-    """The standard deviation of what is not NaN, as ``numpy.nanstd``; derivative 0 at 0."""
+    """The standard deviation ignoring NaNs, as ``numpy.nanstd``; derivative 0 at 0."""
     ddof = ours.freedom(ddof, correction)
     v = _nan_spread(typed(a, dtype), axis, ddof, where, mean)
     return given(unkept(ours.root(v), axis, keepdims), out)
@@ -180,13 +180,13 @@ def _nan_extreme(name: str, a: Any, axis: Axis, options: dict[str, Any]) -> Any:
 
 @counterpart(np.nanmax)
 def nanmax(a: Any, axis: Axis = None, out: Any = None, **options: Any) -> Any:
-    """The largest element that is not NaN, as ``numpy.nanmax``; ties split evenly."""
+    """The largest element ignoring NaNs, as ``numpy.nanmax``; ties share the derivative."""
     return given(_nan_extreme("max", a, axis, options), out)
 
 
 @counterpart(np.nanmin)
 def nanmin(a: Any, axis: Axis = None, out: Any = None, **options: Any) -> Any:
-    """The smallest element that is not NaN, as ``numpy.nanmin``; ties split evenly."""
+    """The smallest element ignoring NaNs, as ``numpy.nanmin``; ties share the derivative."""
     return given(_nan_extreme("min", a, axis, options), out)
 
 
@@ -202,18 +202,18 @@ def _nan_position(op: Any, fill: Any, a: Any, axis: Any, keepdims: Any) -> Any:
 
 @counterpart(np.nanargmax)
 def nanargmax(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the largest element that is not NaN is, as ``numpy.nanargmax``.
+    """The index of the largest element ignoring NaNs, as ``numpy.nanargmax``.
 
     Notes
     -----
-    Where all are NaN it raises, as NumPy; in a graph, which cannot, the position is -1.
+    If all are NaN it raises an error, as NumPy does; in a graph the index is -1 instead.
     """
     return given(_nan_position(reductions.argmax, -np.inf, a, axis, keepdims), out)
 
 
 @counterpart(np.nanargmin)
 def nanargmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """Where the smallest element that is not NaN is, as ``numpy.nanargmin``; see `nanargmax`."""
+    """The index of the smallest element ignoring NaNs, as ``numpy.nanargmin``."""
     return given(_nan_position(reductions.argmin, np.inf, a, axis, keepdims), out)
 
 
@@ -222,11 +222,11 @@ def nanargmin(a: Any, axis: int | None = None, out: Any = None, *, keepdims: Any
 
 @counterpart(np.nancumsum)
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-    """The running sum with NaNs as zeros, as ``numpy.nancumsum``."""
+    """The cumulative sum with NaNs as zeros, as ``numpy.nancumsum``."""
     return cumulative.cumsum(_filled(a, 0), axis, dtype, out)
 
 
 @counterpart(np.nancumprod)
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-    """The running product with NaNs as ones, as ``numpy.nancumprod``."""
+    """The cumulative product with NaNs as ones, as ``numpy.nancumprod``."""
     return cumulative.cumprod(_filled(a, 1), axis, dtype, out)

@@ -1,10 +1,9 @@
 """Medians, quantiles, percentiles, with and without NaNs.
 
-A quantile is the sorted sample read at a *virtual index*, a position that need not be whole;
-between neighbors it is interpolated (R. J. Hyndman and Y. Fan, "Sample quantiles in statistical
-packages", American Statistician 50(4), 361-365, 1996). The sample is sorted by a gather, the
-virtual index is computed with wengert operations: the derivatives with respect to the sample and by
-q follow.
+A quantile is the sorted sample interpolated at a *virtual index*, which need not be an integer
+(R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", American Statistician 50(4),
+361-365, 1996). The sample is sorted by a gather and the virtual index is computed with wengert
+operations, which gives the derivatives with respect to the sample and q.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ def _in_lines(a: Any, axis: Axis) -> Any:
 
 
 class SortedSamples:
-    """A sample in lines, and the positions that sort each: elements are read in order of size.
+    """Samples along the last axis, and the indices that sort them.
 
     Attributes
     ----------
     n : array
-        How many elements of each line are not NaN; these are sorted first.
+        The number of elements of each sample that are not NaN; these are sorted first.
     undefined : array
-        Which lines have a NaN.
+        The mask of samples with a NaN.
     """
 
     def __init__(self, a: Any, axis: Axis, kth: Any = None) -> None:
@@ -86,13 +85,13 @@ class SortedSamples:
 
     @property
     def total(self) -> Any:
-        """How many elements each line has, NaNs too, in the shape of `n`."""
+        """The number of elements of each sample including NaNs, in the shape of `n`."""
         if is_traced(self.n):
             return np.zeros_like(self.n) + self.length
         return np.full_like(self.n, self.length)
 
     def at(self, index: Any) -> Any:
-        """The element of each line with that rank."""
+        """The element of each sample with that rank."""
         rank = np.clip(index, 0, max(self.length - 1, 0)).astype(np.intp)[..., None]
         position = np.take_along_axis(self.order, rank, -1)
         return sorting.gather_along(self.x, position, axis=-1, unique=True)[..., 0]
@@ -150,7 +149,7 @@ def median(
 def nanmedian(
     a: Any, axis: Axis = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
 ) -> Any:
-    """The median of what is not NaN, as ``numpy.nanmedian``."""
+    """The median ignoring NaNs, as ``numpy.nanmedian``."""
     return given(_median(a, axis, keepdims, True), out)
 
 
@@ -158,7 +157,7 @@ def nanmedian(
 
 
 def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
-    """The two neighbors and the share of the second, for methods that jump."""
+    """The two neighbors and the weight of the second, for discontinuous methods."""
     if method in ("inverted_cdf", "averaged_inverted_cdf"):
         v = n * q - 1
         floor = np.floor(v)
@@ -179,7 +178,7 @@ def _step_index(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
 
 
 def _read(lines: SortedSamples, q: Any, n: Any, method: str, dtype: Any) -> Any:
-    """The quantile q, one number, of each line; `dtype` is that of the shares of neighbors."""
+    """The quantile q, a scalar, of each sample; `dtype` is that of the interpolation weights."""
     if method in PLOTTING:
         alpha, beta = PLOTTING[method]
         if method == "linear":
@@ -282,8 +281,8 @@ def quantile(
 
     Notes
     -----
-    Differentiable in the sample, and by q where the method interpolates. Weights only choose
-    (method "inverted_cdf"): they have no derivative.
+    Differentiable with respect to the sample, and to q if the method interpolates. Weights only
+    select elements (method "inverted_cdf"), so they have no derivative.
 
     Examples
     --------
@@ -329,7 +328,7 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Any:
-    """The quantiles of what is not NaN, as ``numpy.nanquantile``."""
+    """The quantiles ignoring NaNs, as ``numpy.nanquantile``."""
     if a.size == 0:  # as NumPy's, whatever q is
         return np.nanmean(a, axis=axis, out=out, keepdims=kept(keepdims))
     if weights is not None:
@@ -350,5 +349,5 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Any:
-    """The percentiles of what is not NaN, as ``numpy.nanpercentile``."""
+    """The percentiles ignoring NaNs, as ``numpy.nanpercentile``."""
     return nanquantile(a, _hundredths(q), axis, out, False, method, keepdims, weights=weights)

@@ -1,7 +1,7 @@
-"""What NumPy's reductions have in common: out=, where=, initial=, dtype=, keepdims=.
+"""The common arguments of NumPy's reductions: out=, where=, initial=, dtype=, keepdims=.
 
-Each option is one small function on values that may be tensors. NumPy marks an option that was not
-given with a value of its own, NOTHING.
+Each option is one small function on values that may be tensors. NOTHING is NumPy's marker for an
+option that was not given.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ NOTHING = np._NoValue  # type: ignore[attr-defined]
 
 
 def given(x: Any, out: Any) -> Any:
-    """A result where `out=` wants it."""
+    """The result, written to `out=` if given."""
     return x if out is None else deliver(x, out)
 
 
 def masked(a: Any, where: Any, fill: Any) -> Any:
-    """`a` with a neutral element where the mask says no."""
+    """`a` with the identity element where the mask is False."""
     if where is True or where is NOTHING:
         return a
     dtype = dtype_of(a)
@@ -56,19 +56,19 @@ def started(x: Any, initial: Any, combine: Any) -> Any:
 
 
 def cast_initial(initial: Any, dtype: np.dtype[Any]) -> Any:
-    """What a reduction starts with: NumPy casts it, so that the result keeps its dtype."""
+    """The initial value of a reduction, cast as in NumPy, so that the result keeps its dtype."""
     if not isinstance(initial, Handle):
         return dtype.type(initial)
     return initial if dtype_of(initial) == dtype else casts.astype(initial, dtype)
 
 
 def kept(keepdims: Any) -> bool:
-    """Whether the reduced axes stay."""
+    """Whether the reduced axes are kept."""
     return keepdims is not NOTHING and bool(keepdims)
 
 
 def unkept(x: Any, axis: Axis, keepdims: Any) -> Any:
-    """Without the reduced axes that were kept, unless they are wanted."""
+    """Remove the reduced axes unless keepdims is true."""
     if kept(keepdims):
         return x
     shape = shape_of(x)
@@ -77,7 +77,7 @@ def unkept(x: Any, axis: Axis, keepdims: Any) -> Any:
 
 
 def count(a: Any, axis: Axis, where: Any) -> Any:
-    """How many elements the mask leaves, with the reduced axes kept, in the precision of `a`."""
+    """The number of elements selected by the mask, with reduced axes kept, in `a`'s precision."""
     dtype = dtype_of(a)
     mask = spread(value_of(where), shape_of(a))
     real = dtype.type(0).real.dtype if dtype.kind in "fc" else np.dtype(float)

@@ -1,8 +1,8 @@
 """NumPy's sums, products and moments: sum, prod, mean, var, std.
 
 The signatures are NumPy's: axis (int, tuple, None, negative), dtype, out, keepdims, initial and
-where. A mask given as `where=` is a choice: what it leaves out is replaced by the neutral element,
-never multiplied with zero, so a NaN or an infinity that is left out does no harm.
+where. Elements masked out by `where=` are replaced by the identity element, never multiplied by
+zero, so a masked NaN or infinity has no effect.
 
 Extremes and booleans are in minmax.py, norms and log-sum-exp in norms.py, sums over
 everything but NaNs in nanfunctions.py, running sums in cumulative.py.
@@ -66,7 +66,7 @@ def prod(
 
     Notes
     -----
-    The derivative never divides by an element: it is right with any number of zeros, at any
+    The derivative does not divide by elements: it is correct with any number of zeros, to any
     order, and costs a few times the product.
 
     Examples
@@ -125,7 +125,7 @@ def abs2(x: Any) -> Any:
 
 
 def freedom(ddof: Any, correction: Any) -> Any:
-    """What is subtracted from n: `ddof`, or NumPy 2's other name for it."""
+    """The number subtracted from n: `ddof`, or `correction`, its other name in NumPy 2."""
     if correction is NOTHING or correction is None:
         return ddof
     if ddof != 0:
@@ -159,7 +159,7 @@ def var(
 
     Notes
     -----
-    A tensor given as `mean` is an operand: the derivative passes through it too.
+    A tensor given as `mean` is an operand, and is differentiated too.
 
     Examples
     --------

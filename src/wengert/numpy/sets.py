@@ -1,8 +1,8 @@
 """Sets: NumPy's set operations on arrays of distinct elements.
 
-union1d, intersect1d, setdiff1d, setxor1d   sorted elements; each differentiates in the first
-                                            place it was found at
-isin                                        whether an element is among others
+union1d, intersect1d, setdiff1d, setxor1d   sorted elements; derivatives go to the first
+                                            occurrence
+isin                                        membership
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _check_known(what: str, *arrays: Any) -> None:
 
 @counterpart(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Any:
-    """The elements of either; see `numpy.union1d`."""
+    """The union; see `numpy.union1d`."""
     _check_known("np.union1d", ar1, ar2)
     both = concatenate((as_array(ar1), as_array(ar2)), axis=None)
     return getitem.read(both, np.unique(plain(both), return_index=True)[1])
@@ -41,7 +41,7 @@ def union1d(ar1: Any, ar2: Any) -> Any:
 def intersect1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False
 ) -> Any:
-    """The elements of both, taken from the first; see `numpy.intersect1d`."""
+    """The intersection, taken from the first array; see `numpy.intersect1d`."""
     _check_known("np.intersect1d", ar1, ar2)
     _, first, second = np.intersect1d(plain(ar1), plain(ar2), assume_unique, return_indices=True)
     common = getitem.read(ravel(as_array(ar1)), first)
@@ -80,7 +80,7 @@ def isin(
 
 
 def _traced_isin(element: Any, others: Any, invert: bool) -> Any:
-    """The same in operations: sorted, and looked for."""
+    """The same in operations, by sorting and searching."""
     line = np.sort(ravel(others))
     if line.size == 0:
         found = np.zeros_like(element, bool)

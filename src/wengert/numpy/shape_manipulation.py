@@ -7,8 +7,8 @@
     diagonals          diagonal, diag, diagflat, tril, triu, trace, fill_diagonal
     type and memory    copy, astype, trim_zeros
 
-Where NumPy returns a view these return a tensor that shares memory in the same sense: what is
-written to one shows in the other, and derivatives follow.  `pad` has a file of its own.
+Where NumPy returns a view these return a tensor that is a view in the same sense: a write to one
+changes the other, also for derivatives.  `pad` is in padding.py.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ __all__ = [
 
 
 def order_in_memory(a: Any, order: str) -> str:
-    """C or F for A, by the layout of the value, as NumPy decides it."""
+    """Replace order A by C or F according to the layout of the value, as NumPy does."""
     if order in ("A", "a"):
         if len(shape_of(a)) < 2:
             return "C"
@@ -66,7 +66,7 @@ def order_in_memory(a: Any, order: str) -> str:
 
 
 def _layout(a: Any, what: str) -> None:
-    """Refuse what depends on how a tensor lies in memory, if that is not known."""
+    """Raise an error if the result depends on an unknown memory layout."""
     if is_traced(a):
         raise TraceError(
             f"{what} depends on how {a.node.spec} lies in memory, which is not known while a graph "
@@ -104,7 +104,7 @@ def reshape(a: Any, /, shape: Any, order: Any = "C", *, copy: bool | None = None
 
 @counterpart(np.ravel)
 def ravel(a: Any, order: Any = "C") -> Any:
-    """One axis, a view where NumPy gives one; see `numpy.ravel`."""
+    """The flattened array, a view where NumPy returns one; see `numpy.ravel`."""
     if order in ("K", "k") and len(shape_of(a)) < 2:
         order = "C"
     if order in ("K", "k"):
@@ -123,13 +123,13 @@ def ravel(a: Any, order: Any = "C") -> Any:
 
 @counterpart(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> Any:
-    """Without the axes of length one, or without the given ones; see `numpy.squeeze`."""
+    """Remove axes of length one, all or the given ones; see `numpy.squeeze`."""
     return shapes.squeeze(a, axis=axis if axis is None else lengths(axis))
 
 
 @counterpart(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> Any:
-    """New axes of length one at those places; see `numpy.expand_dims`."""
+    """Insert axes of length one at the given positions; see `numpy.expand_dims`."""
     return shapes.expand_dims(a, axis=lengths(axis))
 
 
@@ -197,7 +197,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
 
 
 def _axes_as_shape(ndim: int) -> Any:
-    """An array without memory whose shape is 0, 1, 2, ...: NumPy then says where axes go."""
+    """An array without memory of shape 0, 1, 2, ..., to which NumPy applies axis permutations."""
     return np.broadcast_to(np.empty(()), tuple(range(ndim)))
 
 
@@ -209,7 +209,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
 
 @counterpart(np.rollaxis)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
-    """An axis moved back to lie before `start`; see `numpy.rollaxis`."""
+    """An axis moved before `start`; see `numpy.rollaxis`."""
     return shapes.transpose(a, axes=np.rollaxis(_axes_as_shape(a.ndim), axis, start).shape)
 
 
@@ -265,7 +265,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 @counterpart(np.roll)
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
-    """Elements moved along axes, round the end; see `numpy.roll`."""
+    """Elements shifted cyclically along axes; see `numpy.roll`."""
     what = "by how much elements move"
     shift = needed(shift, "np.roll", what, "Read them, np.take(x, (np.arange(n) - shift) % n)")
     shift = np.asarray(shift).tolist() if isinstance(shift, np.ndarray) else shift
@@ -379,7 +379,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 
 
 def _fill_of_sizes(a: Any, val: Any, wrap: bool) -> None:
-    """The same by a choice, where the lengths of the axes are not known."""
+    """The same by selection, for symbolic axis lengths."""
     if wrap or a.ndim != 2:
         raise TraceError(
             f"np.fill_diagonal of shape {spelled(a.shape)}: with sizes that are not known while a "
@@ -397,7 +397,7 @@ def _fill_of_sizes(a: Any, val: Any, wrap: bool) -> None:
 
 
 def own_copy(a: Any, order: Any = "K") -> Any:
-    """A handle of its own on the same value; derivatives pass."""
+    """A new handle on the same value; differentiable."""
     if not isinstance(a, Handle):
         return np.array(a, order=order)  # type: ignore[call-overload]
     node = a.node
@@ -412,7 +412,7 @@ def own_copy(a: Any, order: Any = "K") -> Any:
 
 @counterpart(np.copy)
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
-    """The same values, that writing to `a` does not change; see `numpy.copy`."""
+    """A copy that does not change when `a` is written to; see `numpy.copy`."""
     return own_copy(a, order)
 
 

@@ -1,7 +1,7 @@
-"""Sorting, searching, distinct elements.
+"""Sorting, searching, unique elements.
 
-Values are sorted by a gather at positions that are integers: the derivative of an element
-goes where the element went. Equal elements keep the order that NumPy's algorithm gave them.
+Values are sorted by a gather at integer positions, so cotangents are scattered back to them. Equal
+elements keep the order of NumPy's algorithm.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def sort_complex(a: Any) -> Any:
 
 @counterpart(np.searchsorted)
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    """Where elements have to be put in, as ``numpy.searchsorted``; no derivative."""
+    """The insertion indices of elements, as ``numpy.searchsorted``; no derivative."""
     operands = (as_array(a), as_array(v), *(() if sorter is None else (sorter,)))
     return sorting.searchsorted(*operands, side=side)
 
@@ -141,21 +141,21 @@ _CHOOSE = "Choose with np.where(mask, x, 0), which keeps the shape; count with n
 
 @counterpart(np.nonzero)
 def nonzero(a: Any) -> Any:
-    """The positions of elements that are not zero, as ``numpy.nonzero``; no derivative."""
+    """The indices of nonzero elements, as ``numpy.nonzero``; no derivative."""
     needed(a, "np.nonzero", _ELEMENT_COUNT, _CHOOSE)
     return sorting.nonzero(as_array(a))
 
 
 @counterpart(np.flatnonzero)
 def flatnonzero(a: Any) -> Any:
-    """Positions in the flattened array of what is not zero, as ``numpy.flatnonzero``."""
+    """The indices of nonzero elements in the flattened array, as ``numpy.flatnonzero``."""
     needed(a, "np.flatnonzero", _ELEMENT_COUNT, _CHOOSE)
     return nonzero(reshape(as_array(a), shape=(-1,)))[0]
 
 
 @counterpart(np.argwhere)
 def argwhere(a: Any) -> Any:
-    """Positions of what is not zero, one row each, as ``numpy.argwhere``."""
+    """The indices of nonzero elements, one row each, as ``numpy.argwhere``."""
     needed(a, "np.argwhere", _ELEMENT_COUNT, _CHOOSE)
     return np.stack(nonzero(a), axis=1)
 
@@ -209,7 +209,7 @@ All = type(np.unique_all(np.empty(0)))
 
 @counterpart(np.unique_values)
 def unique_values(x: Any) -> Any:
-    """The distinct elements, as ``numpy.unique_values``: of some dtypes not in order."""
+    """The distinct elements, as ``numpy.unique_values``; unsorted for some dtypes."""
     ordered = unique(x, equal_nan=False)
     places = np.argsort(np.argsort(np.unique_values(value_of(x)), kind="stable"))
     return ordered if np.array_equal(places, np.arange(places.size)) else ordered[places]
@@ -223,11 +223,11 @@ def unique_counts(x: Any) -> Any:
 
 @counterpart(np.unique_inverse)
 def unique_inverse(x: Any) -> Any:
-    """The distinct elements and which of them each element is, as a pair."""
+    """The distinct elements and the inverse indices, as a pair."""
     return Inverse(*unique(x, return_inverse=True, equal_nan=False))
 
 
 @counterpart(np.unique_all)
 def unique_all(x: Any) -> Any:
-    """Distinct elements, first positions, which each is, how often each occurs."""
+    """Distinct elements, first positions, inverse indices and counts."""
     return All(*unique(x, True, True, True, equal_nan=False))

@@ -69,7 +69,7 @@ def _of_dtype(x: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def _weights_along(weights: Any, a: Any, axis: Axis) -> Any:
-    """Weights for some axes only, spread over the others."""
+    """Weights for some axes only, broadcast over the others."""
     if axis is None:
         raise TypeError("Axis must be specified when shapes of a and weights differ.")
     chosen = axis if isinstance(axis, tuple) else (axis,)

@@ -1,11 +1,10 @@
 """Methods of ufuncs on tensors: reduce, accumulate, outer, at, reduceat.
 
-Where a method has a name of its own, that is what runs (add.reduce is a sum, maximum.accumulate a
-running maximum); any other binary ufunc is folded along the axis, one operation a step, which is
-right for all that wengert can differentiate.
+A method with a dedicated operation uses it (add.reduce is a sum, maximum.accumulate a cumulative
+maximum); any other binary ufunc is folded along the axis, one operation per step.
 
-`ufunc.at(x, index, v)` writes into a tensor: the handle points at a new node. Where an index
-repeats, the steps happen in order, as in NumPy.
+`ufunc.at(x, index, v)` writes into a tensor: the handle points at a new node. Repeated indices are
+processed in order, as in NumPy.
 """
 
 from __future__ import annotations
@@ -123,7 +122,7 @@ def reduce(
 
 
 def _fold_lines(ufunc: np.ufunc, x: Any, axes: tuple[int, ...], initial: Any, where: Any) -> Any:
-    """The steps one after the other, along the given axes in C order."""
+    """Fold step by step, along the given axes in C order."""
     rest = [k for k in range(x.ndim) if k not in axes]
     lines = reshape(
         x.transpose((*axes, *rest)) if x.ndim > 1 else x,
@@ -187,7 +186,7 @@ def accumulate(ufunc: np.ufunc, array: Any, axis: int = 0, dtype: Any = None) ->
 
 @implements_method("reduceat")
 def reduceat(ufunc: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None) -> Any:
-    """``ufunc.reduceat`` of a tensor: reductions of the stretches between indices."""
+    """``ufunc.reduceat`` of a tensor: reductions of the slices between indices."""
     _check_binary(ufunc, "reduceat")
     x = as_array(array)
     remedy = "Give the indices as numbers"
@@ -227,7 +226,7 @@ def outer(ufunc: np.ufunc, a: Any, b: Any, /, **options: Any) -> Any:
 
 @implements_method("at")
 def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
-    """``ufunc.at(x, index, v)``: in place, unbuffered, so that repeated indices all count.
+    """``ufunc.at(x, index, v)``: in place and unbuffered, so that repeated indices accumulate.
 
     Examples
     --------
@@ -272,12 +271,12 @@ def at_(ufunc: np.ufunc, x: Any, index: Any, *operands: Any) -> None:
 
 
 def _decided_later(x: Any, parts: Any) -> bool:
-    """Whether it is only known when a graph runs which elements are visited, and how often."""
+    """Whether the index is traced, so that repetitions are known only at run time."""
     return (any(map(is_traced, parts)) or is_symbolic(x.shape)) and not masks.has_masks(parts)
 
 
 def _fitting(v: Any, spot: tuple[int, ...]) -> Any:
-    """v in the shape of what it is added to; as in an assignment, axes of length one too many."""
+    """v in the shape of the indexed elements; extra leading axes of length one are removed."""
     more = v.ndim - len(spot)
     if more > 0 and v.shape[:more] == (1,) * more:
         v = reshape(v, shape=v.shape[more:])
@@ -285,7 +284,7 @@ def _fitting(v: Any, spot: tuple[int, ...]) -> Any:
 
 
 def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
-    """x plus or minus v scattered: linear, all in one operation."""
+    """x plus or minus v scattered, in one linear operation."""
     spot = shape_of(getitem.getitem(value_of(x), *map(value_of, parts), index=template))
     v = _fitting(v, spot)
     added: Any = getitem.scatter
@@ -293,7 +292,7 @@ def _added(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
 
 
 def _in_order(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any:
-    """One visit after the other, where it is not known which elements are visited twice."""
+    """Process the indices one by one, for a traced index that may have repetitions."""
     places = getitem.getitem(numbers(x.size).reshape(x.shape), *parts, index=template)
     spot = shape_of(places)
     rows = [reshape(places, shape=(-1,))]
@@ -309,7 +308,7 @@ def _in_order(ufunc: np.ufunc, x: Any, v: Any, template: Any, parts: Any) -> Any
 
 
 def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
-    """The r-th visits of all elements together, for r = 0, 1, ...: in each round none repeats."""
+    """Process the r-th occurrences of all elements together, for r = 0, 1, ...."""
     number = np.arange(x.size).reshape(x.shape)[index]
     flat = reshape(x, shape=(-1,))
     places = np.ravel(number)
@@ -326,7 +325,7 @@ def _in_rounds(ufunc: np.ufunc, x: Any, v: Any, index: Any) -> Any:
 
 
 def _visits(places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """How often each place has occurred before."""
+    """The number of previous occurrences of each index."""
     order = np.argsort(places, kind="stable")
     ordered = places[order]
     first = np.r_[True, ordered[1:] != ordered[:-1]] if len(places) else np.empty(0, bool)

@@ -1,10 +1,10 @@
-"""Windows with a parameter: Kaiser's, and the Bessel function that it is made of.
+"""The Kaiser window, and the Bessel function that defines it.
 
     i0        the modified Bessel function of order zero
     kaiser    I0(beta sqrt(1 - t^2)) / I0(beta), for t between -1 and 1
 
 NumPy's other windows (bartlett, blackman, hamming, hanning) depend on a length only, and are plain
-arrays.  Both here differentiate: by x, and by beta.
+arrays.  Both functions here are differentiable, with respect to x and beta.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def i0(x: Any) -> Any:
 
 
 def kaiser(M: Any, beta: Any) -> Any:
-    """Kaiser's window of length M, as ``numpy.kaiser``; differentiable in its shape `beta`.
+    """The Kaiser window of length M, as ``numpy.kaiser``; differentiable with respect to `beta`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Factorizations, eigenvalues and singular values, under the names of `numpy.linalg`.
 
 Each is an operation of _engine/ops/linalg/factorizations.py or _engine/ops/linalg/eigen_svd.py.
-What their derivatives mean where the factors are not unique is said there, and in the notes below.
+Derivatives of factors that are not unique are described there, and in the notes below.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...errors import ArgumentError, at, user_line
 
 @counterpart(np.linalg.cholesky)
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
-    """The triangular factor of a positive definite matrix, as ``numpy.linalg.cholesky``.
+    """The Cholesky factor of a positive definite matrix, as ``numpy.linalg.cholesky``.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
 
 @counterpart(np.linalg.qr)
 def qr(a: Any, mode: str = "reduced") -> Any:
-    """Orthonormal columns and an upper triangle, as ``numpy.linalg.qr``.
+    """The QR decomposition, as ``numpy.linalg.qr``.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     Notes
     -----
-    The first min(m, n) columns have to be independent for a derivative. The columns that complete
-    Q are orthonormal to the others, to every order of derivative, and otherwise stay as they are.
+    A derivative requires that the first min(m, n) columns are linearly independent. The columns
+    that complete Q stay orthonormal to the others, to every order, and are otherwise constant.
     """
     a = as_array(a)
     if mode not in ("reduced", "complete", "r"):
@@ -85,7 +85,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def _completion(q: Any, a: Any) -> Any:
-    """LAPACK's further columns, kept orthonormal to q as q moves."""
+    """LAPACK's complementary columns, whose derivative keeps them orthonormal to q."""
     columns = factorizations.completing_columns(value_of(a))
     rest = columns - q @ (adjoint(q) @ columns)
     low = factorizations.cholesky(adjoint(rest) @ rest)
@@ -97,7 +97,7 @@ def _completion(q: Any, a: Any) -> Any:
 
 @counterpart(np.linalg.eigh)
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
-    """Eigenvalues, rising, and eigenvectors of a Hermitian matrix, as ``numpy.linalg.eigh``.
+    """Eigenvalues, increasing, and eigenvectors of a Hermitian matrix, as ``numpy.linalg.eigh``.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 @counterpart(np.linalg.eigvalsh)
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
-    """The eigenvalues of a Hermitian matrix, rising, as ``numpy.linalg.eigvalsh``.
+    """The eigenvalues of a Hermitian matrix, increasing, as ``numpy.linalg.eigvalsh``.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def eig(a: Any) -> EigResult:
 
     Notes
     -----
-    The derivative keeps LAPACK's choice of factor: length one, and the largest component real.
+    The derivative keeps LAPACK's normalization: unit norm, and a real largest component.
     """
     a = as_array(a)
     w, v = eigen_svd.eig(a)
@@ -190,13 +190,13 @@ def svd(
     compute_uv : bool, default True
         False for the singular values alone.
     hermitian : bool
-        Taken for NumPy's sake.
+        Ignored; for compatibility with NumPy.
 
     Notes
     -----
     Singular vectors of equal singular values have no derivative: it is NaN where it is needed.
-    Their signs or phases, and the vectors that complete a basis, are free; a function of them has
-    a derivative if it does not depend on that freedom.
+    Their signs or phases, and the vectors that complete a basis, are arbitrary; derivatives are
+    correct for functions that do not depend on them.
     """
     a = as_array(a)
     square = a.shape[-1] == a.shape[-2]
@@ -206,7 +206,7 @@ def svd(
 
 @counterpart(np.linalg.svdvals)
 def svdvals(x: Any, /) -> Any:
-    """The singular values, falling, as ``numpy.linalg.svdvals``.
+    """The singular values, decreasing, as ``numpy.linalg.svdvals``.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def det(a: Any) -> Any:
 
     Notes
     -----
-    The derivative is the matrix of cofactors, right for singular matrices too, of every order.
+    The derivative is the cofactor matrix, also for singular matrices, to every order.
 
     Examples
     --------
@@ -97,8 +97,8 @@ def slogdet(a: Any) -> SlogdetResult:
     Returns
     -------
     SlogdetResult
-        ``sign`` and ``logabsdet``; at a singular matrix the derivative is refused, unless nothing
-        asks for it.
+        ``sign`` and ``logabsdet``; an error is raised if the derivative at a singular matrix is
+        needed.
     """
     return SlogdetResult(*determinants.slogdet(as_array(a)))
 
@@ -116,8 +116,8 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = "def
 
     Notes
     -----
-    The derivative is that among matrices of the same rank; the pseudoinverse jumps where the rank
-    changes.
+    The derivative is the one on the manifold of matrices of the same rank; the pseudoinverse is
+    discontinuous where the rank changes.
     """
     a = as_array(a)
     if rcond is None and rtol is None:
@@ -129,7 +129,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = "def
 
 @counterpart(np.linalg.lstsq)
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
-    """The x that makes ``|b - a @ x|`` least, as ``numpy.linalg.lstsq``.
+    """The least-squares solution of ``a @ x = b``, as ``numpy.linalg.lstsq``.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     Returns
     -------
     x : Tensor
-        The shortest where there are several.
+        The solution of minimum norm.
     residuals : Tensor
-        The least squares for each column of b; empty if the rank is not n, or m <= n.
+        The sum of squared residuals for each column of b; empty if the rank is not n, or m <= n.
     rank : int
     s : Tensor
         The singular values of `a`.
@@ -162,7 +162,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     values = value_of(s)
     rank = np.sum(values > cutoff * np.max(values, initial=0.0)).astype(np.intc)  # NumPy's type
     rest = b - a @ x
-    # In a graph the rank is not known, and taken to be full.
+    # In a graph the rank is unknown, and assumed to be full.
     if (is_traced(rank) or rank == n) and m > n:
         residuals = np.sum(np.abs(rest) ** 2, axis=0, keepdims=b.ndim == 1)
     else:
@@ -205,7 +205,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     ----------
     a : array_like
     ind : int, default 2
-        How many first axes belong to the result.
+        The number of leading axes of `a` that belong to the range.
     """
     a = as_array(a)
     if ind <= 0:

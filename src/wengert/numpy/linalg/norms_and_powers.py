@@ -53,9 +53,9 @@ def norm(x: Any, ord: Ord = None, axis: Axis = None, keepdims: bool = False) -> 
     Raises
     ------
     ArgumentError
-        There is not a norm of that order.
+        Unknown order.
     ShapeError
-        Neither one nor two axes.
+        The number of axes is neither one nor two.
 
     Notes
     -----
@@ -109,7 +109,7 @@ def _matrix_norm(x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
     else:
         values = np.abs(eigen_svd.svd(last)[1])  # |.| for its derivative 0 at 0
         if ord == 2 and values.shape[-1] == 0:
-            pick = np.sum  # of nothing: the norm is 0
+            pick = np.sum  # empty: the norm is 0
         out = pick(values, axis=-1)
     if keepdims:
         kept = tuple(1 if i in (row, column) else n for i, n in enumerate(x.shape))
@@ -162,7 +162,7 @@ def cond(x: Any, p: Ord = None) -> Any:
 
     Notes
     -----
-    Infinite where a matrix is singular, as NumPy's; the derivative there is NaN.
+    Infinite for a singular matrix, as in NumPy; the derivative there is NaN.
     """
     x = as_array(x)
     if 0 in x.shape[-2:]:
@@ -194,13 +194,13 @@ def _or_infinite(found: Any, singular: Any, x: Any) -> Any:
 
 @counterpart(np.linalg.matrix_rank)
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
-    """How many singular values are not zero, as ``numpy.linalg.matrix_rank``; an integer.
+    """The number of nonzero singular values, as ``numpy.linalg.matrix_rank``; an integer.
 
     Parameters
     ----------
     A : array_like of shape (..., m, n)
     tol, rtol : float, optional
-        What counts as zero, absolute or relative to the largest.
+        The threshold of zero, absolute or relative to the largest singular value.
     hermitian : bool, default False
     """
     return linear_solve.matrix_rank(as_array(A), tol=tol, hermitian=hermitian, rtol=rtol)
@@ -240,7 +240,7 @@ def matrix_power(a: Any, n: int) -> Any:
 
     Notes
     -----
-    By squaring: about 2 log2(n) products.
+    Repeated squaring: about 2 log2(n) products.
     """
     a = as_array(a)
     if not isinstance(n, int | np.integer):

@@ -4,12 +4,12 @@
     chebyshev     Chebyshev, first kind     hermite      Hermite, of physics
     legendre      Legendre                  hermite_e    Hermite, of probability
 
-    series        what there is of each: val, der, int, mul, roots, fit ...
+    series        the functions of each family: val, der, int, mul, roots, fit ...
 
-The functions have NumPy's names, ``wengert.numpy.polynomial.chebyshev.chebval``, and with plain
-arrays they are NumPy's own.  NumPy's functions of these names do not dispatch, so that tensors have
-to be given to those here.  They differentiate in points and by coefficients.  The classes
-(``Chebyshev``) are NumPy's, and take plain arrays.
+The functions have NumPy's names, ``wengert.numpy.polynomial.chebyshev.chebval``, and call NumPy's
+for plain arrays.  NumPy's functions do not dispatch on tensors, so tensors must be passed to those
+here.  They are differentiable with respect to points and coefficients.  The classes (``Chebyshev``)
+are NumPy's, and take plain arrays.
 
 The recurrences are those of NIST DLMF 18.9(i).
 """
@@ -46,7 +46,7 @@ __all__ = FAMILIES
 
 
 def __getattr__(name: str) -> Any:
-    """NumPy's own of that name: its classes."""
+    """NumPy's attribute of that name, for its classes."""
     return getattr(np.polynomial, name)
 
 

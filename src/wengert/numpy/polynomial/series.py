@@ -1,12 +1,12 @@
-"""Series in one family of polynomials: what `numpy.polynomial.chebyshev` and its sisters have.
+"""Series in one family of polynomials: the functions of `numpy.polynomial.chebyshev` etc.
 
     PolynomialFamily  a family, by its recurrence and NumPy's module of it
     functions         NumPy's names for it, of arrays and tensors
 
-The polynomials of a family follow from a recurrence, p[k+1] = (a x + b) p[k] - c p[k-1], which
-differentiates in x; a series is a product of coefficients with them.  Everything else that is done
-to coefficients is linear (a derivative, an integral, another basis) or bilinear (a product), so
-its matrix is what NumPy's own function makes of unit vectors, and nothing is stated twice.
+The polynomials of a family follow from a recurrence, p[k+1] = (a x + b) p[k] - c p[k-1], which is
+differentiable with respect to x; a series is a product of coefficients with them.  All other
+operations on coefficients are linear (derivative, integral, change of basis) or bilinear (product),
+so their matrices are computed by applying NumPy's functions to unit vectors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PolynomialFamily:
     module : module
         NumPy's, as ``numpy.polynomial.chebyshev``.
     name : str
-        What its functions begin with: ``"cheb"``.
+        The prefix of its functions: ``"cheb"``.
     recurrence : callable
         For k the numbers a, b, c of ``p[k+1] = (a x + b) p[k] - c p[k-1]``.
     """
@@ -61,11 +61,11 @@ class PolynomialFamily:
 
     @functools.cached_property
     def matrices(self) -> dict[Any, Any]:
-        """What is known of linear maps, by their names and sizes."""
+        """The cache of linear maps, by name and size."""
         return {}
 
     def matrix(self, length: int, what: str, *args: Any, **how: Any) -> Any:
-        """The matrix of one of NumPy's linear maps of that many coefficients."""
+        """The matrix of a linear map of NumPy's for that number of coefficients."""
         key = length, what, args, tuple(how.items())
         if key not in self.matrices:
             columns = [self.theirs(what)(unit, *args, **how) for unit in np.eye(length)]
@@ -83,7 +83,7 @@ class PolynomialFamily:
 
 
 def _columns(columns: list[Any], length: int = 0) -> Any:
-    """Vectors of perhaps different lengths as columns, with zeros behind."""
+    """Vectors as columns, zero-padded to equal length."""
     rows = max([length, *map(len, columns)])
     return np.stack([np.pad(c, (0, rows - len(c))) for c in columns], axis=1)
 
@@ -96,7 +96,7 @@ def coefficients(c: Any) -> Any:
 
 
 def trimmed(c: Any) -> Any:
-    """Without zeros behind, as NumPy's; in a graph they stay, as values are not known."""
+    """Remove trailing zeros, as NumPy does; in a graph they are kept, as values are unknown."""
     c = coefficients(c)
     if is_traced(c):
         return c
@@ -257,7 +257,7 @@ def div(family: PolynomialFamily, c1: Any, c2: Any) -> tuple[Any, Any]:
 
 
 def trim(family: PolynomialFamily, c: Any, tol: Any = 0) -> Any:
-    """Without the coefficients behind that are no larger than `tol`."""
+    """Remove trailing coefficients of absolute value up to `tol`."""
     if tol < 0:
         raise ArgumentError(
             f"{family.name}trim with tol={tol}: what is left out is at most tol in size, which is "
@@ -315,7 +315,7 @@ def fromroots(family: PolynomialFamily, roots: Any) -> Any:
 
 
 def companion(family: PolynomialFamily, c: Any) -> Any:
-    """The matrix of which the eigenvalues are the roots, affine in ``c[:-1] / c[-1]``."""
+    """The companion matrix, whose eigenvalues are the roots; affine in ``c[:-1] / c[-1]``."""
     c = trimmed(c)
     n = c.shape[0] - 1
     if n < 1:
@@ -330,7 +330,7 @@ def companion(family: PolynomialFamily, c: Any) -> Any:
 
 
 def roots(family: PolynomialFamily, c: Any) -> Any:
-    """Where the series is zero: eigenvalues of its companion matrix, in order."""
+    """The roots of the series: the eigenvalues of its companion matrix, sorted."""
     c = trimmed(c)
     if c.shape[0] < 2:
         return c[:0]
@@ -346,7 +346,7 @@ def fit(
     full: bool = False,
     w: Any = None,
 ) -> Any:
-    """The series of least squares through points."""
+    """The least-squares fit of a series to data."""
     if full or np.ndim(deg):
         raise OperandError(
             f"{family.name}fit of tensors gives all coefficients up to a degree, and these only. "
