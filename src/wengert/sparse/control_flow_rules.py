@@ -35,7 +35,7 @@ from .dependency_sets import (
 )
 from .rule_context import NodeContext, everything, size_of
 
-STEPS = 256  # that are followed one by one
+STEPS = 256  # maximum number of steps that are composed one by one
 Propagate = Callable[..., list[Sets | None]]
 
 
@@ -99,7 +99,7 @@ def scan(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
 
 
 def repeated_while(line: NodeContext, propagate: Propagate) -> list[Sets | None]:
-    """Steps as long as a condition holds; their number has no derivative."""
+    """Steps while a condition holds; their number has no derivative."""
     body, carried = line.params["body"], line.params["carried"]
     given = _filled(line, range(len(line.specs)))
     fixed = len(given) - carried

@@ -3,8 +3,7 @@
 Most sparse derivatives are of functions that read neighbors and compute elementwise.  Then the
 derivatives of a node are a few arrays of the node's shape: a *diagonal* is an array of derivatives
 and, known at trace time, the input element that each is taken with respect to (-1 for none).  There
-are no products with the ones and zeros of seeds, nor zeros times an infinite partial derivative:
-the program is what one would write by hand.
+are no products with the ones and zeros of seeds, nor zeros times an infinite partial derivative.
 
 Elementwise operations use their forward rules, one diagonal at a time, those with equal numbers
 together; operations that move elements move a diagonal with its numbers.  If the graph has any
@@ -252,7 +251,7 @@ class _Push:
             for diagonal in side or ():
                 dots = [diagonal.dot if i == k else None for i in range(len(words))]
                 if self._plan.forwards(self._node, dots, self._stem).guarded:
-                    return None  # where zeros are strong: passes handle it
+                    return None  # guarded products (0 * inf is 0): computed by passes
                 for at_ in product(*map(range, lengths)):
                     fixed = dict(zip(gone, at_, strict=True))
                     given = [diagonal.dot if i == k else x for i, x in enumerate(inputs)]

@@ -92,7 +92,7 @@ def dependence(graph: BaseGraph, inputs: Sequence[Node]) -> Sets:
 
 
 def propagate(graph: BaseGraph, inputs: Sequence[Sets | None], columns: int) -> list[Sets | None]:
-    """The sets of the outputs, for those of the inputs; None for an input that does not count."""
+    """The sets of the outputs, for those of the inputs; None for an input without derivative."""
     place: dict[Node, Any] = dict(zip(graph.inputs, inputs, strict=True))
     left = {n: k for k, node in enumerate(graph.nodes) for n in node.inputs}
     kept = set(graph.outputs)

@@ -30,7 +30,7 @@ from .compiled_plan import Given, Plan, planned, traced
 
 MODES = ("auto", "fwd", "rev")
 FORMATS = ("csr", "csc", "coo")
-PLANS = 64  # that are kept
+PLANS = 64  # size of the cache of plans
 _ARRAYS = frozenset((np.ndarray,))
 
 

@@ -4,8 +4,8 @@
     ive_order, kve_order    of exp(-x) I, exp(x) K
     log_kve                 the logarithm of exp(x) K, and its derivatives divided by it
 
-By the argument they obey the same recurrences as the functions themselves (DLMF 10.6, 10.29),
-which do not know how often they have been differentiated in v.  Accuracy: 1e-12 relative to the
+With respect to the argument they satisfy the recurrences of the functions (DLMF 10.6, 10.29), which
+are preserved by differentiation with respect to v.  Accuracy: 1e-12 relative to the
 larger of the derivative and the function (I, K: to the derivative), for arguments to 1e5 and any
 order; at larger arguments for orders below their square root.  Negative arguments have derivatives
 by the order at no order: NaN (docs/conventions.md, 3.3).

@@ -23,11 +23,11 @@ from .quadrature import edge, integrals
 
 __all__: list[str] = []
 
-_ONE = 40.0  # exp(-40) is nothing beside 1
+_ONE = 40.0  # exp(-40) is negligible compared to 1
 
 
 class Parameters:
-    """What depends on a and b only.
+    """Quantities that depend on a and b only.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def _logs(a: Any, b: Any, w: Any) -> tuple[Any, Any]:
 
 
 def _place(a: Any, b: Any, x: Any) -> Any:
-    """Where x is in w."""
+    """The value of w at x."""
     ratio = (x * b - (1.0 - x) * a) / ((1.0 - x) * a)
     close = np.abs(ratio) < 0.5
     far = np.log(x) - np.log1p(-x) - np.log(a) + np.log(b)

@@ -75,7 +75,7 @@ ellipe.partials(lambda t, out, m: t * _second_by_m(m))
 
 
 def _turned(phi: Any) -> tuple[Any, Any, Any]:
-    """How many half turns, and sine and squared cosine of the rest."""
+    """The number of half turns, and the sine and squared cosine of the remainder."""
     j = np.rint(value_of(phi) / pi)
     rest = phi - j * pi
     return j, np.sin(rest), np.cos(rest) ** 2

@@ -118,7 +118,7 @@ betaincc.partials(
 
 
 def _moved(t: Any, out: Any, a: Any, b: Any, j: int, k: int) -> Any:
-    """What the inverse moves with a or b: the x that keeps I; at an end it stays."""
+    """The derivative of the inverse with respect to a or b; 0 at the ends of the interval."""
     slope = beta_density(a, b, out, j=0, k=0, m=0)
     return np.where(
         (out == 0.0) | (out == 1.0), 0.0, -t * betainc_orders(a, b, out, j=j, k=k) / slope

@@ -147,7 +147,7 @@ def _close(n: int, x: Any, d: Any) -> Any:
 
 
 def _scaled_zeta(power: int, x: Any, k: int) -> Any:
-    """x^k zeta(power, x) for x >= 1/2, which for large x neither factor can hold."""
+    """x^k zeta(power, x) for x >= 1/2, without overflow or underflow for large x."""
     large = x > 1e6
     safe = np.where(large, 1.0, x)
     rest = x ** (k + 1.0 - power) / (power - 1) * (1.0 + (power - 1) / (2.0 * x))

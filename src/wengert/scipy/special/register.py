@@ -50,20 +50,20 @@ def function(
     Parameters
     ----------
     name : str
-        SciPy's.
+        SciPy's name.
     operands : str
-        Their names, separated by spaces.
+        The names of the operands, separated by spaces.
     doc : str
-        What it is: the formula, where it is from (DLMF), the domain.
+        The formula, its source (DLMF) and the domain.
     result : int, optional
-        Which of its results, where the ufunc has several; then the operation is called after the
-        place, "special.airy.2", and tensors do not come to it by themselves.
+        The index of the result, for a ufunc with several; then the operation is named after the
+        index, "special.airy.2", and tensors are not dispatched to it.
     prefix : str
-        What is put before the name in the registry.
+        The prefix of the name in the registry.
     wide : bool
-        Tensors of single precision are computed in double: SciPy's own loop loses digits.
+        Compute single precision tensors in double, where SciPy's own loop is inaccurate.
     **options
-        What `elementwise` takes: domain, oracle, kinks, complex_ok, singular ...
+        Passed to `elementwise`: domain, oracle, kinks, complex_ok, singular ...
 
     Returns
     -------
@@ -105,15 +105,15 @@ def sampled_function(
     Parameters
     ----------
     name, operands, doc
-        As of `function`.
+        As for `function`.
     oracle : str or callable
         An expression of mpmath in the operands, or a function.
     bounds : sequence of pairs
-        Between which examples of each operand are drawn; a pair of int gives integers.
+        The range of the examples of each operand; a pair of int gives integers.
     domain : sequence, optional
         By default from the bounds: integers, numbers from 0 to 1, positive or all numbers.
     examples : callable, optional
-        ``examples(rng)``, in place of bounds.
+        ``examples(rng)``, instead of bounds.
     """
     if isinstance(oracle, str):
         oracle = Witness(operands, oracle)
@@ -147,7 +147,7 @@ def inverse_partials(place: int, *slopes: Callable[..., Any]) -> list[Callable[.
     Parameters
     ----------
     place : int
-        Which argument is solved for; the value of the function stands in its place.
+        The index of the argument that is solved for; the value of the function replaces it.
     *slopes : callable
         The partial derivatives of the function with respect to its arguments.
     """
@@ -177,8 +177,8 @@ def public(names: Iterable[str], ours: Mapping[str, Any]) -> dict[str, Any]:
     ----------
     names : iterable of str
     ours : mapping
-        What the module has under its names. An operation there gives way to SciPy's ufunc, of
-        which it is the meaning for tensors; so does a function, which is entered as that meaning.
+        The module's namespace. Operations and functions that implement a SciPy ufunc for tensors
+        are registered with it and replaced by the ufunc.
 
     Returns
     -------

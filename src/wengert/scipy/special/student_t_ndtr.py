@@ -29,7 +29,7 @@ from .register import inverse_partials, sampled_function
 __all__ = ["stdtr", "stdtrit", "stdtridf", "owens_t", "kolmogorov", "kolmogi"]
 
 _SHARE = (0.0, 1.0)
-_ALL = 20.0  # exp(-2 * 20) is nothing beside 1
+_ALL = 20.0  # exp(-2 * 20) is negligible compared to 1
 
 
 def _constant(df: Any) -> Any:

@@ -188,12 +188,12 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     q : array or Tensor, optional
         Real, above 0.
     out : None
-        What is computed from tensors is not written into arrays.
+        Not supported.
 
     Returns
     -------
     array or Tensor
-        It differentiates with respect to both arguments, any number of times.
+        Differentiable with respect to both arguments, to any order.
 
     Raises
     ------
