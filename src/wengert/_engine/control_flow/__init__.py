@@ -4,6 +4,7 @@ loops.py               scan, map
 fori_while.py          fori_loop, while_loop
 associative_scan.py    associative_scan
 cond_switch.py         cond, switch
+sized.py               a body with computed lengths; slice_groups.py finds what becomes one
 eager_loops.py         checks of loop arguments; iterations that run in Python
 closure_conversion.py  a function as a subgraph, with captured values as operands
 operations.py          the operations scan, while, cond, switch; verify.py checks their nodes
@@ -27,6 +28,7 @@ law_examples.py        examples for the laws
 from wengert._engine.core.lazy_import import public_dir
 
 from . import law_examples as law_examples
+from . import sized as sized
 from .associative_scan import associative_scan
 from .cond_switch import cond, switch
 from .custom_functions import custom_jvp, custom_vjp

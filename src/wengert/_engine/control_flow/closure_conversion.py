@@ -28,6 +28,8 @@ from wengert._engine.core.subgraph import Body
 from wengert._engine.core.tracing import SIZE, placeholder
 from wengert.errors import StructureError, TraceError, at, user_line
 
+from .slice_groups import grouped
+
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
 
@@ -87,15 +89,19 @@ def closed(
     """
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
+        opened.lengths = {}
         inputs = [placeholder(s) for s in specs]
         try:
             out = fun(*map(wrap, inputs))
         finally:
             leaked_tracers.ended(inputs, f"the body of {what}")
         _check_without_effects(opened, what, twice)
-    leaves, structure = pytree.flatten(out)
-    live = tuple([x is not None for x in leaves])
-    outputs = [_output(x, what) for x in leaves if x is not None]
+        leaves, structure = pytree.flatten(out)
+        live = tuple([x is not None for x in leaves])
+        outputs = [_output(x, what) for x in leaves if x is not None]
+        if opened.lengths:
+            order = _nodes_between([*outputs, *opened.lengths.values()], inputs, opened.since)
+            outputs = grouped(outputs, order, opened.lengths, what)
     body, outside = _cut(outputs, inputs, opened.since, what, hoist)
     return Closed(body, [_operand(n) for n in outside], structure, live)
 

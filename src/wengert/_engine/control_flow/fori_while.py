@@ -22,6 +22,7 @@ from wengert._engine.core.symbolic.dim import Dim, bounds
 from wengert._engine.core.tracing import size_value, stepping
 from wengert._engine.core.validation import function
 from wengert._engine.ops.casts import astype
+from wengert._engine.ops.indexing.traced_slices import note_range
 from wengert.errors import DtypeError, GuardError, at, user_line
 
 from .checkpoint_budget import budget_of
@@ -108,6 +109,7 @@ def fori_loop(
         return carry.result(leaves, carry.plain)
 
     def step(i: Array, *leaves: Any) -> Any:
+        note_range(i, lower, upper)
         return [i + 1, *carry.checked(body_fun(i, carry.container(leaves)))]
 
     made = closed(step, [_NUMBER, *carry.specs], what)

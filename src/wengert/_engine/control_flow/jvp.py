@@ -182,7 +182,7 @@ def push_conditional(node: Node, dots: Sequence[Any], inputs: Sequence[Any], ctx
     asked = _moved_by(bodies, moving)
     branches = tuple([_pushed_branch(b, moving, asked, ctx.guarded) for b in bodies])
     given = [dots[k + 1] for k in moving]
-    found = lookup(node.op.name)(which, *operands, *given, branches=branches)
+    found = lookup(node.op.name)(which, *operands, *given, **{**node.params, "branches": branches})
     out: list[Any] = [None] * len(bodies[0].outputs)
     for k, dot in zip(asked, found, strict=True):
         out[k] = dot

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.autodiff.vmap_fallback import row_by_row
-from wengert._engine.core.handle import wrap
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad, tracing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body, evaluated
+from wengert._engine.core.symbolic.dim import LOCAL, Dim
 from wengert._engine.core.tracing import placeholder
 
 from .call_rule import CustomRule
@@ -25,6 +27,7 @@ from .custom import custom_call
 from .eager_loops import strong
 from .operations import cond_op, scan_op, switch_op, while_op
 from .recompute import replay
+from .sized import sized
 from .vjp import Asked, pulled
 
 if TYPE_CHECKING:
@@ -226,6 +229,27 @@ def _choice_oracle(which: Any, *operands: Any, branches: Sequence[Body]) -> Any:
     return _WRITTEN[branches[min(max(int(which), 0), len(branches) - 1)]](*operands)
 
 
+def _of_prefix(x: Any, y: Any, empty: Any, count: Any = None) -> Any:
+    """Of the first elements; a body has a name for their number."""
+    if count is None:
+        count = Dim({((f"{LOCAL}0", 1),): 1}) - 1
+    part = lookup("getitem")(x, index=slice(0, count)) if isinstance(x, Handle) else x[:count]
+    other = lookup("getitem")(y, index=slice(0, count)) if isinstance(x, Handle) else y[:count]
+    return (np.sin(part) * other).sum(), np.sum(part) * y
+
+
+def _prefixes(rng: np.random.Generator) -> Examples:
+    x, y = rng.normal(size=(2, 4))
+    empty = np.zeros(0)  # with it, the law of symbolic sizes leaves the lengths as they are
+    body = _body(_of_prefix, x, y, empty)
+    for count in (0, 1, 3):
+        yield (np.array([count + 1]), x, y, empty), {"branches": (body,), "names": (f"{LOCAL}0",)}
+
+
+def _prefix_oracle(lengths: Any, x: Any, y: Any, empty: Any, branches: Any, names: Any) -> Any:
+    return _of_prefix(x, y, empty, int(lengths[0]) - 1)
+
+
 # ---- functions with rules ------------------------------------------------------------------------
 
 
@@ -281,6 +305,7 @@ for _op, _make, _oracle in (
     (while_op, _loops_while, _loop_oracle),
     (checkpointed, _checkpointed_examples, _checkpointed_oracle),
     (replay, _replays, _replay_oracle),
+    (sized, _prefixes, _prefix_oracle),
     (cond_op, _choices([_product, _wave], [np.False_, np.True_]), _choice_oracle),
     (
         switch_op,

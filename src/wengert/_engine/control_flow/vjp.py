@@ -297,7 +297,9 @@ def pull_conditional(
     branches = tuple(
         [_pulled_branch(b, given, wanted, ctx.guarded) for b in node.params["branches"]]
     )
-    found = lookup(node.op.name)(which, *operands, *[t[k] for k in given], branches=branches)
+    found = lookup(node.op.name)(
+        which, *operands, *[t[k] for k in given], **{**node.params, "branches": branches}
+    )
     bars: list[Any] = [None] * len(operands)
     for k, bar in zip(wanted, found, strict=True):
         bars[k] = bar

@@ -87,6 +87,9 @@ class Session:
         Captured state that the function depends on: a function that reads it, and its value.
     where, level
         While a derivative is recorded: the source line that is being differentiated, the order.
+    lengths : dict or None
+        In the step of a loop: the nodes, one more than the length, of sizes that are known in the
+        step only (ops/indexing/traced_slices.py); `length_names` finds the name of each.
     checks : Checks or None
         The NaN checks of every value (`nonfinite_checks`); then nothing is traced.
     """
@@ -106,6 +109,8 @@ class Session:
         self.guards: list[tuple[Callable[[], Any], Any]] = []
         self.grads: dict[Any, tuple[Any, bool]] = {}
         self.added: set[Any] = set()
+        self.lengths: dict[str, Node] | None = None
+        self.length_names: dict[Any, str] = {}
 
     def enter(self, node: Node) -> None:
         """Start recording derivatives of this node."""

@@ -29,7 +29,7 @@ from .node import CONSTANT, INPUT, ConstantLeaf, LeafOp, Node, constant
 from .spec import Spec, at_sizes
 from .static_params import sizes_of, substituted
 from .symbolic.constraints import solve
-from .symbolic.dim import OPEN
+from .symbolic.dim import LOCAL, OPEN
 from .tracing import SIZE
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class Body(BaseGraph):
             found |= sizes_of(node.params)
             specs = node.spec if type(node.spec) is tuple else (node.spec,)
             found |= sizes_of(tuple([s.shape for s in specs]))
-        return frozenset(n for n in found if not n.startswith(OPEN))
+        return frozenset(n for n in found if not n.startswith((OPEN, LOCAL)))
 
     @functools.cached_property
     def open_names(self) -> frozenset[str]:
@@ -111,9 +111,15 @@ class Body(BaseGraph):
         found = frozenset[str]().union(*[sizes_of(n.spec.shape) for n in self.inputs])
         return frozenset(n for n in found if n.startswith(OPEN))
 
+    @functools.cached_property
+    def local_names(self) -> frozenset[str]:
+        """The names of lengths that are known inside the step of a loop that contains it."""
+        return frozenset().union(*map(local_sizes, self.nodes))
+
     def at_sizes(self, sizes: Mapping[str, Any]) -> Body:
         """The same graph with numbers, or other sizes, substituted for symbolic sizes."""
-        if self.size_names.isdisjoint(sizes) and self.open_names.isdisjoint(sizes):
+        names = (self.size_names, self.open_names, self.local_names)
+        if all(found.isdisjoint(sizes) for found in names):
             return self
 
         def change(node: Node, args: tuple[Node, ...]) -> Node:
@@ -156,6 +162,15 @@ def bodies_of(node: Node) -> list[Body]:
         elif type(x) is tuple:
             found += [b for b in x if isinstance(b, Body)]
     return found
+
+
+def local_sizes(node: Node) -> frozenset[str]:
+    """The lengths known inside the step of a loop that the result and parameters of a node have."""
+    specs = node.spec if type(node.spec) is tuple else (node.spec,)
+    found = set(sizes_of(tuple([s.shape for s in specs])) | sizes_of(node.params))
+    for body in bodies_of(node):
+        found |= body.local_names.difference(node.params.get("names", ()))
+    return frozenset(n for n in found if n.startswith(LOCAL))
 
 
 Run = Callable[[Values], list[Any]]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 LIMIT = 2000  # terms
 _TEXT = 1000  # characters
 _POWER = 16
-_OPEN = re.compile(r"\bsteps\.(f\d{1,9})\b", re.ASCII)  # lengths known when a loop ends
+# Lengths that are known when a loop ends, and in a step of one.
+_OPEN = re.compile(r"\b(steps|trip)\.(f?\d{1,9})\b", re.ASCII)
 
 
 def spelled(length: Any) -> Any:
@@ -47,15 +48,15 @@ def read(x: Any, signed: bool = False) -> Any:
         return x
     need(type(x) is str and len(x) <= _TEXT, f"the length {brief(x)}")
     try:
-        text = _OPEN.sub(r"steps__\1", x)
+        text = _OPEN.sub(r"\1__\2", x)
         _check(ast.parse(text, mode="eval").body)
         made = dim(text)
     except (ShapeError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise Damage(f"{brief(x)} is not a size") from error
     need(isinstance(made, Dim), f"{brief(x)} is not a symbolic size")
     if text != x:
-        need("steps__" not in x, f"{brief(x)} is not a size")
-        names = [n for n in made.names if n.startswith("steps__")]
+        need("steps__" not in x and "trip__" not in x, f"{brief(x)} is not a size")
+        names = [n for n in made.names if n.startswith(("steps__", "trip__"))]
         made = made.replace({n: Dim({((n.replace("__", "."), 1),): 1}) for n in names})
     need(weight(made) <= LIMIT, f"the size {brief(x)} has too many terms")
     return made

@@ -319,6 +319,9 @@ def _run_of_bodies(
     """A loop or branch, whose bodies are run by the same backend."""
     op: Any = node.op
     params = substituted(node.params, sizes)
+    if "names" in params:  # its lengths are known when it runs
+        compiled = functools.lru_cache(maxsize=256)(lambda body: backend.compile_body(body, sizes))
+        return functools.partial(op.run_by, compiled, **params)
     bodies = [b for x in params.values() for b in (x if type(x) is tuple else (x,))]
     runs = {b: backend.compile_body(b, sizes) for b in bodies if isinstance(b, Body)}
     return functools.partial(op.run_by, runs.__getitem__, **params)

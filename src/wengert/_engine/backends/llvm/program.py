@@ -18,7 +18,7 @@ import numpy as np
 from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
-from wengert._engine.core.symbolic.dim import OPEN, Length, names_in
+from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Length, names_in
 
 from .abi import entry_text
 from .abi.ports import Port
@@ -31,7 +31,13 @@ from .ir.ir_builder import Function, ModuleBuilder, Section
 from .ir.scalar_language import Language
 from .kernels import KernelCalls
 from .loops.checkpointed_reverse import CheckpointedReverse
-from .loops.control_flow import BranchCodegen, ScanCodegen, WhileCodegen, checkpointed_forward
+from .loops.control_flow import (
+    BranchCodegen,
+    ScanCodegen,
+    SizedCodegen,
+    WhileCodegen,
+    checkpointed_forward,
+)
 from .loops.interrupts import LISTENED
 from .loops.loop_body import LoopBody
 from .lowering.leaves import stride_names
@@ -48,7 +54,11 @@ _LOOPS: dict[str, Any] = {
     "checkpointed": checkpointed_forward,
     "replay": CheckpointedReverse,
 }
-_CHOICES: dict[str, Any] = {"cond": BranchCodegen, "switch": BranchCodegen}
+_CHOICES: dict[str, Any] = {
+    "cond": BranchCodegen,
+    "switch": BranchCodegen,
+    "sized": SizedCodegen,
+}
 
 
 class Program(FunctionCodegen):
@@ -119,7 +129,9 @@ class Program(FunctionCodegen):
         )
         lengths = [n for expr in self.plan.reachable for n in expr.shape]
         lengths += [n for p in self.inputs for n in p.spec.shape]
-        self.sizes = tuple(sorted({n for n in names_in(lengths) if not n.startswith(OPEN)}))
+        self.sizes = tuple(
+            sorted({n for n in names_in(lengths) if not n.startswith((OPEN, LOCAL))})
+        )
         self.size_slots = tuple(self._slot() for _ in self.sizes)
         results = (*graph.outputs, *graph.updates.values())
         self.outputs = tuple(Port(s, self._slot()) for n in results for s in specs_of(n))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from wengert.errors import ShapeError, at, user_line
 
 from ..dynamic_scope import Blocks, ScopedValue
-from .dim import Dim, Quotient, bounds, names_in, spelled, valued
+from .dim import LOCAL, Dim, Quotient, bounds, is_open, names_in, spelled, valued
 
 
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -40,7 +40,9 @@ def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
                 out[i] = n
                 continue
             hint = ""
-            if isinstance(n, Dim) or isinstance(have, Dim):
+            if is_open(n) or is_open(have):
+                hint = "; the lengths of slices have to be equal in all steps of the loop"
+            elif isinstance(n, Dim) or isinstance(have, Dim):
                 hint = (
                     f"; {have} and {n} are not known to be equal. Give equal sizes one name when "
                     "the inputs are declared"
@@ -140,6 +142,13 @@ def require_equal(a: Any, b: Any, reason: str) -> None:
 
 
 def _demand(requirement: Requirement) -> None:
+    if is_open(requirement.length) and any(n.startswith(LOCAL) for n in requirement.length.names):
+        if requirement.equal:
+            raise ValueError(
+                f"{requirement.reason}: these lengths are not known to be equal for all steps of "
+                "the loop. Write the bounds of both slices with the same expressions"
+            )
+        return  # slices with computed bounds are clipped before
     sink = _sink.get()
     if sink is not None:
         sink.needs.append(requirement)

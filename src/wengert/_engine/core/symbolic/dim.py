@@ -379,6 +379,7 @@ def _spelled(product: Product, factor: int) -> str:
 
 
 OPEN = "steps."  # the prefix of names of lengths that are known only when a loop has ended
+LOCAL = "trip."  # the prefix of names of lengths that are known inside one step of a loop
 _loops = itertools.count(1)
 
 
@@ -388,8 +389,8 @@ def open_length() -> Dim:
 
 
 def is_open(length: Any) -> bool:
-    """Whether a length is known only when a loop has ended."""
-    return isinstance(length, Dim) and any(n.startswith(OPEN) for n in length.names)
+    """Whether a length is known only when a loop has ended, or inside one of its steps."""
+    return isinstance(length, Dim) and any(n.startswith((OPEN, LOCAL)) for n in length.names)
 
 
 def bounds(x: Any) -> tuple[int | None, int | None]:

@@ -38,9 +38,10 @@ from ..joining import holds_handles, stacked
 from . import masks
 from .shapes import chosen_shape
 from .template import IndexSlot as IndexSlot
-from .template import add_at, is_unique
+from .template import add_at, detached, is_unique
 from .template import join_index as join_index
 from .template import split_index as split_index
+from .traced_slices import has_local, split_local
 
 if TYPE_CHECKING:
     from wengert._engine.core.accumulation import CotangentBuffers, TangentBuffers
@@ -353,7 +354,12 @@ def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
 
 def read(x: Any, index: Any) -> Any:
     """x[index] for any index of NumPy, with or without handles."""
-    template, operands = split_index(index)
+    template, operands = split_index(index, x)
+    if has_local(template):
+        fixed, slices = split_local(template, operands)
+        if fixed is not None:
+            row = getitem(x, *operands, index=fixed) if operands else read(x, fixed)
+            return read(row, slices)
     if operands or not isinstance(x, Handle):
         return getitem(x, *operands, index=template)
     params = {"index": template}
@@ -383,23 +389,8 @@ def _part(x: Handle, params: dict[str, Any]) -> Any:
     if type(part) is not np.ndarray or type(whole) is not np.ndarray:
         return out
     if part.nbytes * 4 <= whole.nbytes > copy_on_write.LIMIT:
-        out.node.value = _detached(part)
+        out.node.value = detached(part)
     return out
-
-
-def _detached(part: np.ndarray[Any, Any]) -> Any:
-    """A copy of a small view, so that it does not keep the memory of the large array alive.
-
-    Strides determine which operations return views; arrays of more than one axis that are not
-    contiguous are therefore not copied.
-    """
-    if part.flags.c_contiguous:
-        return part.copy()
-    if part.ndim != 1:
-        return part
-    gap = np.empty(2 * part.size, part.dtype)[:: 2 if part.strides[0] > 0 else -2]
-    gap[...] = part
-    return gap
 
 
 def stands_already(x: Handle, index: Any, v: Handle) -> bool:
@@ -408,12 +399,17 @@ def stands_already(x: Handle, index: Any, v: Handle) -> bool:
         return False
     node = v.node
     at_home = node.op is getitem and len(node.args) == 1 and node.args[0] is x.node
-    return at_home and node.params["index"] == split_index(index)[0]
+    return at_home and node.params["index"] == split_index(index, x)[0]
 
 
 def written(x: Any, index: Any, v: Any) -> Any:
     """`x` after x[index] = v, as a new value."""
-    template, operands = split_index(index)
+    template, operands = split_index(index, x)
+    if has_local(template):
+        fixed, slices = split_local(template, operands)
+        if fixed is not None:
+            row = written(getitem(x, *operands, index=fixed), slices, v)
+            return replaced(x, row, fixed, operands)
     if isinstance(v, list | tuple):
         v = stacked(v) if holds_handles(v) else np.asarray(v)
     if operands and masks.has_masks(operands) and any(map(is_traced, (x, v, *operands))):

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, value_of
-from wengert.errors import DtypeError, TraceError, at, user_line
+from wengert.errors import DtypeError, at, user_line
 
 from ..joining import stacked
+from .traced_slices import axis_length, is_computed, named_slice, unknown_length
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
@@ -44,8 +45,8 @@ class IndexSlot:
         return hash((IndexSlot, self.k))
 
 
-def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An index as (template, operands)."""
+def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
+    """An index of `x` as (template, operands)."""
     if type(index) is int or index is None or index is Ellipsis:
         return index, ()
     if type(index) is tuple and all(type(part) is int for part in index):
@@ -53,8 +54,10 @@ def split_index(index: Any) -> tuple[Any, tuple[Any, ...]]:
     parts = index if isinstance(index, tuple) else (index,)
     template: list[Any] = []
     operands: list[Any] = []
-    for part in parts:
+    for k, part in enumerate(parts):
         if isinstance(part, slice):
+            if x is not None and is_computed(part):
+                part = named_slice(part, axis_length(x, parts, k))
             part = slice(*(_plain_int(b) for b in (part.start, part.stop, part.step)))
         elif isinstance(part, Handle | list | tuple | range | np.ndarray | bool | np.bool_):
             template.append(IndexSlot(len(operands)))
@@ -75,11 +78,7 @@ def _plain_int(bound: Any) -> Any:
         return value_of(bound).item()
     if "size" in bound.node.params:  # a symbolic size whose value is known
         return bound.node.params["size"]
-    raise TraceError(
-        "a slice with a bound that is computed from the inputs: how many elements it gives is not "
-        "known while a graph is built. Choose with np.where and np.arange, which keeps the shape, "
-        f"or take a fixed number of elements from a position, x[i + np.arange(n)]{at(user_line())}."
-    )
+    raise unknown_length()
 
 
 def _whole(part: Any) -> Any:
@@ -124,3 +123,18 @@ def add_at(z: np.ndarray[Any, Any], index: Any, t: Any) -> None:
         np.add.at(z.reshape(-1), positions.ravel(), np.broadcast_to(t, positions.shape).ravel())
     else:
         np.add.at(z, index, t)
+
+
+def detached(part: np.ndarray[Any, Any]) -> Any:
+    """A copy of a small view, so that it does not keep the memory of the large array alive.
+
+    Strides determine which operations return views; arrays of more than one axis that are not
+    contiguous are therefore not copied.
+    """
+    if part.flags.c_contiguous:
+        return part.copy()
+    if part.ndim != 1:
+        return part
+    gap = np.empty(2 * part.size, part.dtype)[:: 2 if part.strides[0] > 0 else -2]
+    gap[...] = part
+    return gap

@@ -25,7 +25,7 @@ def unrolled(node: Node, operands: Sequence[Node], need: Need) -> dict[int, Node
     if node.op.control_flow == LOOP:
         return _few_steps(node, operands, need) if node.op.name == "scan" else None
     which = operands[0]
-    if which.op is not CONSTANT or not isinstance(which, ConstantLeaf):
+    if which.op is not CONSTANT or not isinstance(which, ConstantLeaf) or "names" in node.params:
         return None
     branches = node.params["branches"]
     chosen = branches[min(max(int(which.value), 0), len(branches) - 1)]

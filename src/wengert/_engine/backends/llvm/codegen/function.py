@@ -29,6 +29,7 @@ from ..schedule.fusion import FusedLoops, roots_of
 from ..schedule.scheduling import Schedule, owner_of
 from ..schedule.workspace import arranged
 from ..tuning import thresholds
+from .host_callbacks import lengths_of
 from .kernel_dedup import EmittedNest, KernelDedup
 from .loop_nests import LoopNest
 from .parallel_loops import LoopCalls
@@ -77,6 +78,7 @@ class FunctionCodegen:
         self.nests: list[tuple[EmittedNest, str]] = []
         self._pointers: dict[Any, str] = {}
         self._lanes: dict[Any, Any] = {}
+        self._learned: dict[str, Section] = {}  # where, in order
         self._parts: dict[Expr, list[Expr]] = {}
         self._spared: dict[Expr, tuple[int, ...]] = {}  # unused results of calls
         self._late: list[str] = []
@@ -261,6 +263,9 @@ class FunctionCodegen:
         found = self._lanes.get(length)
         if found is None:
             sizes = {name: self._size(name) for name in sorted(names_in((length,)))}
+            if late := [section for name, section in self._learned.items() if name in sizes]:
+                # A product with a length that the run computes is computed after it.
+                sizes = {n: Lane(self.language, late[-1], x.name, I64, 1) for n, x in sizes.items()}
             made: Any = length.replace(sizes)
             found = self._lanes[length] = made
         return str(found.name)
@@ -285,6 +290,7 @@ class FunctionCodegen:
                 self.leave_if_not_zero(section, section.value(f"zext i1 {other} to i64"))
                 return
             self._lanes[name] = Lane(self.language, section, value, I64, 1)
+            self._learned[name] = section
 
     def pointer(self, expr: Expr) -> str:
         """The address of a stored expression."""
@@ -379,10 +385,14 @@ class FunctionCodegen:
 
     def _run_host_callback(self, body: Section, node: Any, arrays: Sequence[ArrayPointer]) -> None:
         k = self.context.callbacks.add(node)
-        table = self.function.slot(f"[{max(len(arrays), 1)} x ptr]", 8)
-        for n, array in enumerate(arrays):
+        pointers = [array.pointer for array in arrays]
+        for name in lengths_of(node):
+            pointers.append(self.function.slot("i64"))
+            body.write(f"store i64 {self.size(name)}, ptr {pointers[-1]}")
+        table = self.function.slot(f"[{max(len(pointers), 1)} x ptr]", 8)
+        for n, pointer in enumerate(pointers):
             place = body.value(f"getelementptr ptr, ptr {table}, i64 {n}")
-            body.write(f"store ptr {array.pointer}, ptr {place}")
+            body.write(f"store ptr {pointer}, ptr {place}")
         self.leave_if_not_zero(body, self.call_back(body, k, table))
 
     def call_back(self, body: Section, k: int, table: str = "null") -> str:

@@ -21,6 +21,7 @@ from wengert._engine.core.graph import BaseGraph
 from wengert._engine.core.node import Node
 from wengert._engine.core.spec import Spec, at_sizes
 from wengert._engine.core.static_params import substituted
+from wengert._engine.core.subgraph import local_sizes
 from wengert._engine.core.types import Array
 from wengert.errors import ShapeError, at
 
@@ -74,18 +75,26 @@ class HostCallbacks:
         return 0
 
     def _run(self, node: Node, table: Any, sizes: dict[str, int]) -> None:
+        several = isinstance(node.spec, tuple)
+        count = len(node.inputs) + (len(node.spec) if several else 1)
+        for n, name in enumerate(lengths_of(node), count):
+            sizes[name] = ctypes.cast(table[n], ctypes.POINTER(ctypes.c_int64))[0]
         operands = [_value(table[n], at_sizes(a.spec, sizes)) for n, a in enumerate(node.inputs)]
         op = node.op
         run = op.placed(node) if op.effects.side_effect and hasattr(op, "placed") else op.run
         with np.errstate(all="ignore"):
             found = run(*operands, **substituted(node.params, sizes))
-        several = isinstance(node.spec, tuple)
         specs = at_sizes(node.spec, sizes)
         results = list(found) if several else [found]
         for n, (value, spec) in enumerate(
             zip(results, specs if several else (specs,), strict=True), len(operands)
         ):
             _write(table[n], value, spec, node)
+
+
+def lengths_of(node: Node) -> list[str]:
+    """The lengths of a loop's step, whose addresses follow those of operands and results."""
+    return sorted(frozenset().union(*map(local_sizes, (node, *node.inputs))))
 
 
 def _array(address: int, spec: Spec) -> np.ndarray[Any, Any]:

@@ -142,7 +142,7 @@ def read_anywhere(plan: Schedule, fused: FusedLoops) -> set[Expr]:
 
 def is_choice(stage: Expr) -> bool:
     """Whether a step is one of several bodies."""
-    return stage.node.op.kind == "control" and "branches" in stage.node.params
+    return stage.node.op.kind == "control" and stage.node.op.name in ("cond", "switch")
 
 
 def _is_plain(root: Expr) -> bool:

@@ -348,6 +348,7 @@ class BranchCodegen:
 
     def __init__(self, context: ProgramContext, step: Expr) -> None:
         self.branches = [context.body(b) for b in step.node.params["branches"]]
+        self.names: tuple[str, ...] = step.node.params.get("names", ())
         self.is_truth = step.operands[0].dtype.kind == "b"
         self.which = step.operands[0].dtype
         self._offset: Length = 0
@@ -405,6 +406,25 @@ class BranchCodegen:
             function = routine.module.declare(f"llvm.{name}.i64", "i64", ["i64", "i64"])
             value = section.value(f"call i64 {function}(i64 {value}, i64 {bound})")
         return value
+
+
+class SizedCodegen(BranchCodegen):
+    """A body with lengths that the run computes."""
+
+    def run(
+        self, routine: FunctionCodegen, section: Section, operands: Arrays, parts: Exprs
+    ) -> None:
+        """Emit the call."""
+        lengths, *given = operands
+        known = {}
+        for k, name in enumerate(self.names):
+            place = section.value(f"getelementptr i64, ptr {lengths.pointer}, i64 {k}")
+            known[name] = section.value(f"load i64, ptr {place}")
+        inputs = [x.pointer for x in given]
+        outputs = [routine.result(p).pointer for p in parts]
+        (body,) = self.branches
+        body.call(routine, section, inputs, outputs, self._memory[0], known)
+        routine.long = routine.long + (1 << 10)
 
 
 def _known_bytes(expr: Expr) -> int:

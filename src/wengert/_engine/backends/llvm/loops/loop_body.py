@@ -10,6 +10,7 @@ inlined: its inputs and results stay in registers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ class LoopBody(FunctionCodegen):
         }
         lengths = [n for expr in self.plan.reachable for n in expr.shape]
         lengths += [n for expr in self.plan.inputs for n in expr.shape]
-        self.sizes = sorted(names_in(lengths) - _learned(self.plan))
+        self.sizes = sorted((names_in(lengths) | body.local_names) - _learned(self.plan))
         self._choices: dict[Expr, BranchBlocks] = {}
         self._groups = self._grouped()
         outputs = set(self.plan.outputs)
@@ -122,10 +123,11 @@ class LoopBody(FunctionCodegen):
         inputs: Sequence[str],
         outputs: Sequence[str],
         work: str,
+        known: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Emit a call, and return early if it fails."""
+        """Emit a call, and return early if it fails; `known` are lengths computed by the run."""
         given = [f"ptr {caller.frame}", *[f"ptr {x}" for x in (*inputs, *outputs, work)]]
-        given += [f"i64 {caller.size(name)}" for name in self.sizes]
+        given += [f"i64 {known.get(name) or caller.size(name)}" for name in self.sizes]
         status = section.value(f"call i64 @{self.name}({', '.join(given)})")
         caller.leave_if_not_zero(section, status)
 

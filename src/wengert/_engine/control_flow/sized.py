@@ -1,0 +1,83 @@
+"""Lengths that differ between the steps of a loop: a body with sizes as operands.
+
+    sized    args: lengths (int64, one for each name, plus one), operands -> results
+
+Inside the body the names are symbolic sizes; its operands and results have fixed shapes.  The rules
+are those of a conditional with one branch.  Such nodes are made of the code of a step that
+uses slices with computed bounds (slice_groups.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.op import lookup, register
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.tracing import placeholder
+from wengert.errors import OperandError, at, user_line
+
+from . import batching
+from .operations import Choice, Compile
+from .slice_groups import is_local
+
+
+class Sized(Choice):
+    """A body with lengths that are computed."""
+
+    def infer(self, specs: Sequence[Any], params: dict[str, Any]) -> tuple[Spec, ...]:
+        """The specs of the body's results."""
+        branches, names = params.get("branches"), params.get("names")
+        right = type(branches) is tuple and len(branches) == 1 and isinstance(branches[0], Body)
+        right = right and type(names) is tuple and all(is_local(n) for n in names)
+        right = right and params.keys() == {"branches", "names"}
+        lengths = specs[0]
+        right = right and type(lengths) is Spec and lengths.shape == (len(names or ()),)
+        right = right and lengths.dtype == np.dtype(np.int64)
+        right = right and len(specs) == 1 + len(branches[0].inputs)  # type: ignore[index]
+        if not right:
+            raise OperandError(
+                "sized: the operands or parameters do not fit its body. Trace a loop with slices "
+                f"instead of building such nodes by hand{at(user_line())}."
+            )
+        (body,) = params["branches"]
+        self.check(body, specs[1:], "its body")
+        return tuple([Spec(n.spec.shape, n.spec.dtype) for n in body.outputs])
+
+    def run_by(self, compile: Compile, *values: Any, **params: Any) -> tuple[Any, ...]:
+        """Run the body at these lengths."""
+        lengths, *operands = values
+        sizes = {n: int(k) for n, k in zip(params["names"], lengths, strict=True)}
+        return tuple(compile(params["branches"][0].at_sizes(sizes))(operands))
+
+    def batched(self, args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+        """The body for a batch; one element after the other if their lengths differ."""
+        (body,) = params["branches"]
+        if batched[0]:
+            return _one_by_one(args, batched, size, params)
+        least = (True,) * len(body.outputs)
+        made, _ = batching.for_batch(body, tuple(batched[1:]), size, least)
+        return lookup("sized")(*args, **{**params, "branches": (made,)})
+
+
+def _one_by_one(args: Any, batched: Any, size: Any, params: dict[str, Any]) -> Any:
+    """A scan over the batch."""
+    inputs = [
+        placeholder(Spec(x.shape[1:] if f else x.shape, x.dtype))
+        for x, f in zip(args, batched, strict=True)
+    ]
+    outs = lookup("sized")(*map(wrap, inputs), **params)
+    fixed = [k for k, f in enumerate(batched) if not f]
+    rows = [k for k, f in enumerate(batched) if f]
+    body = Body(*[x.node for x in outs], inputs=[inputs[k] for k in (*fixed, *rows)], name="sized")
+    return lookup("scan")(
+        *[args[k] for k in (*fixed, *rows)],
+        body=body, carried=0, stacked=len(rows), length=size, reverse=False, counted=False,
+    )  # fmt: skip
+
+
+sized = register(Sized("sized", "A body with lengths that are computed."))

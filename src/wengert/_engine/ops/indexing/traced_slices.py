@@ -1,0 +1,316 @@
+"""Slices with bounds that are computed in the step of a loop: ``A[i, :j]``, ``x[i + 1:]``.
+
+Inside one step such a slice has a length of its own.  The length and the first position become
+symbolic sizes, which are named in the session that traces the step (`Session.lengths`); the code
+that uses them becomes a node with these sizes as operands (control_flow/sized.py).  Bounds are
+clipped as by NumPy, unless the ranges of the counters show that they need not be.
+
+    note_range      the range of a loop's counter
+    named_slice     a slice with sizes for bounds that are computed
+    has_local       whether an index has such a slice
+    split_local     an index as one of fixed length, and slices of what it chooses
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.node import CONSTANT, LeafOp, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import current_trace
+from wengert._engine.core.static_params import frozen
+from wengert._engine.core.symbolic.dim import LOCAL, Dim, bounds, is_open
+from wengert._engine.core.tracing import SIZE, size_value
+from wengert.errors import TraceError, at, user_line
+
+from ..casts import astype
+
+if TYPE_CHECKING:
+    from wengert._engine.core.recording import Session
+
+_ranges: weakref.WeakKeyDictionary[Node, tuple[Any, Any]] = weakref.WeakKeyDictionary()
+_sized: weakref.WeakValueDictionary[Any, Node] = weakref.WeakValueDictionary()
+_numbers = itertools.count(1)
+
+
+def note_range(counter: Any, lower: Any, upper: Any) -> None:
+    """Note that a counter runs from `lower` up to, not including, `upper`."""
+    _ranges[counter.node] = (lower, upper)
+
+
+# ---- linear forms ------------------------------------------------------------------------------
+
+
+class Linear:
+    """A sum of traced integers with coefficients, and a size.
+
+    Attributes
+    ----------
+    terms : dict
+        The coefficient of each traced integer, by a key that is equal for equal expressions.
+    rest : int or Dim
+    nodes : dict
+        The node of each key.
+    """
+
+    __slots__ = ("nodes", "rest", "terms")
+
+    def __init__(self, terms: dict[Any, int], rest: Any, nodes: dict[Any, Node]) -> None:
+        self.terms = {k: c for k, c in terms.items() if c}
+        self.rest, self.nodes = rest, nodes
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """The sum of this and a multiple of another."""
+        terms = dict(self.terms)
+        for k, c in other.terms.items():
+            terms[k] = terms.get(k, 0) + factor * c
+        return Linear(terms, self.rest + factor * other.rest, {**self.nodes, **other.nodes})
+
+    @property
+    def key(self) -> Any:
+        """Equal for equal sums."""
+        return frozenset(self.terms.items()), self.rest
+
+    def is_at_least_zero(self) -> bool:
+        """Whether that holds for all values of the counters in it."""
+        form = self
+        while form.terms:
+            key = max(form.terms, key=lambda k: form.nodes[k].serial)
+            ends = _ranges.get(form.nodes[key])
+            factor = form.terms[key]
+            if ends is None:
+                return False
+            end = linear(ends[0]) if factor > 0 else linear(ends[1]).plus(linear(-1))
+            form = Linear({**form.terms, key: 0}, form.rest, form.nodes).plus(end, factor)
+        low, _ = bounds(form.rest)
+        return low is not None and low >= 0
+
+
+def linear(x: Any) -> Linear:
+    """An integer, a size or a traced integer as a linear form."""
+    if is_open(x):
+        return _of_local(x)
+    if isinstance(x, int | Dim | np.integer):
+        return Linear({}, x if isinstance(x, Dim) else int(x), {})
+    node: Node = x.node if isinstance(x, Handle) else x
+    if not isinstance(node.op, LeafOp):
+        args = node.inputs
+        name = node.op.name
+        if name in ("add", "subtract"):
+            return linear(args[0]).plus(linear(args[1]), 1 if name == "add" else -1)
+        if name == "negative":
+            return linear(0).plus(linear(args[0]), -1)
+        if name in ("cast", "discretise") and args[0].spec.dtype.kind in "iu":
+            return linear(args[0])
+        if name == "multiply":
+            a, b = linear(args[0]), linear(args[1])
+            for one, other in ((a, b), (b, a)):
+                if not one.terms and isinstance(one.rest, int):
+                    return linear(0).plus(other, one.rest)
+    elif node.op is SIZE:
+        return Linear({}, node.params["size"], {})
+    elif node.value is not None:
+        return Linear({}, int(value_of(wrap(node))), {})
+    key = _key(node)
+    return Linear({key: 1}, 0, {key: node})
+
+
+def _of_local(length: Dim) -> Linear:
+    """A length of a slice, in terms of what it was computed from."""
+    form = linear(0)
+    for product, factor in length._terms.items():
+        node = _sized.get(product[0][0]) if len(product) == 1 and product[0][1] == 1 else None
+        term = Linear({}, Dim({product: 1}) if product else 1, {}) if node is None else linear(node)
+        form = form.plus(term, factor)
+    return form
+
+
+def _key(node: Node) -> Any:
+    """A key that is equal for nodes that compute the same."""
+    if isinstance(node.op, LeafOp):
+        return ("value", frozen(node.value)) if node.op is CONSTANT else node
+    if node.op.effects.side_effect or not node.inputs:
+        return node
+    return (node.op, frozen(node.params), *map(_key, node.inputs))
+
+
+# ---- slices ------------------------------------------------------------------------------------
+
+
+def named_slice(part: slice, length: Any) -> slice:
+    """A slice with sizes for bounds that are computed.
+
+    Parameters
+    ----------
+    part : slice
+    length : int or Dim
+        Of its axis.
+
+    Returns
+    -------
+    slice
+        Its bounds are not negative and not clipped; of a negative step they are positions in the
+        reversed axis (`split_local`).
+
+    Raises
+    ------
+    TraceError
+        It is not in a loop, or its step is computed.
+    """
+    session = current_trace()
+    step = 1 if part.step is None else part.step
+    if session is None or session.lengths is None or isinstance(step, Handle | Dim):
+        raise unknown_length()
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    first, last = (_position(b, length, step > 0) for b in (part.start, part.stop))
+    first = linear(0) if first is None else first
+    last = linear(length) if last is None else last
+    span = last.plus(first, -1)
+    key: Any = ("count", span.key, abs(step))
+    if not span.is_at_least_zero():
+        span = linear(_call("maximum", _value(span), 0))
+    count = _size(session, key, _divided_up(span, abs(step)))
+    start = _size(session, ("start", first.key), first)
+    return slice(start, start + count * abs(step), step)
+
+
+def _position(bound: Any, length: Any, forward: bool) -> Linear | None:
+    """A bound as a position from 0 to the length, counted along the direction of the slice."""
+    if bound is None:
+        return None
+    form = linear(bound)
+    if not form.is_at_least_zero():
+        from_end = form.plus(linear(length))
+        if linear(-1).plus(form, -1).is_at_least_zero():
+            form = from_end
+        else:
+            value = _value(form)
+            form = linear(_call("where", _call("less", value, 0), _value(from_end), value))
+    if not forward:
+        form = linear(length - 1).plus(form, -1)
+    if not form.is_at_least_zero():
+        form = linear(_call("maximum", _value(form), 0))
+    if not linear(length).plus(form, -1).is_at_least_zero():
+        form = linear(_call("minimum", _value(form), _value(linear(length))))
+    return form
+
+
+def _divided_up(span: Linear, step: int) -> Linear:
+    if step == 1:
+        return span
+    return linear(_call("floor_divide", _value(span.plus(linear(step - 1))), step))
+
+
+def _call(name: str, *args: Any) -> Any:
+    return lookup(name)(*[np.int64(x) if type(x) is int else x for x in args])
+
+
+def _value(form: Linear) -> Any:
+    """A linear form as an int64."""
+    rest = form.rest
+    total: Any = size_value(rest) if isinstance(rest, Dim) else np.int64(rest)
+    for key, factor in form.terms.items():
+        x: Any = wrap(form.nodes[key])
+        term = x if factor == 1 else _call("multiply", x, factor)
+        total = term if type(total) is np.int64 and total == 0 else _call("add", total, term)
+    return total
+
+
+def _size(session: Session, key: Any, form: Linear) -> Any:
+    """A number that is known in each step, at least zero, as a size."""
+    if not form.terms:
+        return form.rest
+    assert session.lengths is not None
+    name = session.length_names.get(key)
+    if name is None:
+        name = session.length_names[key] = f"{LOCAL}{next(_numbers)}"
+        session.lengths[name] = _sized[name] = astype(
+            _value(form.plus(linear(1))), np.dtype(np.int64)
+        ).node
+    return Dim({((name, 1),): 1}) - 1  # a symbolic size is at least one
+
+
+def unknown_length() -> TraceError:
+    """The error for a slice outside of a loop."""
+    return TraceError(
+        "a slice with a bound that is computed from the inputs: how many elements it gives is not "
+        "known while a graph is built. Choose with np.where and np.arange, which keeps the shape, "
+        f"or take a fixed number of elements from a position, x[i + np.arange(n)]{at(user_line())}."
+    )
+
+
+# ---- indices with such slices ------------------------------------------------------------------
+
+
+def axis_length(x: Any, parts: Sequence[Any], place: int) -> Any:
+    """The length of the axis that part number `place` of an index belongs to."""
+    shape = shape_of(x)
+    ellipsis = [k for k, p in enumerate(parts) if p is Ellipsis]
+    if ellipsis and place > ellipsis[0]:
+        axis = len(shape) - sum(p is not None for p in parts[place:])
+    else:
+        axis = sum(p is not None for p in parts[:place])
+    if not 0 <= axis < len(shape):
+        raise IndexError(
+            f"too many indices: the array has {len(shape)} axes, but {len(parts)} were indexed"
+            f"{at(user_line())}."
+        )
+    return shape[axis]
+
+
+def is_computed(part: slice) -> bool:
+    """Whether a bound of a slice is a traced value, and not a symbolic size."""
+    return any(
+        isinstance(b, Handle) and is_traced(b) and "size" not in b.node.params
+        for b in (part.start, part.stop, part.step)
+    )
+
+
+def has_local(template: Any) -> bool:
+    """Whether an index has a slice whose length is known in a step only."""
+    parts = template if isinstance(template, tuple) else (template,)
+    return any(map(_is_local, parts))
+
+
+def _is_local(part: Any) -> bool:
+    return isinstance(part, slice) and (is_open(part.start) or is_open(part.stop))
+
+
+def split_local(template: Any, operands: Sequence[Any]) -> tuple[Any, Any]:
+    """An index as one of fixed length, and slices of what it chooses.
+
+    ``A[i, :j]`` reads ``A[i][:j]``, so that only a row takes part in what has computed sizes.
+
+    Returns
+    -------
+    fixed, slices
+        `fixed` is None if it would choose everything.
+    """
+    parts = template if isinstance(template, tuple) else (template,)
+    if any(shape_of(x) for x in operands):
+        raise TraceError(
+            "a slice with a bound that is computed in the step of a loop, beside an index array. "
+            f"Apply one index after the other, x[rows][:, :j]{at(user_line())}."
+        )
+    fixed: list[Any] = []
+    slices: list[Any] = []
+    for part in parts:
+        if _is_local(part):
+            backwards = part.step is not None and part.step < 0
+            fixed.append(slice(None, None, -1) if backwards else slice(None))
+            slices.append(slice(part.start, part.stop, abs(part.step or 1)))
+        else:
+            fixed.append(part)
+            if part is Ellipsis:
+                slices.append(part)
+            elif part is None or isinstance(part, slice):
+                slices.append(slice(None))
+    plain = all(p == slice(None) for p in fixed if p is not Ellipsis)
+    return (None if plain else tuple(fixed)), tuple(slices)
