@@ -20,6 +20,7 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 from ..rule import NodeBuilder, rule
 
+_MOST_NODES = 100  # that are searched
 _A = np.arange(6.0).reshape(2, 3)
 
 
@@ -93,10 +94,26 @@ def read_from_zeros(node: Node, new: NodeBuilder) -> Node | None:
 def written_over(node: Node, new: NodeBuilder) -> Node | None:
     """The second write alone."""
     inner = node.args[0]
-    if not _is_same_place(node, inner):
+    if not _is_same_place(node, inner) or _reads(node.args[1], inner):
         return None
     made: Node = new(node.op, inner.args[0], *node.args[1:], **node.params)
     return made
+
+
+def _reads(value: Node, array: Node) -> bool:
+    """Whether a value is computed from an array, which then exists anyway.
+
+    Two writes into one array are cheaper than two arrays with one write each.
+    """
+    pending, seen = [value], {value}
+    while pending and len(seen) < _MOST_NODES:
+        for a in pending.pop().inputs:
+            if a is array:
+                return True
+            if a not in seen:
+                seen.add(a)
+                pending.append(a)
+    return False
 
 
 @rule(
