@@ -116,7 +116,7 @@ class Scan(Control):
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
         """A loop in reverse."""
-        return reverse.pull_scan(node, t, inputs, ctx)
+        return reverse.pull_scan(node, t, out, inputs, ctx)
 
     def jvp(
         self,
@@ -207,7 +207,7 @@ class While(Control):
         self, node: Node, t: Any, out: tuple[Array, ...], inputs: Sequence[Any], ctx: Any
     ) -> Any:
         """A loop in reverse, over the steps taken."""
-        return reverse.pull_while(node, t, inputs, ctx)
+        return reverse.pull_while(node, t, out, inputs, ctx)
 
     def jvp(
         self,

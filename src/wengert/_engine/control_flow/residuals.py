@@ -5,13 +5,16 @@ set of values from which the others can be recomputed is stored: a minimum cut, 
 costs its bytes, and expensive operations are not recomputed.  For a step of arithmetic this is the
 carry alone; for a step with a matrix product and tanh, the result of tanh.
 
+A carried value that can be restored in the backward pass (restoration.py) costs what its undo log
+costs instead; all its versions are then available.
+
     split      the two parts of a pullback
     ancestors  the nodes that some nodes depend on
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from wengert._engine.core.copy_graph import rebuilt
@@ -22,9 +25,10 @@ from wengert._engine.core.symbolic.dim import is_open, valued
 from wengert._engine.core.tracing import SIZE, placeholder
 
 from .min_cut import UNLIMITED, reached
+from .restoration import Chain, Undo
 
 _TYPICAL = 64  # stands for a symbolic length
-_LARGEST_COST = 1 << 20  # a cost
+_LARGEST_COST = 1 << 40  # a cost
 
 
 class SplitPullback(NamedTuple):
@@ -34,16 +38,25 @@ class SplitPullback(NamedTuple):
     places : their placeholders in the second.
     results : the results in terms of these, of inputs and cotangents.
     read : the inputs that it also reads.
+    chains : the carried values that it restores.
+    ends : the placeholders of these after the step.
+    starts : these before the step.
     """
 
     kept: list[Node]
     places: list[Node]
     results: list[Node]
     read: set[Node]
+    chains: list[Chain]
+    ends: list[Node]
+    starts: list[Node]
 
 
 def split(
-    results: Sequence[Node], late: Collection[Node], carry: Collection[Node]
+    results: Sequence[Node],
+    late: Collection[Node],
+    carry: Collection[Node],
+    chains: Sequence[Chain] = (),
 ) -> SplitPullback:
     """Split a pullback in two.
 
@@ -54,6 +67,8 @@ def split(
         The placeholders that are known in the backward pass only.
     carry : collection of Node
         Those that are not available then, unless they are stored.
+    chains : sequence of Chain
+        Those that can be restored.
     """
     nodes = ancestors(results)
     after = set(late)
@@ -64,13 +79,59 @@ def split(
         a for n in nodes if n in after for a in n.inputs if a not in after and not _is_free(a)
     }
     border.update(n for n in results if n not in after and not _is_free(n))
-    kept = _cheapest([n for n in nodes if n not in after], border, set(carry))
+    chains = [c for c in chains if _restoring([c], nodes, after, border, carry)[0] < UNLIMITED]
+    cost, kept, undo = _restoring(chains, nodes, after, border, carry)
+    for chain in sorted(chains, key=lambda c: -_cost(c.versions[0].spec)):
+        # Restoring a value that nothing needs costs time.
+        fewer = [c for c in chains if c is not chain]
+        found = _restoring(fewer, nodes, after, border, carry)
+        if found[0] <= cost:
+            chains, (cost, kept, undo) = fewer, found
     places = [placeholder(n.spec, n.name, type(n) is Node) for n in kept]
-    new = rebuilt(nodes, dict(zip(kept, places, strict=True)))
-    made = [new[n] for n in results]
-    needed = set(ancestors(made))
+    place = dict(zip(kept, places, strict=True))
+    built = None if undo is None else undo.built(results, dict(place))
+    if built is None:
+        if undo is not None:
+            return split(results, late, carry)
+        new = rebuilt(nodes, place)
+        built = [new[n] for n in results], [], []
+    made, ends, starts = built
+    needed = set(ancestors([*made, *starts]))
     used = [k for k, p in enumerate(places) if p in needed]
-    return SplitPullback([kept[k] for k in used], [places[k] for k in used], made, needed)
+    return SplitPullback(
+        kept=[kept[k] for k in used],
+        places=[places[k] for k in used],
+        results=made,
+        read=needed,
+        chains=list(chains),
+        ends=ends,
+        starts=starts,
+    )
+
+
+def _restoring(
+    chains: Sequence[Chain],
+    nodes: Sequence[Node],
+    after: set[Node],
+    border: set[Node],
+    carry: Collection[Node],
+) -> tuple[int, list[Node], Undo | None]:
+    """The cost of storing what is needed if some carried values are restored, and these values."""
+    if not chains:
+        early = [n for n in nodes if n not in after]
+        kept = _cheapest(early, border, set(carry), {}, set())
+        return sum([_cost(n.spec) for n in kept]), kept, None
+    undo = Undo(chains, nodes, after)
+    stored = undo.stored(_is_stored) if undo.possible else None
+    if stored is None:
+        return UNLIMITED, [], undo
+    border = border | {n for n, _ in undo.needs if not _is_free(n)}
+    border = {n for n in border if n not in undo.free}
+    logs = list(dict.fromkeys(undo.logs.values()))
+    early = ancestors([*border])
+    kept = _cheapest(early, border, set(carry) - set(undo.free), undo.free, stored)
+    kept = [*kept, *logs]
+    return sum([_cost(n.spec) for n in kept]), kept, undo
 
 
 def ancestors(results: Iterable[Node]) -> list[Node]:
@@ -94,19 +155,37 @@ def _is_free(node: Node) -> bool:
     )
 
 
-def _cheapest(nodes: Sequence[Node], border: set[Node], carry: set[Node]) -> list[Node]:
-    """The values to store so that the second part can be computed."""
+def _cheapest(
+    nodes: Sequence[Node],
+    border: set[Node],
+    carry: set[Node],
+    free: Container[Node],
+    stored: set[Node],
+) -> list[Node]:
+    """The values to store so that the second part can be computed.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        Operands first.
+    border : set of Node
+        What the second part needs.
+    carry, stored : set of Node
+        What cannot be computed in the backward pass.
+    free : container of Node
+        What is available there.
+    """
     needed = set(border)
     for node in reversed(nodes):
         if node in needed:
             needed.update(node.inputs)
-    inside = [n for n in nodes if n in needed and not _is_free(n)]
+    inside = [n for n in nodes if n in needed and n not in free and not _is_free(n)]
     place = {n: k for k, n in enumerate(inside)}
     source, sink = 2 * len(inside), 2 * len(inside) + 1
     edges: list[tuple[int, int, int]] = []
     for node, k in place.items():
         edges.append((2 * k, 2 * k + 1, _cost(node.spec)))
-        if node in carry or (not isinstance(node.op, LeafOp) and _is_dear(node)):
+        if node in carry or node in stored or _is_stored(node):
             edges.append((source, 2 * k, UNLIMITED))
         edges += [(2 * place[a] + 1, 2 * k, UNLIMITED) for a in node.inputs if a in place]
         if node in border:
@@ -136,6 +215,11 @@ def _is_open(spec: Any) -> bool:
     """Whether a length differs between steps, so that values cannot be stacked."""
     specs = spec if type(spec) is tuple else (spec,)
     return any(is_open(n) for s in specs for n in s.shape)
+
+
+def _is_stored(node: Node) -> bool:
+    """Whether a node is not recomputed."""
+    return not isinstance(node.op, LeafOp) and _is_dear(node)
 
 
 def _is_dear(node: Node) -> bool:

@@ -24,14 +24,17 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad, tracing
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
-from wengert._engine.core.symbolic.dim import open_length
-from wengert._engine.core.tracing import deriving_level, placeholder
+from wengert._engine.core.symbolic.dim import Dim, open_length
+from wengert._engine.core.tracing import deriving_level, placeholder, size_value
+
+from wengert._engine.ops.casts import astype
 
 from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
 from .closure_conversion import hoisted
 from .dependence import Dependence
 from .residuals import ancestors, split
+from .restoration import BackwardBody, Chain, chains_of, step_of
 from .sparse_cotangents import added_in_place
 
 if TYPE_CHECKING:
@@ -67,6 +70,8 @@ class Pulled(NamedTuple):
     stacks : the rows that need cotangents.
     read : the rows that are read again.
     ys : the ys that have cotangents.
+    restored : the carried values that it restores; consts of the result are carried cotangents.
+    steps : for each of these what a step adds: an input, a number, or None if not known.
     masked : the inputs whose cotangents may be zero because something was not selected.
     """
 
@@ -79,6 +84,8 @@ class Pulled(NamedTuple):
     stacks: tuple[int, ...]
     read: tuple[int, ...]
     ys: tuple[int, ...]
+    restored: tuple[int, ...]
+    steps: tuple[Any, ...]
     masked: frozenset[int]
 
 
@@ -117,30 +124,49 @@ def pulled(body: Body, asked: Asked) -> Pulled:
             bars[k] = wrap(total) + bars[k]
         results = [b.node for b in bars]
         results = added_in_place(results, ancestors(results))
-    late = {*seeds, *sums}
-    made = split(results, late, inputs[fixed : carried.stop])
+        chains = chains_of(inputs, nodes[: asked.carried], fixed)
+        made = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
     read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in made.read])
     rows = [*[inputs[k] for k in read], *made.places, *seeds[len(live) :]]
+    sums_end = len(live) + len(consts)
     back, before = hoisted(
         Body(
-            *made.results,
-            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *rows],
+            *[*made.results[:sums_end], *made.starts, *made.results[sums_end:]],
+            inputs=[*inputs[:fixed], *seeds[: len(live)], *sums, *made.ends, *rows],
             name=f"{body.name}, backwards",
         ),
         fixed,
     )
+    if made.chains:
+        back = BackwardBody(*back.outputs, inputs=back.inputs, name=back.name)
+        back.restores = range(sums_end, sums_end + len(made.chains))
+    restored = tuple([c.number for c in made.chains])
+    steps = tuple([_step(c, inputs[:fixed]) for c in made.chains])
     forward = Body(*nodes, *made.kept, inputs=inputs, name=body.name)
     kept = len(made.kept)
-    return Pulled(forward, kept, before, back, tuple(live), consts, stacks, read, ys, masked)
+    return Pulled(
+        *(forward, kept, before, back, tuple(live), consts, stacks, read, ys),
+        *(restored, steps, masked),
+    )
 
 
-def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
+def _step(chain: Chain, fixed: Sequence[Node]) -> Any:
+    """What a step adds to an induction variable: the number of an input, or a constant node."""
+    step = step_of(chain, fixed)
+    return fixed.index(step) if step in fixed else step
+
+
+def pull_scan(
+    node: Node, t: Mapping[int, Any], out: Sequence[Any], inputs: Sequence[Any], ctx: Any
+) -> list[Any]:
     """The cotangents of a scan's operands."""
     params = node.params
     count = list(inputs[: params["counted"]])
-    loop = _LoopCotangent(node, node.args[len(count) :], inputs[len(count) :], t, ctx)
-    made = loop.made
     length = params["length"]
+    trips: Any = lookup("maximum")(count[0], 0) if count else size_value(length) if isinstance(length, Dim) else length
+    rest = slice(len(count), None)
+    loop = _LoopCotangent(node, node.args[rest], inputs[rest], t, ctx, out, trips)
+    made = loop.made
     kept: Sequence[Any] = ()
     if loop.slots is not None and made.kept:
         more = {k: params[k] for k in ("length", "reverse", "counted")}
@@ -155,13 +181,15 @@ def pull_scan(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any)
     return [*[None] * len(count), *loop.backwards(count, kept, more)]
 
 
-def pull_while(node: Node, t: Mapping[int, Any], inputs: Sequence[Any], ctx: Any) -> list[Any]:
+def pull_while(
+    node: Node, t: Mapping[int, Any], out: Sequence[Any], inputs: Sequence[Any], ctx: Any
+) -> list[Any]:
     """The cotangents of a while loop's operands, by a scan over the steps that it took."""
     params = node.params
     carried = params["carried"]
     # The number of steps follows the carry; it is not an output of the body.
     given = {k - (k > carried): x for k, x in t.items() if k != carried}
-    loop = _LoopCotangent(node, node.args, inputs, given, ctx)
+    loop = _LoopCotangent(node, node.args, inputs, given, ctx, out, out[carried])
     made = loop.made
     length = params["length"]
     if loop.slots is not None and made.kept:
@@ -186,7 +214,10 @@ class _LoopCotangent:
         inputs: Sequence[Any],
         t: Mapping[int, Any],
         ctx: Any,
+        ends: Sequence[Any],
+        trips: Any,
     ) -> None:
+        self.ends, self.trips = ends, trips
         self.params = params = node.params
         self.body: Body = params["body"]
         self.args, self.inputs, self.t = args, inputs, t
@@ -259,12 +290,24 @@ class _LoopCotangent:
         for k in self.made.live:
             t = self.t.get(k - self.fixed)
             found.append(zeros(self.body.inputs[k].spec) if t is None else t)
-        return [*found, *[zeros(self.body.inputs[k].spec) for k in self.made.consts]]
+        found += [zeros(self.body.inputs[k].spec) for k in self.made.consts]
+        return found + [self._end(*p) for p in zip(self.made.restored, self.made.steps, strict=True)]
+
+    def _end(self, k: int, step: Any) -> Any:
+        """The value after the last step of a carried value that the backward loop restores."""
+        if step is None:
+            return self.ends[k - self.fixed]
+        # An induction variable is computed, so that no loop outside has to store it.
+        dtype = self.body.inputs[k].spec.dtype
+        each = self.inputs[step] if isinstance(step, int) else wrap(step)
+        return self.inputs[k] + each * astype(self.trips, dtype)
 
     def placed(self, found: Sequence[Any]) -> list[Any]:
         """The results of the backward loop for each operand."""
         made = self.made
         bars: list[Any] = [None] * len(self.args)
+        first = len(made.live) + len(made.consts)
+        found = [*found[:first], *found[first + len(made.restored) :]]
         for k, bar in zip((*made.live, *made.consts, *made.stacks), found, strict=True):
             bars[k] = bar
         return bars

@@ -1,0 +1,327 @@
+"""Restoration: carried values that the backward loop recomputes from those after the step.
+
+A step that writes to elements of a carried array, adds to an integer, or passes an array to an
+inner loop is undone without storing the array: the backward loop carries the array too, and writes
+the overwritten elements back, which the forward loop stored (an undo log).  So every version of the
+array is available in the backward pass, for the bytes of the elements written.  An integer sum is
+undone exactly by a subtraction, also if it overflows; a floating-point sum is not, and is not
+undone.
+
+    Chain       the versions of a carried value in one step
+    chains_of   those of a body
+    Undo        the second part of a pullback, built while the versions are restored
+    step_of     what each step adds to an induction variable
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from wengert._engine.core.copy_graph import with_args
+from wengert._engine.core.dispatch import PART, part
+from wengert._engine.core.handle import wrap
+from wengert._engine.core.node import CONSTANT, LeafOp, Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.op_facts import LOOP, REPLAY
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.dim import is_open
+from wengert._engine.core.tracing import placeholder
+
+_MOST_WRITES = 64  # to one carried value, in one step
+
+
+class BackwardBody(Body):
+    """The body of a backward loop.
+
+    Attributes
+    ----------
+    restores : range
+        The carried values that are versions of primal values: the result is that before the loop
+        if the operand is that after it.
+    """
+
+    restores = range(0)
+
+
+class Chain(NamedTuple):
+    """The versions of a carried value in one step.
+
+    number : the body's input.
+    versions : of the input, and after each write.
+    """
+
+    number: int
+    versions: tuple[Node, ...]
+
+    @property
+    def pairs(self) -> list[tuple[Node, Node]]:
+        """Each version with the one before."""
+        return list(zip(self.versions[1:], self.versions, strict=False))
+
+
+def chains_of(inputs: Sequence[Node], outputs: Sequence[Node], first: int) -> list[Chain]:
+    """The carried values whose versions can be restored; `first` is the first carried input."""
+    found = []
+    for k, end in enumerate(outputs, first):
+        versions = [end]
+        while versions[-1] is not inputs[k] and len(versions) <= _MOST_WRITES:
+            before = _before(versions[-1])
+            if before is None:
+                break
+            versions.append(before)
+        if versions[-1] is inputs[k]:
+            found.append(Chain(k, tuple(versions[::-1])))
+    return found
+
+
+def _before(version: Node) -> Node | None:
+    """The version that a write changed; None if it cannot be restored."""
+    op: Any = version.op
+    if op is PART:
+        (loop,) = version.inputs
+        return _start(loop, version.params["index"])
+    name = "" if isinstance(op, LeafOp) else op.name
+    before = None
+    if name == "setitem" or (name == "add" and _is_integer(version)):
+        before = version.inputs[0]
+    if name == "add" and before is not None and before.op is CONSTANT:
+        before = version.inputs[1]
+    if isinstance(before, Node) and before.spec == version.spec:
+        return before
+    return None
+
+
+def _start(loop: Node, output: int) -> Node | None:
+    """The operand that is the first carry of a loop for one of its results."""
+    if isinstance(loop.op, LeafOp) or loop.op.control_flow != LOOP:
+        return None
+    params = loop.params
+    if output >= params["carried"]:
+        return None
+    first = len(loop.args) - params["carried"] - params.get("stacked", 0)
+    return loop.inputs[first + output]
+
+
+def _is_integer(node: Node) -> bool:
+    return type(node.spec) is Spec and node.spec.dtype.kind in "iu"
+
+
+def step_of(chain: Chain, fixed: Collection[Node]) -> Node | None:
+    """What each step adds to an induction variable: a constant or a loop-invariant input."""
+    if len(chain.versions) != 2:
+        return None
+    before, after = chain.versions
+    if after.op is PART or after.op.name != "add" or before.spec.shape:
+        return None
+    step = _added(after, before)
+    return step if step in fixed or step.op is CONSTANT else None
+
+
+def _added(after: Node, before: Node) -> Node:
+    """The other operand of a sum."""
+    a, b = after.inputs
+    return b if a is before else a
+
+
+class Undo:
+    """How the versions of some chains are restored, last write first.
+
+    Parameters
+    ----------
+    chains : sequence of Chain
+    nodes : sequence of Node
+        Those of the pullback.
+    late : collection of Node
+        The nodes that are known in the backward pass only.
+
+    Attributes
+    ----------
+    possible : bool
+    free : dict
+        The versions, and when they were made.
+    logs : dict
+        For each write to elements what it overwrote.
+    needs : list of (Node, Node)
+        Nodes that are needed to undo a write, with the version that it made.
+    """
+
+    def __init__(self, chains: Sequence[Chain], nodes: Sequence[Node], late: Any) -> None:
+        self.chains = chains
+        self.free = {v: -1 for c in chains for v in c.versions[:1]}
+        self.free.update({v: _time(v) for c in chains for v in c.versions[1:]})
+        self.logs: dict[Node, Node] = {}
+        self.loops: dict[Node, tuple[Node, int]] = {}
+        self.needs: list[tuple[Node, Node]] = []
+        self.possible = all([self._planned(*p, nodes, late) for c in chains for p in c.pairs])
+
+    def _planned(self, after: Node, before: Node, nodes: Sequence[Node], late: Any) -> bool:
+        if after.op is PART:
+            found = _backward_loop(after, nodes)
+            if found is None:
+                return False
+            self.loops[after] = found
+            border = _border_of(found[0], late)
+            if before in border:
+                return False
+            self.needs += [(n, after) for n in border if n is not after]
+        elif after.op.name == "add":
+            self.needs.append((_added(after, before), after))
+        else:
+            places = after.inputs[2:]
+            log = lookup("getitem")(wrap(before), *map(wrap, places), index=after.params["index"]).node
+            if type(log.spec) is not Spec or any(is_open(n) for n in log.spec.shape):
+                return False
+            self.logs[after] = log
+            self.needs += [(x, after) for x in places]
+        return True
+
+    def stored(self, is_stored: Any) -> set[Node] | None:
+        """The nodes that have to be stored because they depend on versions restored later."""
+        found: set[Node] = set()
+        for node, after in self.needs:
+            time = self.free[after]
+            if node in self.free:
+                if self.free[node] < time:
+                    return None
+            elif self._earliest(node, is_stored) < time:
+                found.add(node)
+        return found
+
+    def _earliest(self, node: Node, is_stored: Any) -> float:
+        """When the earliest version was made that a node is computed from."""
+        found, stack, seen = float("inf"), [node], {node}
+        while stack:
+            n = stack.pop()
+            if n in self.free:
+                found = min(found, self.free[n])
+            elif not is_stored(n):
+                stack += [a for a in n.inputs if a not in seen]
+                seen.update(n.inputs)
+        return found
+
+    def built(
+        self, results: Sequence[Node], place: dict[Node, Node]
+    ) -> tuple[list[Node], list[Node], list[Node]] | None:
+        """The second part: its results, the placeholders of the versions after the step, and the
+        versions before it; None if a write cannot be undone in time.
+
+        Parameters
+        ----------
+        place : dict
+            What is known: the placeholders of the residuals.
+        """
+        ends = []
+        for chain in self.chains:
+            end = placeholder(chain.versions[-1].spec, chain.versions[0].name)
+            place[chain.versions[-1]] = end
+            ends.append(end)
+        needed = [*results, *[n for n, _ in self.needs], *[b for b, _ in self.loops.values()]]
+        pending = _demanded(needed, {**self.free, **place})
+        pairs = [p for c in self.chains for p in c.pairs]
+        for after, before in sorted(pairs, key=lambda p: -self.free[p[0]]):
+            pending = _swept(pending, place)
+            if after not in place or not self._undone(after, before, place):
+                return None
+        if _swept(pending, place):
+            return None
+        starts = [place[c.versions[0]] for c in self.chains]
+        return [place[n] for n in results], ends, starts
+
+    def _undone(self, after: Node, before: Node, place: dict[Node, Node]) -> bool:
+        if after.op is PART:
+            loop, output = self.loops[after]
+            if loop not in place:
+                return False
+            place[before] = part(place[loop], output)
+            return True
+        missing = [n for n, of in self.needs if of is after and n not in place]
+        if missing:
+            return False
+        now = wrap(place[after])
+        if after.op.name == "add":
+            made = lookup("subtract")(now, wrap(place[_added(after, before)]))
+        else:
+            places = [wrap(place[x]) for x in after.inputs[2:]]
+            old = wrap(place[self.logs[after]])
+            made = lookup("setitem")(now, old, *places, index=after.params["index"])
+        place[before] = made.node
+        return True
+
+
+def _time(version: Node) -> int:
+    """When a write happens, relative to others."""
+    return (version.inputs[0] if version.op is PART else version).serial
+
+
+def _backward_loop(after: Node, nodes: Sequence[Node]) -> tuple[Node, int] | None:
+    """The backward loop of an inner loop that restores one of its carried values."""
+    loop, index = after.inputs[0], after.params["index"]
+    for node in nodes:
+        params = node.params
+        if isinstance(node.op, LeafOp) or node.op is PART:
+            continue
+        if node.op.control_flow == LOOP and node.op.name == "scan":
+            body = params["body"]
+            first = len(node.args) - params["carried"] - params["stacked"]
+        elif node.op.control_flow == REPLAY:
+            body = params["back"]
+            first = len(node.args) - params["pulled"] - _rows(node)
+        else:
+            continue
+        if not isinstance(body, BackwardBody):
+            continue
+        for k in body.restores:
+            a = node.inputs[first + k]
+            if a is after or (
+                a.op is PART and a.inputs[0] is loop and a.params["index"] == index
+            ):
+                return node, k
+    return None
+
+
+def _rows(node: Node) -> int:
+    """How many cotangents of ys a replay takes."""
+    params = node.params
+    fixed = len(params["step"].inputs) + 1 + int(params["counted"])
+    return len(node.args) - fixed - int(params["more"]) - int(params["pulled"])
+
+
+def _border_of(node: Node, late: Any) -> list[Node]:
+    """The nodes that are known early and that a late one is computed from directly."""
+    found: dict[Node, None] = {}
+    stack, seen = [node], {node}
+    while stack:
+        for a in stack.pop().inputs:
+            if a not in late:
+                found[a] = None
+            elif a not in seen:
+                seen.add(a)
+                stack.append(a)
+    return list(found)
+
+
+def _demanded(needed: Iterable[Node], known: Any) -> list[Node]:
+    """The nodes to compute for some nodes, operands first."""
+    seen: set[Node] = set()
+    stack = [n for n in needed if n not in known]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            stack += [a for a in node.inputs if a not in known]
+    return sorted(seen, key=lambda n: n.serial)
+
+
+def _swept(pending: Sequence[Node], place: dict[Node, Node]) -> list[Node]:
+    """Compute what can be computed already; the others."""
+    left = []
+    for node in pending:
+        if all([a in place for a in node.inputs]):
+            args = tuple([place[a] for a in node.inputs])
+            same = all([a is b for a, b in zip(args, node.inputs, strict=True)])
+            place[node] = node if same else with_args(node, args)
+        else:
+            left.append(node)
+    return left
