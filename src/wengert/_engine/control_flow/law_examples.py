@@ -161,7 +161,7 @@ def _replays(rng: np.random.Generator) -> Examples:
     """
     a, s, xs = np.float64(0.4), np.float64(rng.uniform(0.5, 1.0)), rng.uniform(0.2, 0.6, 7)
     body = _body(_squares, a, s, xs[0])
-    made = pulled(body, Asked(1, 1, frozenset({0, 1}), frozenset({0, 1, 2}), True))
+    made = pulled(body, Asked(1, 1, frozenset({0, 1}), frozenset({0, 1, 2}), True, True))
     step = Body(body.outputs[0], inputs=body.inputs, name=body.name)
     keep = Body(
         made.forward.outputs[0], *made.forward.outputs[-made.kept :], inputs=made.forward.inputs,

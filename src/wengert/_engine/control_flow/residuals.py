@@ -123,7 +123,7 @@ def _restoring(
         return sum([_cost(n.spec) for n in kept]), kept, None
     undo = Undo(chains, nodes, after)
     stored = undo.stored(_is_stored) if undo.possible else None
-    if stored is None:
+    if stored is None or any([_is_open(n.spec) for n in stored]):
         return UNLIMITED, [], undo
     border = border | {n for n, _ in undo.needs if not _is_free(n)}
     border = {n for n in border if n not in undo.free}

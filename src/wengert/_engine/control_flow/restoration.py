@@ -30,6 +30,7 @@ from wengert._engine.core.symbolic.dim import is_open
 from wengert._engine.core.tracing import placeholder
 
 _MOST_WRITES = 64  # to one carried value, in one step
+_LATEST = 1 << 60  # a time
 
 
 class BackwardBody(Body):
@@ -83,7 +84,7 @@ def _before(version: Node) -> Node | None:
         (loop,) = version.inputs
         return _start(loop, version.params["index"])
     name = "" if isinstance(op, LeafOp) else op.name
-    before = None
+    before: Any = None
     if name == "setitem" or (name == "add" and _is_integer(version)):
         before = version.inputs[0]
     if name == "add" and before is not None and before.op is CONSTANT:
@@ -101,7 +102,8 @@ def _start(loop: Node, output: int) -> Node | None:
     if output >= params["carried"]:
         return None
     first = len(loop.args) - params["carried"] - params.get("stacked", 0)
-    return loop.inputs[first + output]
+    start: Node = loop.inputs[first + output]
+    return start
 
 
 def _is_integer(node: Node) -> bool:
@@ -149,8 +151,15 @@ class Undo:
 
     def __init__(self, chains: Sequence[Chain], nodes: Sequence[Node], late: Any) -> None:
         self.chains = chains
-        self.free = {v: -1 for c in chains for v in c.versions[:1]}
-        self.free.update({v: _time(v) for c in chains for v in c.versions[1:]})
+        self.free = {v: t for c in chains for v, t in zip(c.versions, _times(c), strict=True)}
+        self.same: dict[Node, list[Node]] = {}
+        parts = {(v.inputs[0], v.params["index"]): v for v in self.free if v.op is PART}
+        for node in nodes:
+            if node.op is PART and node not in self.free:
+                version = parts.get((node.inputs[0], node.params["index"]))
+                if version is not None:
+                    self.same.setdefault(version, []).append(node)
+        self.free.update({n: self.free[v] for v, nodes in self.same.items() for n in nodes})
         self.logs: dict[Node, Node] = {}
         self.loops: dict[Node, tuple[Node, int]] = {}
         self.needs: list[tuple[Node, Node]] = []
@@ -163,14 +172,14 @@ class Undo:
                 return False
             self.loops[after] = found
             border = _border_of(found[0], late)
-            if before in border:
-                return False
-            self.needs += [(n, after) for n in border if n is not after]
+            self.needs += [(n, after) for n in border]
         elif after.op.name == "add":
             self.needs.append((_added(after, before), after))
         else:
             places = after.inputs[2:]
-            log = lookup("getitem")(wrap(before), *map(wrap, places), index=after.params["index"]).node
+            log = lookup("getitem")(
+                wrap(before), *map(wrap, places), index=after.params["index"]
+            ).node
             if type(log.spec) is not Spec or any(is_open(n) for n in log.spec.shape):
                 return False
             self.logs[after] = log
@@ -204,18 +213,23 @@ class Undo:
     def built(
         self, results: Sequence[Node], place: dict[Node, Node]
     ) -> tuple[list[Node], list[Node], list[Node]] | None:
-        """The second part: its results, the placeholders of the versions after the step, and the
-        versions before it; None if a write cannot be undone in time.
+        """The second part; None if a write cannot be undone in time.
 
         Parameters
         ----------
         place : dict
             What is known: the placeholders of the residuals.
+
+        Returns
+        -------
+        results : list of Node
+        ends, starts : list of Node
+            The versions after the step, which are placeholders, and those before it.
         """
         ends = []
         for chain in self.chains:
             end = placeholder(chain.versions[-1].spec, chain.versions[0].name)
-            place[chain.versions[-1]] = end
+            self._place(place, chain.versions[-1], end)
             ends.append(end)
         needed = [*results, *[n for n, _ in self.needs], *[b for b, _ in self.loops.values()]]
         pending = _demanded(needed, {**self.free, **place})
@@ -234,7 +248,7 @@ class Undo:
             loop, output = self.loops[after]
             if loop not in place:
                 return False
-            place[before] = part(place[loop], output)
+            self._place(place, before, part(place[loop], output))
             return True
         missing = [n for n, of in self.needs if of is after and n not in place]
         if missing:
@@ -246,13 +260,23 @@ class Undo:
             places = [wrap(place[x]) for x in after.inputs[2:]]
             old = wrap(place[self.logs[after]])
             made = lookup("setitem")(now, old, *places, index=after.params["index"])
-        place[before] = made.node
+        self._place(place, before, made.node)
         return True
 
+    def _place(self, place: dict[Node, Node], version: Node, restored: Node) -> None:
+        """A version is known from now on."""
+        place[version] = restored
+        for node in self.same.get(version, ()):
+            place[node] = restored
 
-def _time(version: Node) -> int:
-    """When a write happens, relative to others."""
-    return (version.inputs[0] if version.op is PART else version).serial
+
+def _times(chain: Chain) -> list[int]:
+    """When versions are made, relative to others: what was made last is restored first."""
+    made = [(v.inputs[0] if v.op is PART else v).serial for v in chain.versions[1:]]
+    if all([v.op is not PART and v.op.name == "add" for v in chain.versions[1:]]):
+        # Counters are restored before all arrays, whose indices depend on them.
+        return [_LATEST, *[_LATEST + t for t in made]]
+    return [-1, *made]
 
 
 def _backward_loop(after: Node, nodes: Sequence[Node]) -> tuple[Node, int] | None:
@@ -274,9 +298,7 @@ def _backward_loop(after: Node, nodes: Sequence[Node]) -> tuple[Node, int] | Non
             continue
         for k in body.restores:
             a = node.inputs[first + k]
-            if a is after or (
-                a.op is PART and a.inputs[0] is loop and a.params["index"] == index
-            ):
+            if a is after or (a.op is PART and a.inputs[0] is loop and a.params["index"] == index):
                 return node, k
     return None
 

@@ -24,9 +24,8 @@ from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad, tracing
 from wengert._engine.core.replay import inline_graph
 from wengert._engine.core.subgraph import Body
-from wengert._engine.core.symbolic.dim import Dim, open_length
+from wengert._engine.core.symbolic.dim import Dim, is_open, open_length
 from wengert._engine.core.tracing import deriving_level, placeholder, size_value
-
 from wengert._engine.ops.casts import astype
 
 from .checkpoint_budget import MOST_STATES, bytes_of
@@ -48,6 +47,7 @@ class Asked(NamedTuple):
     given : the outputs of the loop that have cotangents.
     wanted : the body's inputs whose operands need cotangents.
     guarded : whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
+    restores : whether arrays may be restored; otherwise only induction variables are.
     """
 
     carried: int
@@ -55,6 +55,7 @@ class Asked(NamedTuple):
     given: frozenset[int]
     wanted: frozenset[int]
     guarded: bool
+    restores: bool
 
 
 class Pulled(NamedTuple):
@@ -125,6 +126,8 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         results = [b.node for b in bars]
         results = added_in_place(results, ancestors(results))
         chains = chains_of(inputs, nodes[: asked.carried], fixed)
+        if not asked.restores:
+            chains = [c for c in chains if step_of(c, inputs[:fixed]) is not None]
         made = split(results, {*seeds, *sums}, inputs[fixed : carried.stop], chains)
     read = tuple([k for k in range(carried.stop, len(inputs)) if inputs[k] in made.read])
     rows = [*[inputs[k] for k in read], *made.places, *seeds[len(live) :]]
@@ -163,7 +166,13 @@ def pull_scan(
     params = node.params
     count = list(inputs[: params["counted"]])
     length = params["length"]
-    trips: Any = lookup("maximum")(count[0], 0) if count else size_value(length) if isinstance(length, Dim) else length
+    trips: Any = (
+        lookup("maximum")(count[0], 0)
+        if count
+        else size_value(length)
+        if isinstance(length, Dim)
+        else length
+    )
     rest = slice(len(count), None)
     loop = _LoopCotangent(node, node.args[rest], inputs[rest], t, ctx, out, trips)
     made = loop.made
@@ -224,7 +233,9 @@ class _LoopCotangent:
         self.carried, self.stacked = params["carried"], params.get("stacked", 0)
         self.fixed = len(args) - self.carried - self.stacked
         wanted = frozenset(k for k, a in enumerate(args) if ctx.wants(a))
-        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, ctx.guarded)
+        # An outer loop cannot store logs whose length differs between its steps.
+        restores = params["length"] is not None and not is_open(params["length"])
+        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, ctx.guarded, restores)
         self.made = pulled(self.body, asked)
         ctx.mask([args[k] for k in self.made.masked])
         self.slots = _slots(params, self.made)
@@ -291,7 +302,9 @@ class _LoopCotangent:
             t = self.t.get(k - self.fixed)
             found.append(zeros(self.body.inputs[k].spec) if t is None else t)
         found += [zeros(self.body.inputs[k].spec) for k in self.made.consts]
-        return found + [self._end(*p) for p in zip(self.made.restored, self.made.steps, strict=True)]
+        return found + [
+            self._end(*p) for p in zip(self.made.restored, self.made.steps, strict=True)
+        ]
 
     def _end(self, k: int, step: Any) -> Any:
         """The value after the last step of a carried value that the backward loop restores."""
