@@ -83,11 +83,11 @@ def _before(version: Node) -> Node | None:
     if op is PART:
         (loop,) = version.inputs
         return _start(loop, version.params["index"])
-    name = "" if isinstance(op, LeafOp) else op.name
     before: Any = None
-    if name == "setitem" or (name == "add" and _is_integer(version)):
+    is_sum = op is lookup("add") and _is_integer(version)
+    if is_sum or op is lookup("setitem"):
         before = version.inputs[0]
-    if name == "add" and before is not None and before.op is CONSTANT:
+    if is_sum and before.op is CONSTANT:
         before = version.inputs[1]
     if isinstance(before, Node) and before.spec == version.spec:
         return before
@@ -115,7 +115,7 @@ def step_of(chain: Chain, fixed: Collection[Node]) -> Node | None:
     if len(chain.versions) != 2:
         return None
     before, after = chain.versions
-    if after.op is PART or after.op.name != "add" or before.spec.shape:
+    if after.op is not lookup("add") or before.spec.shape:
         return None
     step = _added(after, before)
     return step if step in fixed or step.op is CONSTANT else None
@@ -173,7 +173,7 @@ class Undo:
             self.loops[after] = found
             border = _border_of(found[0], late)
             self.needs += [(n, after) for n in border]
-        elif after.op.name == "add":
+        elif after.op is lookup("add"):
             self.needs.append((_added(after, before), after))
         else:
             places = after.inputs[2:]
@@ -254,7 +254,7 @@ class Undo:
         if missing:
             return False
         now = wrap(place[after])
-        if after.op.name == "add":
+        if after.op is lookup("add"):
             made = lookup("subtract")(now, wrap(place[_added(after, before)]))
         else:
             places = [wrap(place[x]) for x in after.inputs[2:]]
@@ -273,7 +273,7 @@ class Undo:
 def _times(chain: Chain) -> list[int]:
     """When versions are made, relative to others: what was made last is restored first."""
     made = [(v.inputs[0] if v.op is PART else v).serial for v in chain.versions[1:]]
-    if all([v.op is not PART and v.op.name == "add" for v in chain.versions[1:]]):
+    if all([v.op is lookup("add") for v in chain.versions[1:]]):
         # Counters are restored before all arrays, whose indices depend on them.
         return [_LATEST, *[_LATEST + t for t in made]]
     return [-1, *made]
@@ -286,7 +286,7 @@ def _backward_loop(after: Node, nodes: Sequence[Node]) -> tuple[Node, int] | Non
         params = node.params
         if isinstance(node.op, LeafOp) or node.op is PART:
             continue
-        if node.op.control_flow == LOOP and node.op.name == "scan":
+        if node.op is lookup("scan"):
             body = params["body"]
             first = len(node.args) - params["carried"] - params["stacked"]
         elif node.op.control_flow == REPLAY:
