@@ -240,7 +240,7 @@ def _bytes(graph):
     return sum(int(np.prod(s.shape)) * s.dtype.itemsize for s in _stored(graph))
 
 
-def _sweeps(x):
+def _stencil(x):
     n = x.shape[0]
 
     def column(i):
@@ -256,8 +256,8 @@ def _sweeps(x):
     return wg.fori_loop(0, 3, lambda t, x: wg.fori_loop(1, n - 1, row, x), x * 1.0).sum()
 
 
-def test_a_linear_sweep_stores_nothing():
-    assert _stored(wg.trace(wg.grad(_sweeps))(np.ones((8, 8)))) == []
+def test_a_linear_stencil_stores_nothing():
+    assert _stored(wg.trace(wg.grad(_stencil))(np.ones((8, 8)))) == []
 
 
 def test_an_array_is_restored_element_by_element():
