@@ -170,9 +170,31 @@ def products(A: Any, loop: Any) -> Any:
     return loop(1, A.shape[0], step, total)
 
 
+def captured(A: Any, loop: Any) -> Any:
+    """An array of computed size that an inner loop reads; two lengths; a branch."""
+
+    def row(i: Any, s: Any) -> Any:
+        part = A[i, :i]
+
+        def column(j: Any, s: Any) -> Any:
+            outer = A[i, :i, None] * A[None, j, j:]
+            return s + (part * A[j, :i]).sum() * A[i, j] + wnp.tanh(outer).sum()
+
+        return loop(0, i, column, s)
+
+    return loop(0, A.shape[0], row, A[0, 0])
+
+
+def branching(A: Any, loop: Any) -> Any:
+    def step(i: Any, s: Any) -> Any:
+        return s + wg.cond(A[i, 0] > 0, lambda: A[i, :i].sum(), lambda: (A[i:, i] ** 2).sum())
+
+    return loop(0, A.shape[0], step, A[0, 0])
+
+
 PROGRAMS: list[Callable[[Any, Any], Any]] = [
     cholesky, lu, triangular_solve, back_substitution, eliminate, durbin, reversed_slices, trmm,
-    syrk, symm, products,
+    syrk, symm, products, captured, branching,
 ]  # fmt: skip
 
 
@@ -353,3 +375,11 @@ def test_saved_and_read_again(tmp_path: Any) -> None:
     wg.save(graph, tmp_path / "cholesky")
     again = wg.load(tmp_path / "cholesky")
     np.testing.assert_array_equal(again(A), graph(A))
+
+
+def test_the_graph_does_not_grow_with_the_sizes() -> None:
+    def nodes(n: int) -> int:
+        graph = wg.trace(wg.grad(scalar(lu, wg.fori_loop)))(wg.spec((n, n)))
+        return len(str(graph.show()))
+
+    assert nodes(4) <= nodes(400) <= nodes(4) + 400  # the numbers are longer

@@ -22,11 +22,12 @@ from wengert._engine.core.copy_graph import rebuilt
 from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
-from wengert._engine.core.recording import Session, enable_grad, tracing
+from wengert._engine.core.recording import Session, current_trace, enable_grad, tracing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
+from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert._engine.core.tracing import SIZE, placeholder
-from wengert.errors import StructureError, TraceError, at, user_line
+from wengert.errors import ShapeError, StructureError, TraceError, at, user_line
 
 from .slice_groups import grouped
 
@@ -87,9 +88,28 @@ def closed(
     StructureError
         It returns something that is not a number or an array.
     """
+    try:
+        return _closed(fun, specs, what, hoist, twice, None)
+    except ShapeError as error:
+        around = current_trace()
+        if not isinstance(error.__cause__, LengthsDiffer) or around is None or not around.lengths:
+            raise
+        # Slices of the step may have the lengths of slices that it captured.
+        return _closed(fun, specs, what, hoist, twice, around)
+
+
+def _closed(
+    fun: Callable[..., Any],
+    specs: Sequence[Spec],
+    what: str,
+    hoist: bool,
+    twice: bool,
+    around: Session | None,
+) -> Closed:
+    """The body of a function; its slices have the lengths of those in the session `around`."""
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
-        opened.lengths = {}
+        opened.lengths, opened.around = {}, around
         inputs = [placeholder(s) for s in specs]
         try:
             out = fun(*map(wrap, inputs))

@@ -89,7 +89,8 @@ class Session:
         While a derivative is recorded: the source line that is being differentiated, the order.
     lengths : dict or None
         In the step of a loop: the nodes, one more than the length, of sizes that are known in the
-        step only (ops/indexing/traced_slices.py); `length_names` finds the name of each.
+        step only (ops/indexing/traced_slices.py); `length_names` finds the name of each,
+        first in the sessions `around`.
     checks : Checks or None
         The NaN checks of every value (`nonfinite_checks`); then nothing is traced.
     """
@@ -111,6 +112,7 @@ class Session:
         self.added: set[Any] = set()
         self.lengths: dict[str, Node] | None = None
         self.length_names: dict[Any, str] = {}
+        self.around: Session | None = None
 
     def enter(self, node: Node) -> None:
         """Start recording derivatives of this node."""

@@ -21,6 +21,10 @@ from ..dynamic_scope import Blocks, ScopedValue
 from .dim import LOCAL, Dim, Quotient, bounds, is_open, names_in, spelled, valued
 
 
+class LengthsDiffer(ValueError):
+    """Lengths that are known in a step of a loop only are not known to be equal."""
+
+
 def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
     """The shape that shapes broadcast to, symbolic lengths among them.
 
@@ -40,9 +44,12 @@ def broadcast(*shapes: tuple[Any, ...]) -> tuple[Any, ...]:
                 out[i] = n
                 continue
             hint = ""
-            if is_open(n) or is_open(have):
-                hint = "; the lengths of slices have to be equal in all steps of the loop"
-            elif isinstance(n, Dim) or isinstance(have, Dim):
+            if is_open(n) and is_open(have):
+                raise LengthsDiffer(
+                    f"shapes {' and '.join(map(spelled, shapes))} do not broadcast together; "
+                    "the lengths of slices have to be equal in all steps of the loop"
+                )
+            if isinstance(n, Dim) or isinstance(have, Dim):
                 hint = (
                     f"; {have} and {n} are not known to be equal. Give equal sizes one name when "
                     "the inputs are declared"
@@ -144,7 +151,7 @@ def require_equal(a: Any, b: Any, reason: str) -> None:
 def _demand(requirement: Requirement) -> None:
     if is_open(requirement.length) and any(n.startswith(LOCAL) for n in requirement.length.names):
         if requirement.equal:
-            raise ValueError(
+            raise LengthsDiffer(
                 f"{requirement.reason}: these lengths are not known to be equal for all steps of "
                 "the loop. Write the bounds of both slices with the same expressions"
             )

@@ -228,7 +228,9 @@ def _size(session: Session, key: Any, form: Linear) -> Any:
     if not form.terms:
         return form.rest
     assert session.lengths is not None
-    name = session.length_names.get(key)
+    name, around = session.length_names.get(key), session.around
+    while name is None and around is not None:
+        name, around = around.length_names.get(key), around.around
     if name is None:
         name = session.length_names[key] = f"{LOCAL}{next(_numbers)}"
         session.lengths[name] = _sized[name] = astype(

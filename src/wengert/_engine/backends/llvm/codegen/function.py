@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from wengert._engine.core.symbolic.dim import Dim, Length, is_open, names_in
+from wengert._engine.core.symbolic.dim import LOCAL, OPEN, Dim, Length, is_open, names_in
 
 from ..ir import execution_engine
 from ..ir.affine import size_of
@@ -220,7 +220,9 @@ class FunctionCodegen:
         return found
 
     def ask(self, section: Section, expr: Expr) -> None:
-        """Memory for an array whose size is computed by the run."""
+        """Memory for an array whose size is computed by the run, unless it has some."""
+        if expr in self._pointers:
+            return
         self._pointers[expr] = self.asked_now(section, self.number(bytes_of(expr)))
 
     def asked_now(self, section: Section, size: str) -> str:
@@ -340,6 +342,12 @@ class FunctionCodegen:
 
     def _run_nested(self, body: Section, step: Expr) -> None:
         operands = [self._operand(body, x, False) for x in step.operands]
+        for part in self._parts[step]:
+            names = names_in(part.shape)
+            if any(n.startswith(LOCAL) for n in names) and not any(
+                n.startswith(OPEN) for n in names
+            ):
+                self.ask(body, part)
         self._nested[step].run(self, body, operands, self._parts[step])
 
     def result(self, part: Expr) -> ArrayPointer:
