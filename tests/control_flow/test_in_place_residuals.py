@@ -279,3 +279,77 @@ def test_an_array_is_restored_element_by_element():
     v = RNG.normal(size=(5, 5))
     line = (wg.jit(f)(x + h * v) - wg.jit(f)(x - h * v)) / (2 * h)
     np.testing.assert_allclose((wg.jit(wg.grad(f))(x) * v).sum(), line, rtol=1e-7)
+
+
+def _cholesky(loop, a):
+    n = a.shape[0]
+    k = np.arange(n)
+
+    def row(i, a):
+        def column(j, a):
+            s = wg.numpy.where(k < j, a[i] * a[j], 0.0).sum()
+            a[i, j] = (a[i, j] - s) / a[j, j]
+            return a
+
+        a = loop(0, i, 1, column, a)
+        s = wg.numpy.where(k < i, a[i] * a[i], 0.0).sum()
+        a[i, i] = wg.numpy.sqrt(a[i, i] - s)
+        return a
+
+    return loop(0, n, 1, row, a)
+
+
+def _triangular(start, stop, step, body, x):
+    return wg.fori_loop(start, stop, body, x)
+
+
+@pytest.mark.parametrize("memory", [None, 2])
+def test_cholesky_stores_as_many_numbers_as_its_result_has(memory):
+    def f(loop):
+        return lambda a: (_cholesky(loop, a * 1.0) * w[: len(a), : len(a)]).sum()
+
+    def limited(start, stop, step, body, x):
+        return wg.fori_loop(start, stop, body, x, memory=memory)
+
+    w = RNG.normal(size=(20, 20))
+    a = np.eye(6) * 6 + RNG.uniform(size=(6, 6))
+    want = wg.grad(f(_unrolled))(a)
+    g = wg.grad(f(limited))
+    np.testing.assert_allclose(wg.jit(g)(a), want, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(wg.trace(g)(a)(a), want, rtol=1e-12, atol=1e-14)
+    v = RNG.normal(size=(6, 6))
+    second = wg.jvp(wg.grad(f(_unrolled)), (a,), (v,))[1]
+    np.testing.assert_allclose(wg.jit(lambda a: wg.jvp(g, (a,), (v,))[1])(a), second, rtol=1e-10)
+    twice = wg.jit(wg.grad(lambda a: (g(a) * v).sum()))(a)
+    np.testing.assert_allclose(twice, second, rtol=1e-9, atol=1e-12)
+    if memory is None:
+        sizes = [_bytes(wg.trace(g)(np.eye(n) * 6 + 1)) for n in (10, 20)]
+        assert sizes[1] <= 5 * sizes[0]
+        assert sizes[0] <= 4 * 8 * 10**2
+
+
+def test_inner_loops_with_a_bounded_number_of_steps():
+    r = RNG.normal(size=7) * 0.2
+
+    def f(loop):
+        def step(k, s):
+            y, alpha = s
+
+            def add(i, y):
+                y[i] = y[i] + alpha * y[k - 1 - i] * y[i]
+                return y
+
+            y = loop(0, k, 1, add, y)
+            alpha = alpha * 0.5 + y[k - 1]
+            y[k] = alpha
+            return y, alpha
+
+        return lambda r: loop(1, 7, 1, step, (r * 1.0, r[0] * 1.0))[0] @ np.arange(7.0)
+
+    want = wg.grad(f(_unrolled))(r)
+    g = wg.grad(f(_triangular))
+    np.testing.assert_allclose(wg.jit(g)(r), want, rtol=1e-12)
+    np.testing.assert_allclose(wg.trace(g)(r)(r), want, rtol=1e-12)
+    value, again = wg.jit(wg.value_and_grad(f(_triangular)))(r)
+    np.testing.assert_allclose(again, want, rtol=1e-12)
+    np.testing.assert_allclose(value, f(_unrolled)(r), rtol=1e-13)

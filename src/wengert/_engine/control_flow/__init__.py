@@ -14,6 +14,7 @@ recompute.py           the backward pass from these states
 vjp.py                 the backward pass of a loop
 residuals.py           the residuals of the forward loop; min_cut.py the cheapest set of them
 restoration.py         carried values that the backward loop restores instead of loading them
+bounded_loops.py       residuals of inner loops whose number of steps varies, in buffers
 sparse_cotangents.py   cotangents with few nonzero elements
 dependence.py          which carried values depend on which operands
 jvp.py                 forward mode: the loop with tangents in the carry

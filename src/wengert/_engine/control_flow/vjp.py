@@ -16,6 +16,8 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from wengert._engine.autodiff.cotangent_space import uniform, zeros
 from wengert._engine.autodiff.reverse import gathered, pullback
 from wengert._engine.core.handle import Handle, wrap
@@ -23,11 +25,21 @@ from wengert._engine.core.node import Node, constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.recording import enable_grad, tracing
 from wengert._engine.core.replay import inline_graph
+from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.dim import Dim, is_open, open_length
 from wengert._engine.core.tracing import deriving_level, placeholder, size_value
 from wengert._engine.ops.casts import astype
 
+from .bounded_loops import (
+    buffered,
+    from_buffers,
+    merged,
+    most_steps,
+    noted,
+    ranges_of,
+    replaces,
+)
 from .checkpoint_budget import MOST_STATES, bytes_of
 from .checkpoint_schedule import blocks_of
 from .closure_conversion import hoisted
@@ -48,6 +60,7 @@ class Asked(NamedTuple):
     wanted : the body's inputs whose operands need cotangents.
     guarded : whether a cotangent that is exactly zero gives zero, whatever it is multiplied with.
     restores : whether arrays may be restored; otherwise only induction variables are.
+    ranges : the ranges of induction variables, if known.
     """
 
     carried: int
@@ -56,6 +69,7 @@ class Asked(NamedTuple):
     wanted: frozenset[int]
     guarded: bool
     restores: bool
+    ranges: tuple[tuple[int, int, int], ...] = ()
 
 
 class Pulled(NamedTuple):
@@ -106,6 +120,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
     with tracing() as opened, enable_grad():
         opened.isolated = opened.general = True
         inputs = [placeholder(n.spec, n.name, type(n) is Node) for k, n in enumerate(body.inputs)]
+        noted(inputs, asked.ranges)
         outs = inline_graph(body, [wrap(n) for n in inputs])
         seeds = [placeholder(body.outputs[k].spec) for k in (*ends, *ys)]
         targets = [inputs[k] for k in (*live, *consts, *stacks)]
@@ -145,7 +160,7 @@ def pulled(body: Body, asked: Asked) -> Pulled:
         back.restores = range(sums_end, sums_end + len(made.chains))
     restored = tuple([c.number for c in made.chains])
     steps = tuple([_step(c, inputs[:fixed]) for c in made.chains])
-    forward = Body(*nodes, *made.kept, inputs=inputs, name=body.name)
+    forward = Body(*merged([*nodes, *made.kept]), inputs=inputs, name=body.name)
     kept = len(made.kept)
     return Pulled(
         *(forward, kept, before, back, tuple(live), consts, stacks, read, ys),
@@ -181,6 +196,8 @@ def pull_scan(
         more = {k: params[k] for k in ("length", "reverse", "counted")}
         snapshots = lookup("checkpointed")(*inputs, **loop.leaving(node))[-1]
         return [*[None] * len(count), *loop.replayed(count, snapshots, more)]
+    if made.kept and loop.most is not None:
+        return [*[None] * len(count), *loop.through_buffers(node, count)]
     if made.kept:
         if length is None:
             length = open_length()
@@ -234,8 +251,15 @@ class _LoopCotangent:
         self.fixed = len(args) - self.carried - self.stacked
         wanted = frozenset(k for k, a in enumerate(args) if ctx.wants(a))
         # An outer loop cannot store logs whose length differs between its steps.
-        restores = params["length"] is not None and not is_open(params["length"])
-        asked = Asked(self.carried, self.stacked, frozenset(t), wanted, ctx.guarded, restores)
+        self.most = None
+        most = params["length"]
+        if most is None and params.get("counted") and params.get("slots") is None:
+            most = self.most = most_steps(node.args[0])
+        restores = most is not None and not is_open(most)
+        ranges = ranges_of(self.body, args, self.fixed, self.carried, most)
+        asked = Asked(
+            self.carried, self.stacked, frozenset(t), wanted, ctx.guarded, restores, ranges
+        )
         self.made = pulled(self.body, asked)
         ctx.mask([args[k] for k in self.made.masked])
         self.slots = _slots(params, self.made)
@@ -255,6 +279,41 @@ class _LoopCotangent:
             **more,
         )
         return self.placed(found)
+
+    def through_buffers(self, node: Node, count: list[Any]) -> list[Any]:
+        """The same with residuals in buffers, if the number of steps is bounded."""
+        made, most, params = self.made, self.most, self.params
+        assert most is not None
+        if not made.live and not made.ys:
+            return [None] * len(self.args)
+        split = len(self.inputs) - self.stacked
+        specs = [n.spec for n in made.forward.outputs[-made.kept :]]
+        buffers = [zeros(Spec((most, *s.shape), s.dtype)) for s in specs]
+        more = {"length": None, "counted": True}
+        outs = lookup("scan")(
+            *[*count, *self.inputs[:split], np.int64(0), *buffers, *self.inputs[split:]],
+            body=buffered(made.forward, self.carried, self.stacked, made.kept, most),
+            carried=self.carried + 1 + made.kept,
+            stacked=self.stacked,
+            reverse=params["reverse"],
+            **more,
+        )
+        replaces(node, outs[0].node.inputs[0])
+        kept = outs[self.carried + 1 :]
+        consts, starts = [*self.inputs[: self.fixed], *self.hoisted()], self.starts()
+        carried = range(len(consts), len(consts) + len(starts))
+        first = carried.stop + len(made.read)
+        places = range(first, first + made.kept)
+        rows = [*[self.inputs[k] for k in made.read], *[self.t[k] for k in made.ys]]
+        found = lookup("scan")(
+            *[*count, *consts, *kept, *starts, self.trips, *rows],
+            body=from_buffers(made.back, places, carried, made.kept, most),
+            carried=len(starts) + 1,
+            stacked=len(rows),
+            reverse=not params["reverse"],
+            **more,
+        )
+        return self.placed([*found[: len(starts)], *found[len(starts) + 1 :]])
 
     def leaving(self, node: Node) -> dict[str, Any]:
         """The parameters of the same loop with snapshots."""
