@@ -7,6 +7,7 @@ fails in company, and the same commit always runs the same cases.  Compiled code
 of this run, which its processes share, so that the user's own cache is neither read nor written.
 
     rng          a generator seeded by the name of the test
+    unconverted  functions run as they are, as those of libraries do
     calls        counts the calls that a function makes, where a clock would do
     operations   on the configuration: the library's own, as test modules may register others
     --quick      a few cases of each function (tests/selection.py)
@@ -29,6 +30,7 @@ import numpy as np
 import pytest
 
 import wengert as wg
+from wengert._engine.core.conversion_hook import conversion
 from wengert._engine.core.lazy_import import load_families
 from wengert._engine.core.op import REGISTRY
 
@@ -96,6 +98,13 @@ def pytest_report_header():
 @pytest.fixture
 def rng(request):
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def unconverted():
+    """A test whose functions run as they are, as functions of libraries do."""
+    with conversion(False):
+        yield
 
 
 @pytest.fixture

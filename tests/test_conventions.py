@@ -901,6 +901,7 @@ def inside(way, x=THREE):
 
 
 @pytest.mark.parametrize("way", WAYS_OUT.values(), ids=WAYS_OUT)
+@pytest.mark.usefixtures("unconverted")
 def test_13_1_a_plain_value_inside_is_an_error(way):
     transformed = [
         lambda f: wg.grad(lambda t: (f(t), np.sum(t))[1])(THREE),
@@ -975,6 +976,7 @@ def test_13_6_tensors_out_of_tensors(way):
 
 
 @pytest.mark.parametrize("way", ARRAYS.values(), ids=ARRAYS)
+@pytest.mark.usefixtures("unconverted")
 def test_13_7_plain_arrays(way):
     w = wg.tensor(THREE, requires_grad=True)
     for call in (inside, lambda way: way(w), lambda way: way(w * 2.0)):
@@ -984,6 +986,7 @@ def test_13_7_plain_arrays(way):
 
 
 @pytest.mark.parametrize("name", [*WAYS_OUT, *ARRAYS, "int", "bool", "compare", "floor"])
+@pytest.mark.usefixtures("unconverted")
 def test_13_8_in_a_graph(name):
     way = (WAYS_OUT | ARRAYS | STEPS)[name]
     with pytest.raises(TraceError):
@@ -1002,12 +1005,29 @@ def test_13_9_keys():
     assert wg.grad(lambda x: {x: x.sum()}[x])(np.ones(2)).tolist() == [1.0, 1.0]
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_13_10_repeated_lists():
     assert [1, 2] * wg.tensor([2, 3])[0] == [1, 2] * np.int64(2) == [1, 2, 1, 2]
     assert ([1, 2] * wg.tensor(2)).tolist() == ([1, 2] * np.array(2)).tolist() == [2, 4]
     assert wg.jit(lambda x: [1, 2] * x)(2.5).tolist() == [2.5, 5.0]
     with pytest.raises(TraceError, match="static_argnames='n'"):
         wg.jit(lambda n: [1, 2] * n)(2)
+
+
+def test_13_11_names_of_modules_give_tensors():
+    plain = np.arange(3.0)
+
+    def f(x):
+        y = np.zeros(2)
+        y[0] = math.sin(x[0])
+        y[1] = np.array([x[1], 1.0]).sum()
+        return y.sum() + plain.dot(x)
+
+    x = np.array([0.5, 1.0, 2.0])
+    want = [math.cos(0.5), 2.0, 2.0]
+    for g in (wg.grad(f), wg.jit(wg.grad(f))):
+        assert np.allclose(g(x), want)
+    assert wg.jit(lambda x: float(x[0]) * np.float32(2))(x).dtype == np.float32
 
 
 # ---- 14: values on the way that leave the range --------------------------------------------------

@@ -45,7 +45,7 @@ def recorded(shape: tuple[int, ...] = (3,)) -> Any:
 
 def chain(x: Any) -> Any:
     """Twenty operations and a sum."""
-    for _ in range(5):
+    for _ in wg.unroll(range(5)):
         x = np.sin(x) * 0.5
         x = x + 0.3
         x = x * x
@@ -55,7 +55,7 @@ def chain(x: Any) -> Any:
 def long_chain(x: Any) -> Any:
     """A function of about a hundred lines."""
     y = x
-    for _ in range(25):
+    for _ in wg.unroll(range(25)):
         y = np.tanh(y * 0.9) + x * 1.0
     return y.sum()
 

@@ -7,7 +7,7 @@ checkpoint, stop_gradient, no_grad              memory of backward passes, detac
 Tensor, tensor                                  arrays that record operations
 vmap                                            functions of a batch
 custom_jvp, custom_vjp                          functions with custom derivatives
-scan, fori_loop, while_loop, map                loops
+scan, fori_loop, while_loop, map, unroll        loops
 cond, switch, associative_scan                  branches, prefix computations
 jit                                             compiled functions
 trace, input, variable, spec, dim               graphs from functions, and by hand
@@ -35,6 +35,7 @@ from wengert._engine.autodiff.jacobians import hessian, hvp, jacfwd, jacobian, j
 from wengert._engine.autodiff.jvp_vjp import jvp, linearize, vjp
 from wengert._engine.autodiff.overflows import REWRITING
 from wengert._engine.autodiff.vmap import vmap
+from wengert._engine.core.conversion_hook import CONVERTER, NAMESPACES
 from wengert._engine.core.lazy_import import DUNDERS, FAMILIES, CallableModule, PublicModule
 from wengert._engine.core.other_libraries import PACKAGE, missing
 from wengert._engine.core.policy import policy
@@ -82,6 +83,7 @@ if TYPE_CHECKING:  # what `__getattr__` and the table of public modules give at 
     from ._engine.control_flow import map as map
     from ._engine.diagnostics.explain import explain
     from ._engine.diagnostics.why import why
+    from ._engine.frontend import unroll
     from ._engine.graphs import Graph, computation, gradients, load, save, spec, trace, variable
     from ._engine.graphs import input as input
     from ._engine.jit import jit, profile
@@ -129,6 +131,11 @@ ENGINE: dict[str, tuple[str, dict[str, str]]] = {
 SUBMODULES = sorted([*PACKAGES, *(name for name in ENGINE if "." not in name)])
 # Operations that are registered at first use.
 REWRITING.append("wengert._engine.rewrite.rules.overflowed_values")
+CONVERTER.append("wengert._engine.frontend")
+NAMESPACES.update({"numpy": "wengert.numpy", "wengert.numpy": "wengert.numpy", "math": "math"})
+NAMESPACES.update({f"numpy.{n}": f"wengert.numpy.{n}" for n in ("linalg", "fft", "polynomial")})
+_SCIPY = "", ".fft", ".integrate", ".interpolate", ".linalg", ".signal", ".special", ".stats"
+NAMESPACES.update({f"scipy{n}": f"wengert.scipy{n}" for n in _SCIPY})
 FAMILIES += [
     "wengert.scipy.register_all",
     "wengert._engine.ops.neural.convolution",
@@ -139,6 +146,7 @@ ELSEWHERE = {
     "after": "_engine.ops.side_effects",
     "assume": "_engine.rewrite",
     **dict.fromkeys("jit profile".split(), "_engine.jit"),
+    "unroll": "_engine.frontend",
     "primitive": "extend",
     "named": "_engine.named_arrays",
     "check_grads": "testing",
@@ -211,6 +219,7 @@ __all__ = [
     "switch",
     "tensor",
     "trace",
+    "unroll",
     "value_and_grad",
     "variable",
     "vjp",

@@ -77,6 +77,7 @@ def test_dlpack_of_old_consumers_is_a_copy():
     assert not np.shares_memory(taken, x.numpy())
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_dlpack_never_loses_a_derivative():
     with pytest.raises(ConversionError, match="derivative"):
         wg.grad(lambda x: np.sum(np.from_dlpack(x * 2.0)))(np.ones(2))

@@ -16,6 +16,9 @@ import wengert as wg
 from wengert.errors import ConversionError, TraceError
 from wengert.nn import Parameter
 
+# What is refused in functions that are not converted.
+pytestmark = pytest.mark.usefixtures("unconverted")
+
 X = np.array([0.5, 1.5])
 
 

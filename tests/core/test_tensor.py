@@ -255,6 +255,7 @@ def test_an_input_array_overwritten_during_the_call():
     assert wg.grad(f)(x).tolist() == [2.0, 2.0, 2.0]
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_leaving_wengert():
     x = leaf([1.0, 2.0])
     assert x.numpy().tolist() == [1.0, 2.0]

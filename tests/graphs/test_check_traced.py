@@ -19,7 +19,7 @@ def planted(right, wrong):
 FAULTS = {
     "value": (lambda x: x * 2, lambda x: x * 2.0001, "gives"),
     "dtype": (lambda x: x > 0, lambda x: (x > 0).astype(float), "gives float64"),
-    "shape": (lambda x: x[0], lambda x: x[:1], "gives shape"),
+    "shape": (lambda x: x[0], lambda x: x[:1], "returns shape"),
     "number of results": (lambda x: (x, x), lambda x: x, "results"),
     "derivative": (
         lambda x: np.sum(x),

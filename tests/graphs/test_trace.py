@@ -183,6 +183,7 @@ def test_static_arguments_stay_with_derived_and_loaded_graphs(tmp_path):
             made(*wrong)
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_branches_on_values_are_refused():
     def relu(x):
         if x > 0:
@@ -441,6 +442,7 @@ def test_kinds_of_lines():
     assert all(isinstance(n, Node) for n in graph)
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_long_chains_are_linear_and_not_recursive():
     def f(x):
         for _ in range(5_000):

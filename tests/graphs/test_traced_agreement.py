@@ -222,6 +222,7 @@ def test_a_graph_decides_nothing_by_the_value_a_variable_had_when_it_was_built(n
         np.testing.assert_allclose(inner(2.0), 2.0 * wg.grad(f)(np.array(new)))
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_a_branch_on_a_variable_is_refused_as_any_other():
     w = wg.variable([1.0, 2.0])
     with pytest.raises(wg.errors.TracedBranchError):

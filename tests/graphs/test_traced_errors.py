@@ -11,6 +11,9 @@ import wengert as wg
 import wengert.numpy as wnp
 from wengert.errors import TracedBranchError, TraceError
 
+# What is refused in functions that are not converted.
+pytestmark = pytest.mark.usefixtures("unconverted")
+
 X = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 TABLE = np.arange(5.0)
 

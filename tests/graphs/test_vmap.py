@@ -461,6 +461,7 @@ def test_axes_that_do_not_match():
         wg.vmap(lambda x: "a")(X)
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_branching_on_a_row():
     with pytest.raises(TracedBranchError, match=r"np\.where") as error:
         wg.vmap(lambda x: x if x[0] > 0 else -x)(X)

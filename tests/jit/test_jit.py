@@ -323,6 +323,7 @@ class Matrix(np.ndarray):
         return self @ other
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_refusals():
     with pytest.raises(TracedBranchError, match=r"test_jit\.py"):
         wg.jit(lambda x: x if x[0] > 0 else -x)(X)

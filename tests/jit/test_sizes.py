@@ -54,7 +54,7 @@ def test_loops_over_rows():
             total = total * x[i]
         return total
 
-    check(f, *[((n,),) for n in (2, 4, 3, 4, 2)], programs=3)
+    check(f, *[((n,),) for n in (2, 4, 3, 4, 2)], programs=2)
 
 
 def test_what_the_function_asks_of_a_length():

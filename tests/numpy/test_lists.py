@@ -9,6 +9,9 @@ import wengert.numpy as wnp
 from wengert._engine.tensor.operand_conversion import SEQUENCES
 from wengert.errors import ConversionError, TraceError
 
+# What is refused in functions that are not converted.
+pytestmark = pytest.mark.usefixtures("unconverted")
+
 X = np.array([2.0, 1.0, 3.0])
 LISTS = {
     "mixed": lambda t: [t[0], 7.0, t[2]],

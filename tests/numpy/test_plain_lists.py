@@ -15,6 +15,9 @@ import wengert as wg
 import wengert.scipy.special
 from wengert.errors import ConversionError, TraceError
 
+# What is refused in functions that are not converted.
+pytestmark = pytest.mark.usefixtures("unconverted")
+
 X = np.array([2.0, 1.0, 3.0])
 NAMES = {"np": np, "wengert": wengert, "math": math}
 LISTS = [

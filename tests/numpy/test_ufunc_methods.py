@@ -255,7 +255,7 @@ def test_at_with_positions_that_are_not_known():
         with pytest.raises(IndexError, match=f"index {bad} is out of bounds"):
             native(x, np.array([0, 0, 2, bad, 0]), v)
     with pytest.raises(ConversionError, match="Make the array a tensor first"):
-        wg.jit(lambda i: np.maximum.at(np.zeros(3), i, 1.0))(i)
+        wg.jit(lambda i: np.maximum.at(np.zeros(3), i, 1.0), source=False)(i)
 
 
 # ---- out=, where=, dtype= of plain calls -------------------------------------------------------

@@ -94,6 +94,7 @@ def test_a_write_to_a_read_only_view_names_the_line():
         np.broadcast_to(wg.tensor(X, requires_grad=True), (2, 3))[0, 0] = 5.0
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_a_line_of_numpy_was_named_as_the_users():
     with pytest.raises(errors.ConversionError, match="test_operands"):
         wg.grad(lambda x: np.sum(np.r_[x, x]))(X)

@@ -442,10 +442,7 @@ def test_program_in_single_precision(f, args):
 
 # These decide by values which way to go, or how long an array is.
 DECIDING = {
-    "adaptive_steps_with_a_while_loop",
-    "newton_solves_an_implicit_equation",
     "masks_and_repeats",
-    "dynamic_time_warping",
     "generators_closures_and_sums",
 }
 

@@ -16,6 +16,9 @@ import scipy.stats
 import wengert as wg
 from wengert.errors import ConversionError, DtypeError, TracedBranchError, TraceError
 
+# What is refused in functions that are not converted.
+pytestmark = pytest.mark.usefixtures("unconverted")
+
 X = np.array([2.0, 1.0, 3.0])
 A = np.array([[2.0, 0.5], [0.5, 3.0]])
 THEIRS = {

@@ -160,6 +160,7 @@ def test_floor_ceil_and_trunc_of_pythons_math(f):
             f(refused)
 
 
+@pytest.mark.usefixtures("unconverted")
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex128])
 def test_assignment_of_a_recorded_number_to_an_element_of_a_plain_array(dtype):
     def f(x):

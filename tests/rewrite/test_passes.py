@@ -312,6 +312,7 @@ def long(n):
     return f
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_long_lists_without_recursion():
     graph = wg.trace(wg.grad(long(1500)))(wg.spec(3))
     after = simplify(graph)

@@ -12,6 +12,7 @@ from wengert.rewrite import DEFAULT, simplify
 
 import wengert as wg
 from wengert._engine.core import pytree
+from wengert._engine.core.subgraph import bodies_of
 from wengert.errors import TraceError
 
 PATH = Path(__file__).parents[1] / "regressions" / "test_programs.py"
@@ -34,6 +35,11 @@ def assert_same(got, wanted):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
 
 
+def has_loops(graph):
+    """Whether nodes may be moved out of a loop, which adds nodes to the graph around it."""
+    return any(bodies_of(n) for n in graph.nodes)
+
+
 @pytest.mark.sample(22)
 @pytest.mark.parametrize("order", [DEFAULT, DEFAULT.without("stabilise")], ids=["all", "exact"])
 @pytest.mark.parametrize("name", FOUND)
@@ -45,7 +51,7 @@ def test_the_same_numbers(name, order):
             continue
         after = simplify(graph, order)
         after.verify()
-        assert len(after) <= len(graph)
+        assert len(after) <= len(graph) or has_loops(graph)
         assert_same(after(*args), graph(*args))
 
 

@@ -630,6 +630,7 @@ def test_row_87_pages_run():
     assert pages == ["000", "001", "002", "003", "004"]
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_a_branch_on_a_value_is_never_taken_silently():
     with pytest.raises(TracedBranchError, match=r"np\.where.*test_checklist_graphs\.py"):
         wg.trace(lambda x: x if x > 0 else -x)(1.0)

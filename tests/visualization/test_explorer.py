@@ -411,6 +411,7 @@ def test_the_frame_of_a_notebook(graph, monkeypatch):
 # ---- size --------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_ten_thousand_lines_are_a_moderate_page(calls):
     def long(n):
         def f(x):

@@ -1,7 +1,7 @@
 """Array creation.
 
     from data      array, asarray, asanyarray, ascontiguousarray, asfortranarray, asarray_chkfinite,
-                   from_dlpack, require
+                   from_dlpack, fromiter, require
     filled         zeros, ones, empty, full, eye, identity, tri, indices, and zeros_like ...
 
 They give plain arrays, as NumPy does, unless a tensor is among the arguments: `array` of a nested
@@ -13,6 +13,7 @@ during tracing, they create nodes of the graph.  Ranges are in linspace_arange.p
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -40,7 +41,8 @@ from .shape_manipulation import own_copy
 
 __all__ = [
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite",
-    "from_dlpack", "require", "zeros", "ones", "empty", "full", "eye", "identity", "tri", "indices",
+    "from_dlpack", "fromiter", "require", "zeros", "ones", "empty", "full", "eye",
+    "identity", "tri", "indices",
     "zeros_like", "ones_like", "empty_like", "full_like",
 ]  # fmt: skip
 
@@ -105,6 +107,20 @@ def asarray(
 
 
 asanyarray = asarray
+
+
+def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
+    """An array of one axis, of the values of an iterable; with tensors among them, a tensor.
+
+    See `numpy.fromiter`.
+    """
+    values = list(itertools.islice(iter, None if count < 0 else count))
+    if count >= 0 and len(values) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had {len(values)}")
+    if joining.holds_handles(values):
+        return array(values, dtype)
+    made = np.fromiter(values, dtype, len(values))
+    return _constant(made) if isinstance(like, Handle) else made
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

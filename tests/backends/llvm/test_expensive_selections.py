@@ -34,6 +34,7 @@ def test_each_is_computed_once(joined):
     assert f" {4 * 60 * 3} flops" in str(compiled.lower(*arguments).loops)
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_a_long_expression_is_one_loop():
     """Arithmetic is not cut in two, which would send what is between through memory."""
 

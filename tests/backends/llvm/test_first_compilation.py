@@ -96,6 +96,7 @@ def test_the_halves_of_a_module_call_each_other(names):
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(code.address("outer"))() == 110
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_a_long_kernel_is_compiled_apart_and_gives_the_same():
     def f(x, w):
         for k in range(60):

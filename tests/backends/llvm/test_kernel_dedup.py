@@ -39,6 +39,7 @@ def unrolled(h, w, x, count=20):
     return h
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_an_unrolled_loop_is_written_once():
     calls, nests = counted(unrolled, X, np.eye(4), X)
     assert calls >= 20

@@ -164,7 +164,7 @@ def test_without_a_cache_there_are_the_defaults(folder, monkeypatch, capsys):
     monkeypatch.setenv("WENGERT_CACHE", "off")
     assert tuned_thresholds.load() == {}
     assert main(["tune"]) == 1
-    assert "WENGERT_CACHE turns off" in capsys.readouterr().err
+    assert "which WENGERT_CACHE disables" in capsys.readouterr().err
 
 
 def test_a_value_out_of_range_is_not_written(folder):

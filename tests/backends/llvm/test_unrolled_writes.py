@@ -94,6 +94,7 @@ def filled(x):
     return z
 
 
+@pytest.mark.usefixtures("unconverted")
 def test_an_array_that_a_loop_fills_is_made_once():
     x = np.linspace(0, 1, 60)
     program = program_of(filled, x)

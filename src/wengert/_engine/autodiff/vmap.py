@@ -23,6 +23,7 @@ from wengert._engine.core.handle import Handle, describe, shape_of, wrap
 from wengert._engine.core.node import constant
 from wengert._engine.core.op import lookup
 from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ConversionError, ShapeError, StructureError, at, user_line
 
 from .arguments import name_of
@@ -306,6 +307,7 @@ def _result(
         return None
     spec = describe(value)
     if spec is None or isinstance(spec, tuple):
+        refuse_unknown_length(value)
         raise StructureError(
             f"{what}: it returned a {type(value).__name__}, of which there are no rows. Return "
             f"arrays, numbers and containers of them{at(user_line())}."

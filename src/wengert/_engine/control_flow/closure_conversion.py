@@ -5,6 +5,9 @@ being built, arrays) become inputs of the body and operands of the loop, so that
 differentiated.  Nodes that do not depend on the placeholders are computed once, before the loop.
 
     closed     the body of a function
+    cut        the nodes between some inputs and outputs, as a body
+    output     the node of a result
+    operand    a captured node as an operand
     together   bodies with the same captured values
     hoisted    a body without the nodes that depend on its first inputs only
 """
@@ -23,10 +26,12 @@ from wengert._engine.core.dispatch import PART
 from wengert._engine.core.handle import Handle, describe, refuse_ambiguous, wrap
 from wengert._engine.core.node import CONSTANT, ConstantLeaf, LeafOp, Node, constant
 from wengert._engine.core.recording import Session, current_trace, enable_grad, tracing
+from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.subgraph import Body
 from wengert._engine.core.symbolic.constraints import LengthsDiffer
 from wengert._engine.core.tracing import SIZE, placeholder
+from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import ShapeError, StructureError, TraceError, at, user_line
 
 from .slice_groups import grouped
@@ -107,7 +112,7 @@ def _closed(
     around: Session | None,
 ) -> Closed:
     """The body of a function; its slices have the lengths of those in the session `around`."""
-    with tracing() as opened, enable_grad():
+    with tracing() as opened, enable_grad(), RuntimeChecks.collected() as checks:
         opened.isolated = opened.general = True
         opened.lengths, opened.around = {}, around
         inputs = [placeholder(s) for s in specs]
@@ -115,15 +120,20 @@ def _closed(
             out = fun(*map(wrap, inputs))
         finally:
             leaked_tracers.ended(inputs, f"the body of {what}")
+        if checks:
+            raise TraceError(
+                f"{what}: it may raise a {type(checks[0].error).__name__} that depends on values, "
+                f"which is not possible inside a compiled loop{at(user_line())}."
+            )
         _check_without_effects(opened, what, twice)
         leaves, structure = pytree.flatten(out)
         live = tuple([x is not None for x in leaves])
-        outputs = [_output(x, what) for x in leaves if x is not None]
+        outputs = [output(x, what) for x in leaves if x is not None]
         if opened.lengths:
             order = _nodes_between([*outputs, *opened.lengths.values()], inputs, opened.since)
             outputs = grouped(outputs, order, opened.lengths, what)
-    body, outside = _cut(outputs, inputs, opened.since, what, hoist)
-    return Closed(body, [_operand(n) for n in outside], structure, live)
+    body, outside = cut(outputs, inputs, opened.since, what, hoist)
+    return Closed(body, [operand(n) for n in outside], structure, live)
 
 
 def _check_without_effects(opened: Session, what: str, twice: bool = False) -> None:
@@ -153,11 +163,13 @@ def _check_without_effects(opened: Session, what: str, twice: bool = False) -> N
         )
 
 
-def _output(x: Array, what: str) -> Node:
+def output(x: Array, what: str) -> Node:
+    """The node of a result: a tensor, an array or a number."""
     if isinstance(x, Handle):
         refuse_ambiguous(x.node)
         return x.node
     if not isinstance(describe(x), Spec):
+        refuse_unknown_length(x)
         raise StructureError(
             f"{what} returned a {type(x).__name__}. Return arrays, numbers and containers of them"
             f"{at(user_line())}."
@@ -165,14 +177,26 @@ def _output(x: Array, what: str) -> Node:
     return constant(np.array(x) if isinstance(x, np.ndarray) else x)
 
 
-def _operand(node: Node) -> Any:
+def operand(node: Node) -> Any:
+    """A captured node as an operand of the loop."""
     return node.value if type(node) is ConstantLeaf and not node.args else wrap(node)
 
 
-def _cut(
+def cut(
     outputs: Sequence[Node], inputs: Sequence[Node], since: int, what: str, hoist: bool
 ) -> tuple[Body, list[Node]]:
-    """The nodes that depend on the inputs, as a body, and the captured nodes."""
+    """The nodes that depend on the inputs, as a body, and the captured nodes.
+
+    Parameters
+    ----------
+    outputs, inputs : sequence of Node
+    since : int
+        A serial number; older nodes are captured.
+    what : str
+        The name of the body.
+    hoist : bool
+        Whether nodes that do not depend on the inputs are captured too.
+    """
     order = _nodes_between(outputs, inputs, since)
     inside: set[Node] = set(inputs)
     for node in order:

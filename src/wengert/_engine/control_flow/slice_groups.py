@@ -79,7 +79,7 @@ def _shape_names(node: Node) -> frozenset[str]:
     return frozenset().union(*[sizes_of(s.shape) for s in specs])
 
 
-def is_local(name: Any) -> bool:
+def is_local(name: object) -> bool:
     """Whether a name is that of a length known in a step of a loop."""
     return type(name) is str and name.startswith(LOCAL)
 

@@ -36,6 +36,9 @@ pytree.py                      nested containers
 dynamic_scope.py               values of `with` blocks
 fork_safe_locks.py             locks that are free in a forked child
 validation.py                  checks of arguments; integer_range.py of Python integers
+intervals.py                   bounds of integers computed from counters of loops
+trace_notes.py                 decisions of the front end, for explain
+runtime_checks.py              conditions that raise when the graph runs
 other_libraries.py             names of PyTorch and JAX
 lazy_import.py                 modules imported at first use; public names of modules
 format_units.py                bytes, seconds and counts as text with units

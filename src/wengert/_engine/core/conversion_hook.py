@@ -5,8 +5,10 @@ transformations: creation functions of NumPy give tensors, and loops and branche
 Every transformation runs ``converted(fun)`` in place of ``fun``.
 
     converted     the function to run
+    is_converting whether functions are converted
     conversion    a block in which functions are converted, or are not
     CONVERTER     the module that converts, imported at first use
+    NAMESPACES    the modules that are exchanged in converted functions
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 CONVERTER: list[
     str
 ] = []  # the full name of a module with `convert`, entered by wengert/__init__.py
+# Modules that user functions find exchanged, with the modules that take their place; entered by
+# wengert/__init__.py.
+NAMESPACES: dict[str, str] = {}
 _enabled: Blocks[bool] = Blocks("wengert_conversion", True)
 
 
@@ -35,6 +40,11 @@ def converted(fun: F) -> F:
     if not _enabled.get():
         return fun
     return import_module(CONVERTER[0]).convert(fun)  # type: ignore[no-any-return]
+
+
+def is_converting() -> bool:
+    """Whether functions are converted here."""
+    return bool(CONVERTER) and _enabled.get()
 
 
 @contextmanager

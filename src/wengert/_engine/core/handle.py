@@ -25,7 +25,7 @@ from wengert.errors import ReadOnlyError, TraceError, at, user_line
 from .node import INPUT, NO_PARAMS, DiscreteLeaf, LeafOp, Node, is_variable, owner_of
 from .node_info import NodeInfo
 from .op import lookup
-from .recording import current_trace, enable_grad, is_recording
+from .recording import Session, current_trace, enable_grad, is_recording
 from .spec import spec_of
 
 H = TypeVar("H", bound="Handle")
@@ -181,6 +181,30 @@ def link(view: Handle, base: Handle, take: Take, put: Put | None, shares: bool =
     views.append(weakref.ref(view))
 
 
+def become_view(handle: Handle, take: Take, put: Put) -> None:
+    """Make a handle a view of its own memory, as ``x.shape = shape`` does.
+
+    Parameters
+    ----------
+    handle : Handle
+    take, put : callable
+        The view of a base, and the base after a write to the view, as in `link`.
+    """
+    base = wrap(handle.node)
+    for name in ("_link", "_views"):
+        if hasattr(handle, name):
+            setattr(base, name, getattr(handle, name))
+    shared = getattr(base, "_link", None)
+    if shared is not None:
+        views = [ref for ref in shared[0]._views if ref() is not handle]
+        shared[0]._views = [*views, weakref.ref(base)]
+    view = take(base)
+    expect_views(base)
+    base._views.append(weakref.ref(handle))
+    handle.node, handle._link = view.node, (base, take, put)  # type: ignore[attr-defined]
+    handle._views = []  # type: ignore[attr-defined]
+
+
 def expect_views(handle: Handle) -> None:
     """Create the list of views, so that repeated checks avoid an AttributeError."""
     if getattr(handle, "_views", None) is None:
@@ -235,7 +259,7 @@ def rebind(handle: Handle, node: Node) -> None:
                 f"Copy it first (x.copy()){at(user_line())}."
             )
         if put is _unknown_layout and _is_of_this_trace(base):
-            _make_ambiguous(_owner_of_memory(base), but=handle)
+            make_ambiguous(owner_of_memory(base), but=handle)
             break
         node = put(wrap(base.node), wrap(node)).node
         handle = base
@@ -257,7 +281,14 @@ def rebind(handle: Handle, node: Node) -> None:
 def _is_state(handle: Handle, old: Node) -> bool:
     """Whether a variable is written to while a graph is built, so its new value is a node."""
     open_session = current_trace()
-    return open_session is not None and (is_variable(old) or handle in open_session.written)
+    return open_session is not None and (
+        is_variable(old) or handle in open_session.written or _is_captured(old, open_session)
+    )
+
+
+def _is_captured(old: Node, session: Session) -> bool:
+    """Whether it is a value from outside of the body of a loop or branch."""
+    return session.isolated and old.serial < session.since
 
 
 def _note_written(handle: Handle, old: Node) -> None:
@@ -265,9 +296,10 @@ def _note_written(handle: Handle, old: Node) -> None:
     open_session = current_trace()
     if open_session is None:
         return
+    if _is_captured(old, open_session):
+        open_session.written.setdefault(handle, old)
+        return
     if old.value is None:
-        if open_session.isolated and old.serial < open_session.since:
-            open_session.written.setdefault(handle, old)
         return
     if old.info is None or old.info.owner is None:
         if old.serial > open_session.since:
@@ -303,10 +335,12 @@ def refresh_views(base: Handle) -> None:
             view = ref()
             if view is not None:
                 _, take, put = view._link
-                if open_session is not None and view.node.value is not None:
+                if open_session is not None and (
+                    view.node.value is not None or _is_captured(view.node, open_session)
+                ):
                     open_session.views.setdefault(view, view.node)
                 if put is _unknown_layout and view.node.value is None:
-                    _make_ambiguous(view)
+                    make_ambiguous(view)
                     continue
                 recorded = type(view.node) is Node
                 with enable_grad() if recorded else contextlib.nullcontext():
@@ -317,7 +351,7 @@ def refresh_views(base: Handle) -> None:
 AMBIGUOUS = LeafOp("ambiguous")
 
 
-def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
+def make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
     """Make it an error to use a handle and its views, which may or may not share the write."""
     if handle is but:
         return
@@ -326,10 +360,10 @@ def _make_ambiguous(handle: Handle, but: Handle | None = None) -> None:
     for ref in getattr(handle, "_views", None) or ():
         inner = ref()
         if inner is not None:
-            _make_ambiguous(inner, but)
+            make_ambiguous(inner, but)
 
 
-def _owner_of_memory(handle: Handle) -> Handle:
+def owner_of_memory(handle: Handle) -> Handle:
     """The handle at the end of a chain of views."""
     while (shared := getattr(handle, "_link", None)) is not None:
         handle = shared[0]
@@ -338,7 +372,7 @@ def _owner_of_memory(handle: Handle) -> Handle:
 
 def _is_of_this_trace(handle: Handle) -> bool:
     """Whether the owner of a handle's memory was made in the trace, which then sees all uses."""
-    owner, open_session = _owner_of_memory(handle), current_trace()
+    owner, open_session = owner_of_memory(handle), current_trace()
     node = owner.node
     if open_session is None or node.value is not None or owner in open_session.written:
         return False
@@ -346,7 +380,7 @@ def _is_of_this_trace(handle: Handle) -> bool:
 
 
 def refuse_ambiguous(node: Node) -> None:
-    """Raise TraceError if the value of a traced array is ambiguous (`_make_ambiguous`)."""
+    """Raise TraceError if the value of a traced array is ambiguous (`make_ambiguous`)."""
     if node.op is AMBIGUOUS:
         raise TraceError(
             f"an array {node.spec} is used after one that may share its memory was written to"

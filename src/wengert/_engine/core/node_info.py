@@ -65,6 +65,8 @@ class NodeInfo:
         Residuals of a function with a custom rule that ran with values (control_flow/custom.py).
     lowered_from : Node, optional
         Of a node made during lowering, the node of the graph that it is a part of.
+    interval : tuple of int or None, optional
+        Of a counter, its least and its greatest value.
     """
 
     spec: Any = None
@@ -89,6 +91,7 @@ class NodeInfo:
     written: Any = None
     saved: Any = None
     lowered_from: Any = None
+    interval: tuple[int | None, int | None] | None = None
 
     def copy(self) -> NodeInfo:
         """Another record with the same facts."""
@@ -100,6 +103,7 @@ class NodeInfo:
         new.symbolic, new.by_hand, new.hooks = self.symbolic, self.by_hand, self.hooks
         new.source, new.trace, new.written = self.source, self.trace, self.written
         new.saved, new.lowered_from = self.saved, self.lowered_from
+        new.interval = self.interval
         return new
 
     def facts(self) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class Op:
         Whether recording it also notes the user's file and line.
     commutative : bool
         Its two operands may change places.
+    casts : bool
+        It only changes the dtype; recorded by an operator of Python, it gives a number of Python.
     effects, aliasing, differentiation : Effects, Aliasing, Differentiation
         Further traits (core/op_traits.py).
     cost, onnx, remedy, zero_slope, range, host_callback, control_flow, selectors
@@ -123,6 +125,7 @@ class Op:
     discrete = False
     differentiable = True
     commutative = False
+    casts = False
     effects = Effects()
     aliasing = Aliasing()
     differentiation = Differentiation()

@@ -333,7 +333,8 @@ def record(
         Handles, sizes, arrays, numbers.
     params : dict
     weak : bool
-        Whether a Python operator was used, which returns a Python number for Python numbers.
+        Whether a Python operator was used, which returns a Python number for Python numbers; a
+        cast with it is to a Python number.
 
     Raises
     ------
@@ -357,7 +358,7 @@ def record(
     if params:
         params = normalised(params)
     spec, needs = infer(op, specs, params)
-    if weak and type(spec) is Spec and all(s.weak for s in specs):
+    if weak and type(spec) is Spec and (op.casts or all(s.weak for s in specs)):
         spec = Spec(spec.shape, spec.dtype, weak=True)
     types = [type(a) for a in inputs]
     cls: type[Node]

@@ -6,6 +6,8 @@ words       one string, or several
 integers    one integer, or several
 byte_count  a number of bytes
 spelled     a short text of an argument
+
+refuse_unknown_length   an array, rather than a part of an unknown number of elements
 """
 
 from __future__ import annotations
@@ -89,3 +91,10 @@ def byte_count(x: Any, called: str, advice: str = "") -> int:
 
 def _items(x: tuple[Any, ...]) -> list[Any] | None:
     return list(x) if isinstance(x, Iterable) else None
+
+
+def refuse_unknown_length(x: Any) -> None:
+    """Raise if a result is a part of an array whose number of elements is not known."""
+    refusal = getattr(type(x), "refusal", None)
+    if refusal is not None:
+        raise refusal(x, "returning them")

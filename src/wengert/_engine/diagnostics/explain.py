@@ -25,6 +25,7 @@ from wengert._engine.core import pytree
 from wengert._engine.core.handle import Handle, describe, wrap
 from wengert._engine.core.recording import enable_grad, note_lines
 from wengert._engine.core.spec import Spec, is_inexact
+from wengert._engine.core.trace_notes import collected
 from wengert._engine.graphs.captures import captured_by
 from wengert._engine.graphs.graph import Graph
 from wengert._engine.graphs.trace import trace
@@ -104,7 +105,9 @@ def explain(
         more = _unnoticed(fun)
         try:
             build = trace(fun, static_argnums=static_argnums, static_argnames=static_argnames)
-            graph = build(*args, **kwargs)
+            with collected() as decisions:
+                graph = build(*args, **kwargs)
+            more = [*more, *[Finding(d.kind, d.text, None, d.where) for d in decisions]]
             return _explanation(graph, simplify=simplify, backend=backend, more=more)
         except TraceError as error:
             if any(isinstance(x, Spec) or _is_traced(x) for x in pytree.flatten((args, kwargs))[0]):

@@ -2,42 +2,122 @@
 
     convert    the callable to run in place of the user's
 
-Functions of libraries are not converted: they run as they are.
+In a trace, a function with loops, branches or calls is rewritten.  Otherwise its own code runs,
+with globals in which numpy, scipy and math are exchanged; if it calls functions that these do not
+reach (arguments, attributes, variables of the function around it), its calls are rewritten.
+Functions of libraries, and functions that need none of this, are returned as they are.
 """
 
 from __future__ import annotations
 
 import functools
-from types import FunctionType, MethodType
+import inspect
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from wengert._engine.core.library_code import is_library_function
+from wengert._engine.core.library_code import is_library_class, is_library_function
+from wengert._engine.core.recording import current_trace
+from wengert._engine.core.trace_notes import note
 
-from .overlay import Overlay
+from .namespaces import exchanged, needs_exchange
+from .needs import Needs, needs
+from .overlay import Overlay, overlay
+from .rewritten import is_rewritten, named_like, rewritten, why_not
+from .running.state import UNBOUND, content
+
+# Functions of Python that take traced values in rewritten code.
+_BUILTINS = frozenset(
+    ("bool", "enumerate", "float", "int", "max", "min", "range", "reversed", "zip")
+)
 
 
-def convert(fun: Any) -> Any:
+def convert(fun: object) -> Any:
     """The callable to run in place of `fun` inside of a transformation.
 
     Functions of libraries, and callables of unknown classes, are returned as they are.
     """
-    if isinstance(fun, FunctionType):
+    if type(fun) is FunctionType:
         return _function(fun)
-    if isinstance(fun, MethodType):
+    if type(fun) is MethodType:
         inner = convert(fun.__func__)
         return fun if inner is fun.__func__ else MethodType(inner, fun.__self__)
     if type(fun) is functools.partial:
         inner = convert(fun.func)
         return fun if inner is fun.func else functools.partial(inner, *fun.args, **fun.keywords)
-    return fun
+    called = None if isinstance(fun, type) else inspect.getattr_static(fun, "__call__", None)
+    if type(called) is FunctionType and not is_library_class(type(fun)):
+        inner = convert(called)
+        return fun if inner is called else MethodType(inner, fun)
+    return exchanged(fun)
 
 
 def _function(fun: FunctionType) -> FunctionType:
-    if type(fun.__globals__) is Overlay or is_library_function(fun):
+    tracing = current_trace() is not None
+    if type(fun.__globals__) is Overlay:
+        return fun if not tracing or is_rewritten(fun, True) else rewritten(fun, True) or fun
+    if is_library_function(fun):
+        return exchanged(fun)  # type: ignore[no-any-return]
+    known = needs(fun.__code__)
+    whole = tracing and (known.branches or known.calls or not _BUILTINS.isdisjoint(known.names))
+    if not whole and not _refers(fun, known):
         return fun
+    if whole or known.calls or _calls_objects(fun, known) or _calls_variables(fun, known):
+        found = rewritten(fun, whole or tracing)
+        if found is not None:
+            return _writing_back(found) if known.writes_globals else found
+        if known.branches:
+            note("source", f"{fun.__qualname__} is traced as it is: {why_not(fun)}")
+    made = twin(fun)
+    return _writing_back(made) if known.writes_globals else made
+
+
+def _writing_back(made: FunctionType) -> FunctionType:
+    """A converted function whose assignments of globals reach the module when it returns."""
+
+    @functools.wraps(made)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return made(*args, **kwargs)
+        finally:
+            view = made.__globals__
+            assert isinstance(view, Overlay)
+            view.write_back()
+
+    return run  # type: ignore[return-value]
+
+
+def _refers(fun: FunctionType, known: Needs) -> bool:
+    """Whether a function refers to something that is exchanged or converted."""
+    if known.calls:
+        return True
+    table = fun.__globals__
+    for name in known.names:
+        x = table.get(name)
+        if needs_exchange(x) or (type(x) is FunctionType and not is_library_function(x)):
+            return True
+    return _calls_objects(fun, known) or _calls_variables(fun, known)
+
+
+def _calls_objects(fun: FunctionType, known: Needs) -> bool:
+    """Whether it uses attributes of global objects, which may be functions."""
+    found = [fun.__globals__.get(name) for name in known.members]
+    return any(x is not None and not isinstance(x, ModuleType | type) for x in found)
+
+
+def _calls_variables(fun: FunctionType, known: Needs) -> bool:
+    """Whether it refers to functions that its globals do not reach."""
+    if known.free:
+        cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+        for name in known.free:
+            x = content(cells[name])
+            if x is not UNBOUND and callable(x) and not isinstance(x, type):
+                return True
+    return False
+
+
+def twin(fun: FunctionType) -> FunctionType:
+    """The same code with exchanged globals."""
     made = FunctionType(
-        fun.__code__, Overlay(fun.__globals__), fun.__name__, fun.__defaults__, fun.__closure__
+        fun.__code__, overlay(fun.__globals__), fun.__name__, fun.__defaults__, fun.__closure__
     )
-    made.__kwdefaults__ = fun.__kwdefaults__
-    functools.update_wrapper(made, fun)
-    return made
+    return named_like(made, fun)

@@ -1,13 +1,22 @@
-"""Overlay: the globals of a function, with modules exchanged for the namespaces of tensors.
+"""Overlay: the globals of a function, with modules exchanged for namespaces of tensors.
 
     Overlay    a view of a module's globals
+    overlay    the view of a dictionary of globals
 
 The module itself is not changed, so other threads and library code see NumPy's own functions.
 """
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
+
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.fork_safe_locks import lock
+
+from .namespaces import exchanged, isinstance_
+
+_VIEWS_KEPT = 256  # views in memory
 
 
 class Overlay(dict[str, Any]):
@@ -19,18 +28,44 @@ class Overlay(dict[str, Any]):
     ----------
     real : dict
         The globals of the module.
+    converts : bool
+        Whether functions are converted where they are looked up, rather than where they are called.
     """
 
-    __slots__ = ("real",)
+    __slots__ = ("converts", "fixed", "real")
 
-    def __init__(self, real: dict[str, Any]) -> None:
-        super().__init__()
-        self.real = real
+    def __init__(self, real: dict[str, Any], runtime: dict[str, Any] | None) -> None:
+        super().__init__(runtime or {})
+        self.real, self.converts = real, runtime is None
+        if "isinstance" not in real:
+            self["isinstance"] = isinstance_
+        self.fixed = frozenset(self)
 
     def __missing__(self, name: str) -> Any:
-        return exchanged(self.real[name])
+        x = self.real[name]
+        if self.converts and type(x) is FunctionType:
+            return converted(x)
+        return exchanged(x)
+
+    def write_back(self) -> None:
+        """Move the variables that a function has assigned here to the module."""
+        for name in self.keys() - self.fixed:
+            self.real[name] = self.pop(name)
 
 
-def exchanged(x: Any) -> Any:
-    """The object to use in place of `x`, which is `x` itself for most."""
-    return x
+_views: dict[tuple[int, bool], Overlay] = {}
+_lock = lock()
+
+
+def overlay(real: dict[str, Any], runtime: dict[str, Any] | None = None) -> Overlay:
+    """The view of some globals, with the functions that rewritten code calls."""
+    key = id(real), runtime is not None
+    found = _views.get(key)
+    if found is not None and found.real is real:
+        return found
+    made = Overlay(real, runtime)
+    with _lock:
+        while len(_views) >= _VIEWS_KEPT:
+            _views.pop(next(iter(_views)))
+        _views[key] = made
+    return made

@@ -24,6 +24,7 @@ from wengert._engine.core.policy import chosen
 from wengert._engine.core.recording import Session, enable_grad, tracing
 from wengert._engine.core.spec import Spec
 from wengert._engine.core.tracing import placeholder
+from wengert._engine.core.validation import refuse_unknown_length
 from wengert.errors import DtypeError, StructureError, TraceError, at, user_line
 
 from .pytree_signature import ResultStructure, Signature, Static
@@ -167,6 +168,7 @@ def _is_output(x: Any, what: str) -> bool:
     if x is None:
         return False
     if describe(x) is None:
+        refuse_unknown_length(x)
         raise StructureError(
             f"{what} returned a {type(x).__name__}, which cannot be the output of a graph. Return "
             f"arrays, numbers, None and containers of them{at(user_line())}."

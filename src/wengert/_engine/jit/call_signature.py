@@ -204,6 +204,11 @@ class StaticArguments:
     names : collection of str
     parameters : sequence of str
         The names of the function's positional parameters.
+
+    Attributes
+    ----------
+    integers : bool
+        Whether Python integers are static too, because the function needs their values.
     """
 
     def __init__(
@@ -214,7 +219,12 @@ class StaticArguments:
         self.positions = {n for n in positions if n >= 0}
         self.positions |= {i for i, name in enumerate(parameters) if name in set(names)}
         self.names = {*names, *by_name}
-        self.is_plain = not self.positions and not self.names and not self.negative
+        self.integers = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no argument is static."""
+        return not (self.positions or self.names or self.negative or self.integers)
 
     def call(
         self,
@@ -235,8 +245,14 @@ class StaticArguments:
         if not self.is_plain:
             count = len(args) - captured
             pinned = {*self.positions, *(n + count for n in self.negative)}
-            args = tuple([Pinned(a) if i in pinned else a for i, a in enumerate(args)])
-            kwargs = {k: Pinned(v) if k in self.names else v for k, v in kwargs.items()}
+            kinds = (int,) if self.integers else ()
+            args = tuple(
+                [Pinned(a) if i in pinned or type(a) in kinds else a for i, a in enumerate(args)]
+            )
+            names = self.names
+            kwargs = {
+                k: Pinned(v) if k in names or type(v) in kinds else v for k, v in kwargs.items()
+            }
         elif not kwargs and _SIMPLE.issuperset(map(type, args)):
             return CallSignature(_flat(len(args)), list(args), specs)
         leaves, structure = pytree.flatten((args, kwargs))

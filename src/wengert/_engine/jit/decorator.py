@@ -33,6 +33,7 @@ def jit(
     threads: int | None = ...,
     host_callbacks: str = ...,
     simplify: bool = ...,
+    source: bool = ...,
 ) -> Jitted[..., Any]: ...
 
 
@@ -46,6 +47,7 @@ def jit(
     threads: int | None = ...,
     host_callbacks: str = ...,
     simplify: bool = ...,
+    source: bool = ...,
 ) -> Jitted[P, R]: ...
 
 
@@ -59,6 +61,7 @@ def jit(
     threads: int | None = ...,
     host_callbacks: str = ...,
     simplify: bool = ...,
+    source: bool = ...,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
@@ -71,6 +74,7 @@ def jit(
     threads: int | None = None,
     host_callbacks: str = "allow",
     simplify: bool = True,
+    source: bool = True,
     islands: str | None = None,
 ) -> Any:
     """Compile a function: the first call traces it into a graph, and later calls run its program.
@@ -91,6 +95,10 @@ def jit(
         Whether operations without a native implementation may be called back in Python.
     simplify : bool, default True
         Whether to simplify the graph first.
+    source : bool, default True
+        Whether the source of the function, and of the user's functions that it calls, is read, so
+        that loops and branches become nodes of the graph. Otherwise the function is traced as it
+        is: loops are unrolled, and a branch on a value is an error.
     islands : str, optional
         Deprecated name of `host_callbacks`.
 
@@ -103,7 +111,8 @@ def jit(
     Raises
     ------
     TracedBranchError
-        When called, if a branch of the function depends on a value. The message names the node.
+        When called, if a branch depends on a value in code that is not read from source (a
+        library, ``source=False``). The message names the node.
     TraceError
         When called, if the function needs a value in another way, or draws random numbers that
         every run would repeat.
@@ -125,6 +134,13 @@ def jit(
     *Shapes.* The first call compiles for the shapes of its arguments. A call with other sizes
     compiles one more program, for all sizes. If that is not possible, because the function loops
     over an axis or depends on a size, one program is compiled for each shape.
+
+    *Loops and branches.* ``for`` over ranges and arrays, ``while``, ``if``, ``and``, ``or``,
+    ``break``, ``continue`` and early ``return`` become loops and branches of the program, so that
+    the time to compile does not grow with the number of trips. A loop of at most 8 trips with a
+    short body is unrolled, and so is any loop over a container of Python, over `wengert.unroll`,
+    and one that cannot be traced once (`explain` says why). Python integers that are needed as
+    lengths become static arguments.
 
     *Derivatives.* ``jit(grad(f))`` compiles the derivative. In ``grad(jit(f))``, and if a tensor
     that requires a gradient is passed to a compiled function, the call is recorded as one
@@ -168,6 +184,7 @@ def jit(
         "threads": threads,
         "host_callbacks": host_callbacks,
         "simplify": bool(simplify),
+        "source": bool(source),
     }
     if fun is None:
         return functools.partial(Jitted, options=options)

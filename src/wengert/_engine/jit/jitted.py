@@ -16,6 +16,7 @@ import copy
 import functools
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from types import MethodType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
@@ -23,7 +24,7 @@ from wengert._engine.autodiff.arguments import name_of
 from wengert._engine.autodiff.wrapper import name_in_module
 from wengert._engine.backends import Backend
 from wengert._engine.backends import backend as backend_of
-from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.conversion_hook import conversion, converted, is_converting
 from wengert._engine.core.fork_safe_locks import lock
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.policy import gate
@@ -118,9 +119,14 @@ class Jitted(Generic[P, R]):
     def _traced_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function itself while a graph is built."""
         try:
-            return converted(self._fun)(*args, **kwargs)
+            with self._conversion():
+                return converted(self._fun)(*args, **kwargs)
         except RecursionError as error:
             raise self._infinite_recursion() from error
+
+    def _conversion(self) -> AbstractContextManager[None]:
+        """A block in which functions are converted, unless they are to run as they are."""
+        return nullcontext() if self._options["source"] else conversion(False)
 
     def _infinite_recursion(self) -> TraceError:
         return TraceError(
@@ -139,25 +145,43 @@ class Jitted(Generic[P, R]):
         """The program for a call, found in its family or compiled, by one thread at a time.
 
         If tracing needs the values of captured arrays, these become constants of the program, and
-        are compared at each call.
+        are compared at each call. If it fails otherwise, Python integers become static arguments:
+        lengths and numbers of steps.
         """
         with self._lock:
+            first: Exception | None = None
             while True:
                 try:
                     compile = functools.partial(self._compile, state)
                     compiled = state.family(call).find(call, compile)
                     state.captured.rebase()
                     break
-                except Exception:
-                    if not state.captured.feeds:
+                except Exception as error:
+                    if state.captured.feeds:
+                        state, call = self._states.with_fewer_inputs(state, args, kwargs)
+                    elif first is not None:
+                        self._layout.integers = False
+                        raise first from None
+                    elif self._layout.integers or not self._may_fix_integers(args, kwargs):
                         raise
-                    state, call = self._states.with_fewer_inputs(state, args, kwargs)
+                    else:
+                        first, self._layout.integers = error, True
+                        call = self._layout.call(args, kwargs, specs=True)
+                        state, call = self._states.find(call, args, kwargs)
             if len(state.calls) >= CALLS:
                 state.calls = {}
             state.calls[call.key] = compiled
             state.captured.found = {}
             self._install_entry(state, call, compiled, args, kwargs)
         return compiled, call
+
+    def _may_fix_integers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call that cannot be traced may be one with its integers as static arguments."""
+        return (
+            self._options["source"]
+            and is_converting()
+            and int in map(type, (*args, *kwargs.values()))
+        )
 
     def _add_entry(
         self,
@@ -235,9 +259,8 @@ class Jitted(Generic[P, R]):
         written: list[int] = []
         self._traces += 1
         try:
-            with forbid_global_rng(
-                self._fun, [x for x in call.leaves if not isinstance(x, Handle)]
-            ):
+            drawn = [x for x in call.leaves if not isinstance(x, Handle)]
+            with forbid_global_rng(self._fun, drawn), self._conversion():
                 graph = built(
                     Graph,
                     self._states.substituted(state, call),

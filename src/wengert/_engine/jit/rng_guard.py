@@ -128,7 +128,7 @@ def _reachable(fun: Any, leaves: list[Any]) -> Iterator[Any]:
         for name in _names(code):
             if name in names:
                 yield names[name]
-                if hasattr(names[name], "__code__"):
+                if hasattr(names[name], "__code__") and not isinstance(names[name], type):
                     stack.append(names[name])
 
 

@@ -31,6 +31,9 @@ def cast(x: Any, *, dtype: Any) -> Any:
     return _converted(x, dtype)
 
 
+cast.casts = True
+
+
 def _converted(x: Operand, dtype: np.dtype[Any]) -> Any:
     # A 0-d array remains an array, as in NumPy, because a scalar cannot be written to.
     return x.astype(dtype) if isinstance(x, np.ndarray) else np.asarray(x).astype(dtype)[()]

@@ -7,6 +7,7 @@ if nobody uses its value; no pass merges or drops it (``op.effects.side_effect``
     Effect                      the class of all of them: one function, `act(value, where,
                                 **params)`
     show, log, guard, retrieve  what users know as wengert.debug
+    raise_if                    an exception on a condition: asserts, raises in branches
     after                       one value, once others have been computed
 
 With ``gradient=True`` the same happens to the cotangent when a derivative passes.
@@ -14,6 +15,7 @@ With ``gradient=True`` the same happens to the cotangent when a derivative passe
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -53,12 +55,18 @@ class Effect(Operation):
     name : str
     act : callable
         ``act(value, where, *, label, ...)``: what is done, with a plain value and the user's line.
+
+    Attributes
+    ----------
+    is_users_exception : bool
+        Whether it raises exceptions of the user's program, which get no other class or message.
     """
 
     effects = Effects(side_effect=True)
     aliasing = Aliasing(view=True)
     host_callback = ACTS
     notes_where = True
+    is_users_exception = False
     oracle = staticmethod(_same)
 
     def __init__(self, name: str, act: Act) -> None:
@@ -247,6 +255,34 @@ class _Silent:
 
     def info(self, text: str) -> None:
         """Forget it."""
+
+
+@effect
+def raise_if(
+    x: Operand,
+    where: str,
+    *,
+    error: str | type[Exception],
+    message: str,
+    label: str | None = None,
+) -> None:
+    """Raise an exception if a condition holds, in a batch for some element.
+
+    Parameters
+    ----------
+    error : str or class
+        The name of an exception of Python, or the class of another one.
+    """
+    if np.any(x):
+        raise (getattr(builtins, error) if isinstance(error, str) else error)(message)
+
+
+raise_if.is_users_exception = True
+
+
+@raise_if.examples
+def _raise_if_examples(rng: np.random.Generator) -> Iterator[Example]:
+    yield (np.False_,), {"error": "ValueError", "message": "it holds"}
 
 
 @effect

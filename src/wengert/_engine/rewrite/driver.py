@@ -190,7 +190,7 @@ class Driver:
         known = self._frozen.get(id(params))
         if known is None:  # kept alive, so that its id is not reused
             known = self._frozen[id(params)] = (params, frozen(params))
-        return op, type(node), known[1], args
+        return op, type(node), known[1], args, getattr(self.spec(node), "weak", False)
 
     def _rewritten(self, node: Node) -> Node | None:
         """The replacement of a node by the first rule that applies."""
@@ -308,6 +308,8 @@ class Driver:
         """A new node in its simplest form, with the user's line of another."""
         args = tuple([a if isinstance(a, Node) else self._operand(a) for a in operands])
         spec, needs = infer(op, tuple([self.spec(a) for a in args]), params)
+        if like.op is op and type(spec) is Spec and getattr(self.spec(like), "weak", False):
+            spec = Spec(spec.shape, spec.dtype, weak=True)
         cls: type[Node] = DiscreteLeaf if params and sizes_of(params) else ConstantLeaf
         for a in args:
             if type(a) is Node:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from wengert._engine.core.handle import dtype_of, shape_of
+from wengert._engine.core.handle import Handle, become_view, dtype_of, shape_of
+from wengert._engine.core.node import INPUT
 from wengert._engine.core.other_libraries import KEYWORDS
 from wengert._engine.core.symbolic.dim import Dim
 from wengert._engine.ops import casts, shapes
 from wengert._engine.ops.creation import positions
-from wengert.errors import ArgumentError, DtypeError, at, user_line
+from wengert.errors import ArgumentError, DtypeError, TraceError, at, user_line
 from wengert.errors import ShapeError as _ShapeError
 
 from .numpy_protocols import FUNCTIONS, operation_of
@@ -211,6 +212,20 @@ class Methods:
     def shape(self) -> tuple[Any, ...]:
         """Lengths of the axes; symbolic sizes in a graph for all sizes."""
         return shape_of(self)
+
+    @shape.setter
+    def shape(self, lengths: Any) -> None:
+        handle = cast(Handle, self)
+        if handle.node.op is INPUT:
+            raise TraceError(
+                "the shape of an input was about to be changed in place. Say x = x.reshape(shape)"
+                f"{at(user_line())}."
+            )
+        become_view(
+            handle,
+            lambda base: base.reshape(lengths),
+            lambda base, view: view.reshape(base.shape),
+        )
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -112,7 +112,7 @@ def _serves(graph: Graph, args: Any) -> bool:
     try:
         graph(*args)
     except ShapeError as error:
-        return "does not serve" not in str(error)
+        return "is not valid for" not in str(error)
     return True
 
 
@@ -180,7 +180,7 @@ def _check_at(
     try:
         got = run(args)
     except ShapeError as error:
-        if want is None or "does not serve" in str(error):
+        if want is None or "is not valid for" in str(error):
             return
         raise
     if want is None:

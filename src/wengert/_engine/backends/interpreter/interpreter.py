@@ -262,6 +262,8 @@ def _is_large(spec: Spec) -> bool:
 
 def refusal(node: Node, index: int, error: Exception) -> Exception:
     """The exception as an error that names the node, its operation and the user's line."""
+    if getattr(node.op, "is_users_exception", False):
+        return error
     if isinstance(error, GuardError | BackendError):  # these already name the node
         return located(error, node)
     if isinstance(error, IndexError) and (known := complaint(node, error)) is not None:

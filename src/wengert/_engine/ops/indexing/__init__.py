@@ -1,10 +1,16 @@
 """Indexing: reading and writing array elements by slices, masks and index arrays.
 
-getitem   x[index] and x[index] = v for all indices of NumPy, and their transposes
-masks     masks in an index while tracing
-shapes    shapes of indexed arrays, exact for symbolic sizes
-template  an index as a static template and arrays
-traced_slices  slices with bounds that are computed in the step of a loop
+getitem           x[index] and x[index] = v for all indices of NumPy, and their transposes
+masks             masks in an index while tracing
+selection         the elements that a traced mask selects
+shapes            shapes of indexed arrays, exact for symbolic sizes
+slice_ends        where a slice with traced ends starts and stops
+stored_lengths    lengths of stored values, and their cotangents
+template          an index as a static template and arrays
+traced_slices     slices with bounds that are computed in the step of a loop
+windows           slices with traced ends
+window_access     reading and writing them
+window_operators  computing with them
 """
 
 from . import getitem

@@ -35,13 +35,16 @@ from wengert._engine.kinds.linear_map import LinearMap, linear
 
 from ..creation import positions, zeros
 from ..joining import holds_handles, stacked
-from . import masks
+from . import masks, window_access
+from .selection import Selection, selection, written_by
 from .shapes import chosen_shape
+from .stored_lengths import is_one, length_pairs, of_last_stores, with_lengths
 from .template import IndexSlot as IndexSlot
 from .template import add_at, detached, is_unique
 from .template import join_index as join_index
 from .template import split_index as split_index
-from .traced_slices import has_local, split_local
+from .traced_slices import DynamicSlice, has_local, split_local
+from .windows import Window
 
 if TYPE_CHECKING:
     from wengert._engine.core.accumulation import CotangentBuffers, TangentBuffers
@@ -208,8 +211,8 @@ class SetItem(Operation):
         if not any(o.dtype.kind == "b" for o in operands):
             chosen = _chosen(x, operands, params["index"])
             reason = f"a value of shape {spelled(v.shape)} assigned to shape {spelled(chosen)}"
-            for n, m in _pairs(v.shape, chosen):
-                if not _is_one(n):
+            for n, m in length_pairs(v.shape, chosen):
+                if not is_one(n):
                     require_equal(n, m, reason)
         return Spec(x.shape, x.dtype)
 
@@ -244,14 +247,14 @@ class SetItem(Operation):
                 v_bar = lookup("sum")(lookup("where")(value_of(hit), t, 0.0))
             else:
                 v_bar = getitem(t, *operands, index=index)
-                v_bar = self._kept(v_bar, node.spec.shape, operands, index)
-                v_bar = _as_deep(_as_long(v_bar, shape_of(v)), depth)
+                v_bar = self._of_last_stores(v_bar, node.spec.shape, operands, index)
+                v_bar = _as_deep(with_lengths(v_bar, shape_of(v)), depth)
         return [x_bar, v_bar, *([None] * len(operands))]
 
-    def _kept(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
-        """`_kept`, as nodes of a graph where the index is not known."""
+    def _of_last_stores(self, v_bar: Any, shape: Any, operands: Any, index: Any) -> Any:
+        """`of_last_stores`, as nodes of a graph where the index is not known."""
         if not any(map(is_traced, (v_bar, *operands))):
-            return _kept(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
+            return of_last_stores(v_bar, shape, join_index(index, [value_of(o) for o in operands]))
         if _is_one_place(operands) or not any(dtype_of(o).kind in "iu" for o in operands):
             return v_bar
         count = math.prod(v_bar.shape)
@@ -265,7 +268,9 @@ class SetItem(Operation):
         x, v, *operands = node.args
         index = join_index(node.params["index"], [value_of(o) for o in operands])
         if buffers.wants(v):
-            buffers.add(v, _as_deep(_kept(np.array(t[index]), t.shape, index), len(v.spec.shape)))
+            buffers.add(
+                v, _as_deep(of_last_stores(np.array(t[index]), t.shape, index), len(v.spec.shape))
+            )
         if buffers.wants(x):
             t = buffers.taken(node, t)
             t[index] = 0
@@ -323,45 +328,20 @@ def _is_one_place(operands: Sequence[Any]) -> bool:
     return all(shape_of(o) == () and dtype_of(o).kind in "iu" for o in operands)
 
 
-def _is_one(n: Size) -> bool:
-    return type(n) is int and n == 1
-
-
-def _pairs(shape: tuple[Any, ...], chosen: tuple[Any, ...]) -> list[tuple[Any, Any]]:
-    """Pairs of lengths of a value and its target; leading axes of length one are dropped."""
-    ndim = max(len(shape), len(chosen))
-    both = ((1,) * (ndim - len(s)) + s for s in (shape, chosen))
-    return list(zip(*both, strict=True))
-
-
-def _as_long(v_bar: Array, shape: tuple[Any, ...]) -> Any:
-    """With the value's expressions for lengths that are required to be equal."""
-    pairs = _pairs(shape, v_bar.shape)
-    own = tuple(m if _is_one(n) else n for n, m in pairs)[len(pairs) - v_bar.ndim :]
-    return v_bar if own == v_bar.shape else v_bar.reshape(own)
-
-
-def _kept(v_bar: Any, shape: tuple[int, ...], index: Any) -> Any:
-    """The cotangent of the written elements, zero for writes that a repeated index overwrote."""
-    if is_unique(index):
-        return v_bar
-    number = np.full(shape, -1, np.intp)
-    writes = np.arange(number[index].size).reshape(number[index].shape)
-    number[index] = writes
-    won = number[index] == writes
-    return v_bar if won.all() else np.where(won, v_bar, 0.0)
-
-
 def read(x: Any, index: Any) -> Any:
     """x[index] for any index of NumPy, with or without handles."""
-    template, operands = split_index(index, x)
+    try:
+        template, operands = split_index(index, x)
+    except DynamicSlice:
+        return window_access.read_window(x, index)
     if has_local(template):
         fixed, slices = split_local(template, operands)
         if fixed is not None:
             row = getitem(x, *operands, index=fixed) if operands else read(x, fixed)
             return read(row, slices)
     if operands or not isinstance(x, Handle):
-        return getitem(x, *operands, index=template)
+        found = selection(x, template, operands) if operands else None
+        return getitem(x, *operands, index=template) if found is None else found
     params = {"index": template}
     out = _part(x, params)
     if type(out.node.value) is np.ndarray or (is_traced(x) and _is_array(out, template)):
@@ -404,7 +384,15 @@ def stands_already(x: Handle, index: Any, v: Handle) -> bool:
 
 def written(x: Any, index: Any, v: Any) -> Any:
     """`x` after x[index] = v, as a new value."""
-    template, operands = split_index(index, x)
+    try:
+        template, operands = split_index(index, x)
+    except DynamicSlice:
+        if window_access.is_stored(x, index, v):
+            return x
+        index, v = window_access.write_window(x, index, v)
+        return written(x, index, v)
+    if isinstance(v, Window):
+        v = window_access.write_into(x, index, v)
     if has_local(template):
         fixed, slices = split_local(template, operands)
         if fixed is not None:
@@ -414,6 +402,8 @@ def written(x: Any, index: Any, v: Any) -> Any:
         v = stacked(v) if holds_handles(v) else np.asarray(v)
     if operands and masks.has_masks(operands) and any(map(is_traced, (x, v, *operands))):
         if any(map(is_traced, operands)):
+            if isinstance(v, Selection) and len(operands) == 1:
+                return written_by(x, operands[0], v)
             return masks.chosen(x, v, template, operands)
         template, operands = masks.expanded(x, template, operands, IndexSlot)
     return replaced(x, v, template, operands)

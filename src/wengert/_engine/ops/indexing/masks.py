@@ -5,7 +5,8 @@ The number of elements that a mask selects must be known, since it is the length
     expanded     replaces a known mask by the positions where it is true
     chosen       x[mask] = v for an unknown mask: a selection, `where(mask, v, x)`
 
-Reading by an unknown mask raises an error that states the remedy.
+A mask of the array's own shape reads a `Selection` (selection.py); any other unknown mask raises an
+error that states the remedy.
 """
 
 from __future__ import annotations

@@ -20,7 +20,13 @@ from wengert._engine.core.handle import Handle, dtype_of, is_traced, value_of
 from wengert.errors import DtypeError, at, user_line
 
 from ..joining import stacked
-from .traced_slices import axis_length, is_computed, named_slice, unknown_length
+from .traced_slices import (
+    DynamicSlice,
+    axis_length,
+    is_computed,
+    named_slice,
+    unknown_length,
+)
 
 if TYPE_CHECKING:
     from wengert._engine.core.spec import Spec
@@ -65,6 +71,8 @@ def split_index(index: Any, x: Any = None) -> tuple[Any, tuple[Any, ...]]:
             continue
         elif isinstance(part, np.generic):
             part = part.item()
+        elif getattr(type(part), "is_window", False):
+            raise DynamicSlice("an index with a slice of a length that is not known")
         template.append(part)
     return (tuple(template) if isinstance(index, tuple) else template[0]), tuple(operands)
 

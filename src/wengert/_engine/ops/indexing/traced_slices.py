@@ -8,6 +8,7 @@ clipped as by NumPy, unless the ranges of the counters show that they need not b
     note_range      the range of a loop's counter
     named_slice     a slice with sizes for bounds that are computed
     has_local       whether an index has such a slice
+    DynamicSlice    raised for a slice outside of a loop
     split_local     an index as one of fixed length, and slices of what it chooses
 """
 
@@ -33,13 +34,14 @@ from ..casts import astype
 
 if TYPE_CHECKING:
     from wengert._engine.core.recording import Session
+    from wengert._engine.core.types import Size
 
 _ranges: weakref.WeakKeyDictionary[Node, tuple[Any, Any]] = weakref.WeakKeyDictionary()
 _sized: weakref.WeakValueDictionary[Any, Node] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
 
 
-def note_range(counter: Any, lower: Any, upper: Any) -> None:
+def note_range(counter: Any, lower: object, upper: object) -> None:
     """Note that a counter runs from `lower` up to, not including, `upper`."""
     _ranges[counter.node] = (lower, upper)
 
@@ -143,7 +145,7 @@ def _key(node: Node) -> Any:
 # ---- slices ------------------------------------------------------------------------------------
 
 
-def named_slice(part: slice, length: Any) -> slice:
+def named_slice(part: slice, length: Size) -> slice:
     """A slice with sizes for bounds that are computed.
 
     Parameters
@@ -181,7 +183,7 @@ def named_slice(part: slice, length: Any) -> slice:
     return slice(start, start + count * abs(step), step)
 
 
-def _position(bound: Any, length: Any, forward: bool) -> Linear | None:
+def _position(bound: object, length: Size, forward: bool) -> Linear | None:
     """A bound as a position from 0 to the length, counted along the direction of the slice."""
     if bound is None:
         return None
@@ -239,9 +241,13 @@ def _size(session: Session, key: Any, form: Linear) -> Any:
     return Dim({((name, 1),): 1}) - 1  # a symbolic size is at least one
 
 
-def unknown_length() -> TraceError:
+class DynamicSlice(TraceError):
+    """An index with a slice whose length is not known, or with a `Window` (windows.py)."""
+
+
+def unknown_length() -> DynamicSlice:
     """The error for a slice outside of a loop."""
-    return TraceError(
+    return DynamicSlice(
         "a slice with a bound that is computed from the inputs: how many elements it gives is not "
         "known while a graph is built. Choose with np.where and np.arange, which keeps the shape, "
         f"or take a fixed number of elements from a position, x[i + np.arange(n)]{at(user_line())}."
@@ -275,17 +281,17 @@ def is_computed(part: slice) -> bool:
     )
 
 
-def has_local(template: Any) -> bool:
+def has_local(template: object) -> bool:
     """Whether an index has a slice whose length is known in a step only."""
     parts = template if isinstance(template, tuple) else (template,)
     return any(map(_is_local, parts))
 
 
-def _is_local(part: Any) -> bool:
+def _is_local(part: object) -> bool:
     return isinstance(part, slice) and (is_open(part.start) or is_open(part.stop))
 
 
-def split_local(template: Any, operands: Sequence[Any]) -> tuple[Any, Any]:
+def split_local(template: object, operands: Sequence[Any]) -> tuple[Any, Any]:
     """An index as one of fixed length, and slices of what it chooses.
 
     ``A[i, :j]`` reads ``A[i][:j]``, so that only a row takes part in what has computed sizes.

@@ -150,7 +150,7 @@ def casts(node: Node, new: NodeBuilder) -> Node | None:
     inner = node.inputs[0]
     x = inner.inputs[0]
     given, between = new.context.spec(x), new.context.spec(inner).dtype
-    if given.weak or not holds(between, given.dtype):
+    if given.weak or new.context.spec(node).weak or not holds(between, given.dtype):
         return None
     if given.dtype == node.params["dtype"]:
         return x
@@ -167,6 +167,8 @@ def casts(node: Node, new: NodeBuilder) -> Node | None:
 def same_cast(node: Node, new: NodeBuilder) -> Node | None:
     """The operand itself."""
     spec = new.context.spec(node.args[0])
+    if new.context.spec(node).weak:  # a number of Python, as in `float(x)`
+        return None
     return node.args[0] if spec.dtype == node.params["dtype"] and not spec.weak else None
 
 

@@ -1,0 +1,64 @@
+"""Runtime checks: conditions that raise when the graph runs.
+
+The body of a loop or branch cannot raise.  Its conditions are collected while it is traced, become
+results of its node, and are checked after it.
+
+    RuntimeChecks    the conditions of the block that is being traced
+    Check     one of them
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from .op import lookup
+
+
+class Check(NamedTuple):
+    """A condition that raises when the graph runs.
+
+    failed : a traced boolean.
+    error : the exception.
+    """
+
+    failed: Any
+    error: Exception
+
+
+class _Pending(threading.local):
+    found: list[Check] | None = None
+
+
+class RuntimeChecks:
+    """Conditions that are checked when the graph runs."""
+
+    _pending = _Pending()
+
+    @classmethod
+    def add(cls, failed: Any, error: Exception) -> None:
+        """Raise an exception, when the graph runs, if a condition holds."""
+        if cls._pending.found is not None:
+            cls._pending.found.append(Check(failed, error))
+        else:
+            kind = type(error)
+            name = kind.__name__ if kind.__module__ == "builtins" else kind
+            lookup("debug_raise_if")(failed, error=name, message=_message(error))
+
+    @classmethod
+    @contextmanager
+    def collected(cls) -> Iterator[list[Check]]:
+        """A block whose conditions are collected."""
+        before = cls._pending.found
+        found: list[Check] = []
+        cls._pending.found = found
+        try:
+            yield found
+        finally:
+            cls._pending.found = before
+
+
+def _message(error: Exception) -> str:
+    return error.args[0] if len(error.args) == 1 and type(error.args[0]) is str else str(error)

@@ -1,0 +1,97 @@
+"""Needs: which functions have to be converted, found in their compiled code.
+
+Most functions that use numpy only need no conversion: arrays and functions of tensors find each
+other by NumPy's protocols.  A function is converted if it makes arrays that it may fill, uses
+`math` or `scipy`, or calls functions that may do so; and it is rewritten if it branches.
+
+    Needs     of a code object
+    needs     the needs of a code object; cached
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+from types import CodeType
+from typing import NamedTuple
+
+import numpy as np
+
+_METHODS = frozenset(
+    name
+    for cls in (np.ndarray, str, list, dict, tuple, set, float, complex, slice, range)
+    for name in dir(cls)
+) - frozenset(("dot",))
+
+
+class Needs(NamedTuple):
+    """What a function does that may need conversion.
+
+    names, free : the globals and free variables that it reads.
+    members : the globals of which it reads attributes.
+    branches : whether it has loops, branches or conditional expressions.
+    calls : whether it may call a function that is an argument, a variable or an attribute.
+    writes_globals : whether it assigns global variables.
+    """
+
+    names: tuple[str, ...]
+    free: tuple[str, ...]
+    members: tuple[str, ...]
+    branches: bool
+    calls: bool
+    writes_globals: bool
+
+
+@functools.lru_cache(maxsize=8192)
+def needs(code: CodeType) -> Needs:
+    """The needs of a code object, and of the functions defined inside it."""
+    found = _CodeSearch()
+    waiting = [code]
+    while waiting:
+        one = waiting.pop()
+        found.search(one)
+        waiting += [c for c in one.co_consts if isinstance(c, CodeType)]
+    return Needs(
+        tuple(sorted(found.names)),
+        tuple(sorted(found.free & set(code.co_freevars))),
+        tuple(sorted(found.members)),
+        found.branches,
+        found.calls,
+        found.writes,
+    )
+
+
+class _CodeSearch:
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.free: set[str] = set()
+        self.members: set[str] = set()
+        self.branches = self.calls = self.writes = False
+
+    def search(self, code: CodeType) -> None:
+        before, module = "", None  # the global of which an attribute is read
+        for instruction in dis.get_instructions(code):
+            word = instruction.opname
+            if word in ("LOAD_ATTR", "LOAD_METHOD"):
+                if module is not None:
+                    self.members.add(module)
+                    self.calls = self.calls or instruction.argval == "ndarray"
+                elif instruction.argval not in _METHODS:
+                    self.calls = True
+                before = word
+                continue
+            module = None
+            if word in ("LOAD_GLOBAL", "LOAD_NAME"):
+                module = instruction.argval
+                self.names.add(module)
+            elif word.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF")):
+                if word.startswith("LOAD_DEREF"):
+                    self.free.add(instruction.argval)
+                self.calls = self.calls or before == "PUSH_NULL"
+            elif word == "PUSH_NULL":
+                self.calls = self.calls or before.startswith(("LOAD_FAST", "LOAD_DEREF"))
+            elif word in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                self.writes = True
+            elif "JUMP" in word or word == "FOR_ITER":
+                self.branches = True
+            before = word

@@ -1,0 +1,8 @@
+"""Rewritings of the syntax tree of a function, in this order.
+
+exits.py         break, continue and early return, as flags
+expressions.py   conditions, calls and stores, as calls
+statements.py    loops, branches and assertions, as calls with functions for their blocks
+functions.py     a definition, rewritten and compiled
+syntax.py        constructors of tree nodes
+"""

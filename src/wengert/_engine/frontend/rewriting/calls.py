@@ -1,0 +1,44 @@
+"""Calls of a function whose loops and branches stay as they are.
+
+f(x)          callee(f)(x)
+
+Calls    the rewriting, also of the functions defined inside
+"""
+
+from __future__ import annotations
+
+import ast
+
+from .syntax import at, call, name
+
+
+class Calls(ast.NodeTransformer):
+    """Rewrite the calls of a function.
+
+    Parameters
+    ----------
+    first : str, optional
+        The first parameter of the function, for ``super()``.
+    """
+
+    def __init__(self, first: str | None) -> None:
+        self._first = first
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """A function inside."""
+        arguments = [*node.args.posonlyargs, *node.args.args]
+        inner = Calls(arguments[0].arg if arguments else None)
+        node.body = [inner.visit(s) for s in node.body]
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.args = self.visit(node.args)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """A call."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super":
+            if not node.args and not node.keywords and self._first is not None:
+                node.args = [at(node, name("__class__")), at(node, name(self._first))]
+            return node
+        node.func = at(node.func, call("callee", node.func))
+        return node

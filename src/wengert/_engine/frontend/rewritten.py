@@ -1,0 +1,85 @@
+"""Rewritten functions: a function whose loops and branches become nodes of a graph.
+
+rewritten    the function; None if its source is not available, or it has to stay as it is
+why_not      why it has to
+named_like   a function with the attributes of another one
+"""
+
+from __future__ import annotations
+
+from types import CodeType, FunctionType
+
+from wengert._engine.core.fork_safe_locks import lock
+
+from .overlay import Overlay, overlay
+from .rewriting.functions import Unsupported, rewritten_code
+from .running import RUNTIME
+from .source import definition_of
+
+_FUNCTIONS_KEPT = 1024  # rewritten functions in memory
+_codes: dict[tuple[CodeType, bool], CodeType | str] = {}
+_lock = lock()
+
+
+def rewritten(fun: FunctionType, whole: bool = True) -> FunctionType | None:
+    """The function with its loops, branches and calls rewritten.
+
+    Parameters
+    ----------
+    fun : function
+    whole : bool
+        Whether loops and branches are rewritten too, rather than calls alone.
+    """
+    fun = getattr(fun, "__wrapped__", fun) if type(fun.__globals__) is Overlay else fun
+    code = _code(fun.__code__, whole)
+    if isinstance(code, str):
+        return None
+    cells = dict(zip(fun.__code__.co_freevars, fun.__closure__ or (), strict=True))
+    view = overlay(fun.__globals__, RUNTIME)
+    closure = tuple([cells[n] for n in code.co_freevars])
+    made = FunctionType(code, view, fun.__name__, fun.__defaults__, closure)
+    return named_like(made, fun)
+
+
+def named_like(made: FunctionType, fun: FunctionType) -> FunctionType:
+    """A function with the attributes of another one."""
+    made.__kwdefaults__ = fun.__kwdefaults__
+    made.__qualname__, made.__module__, made.__doc__ = fun.__qualname__, fun.__module__, fun.__doc__
+    if fun.__dict__:
+        made.__dict__.update(fun.__dict__)
+    made.__wrapped__ = fun  # type: ignore[attr-defined]
+    return made
+
+
+def why_not(fun: FunctionType) -> str | None:
+    """Why a function cannot be rewritten; None if it can."""
+    code = _code(fun.__code__, True)
+    return code if isinstance(code, str) else None
+
+
+def _code(code: CodeType, whole: bool) -> CodeType | str:
+    found = _codes.get((code, whole))
+    if found is None:
+        found = _made(code, whole)
+        with _lock:
+            while len(_codes) >= _FUNCTIONS_KEPT:
+                _codes.pop(next(iter(_codes)))
+            _codes[code, whole] = found
+    return found
+
+
+def _made(code: CodeType, whole: bool) -> CodeType | str:
+    definition = definition_of(code)
+    if definition is None:
+        return "its source is not available, or has changed since it was imported"
+    try:
+        return rewritten_code(definition, code, whole)
+    except Unsupported as error:
+        return str(error)
+    except RecursionError:
+        return "its source is nested too deeply"
+
+
+def is_rewritten(fun: FunctionType, whole: bool) -> bool:
+    """Whether a function has been rewritten."""
+    return _codes.get((getattr(fun, "__wrapped__", fun).__code__, whole)) is fun.__code__

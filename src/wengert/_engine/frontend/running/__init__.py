@@ -1,0 +1,34 @@
+"""What rewritten code calls; each function decides by the values that it gets.
+
+loops.py       for, while
+loop_tracer.py a loop as a node of the graph
+branches.py    if, and conditional expressions
+booleans.py    and, or, not, chained comparisons
+calls.py       calls, stores, assertions
+iterables.py   range, zip, enumerate, reversed: items by number
+blocks.py      a part of a function traced apart from it
+state.py       the variables that such a part shares with its function
+values.py      which parts of values become results of nodes
+reach.py       whether a part uses traced values
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import booleans, branches, calls, loops, values
+
+RUNTIME: dict[str, Any] = {
+    "__wg_for__": loops.for_,
+    "__wg_while__": loops.while_,
+    "__wg_if__": branches.if_,
+    "__wg_if_expression__": branches.if_expression,
+    "__wg_and__": booleans.and_,
+    "__wg_or__": booleans.or_,
+    "__wg_not__": booleans.not_,
+    "__wg_chain__": booleans.chain,
+    "__wg_callee__": calls.callee,
+    "__wg_stored__": calls.stored,
+    "__wg_assert__": calls.assert_,
+    "__wg_bound__": values.bound,
+}

@@ -1,0 +1,131 @@
+"""Blocks: a part of a function traced apart from it, as the body of a loop or a branch.
+
+The block runs once, on placeholders.  Arrays that it modifies and that were made before it are
+found by running it.
+
+    TracedBlock       what a block gave: the values of variables, and of the arrays that it modified
+    traced      trace a block
+    arrays_of   handles that own the memory of values
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from wengert._engine.core.handle import Handle, owner_of_memory, refresh_views
+from wengert._engine.core.node import Node
+from wengert._engine.core.recording import Session, enable_grad, tracing
+from wengert._engine.core.runtime_checks import Check, RuntimeChecks
+from wengert.errors import WengertError
+
+from .state import NotTraceable, SharedVariables, Speculation
+
+
+class TracedBlock(NamedTuple):
+    """What a block gave.
+
+    result : what it returned.
+    values : of its variables, at its end.
+    arrays : the modified arrays, with the node of their value at its end.
+    since : the serial number at which it began.
+    checks : conditions that raise.
+    error : the exception that it raised.
+    """
+
+    result: Any
+    values: dict[str, Any]
+    arrays: dict[Handle, Node]
+    since: int
+    checks: list[Check]
+    error: Exception | None = None
+
+
+def traced(
+    block: Callable[[], Any],
+    variables: SharedVariables,
+    arrays: Sequence[tuple[Handle, Node]] = (),
+    since: int | None = None,
+    may_raise: bool = False,
+) -> TracedBlock:
+    """Trace a block, and restore all that it changed.
+
+    Parameters
+    ----------
+    block : callable
+    variables : SharedVariables
+        The variables that it shares with the function.
+    arrays : sequence of (Handle, Node)
+        Arrays, and the placeholders that they have while it is traced.
+    since : int, optional
+        The serial number of the first placeholder; older nodes are captured.
+    may_raise : bool
+        Whether an exception is a result, rather than an error.
+
+    Raises
+    ------
+    NotTraceable
+        It cannot be traced apart from its function; the cause is the original error.
+    """
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        opened.since = opened.since if since is None else since
+        with Speculation.block(variables), _replaced(arrays), RuntimeChecks.collected() as checks:
+            try:
+                result = block()
+            except NotTraceable:
+                raise
+            except Exception as error:
+                if may_raise and not isinstance(error, WengertError):
+                    return TracedBlock(None, {}, {}, opened.since, checks, error)
+                raise NotTraceable(_reason(error), isinstance(error, NameError)) from error
+            _check(opened)
+            values = variables.read()
+            known = [h for h, _ in arrays]
+            modified = {h: h.node for h in known}
+            for handle in opened.written:
+                owner = owner_of_memory(handle)
+                modified[owner] = owner.node
+    return TracedBlock(result, values, modified, opened.since, checks)
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) if isinstance(error, WengertError) else f"{type(error).__name__}: {error}"
+    return text.rstrip(".")
+
+
+def _check(opened: Session) -> None:
+    if opened.effects:
+        raise NotTraceable(f"it prints, checks or has another side effect ({opened.effects[0].op})")
+    if opened.grads_left():
+        raise NotTraceable("it calls backward()")
+
+
+@contextmanager
+def _replaced(arrays: Sequence[tuple[Handle, Node]]) -> Iterator[None]:
+    """A block in which arrays have other nodes."""
+    before: dict[Handle, Node] = {}
+    for handle, _ in arrays:
+        _note(handle, before)
+    try:
+        for handle, node in arrays:
+            handle.node = node
+            refresh_views(handle)
+        yield
+    finally:
+        for handle, node in before.items():
+            handle.node = node
+
+
+def _note(handle: Handle, found: dict[Handle, Node]) -> None:
+    found[handle] = handle.node
+    for ref in getattr(handle, "_views", None) or ():
+        view = ref()
+        if view is not None and view not in found:
+            _note(view, found)
+
+
+def arrays_of(values: Sequence[Any]) -> list[Handle]:
+    """The handles that own the memory of values, each once."""
+    return list(dict.fromkeys([owner_of_memory(x) for x in values if isinstance(x, Handle)]))

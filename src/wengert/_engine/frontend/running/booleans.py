@@ -1,0 +1,66 @@
+"""Booleans: ``and``, ``or``, ``not`` and chained comparisons, of values that may be traced.
+
+The result of ``and`` and ``or`` is one of the operands, and the second is computed only if it is
+needed.
+
+    and_, or_, not_, chain
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.op import lookup
+
+from .branches import if_expression
+from .values import is_truth
+
+Thunk = Callable[[], Any]
+
+
+def _is_unknown(x: object) -> bool:
+    return isinstance(x, Handle) and is_traced(x)
+
+
+def and_(first: object, second: Thunk) -> Any:
+    """``first and second``."""
+    if not _is_unknown(first):
+        return first and second()
+    return if_expression(first, second, lambda: first)
+
+
+def or_(first: object, second: Thunk) -> Any:
+    """``first or second``."""
+    if not _is_unknown(first):
+        return first or second()
+    return if_expression(first, lambda: first, second)
+
+
+def not_(x: object) -> Any:
+    """``not x``."""
+    return lookup("logical_not")(is_truth(x)) if _is_unknown(x) else not x
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "is": operator.is_,
+    "is not": operator.is_not,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+
+
+def chain(first: object, *links: tuple[str, Thunk]) -> Any:
+    """``first < second < third``: each operand is computed once."""
+    (symbol, thunk), *rest = links
+    second = thunk()
+    found = _COMPARISONS[symbol](first, second)
+    return and_(found, lambda: chain(second, *rest)) if rest else found

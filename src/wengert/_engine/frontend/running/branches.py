@@ -1,0 +1,199 @@
+"""Branches: ``if`` and conditional expressions.
+
+A condition with a known value is Python's ``if``.  Otherwise both branches are traced from the same
+state; for each variable that one of them assigns, the node of a conditional gives its value.
+
+    if_              a statement
+    if_expression    an expression
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.control_flow.closure_conversion import Closed, cut, operand, output, together
+from wengert._engine.control_flow.operations import cond_op
+from wengert._engine.core.handle import Handle, is_traced, rebind
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import current_trace, enable_grad, tracing
+from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.spec import Spec
+from wengert.errors import TraceError, at, user_line
+
+from .blocks import TracedBlock, traced
+from .state import UNBOUND, NotTraceable, SharedVariables
+from .values import Maybe, Parts, cast, is_truth, joined, maybe, weakened
+
+Thunk = Callable[[], Any]
+
+
+def if_(
+    test: object,
+    then: Thunk,
+    other: Thunk | None,
+    assigned: Sequence[str],
+    live: Sequence[str],
+    refusal: str | None,
+) -> None:
+    """An ``if`` statement."""
+    if not (isinstance(test, Handle) and is_traced(test)) or current_trace() is None:
+        if test:
+            then()
+        elif other is not None:
+            other()
+        return
+    variables = SharedVariables([then, other], assigned)
+    try:
+        if refusal is not None:
+            raise NotTraceable(refusal)
+        _conditional(is_truth(test), then, other or _nothing, variables, live)
+    except NotTraceable as error:
+        raise _refused(error) from error.__cause__
+
+
+def _refused(error: NotTraceable) -> Exception:
+    if error.__cause__ is not None and type(error.__cause__).__module__ != "builtins":
+        return error.__cause__  # type: ignore[return-value]
+    return TraceError(
+        f"a branch on a value that is not known while a graph is built: {error}. Both branches "
+        f"are computed in the graph; use np.where(condition, x, y), or make what decides a static "
+        f"argument{at(user_line())}."
+    )
+
+
+def _nothing() -> None:
+    pass
+
+
+def _conditional(
+    test: Any, then: Thunk, other: Thunk, variables: SharedVariables, live: Sequence[str]
+) -> Any:
+    """Trace both branches, and give variables and arrays the values of the one that is taken."""
+    blocks = [traced(run, variables, may_raise=True) for run in (other, then)]
+    if any(b.error is not None for b in blocks):
+        _one_raises(test, blocks, (other, then))
+        return
+    before = variables.read()
+    names = [n for n in live if any(b.values[n] is not before[n] for b in blocks)]
+    found: list[list[Any]] = [[], []]
+    shapes: list[Parts] = []
+    specs: list[Spec] = []
+    with tracing() as opened, enable_grad():
+        opened.isolated = opened.general = True
+        for name in names:
+            parts = _both([b.values[name] for b in blocks], name)
+            wanted = [
+                joined(a, b, name) for a, b in zip(parts[0].specs, parts[1].specs, strict=True)
+            ]
+            specs += wanted
+            shapes.append(parts[0])
+            for one, into in zip(parts, found, strict=True):
+                into += [cast(x, s) for x, s in zip(one.numbers, wanted, strict=True)]
+        failures = [(k, c) for k, b in enumerate(blocks) for c in b.checks]
+        for k, check in failures:
+            found[k].append(check.failed)
+            found[1 - k].append(np.False_)
+        arrays = list({a: None for b in blocks for a in b.arrays})
+        for array in arrays:
+            for block, into in zip(blocks, found, strict=True):
+                into.append(block.arrays.get(array, array.node))
+    outs = _node(test, blocks, found)
+    rest = iter(outs)
+    spec = iter(specs)
+    for name, shape in zip(names, shapes, strict=True):
+        numbers = [_like(next(rest), next(spec)) for _ in shape.numbers]
+        variables.write({name: shape.value(numbers)})
+    for _, check in failures:
+        RuntimeChecks.add(next(rest), check.error)
+    for array in arrays:
+        rebind(array, next(rest).node)
+
+
+def _one_raises(test: Any, blocks: Sequence[TracedBlock], runs: Sequence[Thunk]) -> None:
+    """Raise if a branch is taken that raises, and go on with the other one."""
+    other, then = blocks
+    if other.error is not None and then.error is not None:
+        RuntimeChecks.add(test, then.error)
+        raise other.error
+    if then.error is not None:
+        RuntimeChecks.add(test, then.error)
+        runs[0]()
+    elif other.error is not None:
+        RuntimeChecks.add(lookup("logical_not")(test), other.error)
+        runs[1]()
+
+
+def _both(values: list[Any], name: str) -> list[Parts]:
+    """The values of a variable in both branches, with the same parts."""
+    if any(x is UNBOUND or type(x) is Maybe for x in values):
+        given = [x for x in values if x is not UNBOUND]
+        if not given:
+            return [Parts.of(x) for x in values]
+        made: list[Any] = [maybe(x, given[0]) for x in values]
+        values = [x.value for x in made] if name.startswith("__wg_") else made
+        if name.startswith("__wg_"):
+            return _alike(values, name)
+        parts = [Parts.of(x.value) for x in made]
+        if not all(all(p.numeric) for p in parts):
+            raise NotTraceable(f"the variable {name} has a value in one of the branches only")
+        return _alike(
+            [
+                Maybe(x.value, np.bool_(x.defined) if type(x.defined) is bool else x.defined)
+                for x in made
+            ],
+            name,
+        )
+    return _alike(values, name)
+
+
+def _alike(values: list[Any], name: str) -> list[Parts]:
+    parts = [Parts.of(x) for x in values]
+    parts[0].check_like(parts[1], name)
+    return parts
+
+
+def _like(x: object, spec: Spec) -> Any:
+    return weakened(x) if spec.weak else x
+
+
+def _node(test: Any, blocks: Sequence[TracedBlock], values: Sequence[Sequence[Any]]) -> list[Any]:
+    """The outputs of a conditional of two branches with these values."""
+    made = []
+    for block, leaves, name in zip(blocks, values, ("else", "if"), strict=True):
+        nodes = [x if isinstance(x, Node) else output(x, name) for x in leaves]
+        body, outside = cut(nodes, [], block.since, name, hoist=False)
+        made.append(Closed(body, [operand(n) for n in outside], None, ()))
+    if not made[0].body.outputs:
+        return []
+    bodies, captured = together(made)
+    return list(cond_op(test, *captured, branches=tuple(bodies)))
+
+
+def if_expression(test: object, then: Thunk, other: Thunk) -> Any:
+    """The expression ``then if test else other``."""
+    if not (isinstance(test, Handle) and is_traced(test)) or current_trace() is None:
+        return then() if test else other()
+    try:
+        return conditional_value(is_truth(test), then, other)
+    except NotTraceable as error:
+        raise _refused(error) from error.__cause__
+
+
+def conditional_value(test: Any, then: Thunk, other: Thunk) -> Any:
+    """The value of one of two expressions, selected by a traced boolean."""
+    result: Any = UNBOUND
+
+    def first() -> None:
+        nonlocal result
+        result = then()
+
+    def second() -> None:
+        nonlocal result
+        result = other()
+
+    _conditional(test, first, second, SharedVariables([first, second], ["result"]), ["result"])
+    return result

@@ -1,0 +1,186 @@
+"""Calls and stores of rewritten functions.
+
+callee     the function to call in place of another one
+stored     the object of which an element or attribute is about to be assigned
+assert_    an assertion
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import functools
+from collections.abc import Callable
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.conversion_hook import converted
+from wengert._engine.core.handle import Handle, is_traced
+from wengert._engine.core.library_code import is_library_function
+from wengert._engine.core.op import lookup
+from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.ops.casts import astype
+from wengert.errors import at, user_line
+
+from ..namespaces import exchanged, new_array
+from .branches import if_expression
+from .iterables import enumerate_, range_, reversed_, zip_
+from .state import Speculation
+from .values import is_truth, weakened
+
+# Methods of plain arrays that are given tensors.
+_OF_ARRAYS = frozenset(("clip", "dot", "searchsorted", "take"))
+_MUTABLE = (list, dict, set, bytearray, np.ndarray)
+_PURE = frozenset(
+    "copy count index get items keys values union intersection difference issubset issuperset "
+    "sum mean min max any all dot reshape ravel flatten transpose astype tolist item argmin argmax "
+    "round conj cumsum cumprod prod std var trace squeeze swapaxes repeat take nonzero view "
+    "clip diagonal argsort searchsorted ptp tobytes __getitem__ __len__ __contains__".split()
+)
+
+
+def callee(f: Any) -> Any:
+    """The function to call in place of `f`."""
+    cls = type(f)
+    if cls is FunctionType or cls is MethodType or cls is functools.partial:
+        return _of_user(f)
+    if cls is type and f in _EXCHANGED_TYPES:
+        return _EXCHANGED_TYPES[f]
+    if cls is BuiltinMethodType:
+        if f in _EXCHANGED:
+            return _EXCHANGED[f]
+        if type(owner := f.__self__) is np.ndarray and f.__name__ in _OF_ARRAYS:
+            return functools.partial(getattr(exchanged(np), f.__name__), owner)
+        _check_method(f)
+    return f
+
+
+def _of_user(f: Any) -> Any:
+    if Speculation.is_open():
+        inner = f
+        while isinstance(inner, MethodType | functools.partial):
+            inner = inner.__func__ if isinstance(inner, MethodType) else inner.func
+        if isinstance(inner, FunctionType) and not is_library_function(inner):
+            _check_writes(inner)
+    return converted(f)
+
+
+def _check_writes(f: FunctionType) -> None:
+    """Refuse a function that assigns variables outside of the blocks that are traced."""
+    names, assigns_globals = _assigned_outside(f.__code__)
+    if assigns_globals:
+        Speculation.refuse(f"it calls {f.__qualname__}, which assigns a global variable")
+    if names:
+        cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
+        for name in names:
+            if not Speculation.restores(cells[name]):
+                Speculation.refuse(f"it calls {f.__qualname__}, which assigns {name}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _assigned_outside(code: CodeType) -> tuple[tuple[str, ...], bool]:
+    """The free variables that code assigns, and whether it assigns globals."""
+    free, shared = set(), False
+    waiting = [code]
+    while waiting:
+        one = waiting.pop()
+        for instruction in dis.get_instructions(one):
+            if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+                shared = True
+            elif instruction.opname in ("STORE_DEREF", "DELETE_DEREF") and _is_outside(
+                instruction.argval, code, one
+            ):
+                free.add(instruction.argval)
+        waiting += [c for c in one.co_consts if isinstance(c, CodeType)]
+    return tuple(free), shared
+
+
+def _is_outside(name: str, code: CodeType, inner: CodeType) -> bool:
+    """Whether a variable that `inner`, a part of `code`, assigns belongs to a function around."""
+    return name in code.co_freevars and name in inner.co_freevars
+
+
+def _check_method(f: Any) -> None:
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, _MUTABLE) and f.__name__ not in _PURE:
+        Speculation.refuse(f"it calls {type(owner).__name__}.{f.__name__}")
+
+
+def stored(x: object) -> Any:
+    """The object of which an element or an attribute is about to be assigned."""
+    if not isinstance(x, Handle):
+        Speculation.refuse(f"it assigns to a part of a {type(x).__name__}")
+    return x
+
+
+def assert_(condition: object, message: Callable[[], Any] | None) -> None:
+    """An ``assert`` statement."""
+    if isinstance(condition, Handle) and is_traced(condition):
+        text = [] if message is None else [message()]
+        error = AssertionError(*text) if text else AssertionError(f"assertion{at(user_line())}")
+        RuntimeChecks.add(lookup("logical_not")(is_truth(condition)), error)
+        return
+    if not condition:
+        raise AssertionError(*([message()] if message is not None else []))
+
+
+def _number(kind: Any) -> Callable[..., Any]:
+    """``int``, ``float`` or ``bool`` of a value that may be traced."""
+
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and isinstance(args[0], Handle) and is_traced(args[0]) and not kwargs:
+            return _cast(args[0], kind)
+        return kind(*args, **kwargs)
+
+    return convert
+
+
+def _cast(x: Any, kind: Any) -> Any:
+    if x.node.spec.shape:
+        sizes = [n for n in x.node.spec.shape if n != 1]
+        if sizes:
+            raise TypeError(f"only arrays of one element can be converted{at(user_line())}")
+        x = x.reshape(())
+    if kind is bool:
+        return is_truth(x)
+    if x.node.spec.dtype.kind == "c":
+        raise TypeError(f"{kind.__name__}() of a complex number{at(user_line())}")
+    return weakened(astype(x, np.dtype(np.int64 if kind is int else np.float64)))
+
+
+def _same(x: object) -> object:
+    return x
+
+
+def _least(name: str) -> Callable[..., Any]:
+    """``min`` or ``max`` of numbers that may be traced."""
+    python = getattr(builtins, name)
+
+    def extreme(*args: Any, **kwargs: Any) -> Any:
+        many = len(args) > 1 and not kwargs
+        if not many or not any(isinstance(a, Handle) and is_traced(a) for a in args):
+            return python(*args, **kwargs)
+        best = args[0]
+        for other in args[1:]:
+            better = other < best if name == "min" else other > best
+            best = if_expression(
+                better, functools.partial(_same, other), functools.partial(_same, best)
+            )
+        return best
+
+    return extreme
+
+
+_EXCHANGED: dict[Any, Any] = {builtins.min: _least("min"), builtins.max: _least("max")}
+_EXCHANGED_TYPES: dict[type, Any] = {
+    builtins.range: range_,
+    builtins.zip: zip_,
+    builtins.enumerate: enumerate_,
+    builtins.reversed: reversed_,
+    int: _number(int),
+    float: _number(float),
+    bool: _number(bool),
+    np.ndarray: new_array,
+}

@@ -1,0 +1,232 @@
+"""Iterables: what a loop runs over, with items by number.
+
+Items           items by number, also by a number that is not known
+items_of        the items of an iterable; None for one that only Python can loop over
+unroll          `wengert.unroll`: an iterable whose loop is unrolled; UnrolledRange its class
+TracedRange     a range with bounds that are not known
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, is_traced, shape_of, wrap
+from wengert._engine.core.node import constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.tracing import size_value
+from wengert.errors import TraceError, at, user_line
+
+T = TypeVar("T")
+
+
+class Items(NamedTuple):
+    """Items of a loop.
+
+    length : int, Dim or Tensor
+    start, step : int, Dim or Tensor
+        Of the counter that is given to `item`.
+    item : callable
+        The item for a value of the counter.
+    """
+
+    length: Any
+    start: Any
+    step: int
+    item: Callable[[Any], Any]
+
+
+class TracedRange:
+    """A range with bounds that are sizes or traced values."""
+
+    def __init__(self, start: Any, stop: Any, step: int) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+    @property
+    def length(self) -> Any:
+        """The number of its items; it may be negative for an empty range."""
+        span = self.stop - self.start if self.step > 0 else self.start - self.stop
+        size = abs(self.step)
+        return span if size == 1 else (span + (size - 1)) // size
+
+    def __len__(self) -> int:
+        raise self._unknown("len(range(...))")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise self._unknown("iteration over range(...)")
+
+    def _unknown(self, what: str) -> Exception:
+        return TraceError(
+            f"{what}: its length is not known while a graph is built. Loop over it with a for "
+            f"statement in a function whose source is available, or use wengert.fori_loop"
+            f"{at(user_line())}."
+        )
+
+
+def unroll(iterable: Iterable[T]) -> Iterable[T]:
+    """An iterable whose loop is unrolled in a compiled function.
+
+    Parameters
+    ----------
+    iterable : range, array, list ...
+        Its length must be known when the function is traced.
+
+    Returns
+    -------
+    iterable
+        With the same items. Outside of compiled functions it changes nothing.
+
+    Notes
+    -----
+    Each trip is traced, so the time to compile grows with their number. Use it where trips differ
+    in ways that a loop of the graph cannot have, as the shapes of layers.
+
+    Examples
+    --------
+    >>> import numpy as np, wengert as wg
+    >>> @wg.jit
+    ... def power(x):
+    ...     y = 1.0
+    ...     for _ in wg.unroll(range(20)):
+    ...         y = y * x
+    ...     return y
+    >>> float(power(2.0))
+    1048576.0
+    """
+    return UnrolledRange(iterable)
+
+
+class UnrolledRange:
+    """An iterable whose loop is unrolled."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+class _Combined:
+    """An iterable made of others: zip, enumerate, reversed."""
+
+    def __init__(self, items: Items, python: Callable[[], Any]) -> None:
+        self.items, self._python = items, python
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._python())
+
+
+def range_(*args: Any) -> Any:
+    """``range``, whose bounds may be traced."""
+    if not any(is_traced(a) or isinstance(a, Dim) for a in args) or not 1 <= len(args) <= 3:
+        return builtins.range(*args)
+    start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
+    for bound in (start, stop, step):
+        _check_integer(bound)
+    if is_traced(step) or isinstance(step, Dim):
+        raise TraceError(
+            f"range(): its step is not known while a graph is built. Give it a number"
+            f"{at(user_line())}."
+        )
+    if step == 0:
+        raise ValueError("range() arg 3 must not be zero")
+    return TracedRange(start, stop, int(step))
+
+
+def _check_integer(x: Any) -> None:
+    if isinstance(x, Handle):
+        spec = x.node.spec
+        if spec.shape or spec.dtype.kind not in "iu":
+            raise TypeError(f"a range takes integers, and was given {spec}{at(user_line())}.")
+    elif not isinstance(x, Dim):
+        builtins.range(x)
+
+
+def enumerate_(iterable: Any, start: Any = 0) -> Any:
+    """``enumerate``."""
+    items = items_of(iterable)
+    if items is None or type(iterable) in (list, tuple):
+        return builtins.enumerate(iterable, start)
+    whole = Items(items.length, 0, 1, lambda k: (k + start, _at(items, k)))
+    return _Combined(whole, lambda: builtins.enumerate(iterable, start))
+
+
+def zip_(*iterables: Any, strict: bool = False) -> Any:
+    """``zip``."""
+    found = [items_of(x) for x in iterables]
+    if strict or not found or any(f is None for f in found):
+        return builtins.zip(*iterables, strict=strict)
+    items = [f for f in found if f is not None]
+    lengths = [f.length for f in items]
+    length = lengths[0]
+    for other in lengths[1:]:
+        length = _shorter(length, other)
+    whole = Items(length, 0, 1, lambda k: tuple([_at(f, k) for f in items]))
+    return _Combined(whole, lambda: builtins.zip(*iterables, strict=False))
+
+
+def reversed_(iterable: Any) -> Any:
+    """``reversed``."""
+    items = items_of(iterable)
+    if items is None or not isinstance(iterable, builtins.range | TracedRange | Handle):
+        return builtins.reversed(iterable)
+    whole = Items(items.length, 0, 1, lambda k: _at(items, items.length - 1 - k))
+    sequence: Any = iterable
+    return _Combined(whole, lambda: builtins.reversed(sequence))
+
+
+def _shorter(a: object, b: Any) -> Any:
+    if type(a) is int and type(b) is int:
+        return min(a, b)
+    if isinstance(a, Dim) and isinstance(b, Dim) and a == b:
+        return a
+    return lookup("minimum")(_value(a), _value(b))
+
+
+def _value(x: object) -> Any:
+    return size_value(x) if isinstance(x, Dim) else x
+
+
+def _at(items: Items, k: Any) -> Any:
+    """The item of a number, counted from 0."""
+    if items.step == 1 and type(items.start) is int and items.start == 0:
+        return items.item(k)
+    return items.item(k * items.step + _value(items.start))
+
+
+def items_of(iterable: object) -> Items | None:
+    """The items of an iterable."""
+    if isinstance(iterable, _Combined):
+        return iterable.items
+    if type(iterable) is builtins.range:
+        return Items(len(iterable), iterable.start, iterable.step, _same)
+    if isinstance(iterable, TracedRange):
+        return Items(iterable.length, iterable.start, iterable.step, _same)
+    if isinstance(iterable, Handle) or type(iterable) is np.ndarray:
+        shape = shape_of(iterable)
+        if not shape:
+            raise TypeError(f"iteration over a 0-d array{at(user_line())}")
+        if type(iterable) is np.ndarray:
+            return None if iterable.dtype.kind not in "biufc" else _rows(iterable, shape[0])
+        return _rows(iterable, shape[0])
+    return None
+
+
+def _rows(array: Any, length: Any) -> Items:
+    def item(k: Any) -> Any:
+        if isinstance(array, np.ndarray) and is_traced(k):
+            return wrap(constant(array))[k]
+        return array[k]
+
+    return Items(length, 0, 1, item)
+
+
+def _same(k: object) -> Any:
+    return k

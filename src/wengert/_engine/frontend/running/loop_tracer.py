@@ -1,0 +1,407 @@
+"""Loop tracer: a loop of a user function as a node of the graph.
+
+The body is traced once, on placeholders of the counter, of the variables that a trip reads before
+it assigns them, and of the arrays that it modifies.  It is traced again if it modifies arrays that
+were not among these, or if a variable changes its dtype.
+
+    LoopTracer    traces a loop, makes its node, and sets the variables to the values after it
+    LoopFacts     what the rewriting says of a loop
+    stopped       whether a flag is set that ends the loop
+    is_unknown    whether a value is traced
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.control_flow.closure_conversion import Closed, cut, operand, output, together
+from wengert._engine.control_flow.loops import recorded, scan_node
+from wengert._engine.control_flow.operations import while_op
+from wengert._engine.core.handle import Handle, describe, is_traced, make_ambiguous, rebind, wrap
+from wengert._engine.core.intervals import Interval, interval
+from wengert._engine.core.node import INPUT, Node, next_serial
+from wengert._engine.core.op import lookup
+from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.symbolic.dim import Dim, bounds
+from wengert._engine.core.tracing import placeholder, record, size_value
+from wengert._engine.ops.casts import astype
+
+from .blocks import TracedBlock, arrays_of, traced
+from .booleans import and_, not_, or_
+from .iterables import Items
+from .state import UNBOUND, NotTraceable, SharedVariables
+from .values import Maybe, Parts, cast, is_truth, joined, maybe, start_of, weakened
+
+_INTEGER = np.dtype(np.int64)
+_COUNTER = Spec((), _INTEGER, weak=True)
+_TRUTH = Spec((), np.dtype(np.bool_))
+_ROUNDS = 12  # the body is traced at most that often
+
+
+class LoopFacts(NamedTuple):
+    """What the rewriting says of a loop.
+
+    assigned : the variables that the body assigns.
+    carried : of these, those that a trip may read before it assigns them.
+    live : those that may be read after the loop.
+    updated : those that are only assigned by ``x += y`` and the like.
+    stored : variables with elements that it assigns.
+    stops : flags that end the loop.
+    size : the number of statements.
+    refusal : why it stays a loop of Python, or None.
+    """
+
+    assigned: tuple[str, ...]
+    carried: tuple[str, ...]
+    live: tuple[str, ...]
+    updated: tuple[str, ...]
+    stored: tuple[str, ...]
+    stops: tuple[str, ...]
+    size: int
+    refusal: str | None
+
+
+class LoopTracer:
+    """A loop that becomes a node.
+
+    Parameters
+    ----------
+    body : callable
+    items : Items or None
+        Of a ``for`` loop.
+    test : callable or None
+        Of a ``while`` loop.
+    facts : LoopFacts
+    variables : SharedVariables
+    """
+
+    def __init__(
+        self,
+        body: Callable[..., None],
+        items: Items | None,
+        test: Callable[[], Any] | None,
+        facts: LoopFacts,
+        variables: SharedVariables,
+    ) -> None:
+        if facts.refusal is not None:
+            raise NotTraceable(facts.refusal)
+        self._body, self._items, self._test = body, items, test
+        self._facts, self._variables = facts, variables
+        self._before = variables.read()
+        updated = [self._before[n] for n in facts.updated if n in self._before]
+        stored = [
+            self._before[n]
+            for n in facts.stored
+            if n in self._before and (n not in facts.assigned or n in facts.updated)
+        ]
+        modified = [x for x in (*updated, *stored) if isinstance(x, Handle) and _is_array(x)]
+        self._arrays = arrays_of(modified)
+        in_place = {
+            n
+            for n in facts.updated
+            if n in self._before and self._before[n] in _Identities(modified)
+        }
+        names = [n for n in facts.assigned if n in (*facts.carried, *facts.live)]
+        self._parts = {
+            n: Parts.of(self._before[n])
+            for n in names
+            if n not in in_place and self._before[n] is not UNBOUND
+        }
+        self._specs = {n: p.specs for n, p in self._parts.items()}
+        self._new = [n for n in facts.live if n in self._before and self._before[n] is UNBOUND]
+        self._fresh: dict[str, Parts] = {}
+
+    def run(self) -> None:
+        """Trace the body, make the node, and set the variables to the values after the loop."""
+        for _ in range(_ROUNDS):
+            if (made := self._attempt()) is not None:
+                self._finish(*made)
+                return
+        raise NotTraceable("its variables change their dtypes in each trip")
+
+    # ---- one attempt ---------------------------------------------------------------------------
+
+    def _attempt(self) -> Any:
+        """Trace the body once; None if it has to be traced again."""
+        since = next_serial()
+        self._counter = placeholder(_COUNTER)
+        self._counter.note(interval=self._interval())
+        self._inputs = [self._counter] if self._items is not None else []
+        values: dict[str, Any] = dict.fromkeys(self._facts.assigned, UNBOUND)
+        values = {n: v for n, v in values.items() if n in self._before}
+        for n in self._before:
+            if n in values and n not in self._parts and self._before[n] is not UNBOUND:
+                values[n] = self._before[n] if n in self._facts.updated else UNBOUND
+        places: dict[str, list[Node]] = {}
+        for name, specs in self._specs.items():
+            places[name] = [placeholder(s) for s in specs]
+            self._inputs += places[name]
+        arrays = [
+            (a, placeholder(Spec(a.node.spec.shape, a.node.spec.dtype))) for a in self._arrays
+        ]
+        self._inputs += [node for _, node in arrays]
+        condition: Any = None
+        handles: dict[str, list[Any]] = {}
+
+        def trip() -> None:
+            nonlocal condition
+            for name, nodes in places.items():
+                handles[name] = [
+                    _handle(n, x) for n, x in zip(nodes, self._parts[name].numbers, strict=True)
+                ]
+                values[name] = self._parts[name].value(list(handles[name]))
+            self._variables.write(values)
+            condition = self._condition()
+            if self._items is None:
+                self._body()
+            else:
+                self._body(self._items.item(_number(self._counter)))
+
+        block = traced(trip, self._variables, arrays, since)
+        known = _Identities(self._arrays)
+        new = [a for a in block.arrays if a not in known]
+        if new:
+            self._arrays += new
+            return None
+        if not self._agree(block):
+            return None
+        return block, condition, places, handles
+
+    def _interval(self) -> Interval:
+        """The least and the greatest value of the counter."""
+        items = self._items
+        if items is None:
+            return None, None
+        start = interval(items.start)
+        span = interval(_value(items.length))
+        last = None if span[1] is None else max(span[1] - 1, 0) * items.step
+        if items.step > 0:
+            return start[0], None if last is None or start[1] is None else start[1] + last
+        return None if last is None or start[0] is None else start[0] + last, start[1]
+
+    def _condition(self) -> Any:
+        """Whether there is another trip; None if that is known from their number."""
+        stop = stopped(self._facts, self._variables)
+        if self._test is not None:
+            found = self._test() if stop is False else and_(not_(stop), self._test)
+        elif not self._facts.stops:
+            return None
+        else:
+            items = self._items
+            assert items is not None
+            end = _value(items.start) + _value(items.length) * items.step
+            counter = wrap(self._counter)
+            found = counter < end if items.step > 0 else counter > end
+            found = and_(not_(stop), lambda: found) if stop is not False else found
+        if not is_unknown(found):
+            raise NotTraceable("its condition does not change")
+        return is_truth(found)
+
+    def _agree(self, block: TracedBlock) -> bool:
+        """Whether the variables have the specs that they had; else these are widened."""
+        right = True
+        for name, parts in self._parts.items():
+            after = self._after(block, name)
+            parts.check_like(after, name)
+            wanted = [
+                joined(a, b, name) for a, b in zip(self._specs[name], after.specs, strict=True)
+            ]
+            if wanted != self._specs[name]:
+                self._specs[name], right = wanted, False
+        for name in list(self._new):
+            value = block.values[name]
+            if value is UNBOUND:
+                continue
+            if type(value) is Maybe or not (name.startswith("__wg_") or self._has_a_trip()):
+                start = maybe(UNBOUND, value)
+                self._parts[name] = Parts.of(start._replace(defined=np.False_))
+                self._specs[name] = self._parts[name].specs
+                self._new.remove(name)
+                right = False
+                continue
+            after = Parts.of(value)
+            if not all(after.numeric):
+                raise NotTraceable(f"the variable {name} becomes a {type(value).__name__}")
+            self._fresh[name] = after
+        for array in self._arrays:
+            spec, now = array.node.spec, block.arrays[array].spec
+            if (spec.shape, spec.dtype) != (now.shape, now.dtype):
+                raise NotTraceable(f"an array {spec} becomes {now}")
+        return right
+
+    def _after(self, block: TracedBlock, name: str) -> Parts:
+        """The value of a variable at the end of a trip."""
+        value = block.values[name]
+        start = self._parts[name]
+        is_maybe = start.structure is not None and type(start.value(start.numbers)) is Maybe
+        if is_maybe and type(value) is not Maybe:
+            value = maybe(value, start.value(start.numbers))
+            value = value._replace(defined=np.bool_(value.defined))
+        return Parts.of(value)
+
+    def _has_a_trip(self) -> bool:
+        if self._items is None:
+            return False
+        length = self._items.length
+        if isinstance(length, Dim):
+            return (bounds(length)[0] or 0) >= 1
+        return type(length) is int and length >= 1
+
+    # ---- the node ------------------------------------------------------------------------------
+
+    def _finish(
+        self,
+        block: TracedBlock,
+        condition: Any,
+        places: dict[str, list[Node]],
+        handles: dict[str, list[Any]],
+    ) -> None:
+        outputs: list[Node] = []
+        start: list[Any] = []
+        if self._items is not None:
+            outputs.append(output(wrap(self._counter) + self._items.step, "loop"))
+            start.append(astype(_strong(self._items.start), _INTEGER))
+        doubtful = []
+        for name, parts in self._parts.items():
+            after = self._after(block, name)
+            for x, y, spec, node, handle in zip(
+                parts.numbers,
+                after.numbers,
+                self._specs[name],
+                places[name],
+                handles[name],
+                strict=True,
+            ):
+                outputs.append(output(_strong(cast(y, spec)), "loop"))
+                start.append(_strong(cast(x, spec)))
+                if spec.shape and handle.node is not node and isinstance(x, Handle):
+                    doubtful.append(x)
+        for array in self._arrays:
+            outputs.append(block.arrays[array])
+            start.append(wrap(array.node))
+        inputs = list(self._inputs)
+        for check in block.checks:
+            before = placeholder(_TRUTH)
+            outputs.append(output(lookup("logical_or")(wrap(before), check.failed), "loop"))
+            start.append(np.False_)
+            inputs.append(before)
+        for parts in self._fresh.values():
+            for x, spec in zip(parts.numbers, parts.specs, strict=True):
+                outputs.append(output(_strong(x), "loop"))
+                start.append(_strong(start_of(spec)))
+                inputs.append(placeholder(Spec(spec.shape, spec.dtype)))
+        outs = self._node(outputs, inputs, start, condition, block.since)
+        self._assign(outs, doubtful, block)
+
+    def _node(
+        self, outputs: list[Node], inputs: list[Node], start: list[Any], condition: Any, since: int
+    ) -> list[Any]:
+        body, outside = cut(outputs, inputs, since, "loop", hoist=True)
+        made = Closed(body, [operand(n) for n in outside], None, ())
+        if condition is None:
+            assert self._items is not None
+            length = self._items.length
+            count = None
+            if isinstance(length, Dim) and (bounds(length)[0] or -1) < 0:
+                length = size_value(length)
+            if isinstance(length, Handle):
+                count = lookup("maximum")(astype(length, _INTEGER), np.int64(0))
+                length = None
+            return scan_node(made, start, [], length, False, count)
+        test, more = cut([output(condition, "loop")], inputs, since, "loop", hoist=True)
+        both, captured = together([made, Closed(test, [operand(n) for n in more], None, ())])
+        params = {
+            "body": both[0],
+            "condition": both[1],
+            "carried": len(start),
+            "limit": None,
+            "length": None,
+        }
+        return list(recorded(while_op, [*captured, *start], params))[: len(start)]
+
+    def _assign(self, outs: list[Any], doubtful: list[Handle], block: TracedBlock) -> None:
+        rest = iter(outs[1:] if self._items is not None else outs)
+        values: dict[str, Any] = {}
+        for name, parts in self._parts.items():
+            numbers = [_like(next(rest), spec) for spec in self._specs[name]]
+            values[name] = parts.value(numbers)
+        for array in self._arrays:
+            rebind(array, next(rest).node)
+        for check in block.checks:
+            RuntimeChecks.add(next(rest), check.error)
+        for name, parts in self._fresh.items():
+            values[name] = parts.value([_like(next(rest), s) for s in parts.specs])
+        for handle in doubtful:
+            make_ambiguous(handle)
+        self._variables.write({n: v for n, v in values.items() if n in self._facts.assigned})
+
+
+class _Identities:
+    """A set of objects that compares by identity."""
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._known = {id(v) for v in values}
+
+    def __contains__(self, x: Any) -> bool:
+        return id(x) in self._known
+
+
+def _is_array(x: Handle) -> bool:
+    return bool(x.node.spec.shape) or x.node.op is INPUT or hasattr(x, "_link")
+
+
+def _handle(node: Node, given: Any) -> Any:
+    """A placeholder as a value; a number must not be modified in place."""
+    if node.spec.shape or (isinstance(given, Handle) and _is_array(given)):
+        return wrap(node)
+    return _number(node)
+
+
+def _number(node: Node) -> Any:
+    return record(lookup("cast"), [node], {"dtype": node.spec.dtype}, weak=True)
+
+
+def _like(x: object, spec: Spec) -> Any:
+    return weakened(x) if spec.weak else x
+
+
+def _value(x: object) -> Any:
+    return size_value(x) if isinstance(x, Dim) else x
+
+
+def _strong(x: object) -> Any:
+    """An operand of the loop: an array or a number with a dtype."""
+    if isinstance(x, Dim):
+        return astype(size_value(x), _INTEGER)
+    if isinstance(x, Handle):
+        spec = describe(x)
+        return astype(x, spec.dtype) if spec.weak else x
+    return np.asarray(x)[()]
+
+
+def is_unknown(x: object) -> bool:
+    """Whether a value is traced."""
+    return isinstance(x, Handle) and is_traced(x)
+
+
+def _same(x: object) -> object:
+    return x
+
+
+def stopped(facts: LoopFacts, variables: SharedVariables) -> Any:
+    """Whether a flag is set that ends the loop."""
+    stop: Any = False
+    for name in facts.stops:
+        value = _content(variables, name)
+        if value is not UNBOUND and value is not False:
+            stop = or_(stop, functools.partial(_same, value))
+    return stop
+
+
+def _content(variables: SharedVariables, name: str) -> Any:
+    return SharedVariables.read(variables).get(name, UNBOUND)

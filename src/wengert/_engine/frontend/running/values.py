@@ -1,0 +1,227 @@
+"""Values of variables: which parts become carries and results of nodes, and how they are joined.
+
+Parts         a value as the leaves that are arrays and numbers, and the rest
+joined        the spec that two values of a variable have in common
+cast          a value with a given spec
+weakened      a number that combines with arrays as a number of Python
+is_truth      the truth of a value, as a boolean
+Maybe         a value of a variable that may have none
+bound         the value of such a variable, when it is read
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core import pytree
+from wengert._engine.core.handle import Handle, describe, wrap
+from wengert._engine.core.library_code import is_immutable, same_value
+from wengert._engine.core.node import constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.spec import Spec
+from wengert._engine.core.tracing import record
+from wengert._engine.ops.casts import astype
+from wengert.errors import at, user_line
+
+from .state import UNBOUND, NotTraceable
+
+_START = {"b": False, "i": 0, "u": 0, "f": 0.0, "c": 0j}
+
+
+class Parts(NamedTuple):
+    """A value of a variable.
+
+    leaves : the parts of nested containers.
+    structure : of the containers.
+    numeric : which of the leaves are arrays and numbers.
+    """
+
+    leaves: list[Any]
+    structure: Any
+    numeric: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, value: Any) -> Parts:
+        """The parts of a value."""
+        if isinstance(value, Handle) or value is UNBOUND:
+            return cls([value], None, (value is not UNBOUND,))
+        leaves, structure = pytree.flatten(value)
+        if len(leaves) == 1 and leaves[0] is value:
+            structure = None
+        return cls(leaves, structure, tuple([spec_of(x) is not None for x in leaves]))
+
+    @property
+    def is_unbound(self) -> bool:
+        """Whether the variable has no value."""
+        return len(self.leaves) == 1 and self.leaves[0] is UNBOUND
+
+    @property
+    def numbers(self) -> list[Any]:
+        """The leaves that are arrays and numbers."""
+        return [x for x, is_number in zip(self.leaves, self.numeric, strict=True) if is_number]
+
+    @property
+    def specs(self) -> list[Spec]:
+        """The specs of these."""
+        return [spec for x in self.numbers if (spec := spec_of(x)) is not None]
+
+    def value(self, numbers: list[Any]) -> Any:
+        """The value with other arrays and numbers."""
+        rest = iter(numbers)
+        leaves = [
+            next(rest) if is_number else x
+            for x, is_number in zip(self.leaves, self.numeric, strict=True)
+        ]
+        if self.structure is None:
+            return leaves[0]
+        return pytree.unflatten(self.structure, leaves)
+
+    def check_like(self, other: Parts, name: str) -> None:
+        """Refuse a value with other containers, or other parts that are no numbers.
+
+        Raises
+        ------
+        NotTraceable
+        """
+        like = self.structure == other.structure and self.numeric == other.numeric
+        if like:
+            pairs = zip(self.leaves, other.leaves, self.numeric, strict=True)
+            like = all(number or _same(a, b) for a, b, number in pairs)
+        if not like:
+            raise NotTraceable(
+                f"the variable {name} becomes {_shown(other)} where it was {_shown(self)}", True
+            )
+
+
+def _same(a: object, b: Any) -> bool:
+    return a is b or (is_immutable(a) and is_immutable(b) and same_value(a, b))
+
+
+def _shown(x: Parts) -> str:
+    if x.is_unbound:
+        return "undefined"
+    if len(x.leaves) == 1 and x.numeric == (True,):
+        return str(spec_of(x.leaves[0]))
+    return f"a {type(x.value(x.numbers)).__name__}"
+
+
+def spec_of(x: object) -> Spec | None:
+    """The shape and dtype of an array or number; None for anything else."""
+    if not isinstance(x, Handle | np.ndarray | np.generic | bool | int | float | complex):
+        return None
+    spec = describe(x)
+    if not isinstance(spec, Spec) or spec.dtype.kind not in "biufc":
+        return None
+    return spec
+
+
+def joined(a: Spec, b: Spec, name: str) -> Spec:
+    """The spec of a variable that has a value of one spec, or one of the other.
+
+    Raises
+    ------
+    NotTraceable
+        Their shapes differ.
+    """
+    if a.shape != b.shape:
+        raise NotTraceable(
+            f"the variable {name} has shape {a.shape}, and {b.shape} in another trip or branch",
+            True,
+        )
+    if a.dtype == b.dtype:
+        return a if a.weak == b.weak else Spec(a.shape, a.dtype)
+    if a.weak == b.weak:
+        dtype = np.result_type(a.dtype, b.dtype)
+        return Spec(a.shape, dtype, weak=a.weak)
+    weak, strong = (a, b) if a.weak else (b, a)
+    return Spec(a.shape, np.result_type(strong.dtype, _START[weak.dtype.kind]))
+
+
+def cast(x: object, spec: Spec) -> Any:
+    """A value with the dtype of a spec."""
+    given = spec_of(x)
+    if given is not None and given.dtype == spec.dtype:
+        return weakened(x) if spec.weak and not given.weak else x
+    if not isinstance(x, Handle):
+        return np.asarray(x).astype(spec.dtype)[()]
+    made = astype(x, spec.dtype)
+    return weakened(made) if spec.weak else made
+
+
+def weakened(x: object) -> Any:
+    """A number that combines with arrays as a number of Python does."""
+    if not isinstance(x, Handle):
+        return np.asarray(x).item()
+    return record(lookup("cast"), [x.node], {"dtype": x.node.spec.dtype}, weak=True)
+
+
+def is_truth(x: Any) -> Any:
+    """The truth of a traced value, as a boolean.
+
+    Raises
+    ------
+    ValueError
+        It is an array of several elements.
+    """
+    spec = x.node.spec
+    if spec.shape:
+        sizes = [n for n in spec.shape if n != 1]
+        if sizes:
+            raise ValueError(
+                "The truth of an array with more than one element is ambiguous. Use a.any() or "
+                f"a.all(){at(user_line())}."
+            )
+        x = x.reshape(())
+    return x if spec.dtype.kind == "b" else x != 0
+
+
+def start_of(spec: Spec) -> Any:
+    """A value of a spec, for a variable that has none yet."""
+    zero = np.zeros((), spec.dtype)[()]
+    if not spec.shape:
+        return zero.item() if spec.weak else zero
+    if all(type(n) is int for n in spec.shape):
+        return np.zeros(spec.shape, spec.dtype)
+    return lookup("broadcast_to")(wrap(constant(zero)), shape=spec.shape)
+
+
+class Maybe(NamedTuple):
+    """A value of a variable that has one only if `defined`."""
+
+    value: Any
+    defined: Any
+
+
+def maybe(x: object, like: Any) -> Maybe:
+    """A value, or UNBOUND, as a Maybe; without a value it is one `like` another."""
+    if type(x) is Maybe:
+        return x
+    if x is not UNBOUND:
+        return Maybe(x, True)
+    value = like.value if type(like) is Maybe else like
+    parts = Parts.of(value)
+    return Maybe(parts.value([start_of(s) for s in parts.specs]), False)
+
+
+def bound(x: object, name: str) -> Any:
+    """The value of a variable that may have none.
+
+    Raises
+    ------
+    UnboundLocalError
+        It has none; for one that depends on values, when the graph runs.
+    """
+    if type(x) is not Maybe:
+        return x
+    if x.defined is not True:
+        error = UnboundLocalError(
+            f"cannot access local variable '{name}' where it is not associated with a value"
+            f"{at(user_line())}"
+        )
+        if not isinstance(x.defined, Handle):
+            raise error
+        RuntimeChecks.add(lookup("logical_not")(x.defined), error)
+    return x.value

@@ -1,0 +1,144 @@
+"""Source: the syntax tree of a function that is running.
+
+The file is compiled again, and a function is found only if its code is the one that runs: a file
+that was edited after it was imported is not used.
+
+    FunctionSource       the syntax tree of a function, and what is needed to compile it again
+    definition_of    the definition of a code object; cached
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any, NamedTuple
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+_FILES = 64  # parsed files in memory
+_FUTURES = 0
+for _name in __future__.all_feature_names:
+    _FUTURES |= getattr(__future__, _name).compiler_flag
+
+
+class FunctionSource(NamedTuple):
+    """The syntax tree of a function.
+
+    node : the definition, not to be modified.
+    classes : names of the classes around it, for private names (``__name``).
+    flags : the flags of ``from __future__`` imports.
+    """
+
+    node: Function
+    classes: tuple[str, ...]
+    flags: int
+
+
+class _File(NamedTuple):
+    lines: tuple[str, ...]
+    definitions: dict[tuple[str, int], list[tuple[Function, tuple[str, ...]]]]
+    codes: dict[int, dict[CodeType, CodeType]]  # by flags
+    tree: ast.Module
+
+
+_files: dict[str, _File] = {}
+
+
+def definition_of(code: CodeType) -> FunctionSource | None:
+    """The definition of a code object; None if its source is not available, or has changed."""
+    file = _parsed(code.co_filename)
+    if file is None:
+        return None
+    candidates = file.definitions.get((code.co_name, code.co_firstlineno), [])
+    if not candidates:
+        return None
+    flags = code.co_flags & _FUTURES
+    if not (code in _codes(file, code.co_filename, flags) or _is_rewritten_by_pytest(code)):
+        return None
+    if len(candidates) > 1:  # lambdas that begin in one line: the innermost around all of the code
+        candidates = sorted([c for c in candidates if _contains(c[0], code)], key=_extent)
+        if not candidates:
+            return None
+    node, classes = candidates[0]
+    return FunctionSource(node, classes, flags)
+
+
+def _parsed(name: str) -> _File | None:
+    linecache.checkcache(name)
+    lines = tuple(linecache.getlines(name))
+    found = _files.get(name)
+    if found is not None and found.lines == lines:
+        return found
+    if not lines:
+        return None
+    try:
+        tree = ast.parse("".join(lines), name)
+    except (SyntaxError, ValueError):  # not Python: a notebook's magic command, a template
+        return None
+    definitions: dict[tuple[str, int], list[Any]] = {}
+    for node, classes in _functions(tree, ()):
+        key = _name_of(node), _first_line(node)
+        definitions.setdefault(key, []).append((node, classes))
+    file = _File(lines, definitions, {}, tree)
+    while len(_files) >= _FILES:
+        _files.pop(next(iter(_files)), None)
+    _files[name] = file
+    return file
+
+
+def _functions(
+    node: ast.AST, classes: tuple[str, ...]
+) -> Iterator[tuple[Function, tuple[str, ...]]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child, classes
+        inner = (*classes, child.name) if isinstance(child, ast.ClassDef) else classes
+        yield from _functions(child, inner)
+
+
+def _name_of(node: Function) -> str:
+    return "<lambda>" if isinstance(node, ast.Lambda) else node.name
+
+
+def _first_line(node: Function) -> int:
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return min([node.lineno, *[d.lineno for d in decorators]])
+
+
+def _codes(file: _File, name: str, flags: int) -> dict[CodeType, CodeType]:
+    """The code objects of functions that the source gives today."""
+    found = file.codes.get(flags)
+    if found is None:
+        found = file.codes[flags] = {}
+        whole = compile(file.tree, name, "exec", flags=flags, dont_inherit=True)
+        waiting = [whole]
+        while waiting:
+            inner = [c for c in waiting.pop().co_consts if isinstance(c, CodeType)]
+            waiting += inner
+            found.update(zip(inner, inner, strict=True))
+    return found
+
+
+def _is_rewritten_by_pytest(code: CodeType) -> bool:
+    """Whether pytest rewrote the assertions, so that the code differs from the source."""
+    return any(name.startswith("@py") for name in (*code.co_names, *code.co_varnames))
+
+
+def _contains(node: Function, code: CodeType) -> bool:
+    """Whether all positions of code are inside a lambda."""
+    first, last = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    for line, end_line, column, end_column in code.co_positions():
+        if None in (line, end_line, column, end_column) or (column, end_column) == (0, 0):
+            continue
+        if not (first <= (line, column) and (end_line, end_column) <= last):
+            return False
+    return True
+
+
+def _extent(candidate: tuple[Function, tuple[str, ...]]) -> tuple[int, int]:
+    node = candidate[0]
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return node.end_lineno - node.lineno, node.end_col_offset - node.col_offset

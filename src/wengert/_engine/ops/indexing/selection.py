@@ -1,0 +1,228 @@
+"""Selection: the elements that a mask selects, while the mask is not known.
+
+Their number is not known either, so they are not an array: a selection has the whole array, with
+ones in place of the elements that are not selected, and the mask.  It can be computed with, element
+by element, be written back by the same mask, and be summed:
+
+    x[m] = x[m] ** p        x = where(m, where(m, x, 1) ** p, x)
+    x[m] *= 3
+    x[m].mean()             sum(where(m, x, 0)) / sum(m)
+
+    Selection    the elements that a mask selects
+    selection    a selection, if the index is a mask alone
+    written_by   an array after a selection has been written to it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, describe, dtype_of, is_traced, shape_of
+from wengert._engine.core.node import Node
+from wengert._engine.core.op import lookup
+from wengert.errors import TraceError, at, user_line
+
+from ..casts import astype
+from ..elementwise.selection import where
+
+_DEPTH = 8  # of expressions that are compared
+Run = Callable[..., Any]
+
+
+class Selection:
+    """The elements of an array that a traced mask selects.
+
+    Parameters
+    ----------
+    whole : Tensor
+        The array, whose other elements are any numbers.
+    mask : Tensor
+        Of the same shape.
+    """
+
+    __array_priority__ = 2000
+    __slots__ = ("mask", "whole")
+
+    def __init__(self, whole: Any, mask: Any) -> None:
+        self.whole, self.mask = whole, mask
+
+    # ---- element by element ------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: object) -> Any:
+        if method != "__call__" or kwargs or ufunc.nout != 1 or ufunc.signature is not None:
+            raise self.refusal(f"np.{ufunc.__name__}")
+        return self._elementwise(ufunc, *inputs)
+
+    def _elementwise(self, op: Any, *inputs: Any) -> Selection:
+        wholes = [self._operand(x) for x in inputs]
+        return Selection(op(*wholes), self.mask)
+
+    def _operand(self, x: Any) -> Any:
+        if isinstance(x, Selection):
+            if not _same(self.mask, x.mask):
+                raise self.refusal("an operation with a selection by another mask")
+            return x.whole
+        if shape_of(x) != ():
+            raise self.refusal(f"an operation with an array of shape {shape_of(x)}")
+        return x
+
+    def astype(self, dtype: Any) -> Selection:
+        """The elements with another dtype."""
+        return Selection(astype(self.whole, np.dtype(dtype)), self.mask)
+
+    def copy(self) -> Selection:
+        """The elements."""
+        return Selection(self.whole, self.mask)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of the elements."""
+        return dtype_of(self.whole)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return 1
+
+    # ---- all elements together ---------------------------------------------------------------
+
+    def sum(self) -> Any:
+        """The sum of the elements."""
+        return lookup("sum")(where(self.mask, self.whole, np.zeros((), self.dtype)[()]))
+
+    def prod(self) -> Any:
+        """The product of the elements."""
+        return lookup("prod")(where(self.mask, self.whole, np.ones((), self.dtype)[()]))
+
+    def any(self) -> Any:
+        """Whether some element is true."""
+        return lookup("any")(lookup("logical_and")(self.mask, self.whole != 0))
+
+    def all(self) -> Any:
+        """Whether all elements are true."""
+        return lookup("all")(lookup("logical_or")(~self.mask, self.whole != 0))
+
+    @property
+    def size(self) -> Any:
+        """The number of elements."""
+        return lookup("sum")(self.mask)
+
+    def mean(self) -> Any:
+        """The mean of the elements; NaN if there are none."""
+        return self.sum() / self.size
+
+    def __array_function__(
+        self, func: Any, types: object, args: tuple[Any, ...], kwargs: object
+    ) -> Any:
+        name = func.__name__
+        if name in ("sum", "prod", "any", "all", "mean", "copy") and len(args) == 1 and not kwargs:
+            return getattr(self, name)()
+        raise self.refusal(f"np.{name}")
+
+    # ---- what needs the number of elements -----------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.refusal(f".{name}")
+
+    def __len__(self) -> int:
+        raise self.refusal("len()")
+
+    def __iter__(self) -> Any:
+        raise self.refusal("a loop over them")
+
+    def __bool__(self) -> bool:
+        raise self.refusal("a branch")
+
+    def __getitem__(self, index: object) -> Any:
+        raise self.refusal("an index")
+
+    def __array__(self, *args: Any, **kwargs: object) -> Any:
+        raise self.refusal("an array of them")
+
+    def __repr__(self) -> str:
+        return f"<elements of {describe(self.whole)} selected by a traced mask>"
+
+    def refusal(self, what: str) -> TraceError:
+        """The error for something that needs the number of elements."""
+        return TraceError(
+            f"an array of shape {shape_of(self.whole)} was read by a mask of shape "
+            f"{shape_of(self.mask)}: how many elements that gives depends on values, which are not "
+            f"known while a graph is built, and {what} needs them. Choose with np.where(mask, x, "
+            "0), which keeps the shape, or read a fixed number of positions (np.argsort, np.take)"
+            f"{at(user_line())}."
+        )
+
+
+def _operator(name: str, reflected: bool = False) -> Run:
+    def run(self: Selection, *others: Any) -> Selection:
+        inputs = (*others, self) if reflected else (self, *others)
+        return self._elementwise(lookup(name), *inputs)
+
+    return run
+
+
+_OPERATORS = {
+    "add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power",
+    "floordiv": "floor_divide", "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or",
+    "xor": "bitwise_xor",
+}  # fmt: skip
+_COMPARISONS = {
+    "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal",
+    "ne": "not_equal",
+}  # fmt: skip
+for _word, _name in _OPERATORS.items():
+    setattr(Selection, f"__{_word}__", _operator(_name))
+    setattr(Selection, f"__r{_word}__", _operator(_name, True))
+for _word, _name in (_COMPARISONS | {"neg": "negative", "abs": "absolute"}).items():
+    setattr(Selection, f"__{_word}__", _operator(_name))
+Selection.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+def selection(x: Any, template: object, operands: Sequence[Handle]) -> Selection | None:
+    """The elements of `x` that an index selects, if it is a traced mask of the shape of `x`."""
+    alone = not isinstance(template, tuple) or len(template) == 1
+    if not alone or len(operands) != 1 or not is_traced(operands[0]):
+        return None
+    mask = operands[0]
+    if dtype_of(mask).kind != "b" or shape_of(mask) != shape_of(x) or not shape_of(x):
+        return None
+    return Selection(where(mask, x, np.ones((), dtype_of(x))[()]), mask)
+
+
+def written_by(x: Handle, mask: Handle, v: Selection) -> Any:
+    """`x` after ``x[mask] = v``.
+
+    Raises
+    ------
+    TraceError
+        `v` was selected by another mask.
+    """
+    if not _same(mask, v.mask):
+        raise v.refusal("assigning them by another mask")
+    whole = v.whole
+    if dtype_of(whole) != dtype_of(x):
+        whole = astype(whole, dtype_of(x))
+    return where(mask, whole, x)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two masks are the same, or computed in the same way from the same values."""
+    return a is b or _equal(a.node, b.node, _DEPTH)
+
+
+def _equal(a: object, b: object, depth: int) -> bool:
+    if a is b:
+        return True
+    if not (isinstance(a, Node) and isinstance(b, Node)):
+        return type(a) is type(b) and bool(np.all(a == b))
+    if a.op is not b.op or not a.args or depth == 0 or len(a.args) != len(b.args):
+        plain = not a.args and not b.args and a.op is b.op and a.value is not None
+        return plain and b.value is not None and bool(np.array_equal(a.value, b.value))
+    if a.params != b.params or getattr(a.op, "effects", None) is None:
+        return False
+    return all(_equal(p, q, depth - 1) for p, q in zip(a.args, b.args, strict=True))

@@ -1,0 +1,182 @@
+"""Slice ends: where a slice with traced ends starts and stops along its axis.
+
+SliceRange            the start and the stop of a slice, neither below 0 nor above the length
+forward_range    of a slice with step 1; backward_range of one with step -1
+range_within     of a slice of a slice
+position_in      a position in the axis, of an index of a slice
+is_same          whether two integers are known to be equal
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from wengert._engine.core.handle import Handle, is_traced, shape_of, value_of, wrap
+from wengert._engine.core.intervals import interval
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.op import lookup
+from wengert._engine.core.runtime_checks import RuntimeChecks
+from wengert._engine.core.symbolic.dim import Dim
+from wengert._engine.core.tracing import size_value
+from wengert.errors import at, user_line
+
+from ..creation import positions
+from ..elementwise.selection import where
+
+if TYPE_CHECKING:
+    from wengert._engine.core.types import Operand, Size
+
+_NODES_COMPARED = 12  # the depth of expressions that are compared
+
+
+class SliceRange(NamedTuple):
+    """Where a window begins and ends along its axis.
+
+    start, stop : int, Dim or Tensor, not below 0 and not above the length of the axis.
+    """
+
+    start: Any
+    stop: Any
+
+
+def forward_range(part: slice, n: Size) -> SliceRange:
+    """The ends of a slice with step 1 of an axis of length `n`."""
+    start = 0 if part.start is None else end_of(part.start, n)
+    stop = n if part.stop is None else end_of(part.stop, n)
+    return SliceRange(start, stop)
+
+
+def backward_range(part: slice, n: Size) -> SliceRange:
+    """The ends, as if the slice ran forward, of one with step -1."""
+    first = as_value(n) - 1 if part.start is None else last_of(part.start, n)
+    after = -1 if part.stop is None else last_of(part.stop, n)
+    return SliceRange(after + 1, first + 1)
+
+
+def last_of(end: Any, n: Size) -> Any:
+    low, high = interval(end)
+    if low is None or low < 0:
+        end = (
+            end + as_value(n)
+            if high is not None and high < 0
+            else where(end < 0, end + as_value(n), end)
+        )
+        low = interval(end)[0]
+        if low is None or low < -1:
+            end = lookup("maximum")(end, -1)
+    if high is None or type(n) is not int or high >= n:
+        end = lookup("minimum")(end, as_value(n) - 1)
+    return end
+
+
+def end_of(end: Any, n: Size) -> Any:
+    """An end of a slice, counted from the start and not outside of the axis."""
+    if isinstance(end, Handle) and not is_traced(end):
+        end = value_of(end).item()
+    low, high = interval(end)
+    if low is None or low < 0:
+        if high is not None and high < 0:
+            end = as_value(end) + as_value(n)
+        else:
+            end = where(as_value(end) < 0, as_value(end) + as_value(n), as_value(end))
+        end = lookup("maximum")(end, 0)
+        high = None
+    if high is None or type(n) is not int or high > n:
+        end = end if is_same(end, n) else lookup("minimum")(as_value(end), as_value(n))
+    return end
+
+
+def range_within(r: SliceRange, part: slice, length: Operand) -> SliceRange:
+    """The range of a slice of a window."""
+    start = r.start if part.start is None else as_value(r.start) + clamped(part.start, length)
+    stop = r.stop if part.stop is None else as_value(r.start) + clamped(part.stop, length)
+    return SliceRange(start, stop)
+
+
+def clamped(end: Any, length: Operand) -> Any:
+    low = interval(end)[0]
+    if low is None or low < 0:
+        end = lookup("maximum")(where(as_value(end) < 0, as_value(end) + length, as_value(end)), 0)
+    return lookup("minimum")(as_value(end), length)
+
+
+def position_in(index: Any, r: SliceRange, length: Operand) -> Any:
+    """A position in the whole axis."""
+    low, high = interval(index)
+    if low is not None and low >= 0:
+        found = as_value(r.start) + as_value(index)
+    elif high is not None and high < 0:
+        found = as_value(r.stop) + as_value(index)
+    else:
+        found = where(index < 0, as_value(r.stop) + index, as_value(r.start) + index)
+    failed = lookup("logical_or")(found < as_value(r.start), found >= as_value(r.stop))
+    RuntimeChecks.add(failed, IndexError(f"index is out of bounds of a slice{at(user_line())}"))
+    return lookup("maximum")(found, 0)
+
+
+def span_of(r: SliceRange) -> Any:
+    span = as_value(r.stop) - as_value(r.start)
+    low = interval(span)[0]
+    return span if low is not None and low >= 0 else lookup("maximum")(span, 0)
+
+
+def reversed_range(whole: Any, axis: int, r: SliceRange) -> Any:
+    """The elements of a range in backward order, from the first position on."""
+    n = shape_of(whole)[axis]
+    places = as_value(r.stop) - 1 - positions(n)
+    return taken(whole, clipped(places, 0, as_value(n) - 1), axis=axis)
+
+
+def taken(x: Any, places: Any, axis: int) -> Any:
+    """The elements of an array at positions along an axis."""
+    x = x if isinstance(x, Handle) else wrap(constant(np.asarray(x)))
+    return x[(slice(None),) * (axis % len(shape_of(x))) + (places,)]
+
+
+def clipped(x: object, low: Any, high: Any) -> Any:
+    return lookup("minimum")(lookup("maximum")(x, low), high)
+
+
+def as_value(x: object) -> Any:
+    return size_value(x) if isinstance(x, Dim) else x
+
+
+def is_number(x: object, number: int) -> bool:
+    return isinstance(x, int | np.integer) and int(x) == number
+
+
+def is_same(a: object, b: object) -> bool:
+    """Whether two integers are the same: equal numbers, or computed in the same way."""
+    if a is b:
+        return True
+    if not isinstance(a, Handle) and not isinstance(b, Handle):
+        return bool(a == b) if type(a) is type(b) else False
+    if isinstance(a, Handle) and isinstance(b, Handle):
+        return is_same_node(a.node, b.node)
+    handle, other = (a, b) if isinstance(a, Handle) else (b, a)
+    low, high = interval(handle)
+    return isinstance(other, int) and low is not None and low == high == other
+
+
+def is_same_node(a: object, b: object, depth: int = _NODES_COMPARED) -> bool:
+    """Whether two nodes compute the same from the same values."""
+    if a is b:
+        return True
+    if not (isinstance(a, Node) and isinstance(b, Node)):
+        return (
+            not isinstance(a, Node)
+            and not isinstance(b, Node)
+            and type(a) is type(b)
+            and bool(a == b)
+        )
+    if a.value is not None or b.value is not None:
+        return (
+            a.value is not None and b.value is not None and bool(np.array_equal(a.value, b.value))
+        )
+    if a.op is not b.op or not a.args or depth == 0 or len(a.args) != len(b.args):
+        return False
+    if a.params != b.params:
+        return False
+    return all(is_same_node(p, q, depth - 1) for p, q in zip(a.args, b.args, strict=True))

@@ -1,0 +1,148 @@
+"""Access by windows: reading and writing slices with ends that are not known.
+
+read_window    x[index] for an index with such a slice, or with a window of positions
+write_window   x[index] = v
+write_into     x[index] = v for an index of known lengths, and a window as value
+is_stored      whether x[index] = v changes nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from wengert._engine.core.handle import shape_of
+from wengert.errors import TraceError, at, user_line
+
+from .slice_ends import (
+    SliceRange,
+    backward_range,
+    forward_range,
+    is_number,
+    is_same,
+    is_same_node,
+    reversed_range,
+    span_of,
+    taken,
+)
+from .window_operators import stored
+from .windows import Window, index_parts, is_dynamic
+
+
+def read_window(x: Any, index: object) -> Any:
+    """``x[index]`` for an index with a slice whose ends are traced, or with a window.
+
+    Raises
+    ------
+    TraceError
+        The slice has a step other than 1 and -1; the index has arrays beside it.
+    """
+    if isinstance(x, Window):
+        return x[index]
+    parts = index_parts(index, len(shape_of(x)))
+    if any(isinstance(p, Window) for p in parts):
+        return _gathered(x, parts)
+    made, ranges, flips = _static(x, parts)
+    found = x[tuple(made)]
+    for axis, r in flips.items():
+        found = reversed_range(found, axis, r)
+    return Window(found, ranges)
+
+
+def _static(
+    x: Any, parts: Sequence[Any]
+) -> tuple[list[Any], dict[int, SliceRange], dict[int, SliceRange]]:
+    """An index with whole axes, and for the axes of the result the ranges."""
+    made: list[Any] = []
+    ranges: dict[int, SliceRange] = {}
+    flips: dict[int, SliceRange] = {}
+    axis = out = 0
+    for part in parts:
+        if part is None:
+            made.append(None)
+            out += 1
+            continue
+        if isinstance(part, slice):
+            if is_dynamic(part):
+                n = shape_of(x)[axis]
+                if is_number(part.step, -1):
+                    flips[out] = backward_range(part, n)
+                    ranges[out] = SliceRange(0, span_of(flips[out]))
+                elif part.step is None or is_number(part.step, 1):
+                    ranges[out] = forward_range(part, n)
+                else:
+                    raise TraceError(
+                        f"a slice with traced ends and the step {part.step}. Use a step of 1 or -1"
+                        f"{at(user_line())}."
+                    )
+                made.append(slice(None))
+            else:
+                made.append(part)
+            out += 1
+        else:
+            if shape_of(part) != ():
+                raise TraceError(
+                    f"an index with an array beside a slice with traced ends{at(user_line())}. "
+                    "Take one after the other."
+                )
+            made.append(part)
+        axis += 1
+    return made, ranges, flips
+
+
+def _gathered(x: Any, parts: Sequence[Any]) -> Any:
+    """``x[..., window, ...]`` for one window of positions."""
+    (k,) = [k for k, p in enumerate(parts) if isinstance(p, Window)]
+    w = parts[k]
+    if (
+        w.ndim != 1
+        or w.dtype.kind not in "iu"
+        or any(
+            not (isinstance(p, slice) and p == slice(None)) for j, p in enumerate(parts) if j != k
+        )
+    ):
+        raise w.refusal("this index")
+    return Window(taken(x, w.filled(0), axis=k), {k: w.ranges[0]})
+
+
+def write_window(x: Any, index: object, v: Any) -> tuple[Any, Any]:
+    """``x[index] = v`` as a store to whole axes: the index, and the value.
+
+    Raises
+    ------
+    TraceError
+        As `read_window`.
+    """
+    parts = [p for p in index_parts(index, len(shape_of(x))) if p is not None]
+    if any(isinstance(p, Window) for p in parts):
+        raise TraceError(
+            "a store to positions given by a slice with traced ends: how many there are is not "
+            f"known while a graph is built. Write a loop over the positions{at(user_line())}."
+        )
+    made, ranges, flips = _static(x, parts)
+    if flips:
+        raise TraceError(f"a store to a reversed slice with traced ends{at(user_line())}.")
+    target = Window(x[tuple(made)], ranges)
+    return tuple(made), stored(target, v)
+
+
+def write_into(x: Any, index: object, v: Window) -> Any:
+    """The value of ``x[index] = v`` for an index of known lengths."""
+    part = x[index]
+    ndim = len(shape_of(part))
+    ranges = {k + ndim - v.ndim: SliceRange(0, shape_of(part)[k + ndim - v.ndim]) for k in v.ranges}
+    return stored(Window(part, ranges), v)
+
+
+def is_stored(x: Any, index: object, v: Any) -> bool:
+    """Whether `v` is the slice x[index], which has been modified: x[:k] += 1 assigns it again."""
+    link = getattr(v.whole, "_link", None) if isinstance(v, Window) else None
+    if link is None or link[0] is not x:
+        return False
+    parts = [p for p in index_parts(index, len(shape_of(x))) if p is not None]
+    made, ranges, flips = _static(x, parts)
+    fresh = x[tuple(made)]
+    same = v.ranges.keys() == ranges.keys() and not flips and all(
+        is_same(a, b) for k in ranges for a, b in zip(ranges[k], v.ranges[k], strict=True)
+    )  # fmt: skip
+    return same and is_same_node(fresh.node, v.whole.node)

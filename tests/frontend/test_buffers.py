@@ -1,0 +1,235 @@
+"""Buffers: NumPy programs that fill arrays with tensors, under every transformation."""
+
+import functools
+import math
+from math import sin
+
+import numpy as np
+import pytest
+import scipy.special
+from numpy import zeros
+
+import wengert as wg
+import wengert.numpy as wnp
+
+X = np.linspace(0.1, 1.0, 6)
+M = np.arange(16.0).reshape(4, 4)
+
+
+def elements(x):
+    y = np.zeros(5)
+    y[0] = x[0] ** 2
+    y[1:3] = x[1:3] * 2
+    return np.sum(y)
+
+
+def imported_names(x):
+    y = zeros(3)
+    for i in range(3):
+        y[i] = x[i] * sin(x[i])
+    y += x[:3]
+    return y.sum()
+
+
+def nested_lists(x):
+    return np.sum(np.array([[x[0], x[1]], [x[1], 2.0]]) @ np.array([1.0, 2.0])) + np.sum(x[:2])
+
+
+def list_of_tensors(x):
+    return np.sum([x[0], x[1]]) * np.mean([x[2], 2.0])
+
+
+def shape_in_place(x):
+    y = np.empty(4)
+    y[:] = x[:4]
+    y.shape = (2, 2)
+    y[0, 1] *= 3.0
+    return (y @ y).sum()
+
+
+def shape_of_a_view(x):
+    y = x * 1.0
+    z = y[1:5]
+    z.shape = (2, 2)
+    z[1, 1] = x[0]
+    return (y * y).sum()
+
+
+def from_iterator(x):
+    return np.fromiter((v * 2 for v in x), float).sum() + np.fromiter(x, float, 2).prod()
+
+
+def method_of_a_plain_array(x):
+    return M.dot(x[:4]).sum()
+
+
+def filled(x):
+    y = np.full(3, x[0])
+    z = np.ones_like(y)
+    z[1] = x[1]
+    e = np.eye(3)
+    e[0, 2] = x[2]
+    w = np.ndarray((2,))
+    w[:] = x[3:5]
+    return (y * z @ e).sum() + w.sum()
+
+
+def with_our_numpy(x):
+    y = wnp.zeros(2)
+    y[0] = x[0] * x[1]
+    return y.sum()
+
+
+def helper(x):
+    z = np.zeros_like(x)
+    z[0] = x[1]
+    return z
+
+
+def calls_a_function(x):
+    return helper(x).sum() + math.exp(x[0]) + math.hypot(x[1], x[2])
+
+
+class Model:
+    def __init__(self):
+        self.w = 2.0
+
+    def method(self, x):
+        z = np.zeros(2)
+        z[1] = self.w * x[0]
+        return z.sum()
+
+    def __call__(self, x):
+        return self.method(x)
+
+
+class Child(Model):
+    def method(self, x):
+        return super().method(x) * x[1]
+
+
+MODEL = Model()
+
+
+def calls_a_method(x):
+    return MODEL.method(x)
+
+
+def outer():
+    def inner(x):
+        z = np.ones(3)
+        z[0] = x[2]
+        return z.prod()
+
+    return lambda x: inner(x) * 2
+
+
+def with_an_argument(f, x):
+    return f(x) * 2.0
+
+
+def of_scipy(x):
+    return scipy.special.logsumexp(x) + scipy.special.gammaln(x[0] + 2)
+
+
+def asks_for_arrays(x):
+    y = np.zeros(2)
+    y[0] = x[0] if isinstance(x, np.ndarray) else 0.0
+    return y.sum() + (1.0 if isinstance(x[0], float) else 0.0)
+
+
+FUNCTIONS = [
+    elements, imported_names, nested_lists, list_of_tensors, shape_in_place, shape_of_a_view,
+    from_iterator, method_of_a_plain_array, filled, with_our_numpy, calls_a_function,
+    calls_a_method, MODEL, MODEL.method, Child(), outer(), of_scipy, asks_for_arrays,
+    functools.partial(lambda n, x: elements(x) * n, 3),
+    functools.partial(with_an_argument, elements),
+]  # fmt: skip
+
+
+def name(f):
+    return getattr(f, "__name__", type(f).__name__)
+
+
+def differences(f):
+    steps = 1e-6 * np.eye(X.size)
+    return np.array([(f(X + h) - f(X - h)) / 2e-6 for h in steps])
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=name)
+def test_derivatives(f):
+    want = differences(f)
+    np.testing.assert_allclose(wg.grad(f)(X), want, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(wg.jit(wg.grad(f))(X), want, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(wg.grad(wg.jit(f))(X), want, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(wg.vjp(f, X)[1](1.0)[0], want, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(wg.jvp(f, (X,), (np.ones(6),))[1], want.sum(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=name)
+def test_values(f):
+    np.testing.assert_allclose(wg.jit(f)(X), f(X), rtol=1e-13)
+    np.testing.assert_allclose(wg.trace(f)(X)(X), f(X), rtol=1e-13)
+    np.testing.assert_allclose(wg.vmap(f)(np.stack([X, 2 * X])), [f(X), f(2 * X)], rtol=1e-13)
+
+
+def test_the_users_module_is_not_changed():
+    before = dict(globals())
+    wg.grad(calls_a_function)(X)
+    wg.jit(calls_a_function)(X)
+    assert {k: v for k, v in globals().items() if k in before} == before
+    assert type(np.zeros(2)) is np.ndarray and math.sin.__module__ == "math"
+
+
+COUNT = 0
+
+
+def counts(x):
+    global COUNT
+    COUNT += 1
+    y = np.zeros(1)
+    y[0] = x
+    return y.sum()
+
+
+def test_assigned_globals_are_those_of_the_module():
+    global COUNT
+    COUNT = 0
+    wg.jit(counts)(1.0)
+    assert COUNT == 1
+
+
+SCALE = 2.0
+
+
+def scaled(x):
+    return np.array([x])[0] * SCALE
+
+
+def test_changed_globals_are_seen(monkeypatch):
+    assert wg.grad(scaled)(1.0) == 2.0
+    monkeypatch.setitem(globals(), "SCALE", 5.0)
+    assert wg.grad(scaled)(1.0) == 5.0
+
+
+def test_integer_buffers_keep_their_dtype():
+    def f(x):
+        y = np.zeros(2, int)
+        y[0] = x[0] > 0.05
+        y[1] = 7
+        return y * 2
+
+    got = wg.jit(f)(X)
+    assert got.dtype == int and got.tolist() == [2, 14]
+
+
+def test_an_attribute_of_the_function_stays():
+    @functools.lru_cache
+    def constant(n):
+        return n + 1
+
+    def f(x):
+        return x * constant(2)
+
+    f.note = "here"
+    assert wg.grad(f)(1.0) == 3.0 and f.note == "here"

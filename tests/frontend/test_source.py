@@ -1,0 +1,186 @@
+"""Source: which functions are rewritten, and what runs otherwise."""
+
+import functools
+import importlib.util
+import linecache
+import traceback
+
+import numpy as np
+import pytest
+
+import wengert as wg
+from wengert._engine.frontend.rewritten import rewritten, why_not
+
+
+def absolute(x):
+    if x > 0:
+        return x
+    return -x
+
+
+def test_positions_and_names_are_those_of_the_user():
+    def fails(x):
+        for _ in range(20):
+            x = x * 2.0
+            x = undefined_name  # noqa: F821
+        return x
+
+    with pytest.raises(NameError) as caught:
+        wg.jit(fails)(1.0)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    here = [f for f in frames if f.filename == __file__ and f.name == "fails"]
+    assert here[-1].line.startswith("x = undefined_name")
+
+
+def test_decorators_run():
+    def doubled(f):
+        @functools.wraps(f)
+        def wrapper(x):
+            return 2.0 * f(x)
+
+        return wrapper
+
+    @doubled
+    def g(x):
+        return x if x > 0 else -x
+
+    assert wg.jit(g)(-3.0) == 6.0
+
+
+class Base:
+    __private = 3.0
+
+    def method(self, x):
+        if x > 0:
+            return x * self.__private
+        return x
+
+
+class Derived(Base):
+    def method(self, x):
+        y = super().method(x)
+        return y + 1.0 if y > 1 else y
+
+
+def test_methods_private_names_and_super():
+    assert wg.jit(Derived().method)(1.0) == 4.0
+    assert wg.jit(Derived().method)(-1.0) == -1.0
+
+
+def test_lambdas_on_one_line():
+    f, g = (lambda x: x if x > 0 else -x), (lambda x: x if x > 1 else 2 * x)
+    assert wg.jit(f)(-3.0) == 3.0 and wg.jit(g)(0.5) == 1.0
+
+
+def test_code_without_source():
+    space = {}
+    exec("def f(x):\n    return x if x > 0 else -x", space)
+    assert "source" in why_not(space["f"])
+    with pytest.raises(wg.errors.TracedBranchError):
+        wg.jit(space["f"])(1.0)
+
+
+def test_a_file_that_has_changed(tmp_path):
+    path = tmp_path / "changing.py"
+    path.write_text("def f(x):\n    if x > 0:\n        return x\n    return -x\n")
+    spec = importlib.util.spec_from_file_location("changing", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path.write_text("def f(x):\n    if x > 0:\n        return 5 * x\n    return -x\n")
+    linecache.checkcache()
+    assert "changed" in why_not(module.f)
+    with pytest.raises(wg.errors.TracedBranchError):
+        wg.jit(module.f)(1.0)
+
+
+def test_generators_run_as_they_are():
+    def items(x):
+        for i in range(3):
+            yield x * i
+
+    assert rewritten(items) is None
+    assert wg.jit(lambda x: sum(items(x)))(2.0) == 6.0
+
+
+def test_opting_out():
+    with pytest.raises(wg.errors.TracedBranchError):
+        wg.jit(absolute, source=False)(1.0)
+    assert wg.jit(absolute)(-1.0) == 1.0
+
+
+def test_locals_keeps_a_function_as_it_is():
+    def f(x):
+        y = x * 2
+        return locals()["y"]
+
+    assert "locals" in why_not(f)
+    assert wg.jit(f)(2.0) == 4.0
+
+
+def test_recursion_with_a_static_depth():
+    def power(x, n):
+        return 1.0 if n == 0 else x * power(x, n - 1)
+
+    assert wg.jit(power, static_argnames="n")(2.0, 5) == 32.0
+
+
+def test_shadowed_names():
+    def f(x):
+        range = [x, 2 * x, 3 * x]
+        s = 0.0
+        for v in range:
+            s += v
+        return s
+
+    assert wg.jit(f)(1.0) == 6.0
+
+
+def test_keyword_defaults_and_star_arguments():
+    def f(x, *more, scale=3.0, **rest):
+        if x > 0:
+            return x * scale + sum(more) + rest.get("c", 0.0)
+        return x
+
+    assert wg.jit(f)(1.0, 2.0, c=4.0) == 9.0
+    assert wg.jit(f)(1.0, scale=1.0) == 1.0
+
+
+def test_late_binding_closures():
+    def f(x):
+        fs = []
+        for i in range(3):
+            fs.append(lambda: x * i)  # noqa: B023
+        return fs[0]() + fs[1]()
+
+    assert wg.jit(f)(2.0) == 8.0
+
+
+def test_with_and_try_statements():
+    def f(x):
+        s = 0.0
+        with np.errstate(all="ignore"):
+            for i in range(12):
+                s += np.log(x + i)
+        try:
+            if s > 0:
+                s = s * 2
+        finally:
+            s = s + 1
+        return s
+
+    np.testing.assert_allclose(wg.jit(f)(2.0), f(2.0))
+
+
+def test_explain_says_what_is_unrolled_and_what_is_not_read():
+    def f(x):
+        rows = []
+        for i in range(12):
+            rows.append(x * i)
+        return np.stack(rows)
+
+    told = wg.explain(f)(2.0)
+    (found,) = told.note("unrolled")
+    assert "12 trips" in found.message and "list.append" in found.message
+    space = {}
+    exec("def g(x, n=3):\n    return x * 2 if n else x", space)
+    assert "source is not available" in wg.explain(space["g"])(2.0).note("source")[0].message
