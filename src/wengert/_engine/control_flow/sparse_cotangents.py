@@ -17,19 +17,38 @@ from wengert._engine.ops.indexing.template import IndexSlot
 
 
 def added_in_place(results: Sequence[Node], nodes: Sequence[Node]) -> list[Node]:
-    """The same results, with writes instead of sums with arrays of zeros."""
-    add, scatter = lookup("add"), lookup("scatter")
+    """The same results, with writes instead of sums with arrays of zeros.
+
+    A sum of several sparse cotangents is written to a total as each of them is, so that it costs
+    as many elements as they have.
+    """
+    add = lookup("add")
+    sums: dict[Node, tuple[Node, ...]] = {}  # of sparse cotangents, in new nodes
+
+    def sparse(node: Node) -> tuple[Node, ...]:
+        return (node,) if _is_sparse(node) else sums.get(node, ())
 
     def change(node: Node, args: tuple[Node, ...]) -> Node | None:
         if node.op is not add:
             return None
-        for total, part in (args, args[::-1]):
-            if part.op is scatter and _is_alone(part) and total.spec == node.spec:
-                return _written(total, part)
+        for total, part in (args[::-1], args) if sparse(args[0]) else (args, args[::-1]):
+            parts = sparse(part)
+            if not parts or total.spec != node.spec:
+                continue
+            made = total
+            for one in parts:
+                made = _written(made, one)
+            if sparse(total):
+                sums[made] = (*sparse(total), *parts)
+            return made
         return None
 
     new = rebuilt(nodes, None, change)
     return [new.get(n, n) for n in results]
+
+
+def _is_sparse(node: Node) -> bool:
+    return node.op is lookup("scatter") and _is_alone(node)
 
 
 def _written(total: Node, part: Node) -> Node:
