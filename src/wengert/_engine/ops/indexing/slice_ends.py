@@ -117,7 +117,8 @@ def position_in(index: Any, r: SliceRange, length: Operand) -> Any:
 
 
 def span_of(r: SliceRange) -> Any:
-    span = as_value(r.stop) - as_value(r.start)
+    """The length of a slice."""
+    span = as_value(r.stop) if is_same(r.start, 0) else as_value(r.stop) - as_value(r.start)
     low = interval(span)[0]
     return span if low is not None and low >= 0 else lookup("maximum")(span, 0)
 

@@ -37,6 +37,7 @@ from .slice_ends import (
     position_in,
     range_within,
     reversed_range,
+    span_of,
 )
 
 if TYPE_CHECKING:
@@ -94,10 +95,7 @@ class Window:
 
     def length(self, axis: int) -> Any:
         """The length of a sliced axis."""
-        r = self.ranges[axis]
-        span = as_value(r.stop) - as_value(r.start)
-        low = interval(span)[0]
-        return span if low is not None and low >= 0 else lookup("maximum")(span, 0)
+        return span_of(self.ranges[axis])
 
     def mask(self, axes: Sequence[int] | None = None) -> Any:
         """Where the elements are, in an array that broadcasts with `whole`."""

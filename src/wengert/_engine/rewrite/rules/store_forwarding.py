@@ -5,6 +5,7 @@ positions.  Each of these is a separate write; often one is enough.
 
     read back      x[i] after x[i] = v is v
     written over   the second of two writes to the same positions replaces the first
+    whole          x[:] is x, and x[:] = v is v
     copied         a copy of a value of a graph, which is never written to, is the value itself
 """
 
@@ -129,4 +130,39 @@ def copied(node: Node, new: NodeBuilder) -> Node | None:
     return made
 
 
-RULES = (read_back, read_from_zeros, written_over, copied)
+def _is_whole(template: Any) -> bool:
+    """Whether an index selects all elements in their places."""
+    parts = template if isinstance(template, tuple) else (template,)
+    return all(p is Ellipsis or (isinstance(p, slice) and p == slice(None)) for p in parts)
+
+
+@rule(
+    "whole read",
+    "getitem",
+    reason="x[:] has all elements of x",
+    exact=True,
+    example=(lambda x: x[:] + 1.0, _A),
+)
+def whole_read(node: Node, new: NodeBuilder) -> Node | None:
+    """The array itself."""
+    found: Node = node.args[0]
+    return found if len(node.args) == 1 and _is_whole(node.params["index"]) else None
+
+
+@rule(
+    "whole store",
+    "setitem",
+    reason="x[:] = v replaces all elements",
+    exact=True,
+    example=(lambda x, v: _written(x, slice(None), v), _A, _A + 1.0),
+)
+def whole_store(node: Node, new: NodeBuilder) -> Node | None:
+    """The value, if it has the shape and dtype of the array."""
+    value = node.args[1]
+    if len(node.args) != 2 or not isinstance(value, Node) or not _is_whole(node.params["index"]):
+        return None
+    have, wanted = new.context.spec(value), new.context.spec(node)
+    return value if (have.shape, have.dtype) == (wanted.shape, wanted.dtype) else None
+
+
+RULES = (read_back, read_from_zeros, written_over, copied, whole_read, whole_store)
