@@ -3,6 +3,7 @@
 loops.py       for, while
 loop_tracer.py a loop as a node of the graph
 branches.py    if, and conditional expressions
+branch_stores.py   elements that a branch assigns, stored after it
 booleans.py    and, or, not, chained comparisons
 calls.py       calls, stores, assertions
 iterables.py   range, zip, enumerate, reversed: items by number

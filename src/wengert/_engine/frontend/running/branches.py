@@ -25,6 +25,7 @@ from wengert._engine.core.spec import Spec
 from wengert.errors import TraceError, at, user_line
 
 from .blocks import TracedBlock, traced
+from .branch_stores import BranchStore, applied, results, stores_of
 from .state import UNBOUND, NotTraceable, SharedVariables
 from .values import Maybe, Parts, cast, is_truth, joined, maybe, weakened
 
@@ -98,9 +99,12 @@ def _conditional(
             found[k].append(check.failed)
             found[1 - k].append(np.False_)
         arrays = list({a: None for b in blocks for a in b.arrays})
-        for array in arrays:
-            for block, into in zip(blocks, found, strict=True):
-                into.append(block.arrays.get(array, array.node))
+        stores = [_stores(array, blocks) for array in arrays]
+        for array, known in zip(arrays, stores, strict=True):
+            for k, (block, into) in enumerate(zip(blocks, found, strict=True)):
+                into += (
+                    [block.arrays.get(array, array.node)] if known is None else results(known, k)
+                )
     outs = _node(test, blocks, found)
     rest = iter(outs)
     spec = iter(specs)
@@ -109,8 +113,20 @@ def _conditional(
         variables.write({name: shape.value(numbers)})
     for _, check in failures:
         RuntimeChecks.add(next(rest), check.error)
-    for array in arrays:
-        rebind(array, next(rest).node)
+    for array, known in zip(arrays, stores, strict=True):
+        made = next(rest).node if known is None else applied(array.node, known, rest, test)
+        rebind(array, made)
+
+
+def _stores(array: Handle, blocks: Sequence[TracedBlock]) -> list[BranchStore] | None:
+    """The stores by which the branches modified an array; None if they did so in another way."""
+    found: list[BranchStore] = []
+    for k, block in enumerate(blocks):
+        more = stores_of(k, block.arrays.get(array, array.node), array.node)
+        if more is None:
+            return None
+        found += more
+    return found
 
 
 def _one_raises(test: Any, blocks: Sequence[TracedBlock], runs: Sequence[Thunk]) -> None:
