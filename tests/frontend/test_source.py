@@ -184,3 +184,18 @@ def test_explain_says_what_is_unrolled_and_what_is_not_read():
     space = {}
     exec("def g(x, n=3):\n    return x * 2 if n else x", space)
     assert "source is not available" in wg.explain(space["g"])(2.0).note("source")[0].message
+
+
+def test_functions_of_a_users_module(tmp_path):
+    path = tmp_path / "users.py"
+    path.write_text("def f(x):\n    return x if x > 0 else -x\n")
+    spec = importlib.util.spec_from_file_location("users", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert wg.jit(module.f)(-2.0) == 2.0
+    globals()["users"] = module
+    try:
+        f = lambda x: users.f(x) * 3.0  # noqa: E731, F821
+        assert wg.jit(f)(-2.0) == 6.0
+    finally:
+        del globals()["users"]

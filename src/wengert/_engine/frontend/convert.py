@@ -15,7 +15,11 @@ import inspect
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-from wengert._engine.core.library_code import is_library_class, is_library_function
+from wengert._engine.core.library_code import (
+    is_library_class,
+    is_library_function,
+    is_library_module,
+)
 from wengert._engine.core.recording import current_trace
 from wengert._engine.core.trace_notes import note
 
@@ -58,7 +62,12 @@ def _function(fun: FunctionType) -> FunctionType:
     if is_library_function(fun):
         return exchanged(fun)  # type: ignore[no-any-return]
     known = needs(fun.__code__)
-    whole = tracing and (known.branches or known.calls or not _BUILTINS.isdisjoint(known.names))
+    whole = tracing and (
+        known.branches
+        or known.calls
+        or not _BUILTINS.isdisjoint(known.names)
+        or _calls_objects(fun, known)
+    )
     if not whole and not _refers(fun, known):
         return fun
     if whole or known.calls or _calls_objects(fun, known) or _calls_variables(fun, known):
@@ -101,7 +110,12 @@ def _refers(fun: FunctionType, known: Needs) -> bool:
 def _calls_objects(fun: FunctionType, known: Needs) -> bool:
     """Whether it uses attributes of global objects, which may be functions."""
     found = [fun.__globals__.get(name) for name in known.members]
-    return any(x is not None and not isinstance(x, ModuleType | type) for x in found)
+    return any(x is not None and not _is_fixed(x) for x in found)
+
+
+def _is_fixed(x: object) -> bool:
+    """Whether attributes of an object are not functions of the user: of a library, or a class."""
+    return is_library_module(x) if isinstance(x, ModuleType) else isinstance(x, type)
 
 
 def _calls_variables(fun: FunctionType, known: Needs) -> bool:

@@ -17,7 +17,8 @@ from .running import RUNTIME
 from .source import definition_of
 
 _FUNCTIONS_KEPT = 1024  # rewritten functions in memory
-_codes: dict[tuple[CodeType, bool], CodeType | str] = {}
+# By file name too, which equal code objects may differ in.
+_codes: dict[tuple[CodeType, str, bool], CodeType | str] = {}
 _lock = lock()
 
 
@@ -58,13 +59,14 @@ def why_not(fun: FunctionType) -> str | None:
 
 
 def _code(code: CodeType, whole: bool) -> CodeType | str:
-    found = _codes.get((code, whole))
+    key = code, code.co_filename, whole
+    found = _codes.get(key)
     if found is None:
         found = _made(code, whole)
         with _lock:
             while len(_codes) >= _FUNCTIONS_KEPT:
                 _codes.pop(next(iter(_codes)))
-            _codes[code, whole] = found
+            _codes[key] = found
     return found
 
 
@@ -82,4 +84,5 @@ def _made(code: CodeType, whole: bool) -> CodeType | str:
 
 def is_rewritten(fun: FunctionType, whole: bool) -> bool:
     """Whether a function has been rewritten."""
-    return _codes.get((getattr(fun, "__wrapped__", fun).__code__, whole)) is fun.__code__
+    code = getattr(fun, "__wrapped__", fun).__code__
+    return _codes.get((code, code.co_filename, whole)) is fun.__code__

@@ -84,7 +84,10 @@ def _rule(node: Node, operands: Sequence[Expr]) -> Any:
         work = found
         combine = functools.partial(_composed, body, meeting)
     else:
-        *loop, outer = loop_of(ufunc.__name__, tuple(map(_class_of, node.inputs)))
+        classes = tuple(map(_class_of, node.inputs))
+        if all(a.spec.weak for a in node.inputs):  # NumPy compares Python integers as objects
+            classes = tuple([a.spec.dtype for a in node.inputs])
+        *loop, outer = loop_of(ufunc.__name__, classes)
         if not all(map(is_supported, (*loop, outer))):
             return NotImplemented
         if _may_exceed(node):
