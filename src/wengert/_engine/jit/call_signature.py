@@ -207,8 +207,8 @@ class StaticArguments:
 
     Attributes
     ----------
-    integers : bool
-        Whether Python integers are static too, because the function needs their values.
+    numbers : tuple of type
+        The classes of Python numbers that are static too, because the function needs their values.
     """
 
     def __init__(
@@ -219,12 +219,12 @@ class StaticArguments:
         self.positions = {n for n in positions if n >= 0}
         self.positions |= {i for i, name in enumerate(parameters) if name in set(names)}
         self.names = {*names, *by_name}
-        self.integers = False
+        self.numbers: tuple[type, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether no argument is static."""
-        return not (self.positions or self.names or self.negative or self.integers)
+        return not (self.positions or self.names or self.negative or self.numbers)
 
     def call(
         self,
@@ -245,7 +245,7 @@ class StaticArguments:
         if not self.is_plain:
             count = len(args) - captured
             pinned = {*self.positions, *(n + count for n in self.negative)}
-            kinds = (int,) if self.integers else ()
+            kinds = self.numbers
             args = tuple(
                 [Pinned(a) if i in pinned or type(a) in kinds else a for i, a in enumerate(args)]
             )

@@ -146,7 +146,7 @@ class Jitted(Generic[P, R]):
 
         If tracing needs the values of captured arrays, these become constants of the program, and
         are compared at each call. If it fails otherwise, Python integers become static arguments:
-        lengths and numbers of steps.
+        lengths and numbers of steps (`_fixed_numbers`).
         """
         with self._lock:
             first: Exception | None = None
@@ -159,13 +159,11 @@ class Jitted(Generic[P, R]):
                 except Exception as error:
                     if state.captured.feeds:
                         state, call = self._states.with_fewer_inputs(state, args, kwargs)
-                    elif first is not None:
-                        self._layout.integers = False
-                        raise first from None
-                    elif self._layout.integers or not self._may_fix_integers(args, kwargs):
-                        raise
+                    elif not (numbers := self._fixed_numbers(args, kwargs)):
+                        self._layout.numbers = ()
+                        raise first or error from None
                     else:
-                        first, self._layout.integers = error, True
+                        first, self._layout.numbers = first or error, numbers
                         call = self._layout.call(args, kwargs, specs=True)
                         state, call = self._states.find(call, args, kwargs)
             if len(state.calls) >= CALLS:
@@ -175,13 +173,18 @@ class Jitted(Generic[P, R]):
             self._install_entry(state, call, compiled, args, kwargs)
         return compiled, call
 
-    def _may_fix_integers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        """Whether a call that cannot be traced may be one with its integers as static arguments."""
-        return (
-            self._options["source"]
-            and is_converting()
-            and int in map(type, (*args, *kwargs.values()))
-        )
+    def _fixed_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[type, ...]:
+        """The classes of numbers to make static for a call that cannot be traced otherwise.
+
+        First integers, which may be lengths; then all numbers, if there is no other argument.
+        """
+        kinds = set(map(type, (*args, *kwargs.values())))
+        if not (self._options["source"] and is_converting() and kinds):
+            return ()
+        if int in kinds and not self._layout.numbers:
+            return (int,)
+        every = (int, float, bool, complex)
+        return every if kinds <= set(every) and self._layout.numbers != every else ()
 
     def _add_entry(
         self,
