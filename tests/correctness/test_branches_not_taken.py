@@ -202,7 +202,9 @@ def test_the_other_operand_of_a_choice_is_still_differentiated():
 
 def test_a_graph_says_that_it_cannot_read_by_a_mask():
     with pytest.raises(TraceError, match=r"np\.where"):
-        wg.jit(lambda x: np.sum(x[x > 0]))(np.ones(3))
+        wg.jit(lambda x: np.sort(x[x > 0]))(np.ones(3))
+    x = np.array([-1.0, 2.0, 3.0])
+    assert wg.jit(wg.grad(lambda x: np.sum(np.sqrt(x[x > 0]))))(x)[0] == 0.0
 
 
 THIRD = {

@@ -176,12 +176,13 @@ class Jitted(Generic[P, R]):
     def _fixed_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[type, ...]:
         """The classes of numbers to make static for a call that cannot be traced otherwise.
 
-        First integers, which may be lengths; then all numbers, if there is no other argument.
+        First integers, which may be lengths; then all numbers, if there is no other argument and
+        an integer among them.
         """
         kinds = set(map(type, (*args, *kwargs.values())))
-        if not (self._options["source"] and is_converting() and kinds):
+        if not (self._options["source"] and is_converting() and int in kinds):
             return ()
-        if int in kinds and not self._layout.numbers:
+        if not self._layout.numbers:
             return (int,)
         every = (int, float, bool, complex)
         return every if kinds <= set(every) and self._layout.numbers != every else ()
