@@ -140,15 +140,15 @@ def test_layers_are_the_functions(layer, rng):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x: F.gelu(x, "erf"), "neither 'none' nor 'tanh'"),
-        (lambda x: F.hardtanh(x, 1.0, -1.0), "lower bound comes first"),
-        (lambda x: F.softshrink(x, -1.0), "lambd=-1.0"),
-        (lambda x: F.glu(x), r"axis 1 of shape \(2, 3\) cannot be halved"),
-        (lambda x: F.maxout(x, 2), r"groups of 2 along axis 1 of shape \(2, 3\)"),
+        (lambda x: F.gelu(x, "erf"), "must be 'none' or 'tanh', got 'erf'"),
+        (lambda x: F.hardtanh(x, 1.0, -1.0), "min_val=1.0 must be less than max_val=-1.0"),
+        (lambda x: F.softshrink(x, -1.0), "lambd must not be negative, got -1.0"),
+        (lambda x: F.glu(x), r"axis 1 of shape \(2, 3\) must have an even length"),
+        (lambda x: F.maxout(x, 2), r"axis 1 of shape \(2, 3\) cannot be divided into groups of 2"),
         (lambda x: F.prelu(x, np.ones(2)), r"slopes of shape \(2,\) for x of shape \(2, 3\)"),
-        (lambda x: F.celu(x, 0.0), "alpha is 0"),
-        (lambda x: F.softplus(x, 0.0), "beta=0.0"),
-        (lambda x: F.rrelu(x, 0.5, 0.1), "slopes from 0.5 to 0.1"),
+        (lambda x: F.celu(x, 0.0), "alpha must not be 0"),
+        (lambda x: F.softplus(x, 0.0), "beta must be positive, got 0.0"),
+        (lambda x: F.rrelu(x, 0.5, 0.1), "lower=0.5 must not be greater than upper=0.1"),
         (lambda x: wg.trace(lambda x: F.rrelu(x, training=True))(x), "Stream"),
     ],
 )

@@ -110,7 +110,7 @@ def test_a_network_learns_compiled_as_it_does_eagerly(rng):
         (lambda: nn.Conv1d(3, 4, 3)(np.ones((2, 8, 8, 8))), r"Conv1d.*length\)"),
         (lambda: nn.Conv2d(3, 4, 9)(np.ones((2, 3, 8, 8))), r"Conv2d.*\(8, 8\).*spans"),
         (lambda: nn.Conv2d(3, 4, 3, groups=2), "groups=2"),
-        (lambda: nn.Conv2d(3, 4, 3, padding=-1), "padding=-1"),
+        (lambda: nn.Conv2d(3, 4, 3, padding=-1), "padding must be at least 0, got -1"),
         (lambda: nn.Conv2d(3, 4, 3, padding_mode="mirror"), "mirror"),
         (lambda: nn.ConvTranspose2d(3, 4, 3, padding_mode="reflect"), 'supports only "zeros"'),
         (lambda: nn.ConvTranspose2d(3, 4, 3, padding="same"), "takes numbers"),

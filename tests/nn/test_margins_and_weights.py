@@ -180,27 +180,33 @@ def test_kinks_keep_their_conventions():
 
 ONES = np.ones((2, 3))
 REFUSED = [
-    (lambda: F.hinge_loss(np.ones(2), np.array([0.0, 1.0])), r"holds 0\.0.*2 \* y - 1"),
+    (lambda: F.hinge_loss(np.ones(2), np.array([0.0, 1.0])), r"got 0\.0.*2 \* y - 1"),
     (lambda: F.soft_margin_loss(ONES, ONES[0]), r"soft_margin_loss: the prediction has shape"),
-    (lambda: F.smooth_l1_loss(ONES, ONES, beta=-1.0), "beta=-1.0"),
-    (lambda: F.huber_loss(ONES, ONES, delta=0.0), "delta=0.0"),
+    (lambda: F.smooth_l1_loss(ONES, ONES, beta=-1.0), "beta must not be negative, got -1.0"),
+    (lambda: F.huber_loss(ONES, ONES, delta=0.0), "delta must be positive, got 0.0"),
     (lambda: F.gaussian_nll_loss(ONES, ONES, -ONES), "a variance is negative"),
     (lambda: F.gaussian_nll_loss(ONES, ONES, np.ones(3)), r"variances of shape \(3,\)"),
     (lambda: F.cross_entropy(ONES, np.array([0, 3])), "classes from 0 to 3, but there are 3"),
     (
         lambda: F.cross_entropy(ONES, np.array([0, 1]), weight=np.ones(2)),
-        r"weights of shape \(2,\)",
+        r"one weight for each of 3 classes, got shape \(2,\)",
     ),
-    (lambda: F.cross_entropy(ONES, ONES / 3, ignore_index=0), "name no class"),
-    (lambda: F.cross_entropy(ONES, np.array([0, 1]), label_smoothing=2.0), "label_smoothing=2.0"),
+    (
+        lambda: F.cross_entropy(ONES, ONES / 3, ignore_index=0),
+        "target of probabilities",
+    ),
+    (
+        lambda: F.cross_entropy(ONES, np.array([0, 1]), label_smoothing=2.0),
+        "between 0 and 1, got 2.0",
+    ),
     (lambda: F.cross_entropy(ONES, np.array([0, 1]), axis=2), "no axis 2"),
-    (lambda: F.cross_entropy(ONES, np.array([0, 1]), "avg"), "reduction='avg'"),
+    (lambda: F.cross_entropy(ONES, np.array([0, 1]), "avg"), "reduction must be .*got 'avg'"),
     (lambda: F.multi_margin_loss(ONES, np.array([0, 3])), "classes from 0 to 3"),
-    (lambda: F.multi_margin_loss(ONES, np.array([0.0, 1.0])), "target of float64"),
-    (lambda: F.multi_margin_loss(ONES, np.array([0])), r"targets of shape \(2,\)"),
-    (lambda: F.multi_margin_loss(ONES, np.array([0, 1]), p=3), "p=3"),
-    (lambda: F.multilabel_margin_loss(ONES, np.full((2, 3), 3)), "names class 3"),
-    (lambda: F.cosine_embedding_loss(ONES, ONES, np.ones(3)), r"targets of shape \(2,\)"),
+    (lambda: F.multi_margin_loss(ONES, np.array([0.0, 1.0])), "as integers, got float64"),
+    (lambda: F.multi_margin_loss(ONES, np.array([0])), r"target of shape \(2,\)"),
+    (lambda: F.multi_margin_loss(ONES, np.array([0, 1]), p=3), "p must be 1 or 2, got 3"),
+    (lambda: F.multilabel_margin_loss(ONES, np.full((2, 3), 3)), "has class 3"),
+    (lambda: F.cosine_embedding_loss(ONES, ONES, np.ones(3)), r"target of shape \(2,\)"),
     (lambda: F.binary_cross_entropy(ONES[0], ONES[0], weight=ONES), r"weights of shape \(2, 3\)"),
 ]
 

@@ -162,7 +162,7 @@ def test_refusals():
         nn.RNN(2, 3, nonlinearity="sin")
     with pytest.raises(ArgumentError, match="shorter"):
         nn.LSTM(2, 3, proj_size=3)
-    with pytest.raises(ArgumentError, match=r"num_layers=0.*from 1 on"):
+    with pytest.raises(ArgumentError, match=r"num_layers must be .*at least 1, got 0"):
         nn.GRU(2, 3, num_layers=0)
     with pytest.raises(ArgumentError, match="probability"):
         nn.GRU(2, 3, dropout=2)

@@ -1,4 +1,4 @@
-"""Models: modules, parameters, layers and losses.  PyTorch's names, NumPy's arrays.
+"""Neural networks: modules, parameters, layers and losses, with PyTorch's names on NumPy arrays.
 
 module          Module
 parameter       Parameter, Buffer
@@ -9,7 +9,7 @@ init            initial values of parameters
 state_dict      functional_call and stateful_call: a model as a function of its parameters
 check_sizes     validation of sizes before parameters are allocated
 model_summary   table of layers with shapes, parameters and operations
-module_tracing  modules while tracing
+module_tracing  how modules are traced
 progress        a progress bar (import it from wengert.nn.progress)
 rich_progress   the progress bar on a terminal; the only module that imports rich
 safetensors_io  weights in safetensors files
@@ -18,7 +18,7 @@ layers/         layers
 training/       fit, evaluate, checkpoints, logs; imported at first use
 """
 
-# ruff: noqa: F401, F403  (the `__all__` of each module says what is exported)
+# ruff: noqa: F401, F403  (each module's `__all__` lists its exports)
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

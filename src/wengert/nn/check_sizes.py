@@ -1,8 +1,8 @@
-"""Counted: sizes that layers are made with, looked at before weights of such shapes are drawn.
+"""Validation of layer sizes, before weights are allocated.
 
 NumPy's message about an invalid shape names neither the layer nor its argument.
 
-    counted    refuse what is not an integer, naming the layer and the size
+    counted    raises an error that names the layer and the size
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ import numpy as np
 from wengert.errors import ArgumentError, at, user_line
 
 
-def counted(layer: Any, least: int = 0, **sizes: Any) -> None:
-    """Refuse sizes of a layer that are not integers, or less than `least`.
+def counted(layer: Any, minimum: int = 0, **sizes: Any) -> None:
+    """Check that the sizes of a layer are integers of at least `minimum`.
 
     Raises
     ------
     ArgumentError
-        The message names the layer and the size.
+        A size is invalid; the message names the layer and the size.
     """
     for name, size in sizes.items():
         for n in size if isinstance(size, tuple) else (size,):
-            if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < least:
+            if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < minimum:
+                kind = "integers" if isinstance(size, tuple) else "an integer"
                 raise ArgumentError(
-                    f"{type(layer).__name__} with {name}={size!r}: sizes are integers from "
-                    f"{least} on. Change it{at(user_line())}."
+                    f"{type(layer).__name__}: {name} must be {kind} of at least {minimum}, got "
+                    f"{size!r}{at(user_line())}."
                 )

@@ -1,13 +1,13 @@
 """Containers: modules made of modules.
 
-    Sequential                     one after the other
-    Parallel                       all of the same input
+    Sequential                     modules applied one after the other
+    Parallel                       modules applied to the same input
     Residual                       x + body(x)
-    ModuleList, ModuleDict         a list and a dict of modules, to call as one likes
-    ParameterList, ParameterDict   the same of parameters
+    ModuleList, ModuleDict         a list and a dict of modules
+    ParameterList, ParameterDict   a list and a dict of parameters
 
-Plain lists, tuples and dicts do, too: what is in them is found.  These are for PyTorch's names, for
-models of one's own that are lists, and for appending while compiled functions know of it.
+Modules and parameters in plain lists, tuples and dicts are found, too.  These classes provide
+PyTorch's names, a base for models that are lists, and changes that compiled functions notice.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ __all__ = [
 def _callable(step: Any, what: str) -> Any:
     if not callable(step):
         raise ArgumentError(
-            f"{what} is a {type(step).__name__}, which cannot be called. "
+            f"{what} is a {type(step).__name__}, which is not callable. "
             f"Give modules or functions, not a list of them{at(user_line())}."
         )
     return step
 
 
 class _Listed(Module):
-    """A module that is a list: of `_items`, whose names are their numbers."""
+    """Base of modules that are lists of `_items`, named by their indices."""
 
     _items: list[Any]
 
@@ -57,28 +57,28 @@ class _Listed(Module):
         return make(items)
 
     def named_items(self) -> Iterator[tuple[str, Any]]:
-        """The items by number, ``0``, and whatever else is set."""
+        """The items by index (``0``, ``1``, ...), and all other attributes."""
         yield from contents(dict(enumerate(self._items)))
         yield from contents({k: v for k, v in vars(self).items() if k != "_items"})
 
     def append(self, item: Any) -> Any:
-        """One more at the end; returns the module."""
+        """Append an item; return the module."""
         return self.insert(len(self._items), item)
 
     def extend(self, items: Iterable[Any]) -> Any:
-        """More at the end; returns the module."""
+        """Append several items; return the module."""
         for item in list(items):
             self.append(item)
         return self
 
     def insert(self, index: int, item: Any) -> Any:
-        """One more before that place; returns the module."""
+        """Insert an item before an index; return the module."""
         self._items.insert(index, self._checked(item, index))
         Changes.note()
         return self
 
     def pop(self, index: int = -1) -> Any:
-        """Take one out."""
+        """Remove and return an item."""
         Changes.note()
         return self._items.pop(index)
 
@@ -101,14 +101,14 @@ class _Listed(Module):
 
 
 class Sequential(_Listed):
-    """Modules (or plain functions) one after the other.
+    """Modules (or plain functions) applied one after the other.
 
     Parameters
     ----------
     *steps : callable, or one mapping from name to callable
-        Each is given what the one before returned. With names, ``{"body": ..., "head": ...}``,
-        parameters are called ``body.weight`` instead of ``0.weight``, and the steps are attributes
-        of those names, too.
+        Each is called with the result of the previous one. With names, ``{"body": ...,
+        "head": ...}``, parameters are called ``body.weight`` instead of ``0.weight``, and the
+        steps are also attributes with these names.
 
     Examples
     --------
@@ -140,26 +140,26 @@ class Sequential(_Listed):
         return self._items
 
     def forward(self, x: Any) -> Any:
-        """What the last step returns."""
+        """The result of the last step."""
         for step in self._items:
             x = step(x)
         return x
 
     def named_items(self) -> Iterator[tuple[str, Any]]:
-        """The steps by number or name, ``0`` or ``head``."""
+        """The steps by index or name, ``0`` or ``head``."""
         if self._names is None:
             yield from super().named_items()
             return
         yield from contents(dict(zip(self._names, self._items, strict=True)))
 
     def insert(self, index: int, item: Any) -> Any:
-        """One more step before that place, named by its number; returns the module."""
+        """Insert a step before an index, named by its number; return the module."""
         if self._names is not None:
             self._names.insert(index, str(len(self._items)))
         return super().insert(index, item)
 
     def pop(self, index: int = -1) -> Any:
-        """Take a step out."""
+        """Remove and return a step."""
         if self._names is not None:
             self._names.pop(index)
         return super().pop(index)
@@ -184,7 +184,7 @@ class Sequential(_Listed):
     def _place(self, name: str) -> int:
         if name not in (self._names or ()):
             raise ArgumentError(
-                f"Sequential: no step is named {name!r}; there are {self._names or 'numbers only'}"
+                f"Sequential: no step is named {name!r}; the names are {self._names or 'indices'}"
                 f"{at(user_line())}."
             )
         return (self._names or []).index(name)
@@ -197,15 +197,15 @@ class Sequential(_Listed):
 
 
 class Parallel(_Listed):
-    """Modules (or plain functions) of the same input, their results joined.
+    """Modules (or plain functions) applied to the same input, with joined results.
 
     Parameters
     ----------
     *branches : callable
     join : callable or None, default ``numpy.concatenate`` along the last axis
-        Takes the list of results; None returns them as a tuple.
+        Called with the list of results; None returns them as a tuple.
     axis : int, default -1
-        Along which results are concatenated, where `join` is not given.
+        The axis of concatenation, if `join` is not given.
 
     Examples
     --------
@@ -243,7 +243,7 @@ class Residual(Module):
     ----------
     body : callable
     shortcut : callable, optional
-        Where the body changes the shape.
+        Needed if the body changes the shape.
 
     References
     ----------
@@ -260,7 +260,7 @@ class Residual(Module):
 
 
 class ModuleList(_Listed):
-    """A list of modules; it is not called itself.
+    """A list of modules, without a `forward`.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class ParameterList(_Listed):
 
 
 class _Keyed(Module):
-    """A module that is a dict, in the order in which items were set."""
+    """Base of modules that are dicts, in insertion order."""
 
     _items: dict[str, Any]
 
@@ -306,12 +306,12 @@ class _Keyed(Module):
         return item
 
     def named_items(self) -> Iterator[tuple[str, Any]]:
-        """The items by name, and whatever else is set."""
+        """The items by name, and all other attributes."""
         yield from contents(self._items)
         yield from contents({k: v for k, v in vars(self).items() if k != "_items"})
 
     def update(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Set several."""
+        """Set several items."""
         for name, item in dict(items).items():
             self[name] = item
 
@@ -328,7 +328,7 @@ class _Keyed(Module):
         return self._items.items()
 
     def pop(self, name: str) -> Any:
-        """Take one out."""
+        """Remove and return an item."""
         Changes.note()
         return self._items.pop(name)
 
@@ -354,7 +354,7 @@ class _Keyed(Module):
 
 
 class ModuleDict(_Keyed):
-    """A dict of modules; it is not called itself.
+    """A dict of modules, without a `forward`.
 
     Parameters
     ----------

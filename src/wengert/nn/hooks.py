@@ -1,9 +1,9 @@
-"""Hooks: functions that a module calls before and after `forward`, to look or to change.
+"""Hooks: functions that a module calls before and after `forward`.
 
-    Hooks           those of one module
-    ModuleHook      what registering one returns
+    Hooks           the hooks of a module
+    ModuleHook      handle of a registered hook
 
-While a graph is built they are called with traced tensors, and not when it runs.
+They are called while tracing, with traced tensors, and not when the graph runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ModuleHook:
         self._hooks, self._number = hooks, number
 
     def remove(self) -> None:
-        """Take the hook away; harmless a second time."""
+        """Remove the hook; further calls do nothing."""
         if self._hooks.pop(self._number, None) is not None:
             Changes.note()
 
@@ -36,17 +36,17 @@ class Hooks:
         self._places: dict[str, dict[int, Callable[..., Any]]] = {"pre": {}, "post": {}}
 
     def add(self, place: str, hook: Callable[..., Any]) -> ModuleHook:
-        """Register one."""
+        """Register a hook."""
         number = _number()
         self._places[place][number] = hook
         return ModuleHook(self._places[place], number)
 
     def key(self) -> tuple[Any, ...]:
-        """What a graph is built for."""
+        """The identities of the hooks, for guards of graphs."""
         return tuple(tuple(hooks) for hooks in self._places.values())
 
     def before(self, module: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments, as the hooks let them be."""
+        """The arguments, possibly replaced by the hooks."""
         for hook in list(self._places["pre"].values()):
             changed = hook(module, args)
             if changed is not None:
@@ -54,7 +54,7 @@ class Hooks:
         return args
 
     def after(self, module: Any, args: tuple[Any, ...], result: Any) -> Any:
-        """The result, as the hooks let it be."""
+        """The result, possibly replaced by the hooks."""
         for hook in list(self._places["post"].values()):
             changed = hook(module, args, result)
             result = result if changed is None else changed

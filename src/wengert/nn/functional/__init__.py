@@ -17,7 +17,7 @@ embeddings             embedding, one_hot
 linear_maps            linear, bilinear
 """
 
-# ruff: noqa: F403  (the `__all__` of each module says what is exported)
+# ruff: noqa: F403  (each module's `__all__` lists its exports)
 
 from wengert._engine.core.lazy_import import exported, public_dir
 

@@ -1,12 +1,12 @@
-"""Activations: relu, sigmoid, softplus, softmax and their like, as plain functions.
+"""Activation functions: relu, sigmoid, softplus, softmax ...
 
-    from ops         relu, leaky_relu, elu, sigmoid, log_sigmoid, softplus, softmax, log_softmax;
-                     silu, gelu, mish and softsign, right in their tails
-    compositions     the others, written with choices, so that an infinite operand or a NaN is what
-                     it should be, in the derivative too
+    operations       relu, leaky_relu, elu, sigmoid, log_sigmoid, softplus, softmax, log_softmax;
+                     silu, gelu, mish and softsign, accurate in their tails
+    compositions     the others, written with `where`, so that values and derivatives at infinities
+                     and NaN are correct
 
-All take arrays and tensors; arrays in, arrays out.  Names and defaults are PyTorch's, where `axis`
-is NumPy's word for ``dim``.  Derivatives at kinks are PyTorch's as well: those of the flat or the
+All take arrays or tensors, and return arrays for arrays.  Names and defaults are PyTorch's, with
+`axis` instead of ``dim``.  Derivatives at kinks are PyTorch's as well: those of the flat or the
 left side (0 for relu at 0).
 """
 
@@ -65,16 +65,16 @@ swish = silu
 logsigmoid = log_sigmoid
 
 
-# ---- shares ------------------------------------------------------------------------------------
+# ---- softmax -----------------------------------------------------------------------------------
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
-    """Positive numbers that sum to one along an axis: e**x / sum(e**x).
+    """exp(x) / sum(exp(x)) along an axis.
 
     Parameters
     ----------
     x : array or Tensor
-        Any real numbers; -inf gives exactly 0.
+        Real numbers; -inf gives exactly 0.
     axis : int, default -1
 
     Examples
@@ -88,7 +88,7 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 
 def log_softmax(x: Any, axis: int = -1) -> Any:
-    """The logarithm of `softmax`, exact also where the softmax itself underflows.
+    """The logarithm of `softmax`, accurate even where the softmax underflows.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 
 
 def softmin(x: Any, axis: int = -1) -> Any:
-    """The softmax of -x: the smallest element has the largest share."""
+    """The softmax of -x."""
     return shares.softmax(-_array(x), axis=axis)
 
 
@@ -114,7 +114,7 @@ def softmin(x: Any, axis: int = -1) -> Any:
 
 
 def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
-    """x where x > 0, else `negative_slope` times x; derivative `negative_slope` at 0.
+    """x where x > 0, else ``negative_slope * x``; the derivative at 0 is `negative_slope`.
 
     Examples
     --------
@@ -127,18 +127,18 @@ def leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
 
 
 def prelu(x: Any, weight: Any) -> Any:
-    """`leaky_relu` with slopes that are learned.
+    """`leaky_relu` with learned slopes.
 
     Parameters
     ----------
     x : array or Tensor
     weight : array or Tensor, shape () or (1,) or (channels,)
-        One slope, or one for each channel, axis 1 of `x` (axis 0 of a vector).
+        One slope, or one per channel; channels are axis 1 of `x` (axis 0 of a vector).
 
     Raises
     ------
     ShapeError
-        There are other numbers of slopes and channels.
+        The numbers of slopes and channels differ.
     """
     shape, slopes = shape_of(x), shape_of(weight)
     if slopes not in ((), (1,)):
@@ -146,7 +146,7 @@ def prelu(x: Any, weight: Any) -> Any:
         if len(slopes) != 1 or not shape or slopes[0] != shape[channel]:
             raise ShapeError(
                 f"prelu: slopes of shape {spelled(slopes)} for x of shape {spelled(shape)}. Give "
-                f"one, or one for each channel, axis 1{at(user_line())}."
+                f"one slope, or one per channel (axis 1){at(user_line())}."
             )
         weight = np.reshape(weight, (slopes[0],) + (1,) * (len(shape) - channel - 1))
     elif slopes and not shape:
@@ -157,27 +157,27 @@ def prelu(x: Any, weight: Any) -> Any:
 def rrelu(
     x: Any, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, rng: Any = None
 ) -> Any:
-    """`leaky_relu` with a slope for each element drawn in training, their mean in evaluation.
+    """`leaky_relu` with random slopes in training, and their mean in evaluation.
 
     Parameters
     ----------
     x : array or Tensor
     lower, upper : float
-        Between which slopes are drawn.
+        Bounds of the uniformly distributed slopes, one for each element.
     training : bool, default False
     rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        In a graph a `Stream`.
+        Must be a `Stream` while tracing.
 
     Raises
     ------
     ArgumentError
-        `lower` is above `upper`.
+        `lower` is greater than `upper`.
     TraceError
-        A graph is being built, of which every run would draw the same slopes.
+        Traced without a `Stream`: every run would draw the same slopes.
     """
     if not lower <= upper:
         raise ArgumentError(
-            f"rrelu: slopes from {lower} to {upper}. The lower comes first{at(user_line())}."
+            f"rrelu: lower={lower} must not be greater than upper={upper}{at(user_line())}."
         )
     if not training:
         return selection.leaky_relu(x, (lower + upper) / 2)
@@ -185,8 +185,8 @@ def rrelu(
         drawn = value_of(rng.uniform(shape_of(x)))
     elif is_traced(x):
         raise TraceError(
-            "rrelu in training while a graph is built: every run would draw the same slopes. Give "
-            f"it a stream of random numbers, rng=wengert.random.Stream(seed){at(user_line())}."
+            "rrelu in training is traced without a stream of random numbers: every run would draw "
+            f"the same slopes. Pass rng=wengert.random.Stream(seed){at(user_line())}."
         )
     else:
         drawn = np.random.default_rng(rng).random(shape_of(x))
@@ -195,7 +195,7 @@ def rrelu(
 
 
 def elu(x: Any, alpha: float = 1.0) -> Any:
-    """x where x > 0, else alpha (e**x - 1); derivative `alpha` at 0.
+    """x where x > 0, else alpha (exp(x) - 1); the derivative at 0 is `alpha`.
 
     References
     ----------
@@ -204,14 +204,14 @@ def elu(x: Any, alpha: float = 1.0) -> Any:
     return selection.elu(x, alpha)
 
 
-# Of G. Klambauer et al., "Self-normalizing neural networks", arXiv:1706.02515: the fixed point of
-# mean 0 and variance 1.
+# From G. Klambauer et al., "Self-normalizing neural networks", arXiv:1706.02515: mean 0 and
+# variance 1 are a fixed point.
 SELU_ALPHA = 1.6732632423543772
 SELU_SCALE = 1.0507009873554805
 
 
 def selu(x: Any) -> Any:
-    """The scaled `elu` that keeps mean 0 and variance 1 through layers.
+    """A scaled `elu` that preserves mean 0 and variance 1 through layers.
 
     References
     ----------
@@ -221,32 +221,32 @@ def selu(x: Any) -> Any:
 
 
 def celu(x: Any, alpha: float = 1.0) -> Any:
-    """x where x > 0, else alpha (e**(x / alpha) - 1): with the slope 1 on both sides of 0.
+    """x where x > 0, else alpha (exp(x / alpha) - 1); the derivative is 1 on both sides of 0.
 
     Parameters
     ----------
     x : array or Tensor
     alpha : float, default 1.0
-        Not 0.
+        Must not be 0.
 
     References
     ----------
     .. [1] J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483.
     """
     if alpha == 0:
-        raise ArgumentError(f"celu: alpha is 0, and x is divided by it{at(user_line())}.")
+        raise ArgumentError(f"celu: alpha must not be 0: x is divided by it{at(user_line())}.")
     x = _array(x)
     below = np.where(value_of(x) > 0, 0.0, x)
     return np.where(value_of(x) > 0, x, alpha * np.expm1(below * (1.0 / alpha)))
 
 
 def _array(x: Any) -> Any:
-    """What has a shape as it is, lists as arrays."""
+    """Lists and tuples as arrays; anything else unchanged."""
     return np.asarray(x) if isinstance(x, list | tuple) else x
 
 
 def _pieces(x: Any, low: float, high: float, below: Any, inside: Any, above: Any) -> Any:
-    """`below` up to low, `above` from high, and between what `inside` makes of x; NaN stays."""
+    """`below` where x <= low, `above` where x >= high, else inside(x); NaN propagates."""
     x = _array(x)
     v = value_of(x)
     outside = (v <= low) | (v >= high)
@@ -255,34 +255,34 @@ def _pieces(x: Any, low: float, high: float, below: Any, inside: Any, above: Any
 
 
 def hardtanh(x: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
-    """x held between two bounds; derivative 0 at them and beyond.
+    """x clipped to [min_val, max_val]; the derivative is 0 at the bounds and beyond.
 
     Raises
     ------
     ArgumentError
-        The bounds are not in order.
+        `min_val` is not less than `max_val`.
     """
     if not min_val < max_val:
         raise ArgumentError(
-            f"hardtanh from {min_val} to {max_val}: the lower bound comes first{at(user_line())}."
+            f"hardtanh: min_val={min_val} must be less than max_val={max_val}{at(user_line())}."
         )
     return _pieces(x, min_val, max_val, min_val, lambda z: z, max_val)
 
 
 def relu6(x: Any) -> Any:
-    """x held between 0 and 6; derivative 0 at both."""
+    """x clipped to [0, 6]; the derivative is 0 at both bounds."""
     return hardtanh(x, 0.0, 6.0)
 
 
 def hardsigmoid(x: Any) -> Any:
-    """``relu6(x + 3) / 6``, the sigmoid of straight lines."""
+    """``relu6(x + 3) / 6``, a piecewise linear approximation of the sigmoid."""
     return _pieces(x, -3.0, 3.0, 0.0, lambda z: z * (1 / 6) + 0.5, 1.0)
 
 
 def hardswish(x: Any) -> Any:
-    """``x relu6(x + 3) / 6``, silu of a parabola and straight lines; 0 at -inf.
+    """``x * relu6(x + 3) / 6``, a piecewise quadratic approximation of silu; 0 at -inf.
 
-    Derivatives where the pieces meet are those of the straight lines.
+    Derivatives at -3 and 3 are those of the linear pieces.
 
     References
     ----------
@@ -299,14 +299,11 @@ def threshold(x: Any, threshold: float, value: float) -> Any:
 
 def _not_negative(number: float, what: str) -> None:
     if not number >= 0:
-        raise ArgumentError(
-            f"{what}: lambd={number}, but it is a distance from 0. Give at least 0"
-            f"{at(user_line())}."
-        )
+        raise ArgumentError(f"{what}: lambd must not be negative, got {number}{at(user_line())}.")
 
 
 def softshrink(x: Any, lambd: float = 0.5) -> Any:
-    """x moved toward 0 by `lambd`, 0 where it would get there."""
+    """x - lambd where x > lambd, x + lambd where x < -lambd, else 0."""
     _not_negative(lambd, "softshrink")
     x = _array(x)
     v = value_of(x)
@@ -314,18 +311,18 @@ def softshrink(x: Any, lambd: float = 0.5) -> Any:
 
 
 def hardshrink(x: Any, lambd: float = 0.5) -> Any:
-    """x, and 0 where |x| is at most `lambd`."""
+    """x where |x| > lambd, else 0."""
     _not_negative(lambd, "hardshrink")
     return np.where(np.abs(value_of(x)) <= lambd, 0.0, x)
 
 
 def maxout(x: Any, pieces: int, axis: int = -1) -> Any:
-    """The largest of each `pieces` neighbors along an axis, which becomes that much shorter.
+    """The maximum of each group of `pieces` neighbors along an axis.
 
     Raises
     ------
     ShapeError
-        The axis is not made of whole groups.
+        The length of the axis is not a multiple of `pieces`.
 
     References
     ----------
@@ -335,8 +332,8 @@ def maxout(x: Any, pieces: int, axis: int = -1) -> Any:
     axis = axis % max(1, len(shape))
     if not shape or pieces < 1 or shape[axis] % pieces:
         raise ShapeError(
-            f"maxout: groups of {pieces} along axis {axis} of shape {spelled(shape)}, whose length "
-            f"is not a multiple of that{at(user_line())}."
+            f"maxout: axis {axis} of shape {spelled(shape)} cannot be divided into groups of "
+            f"{pieces}{at(user_line())}."
         )
     groups = (*shape[:axis], shape[axis] // pieces, pieces, *shape[axis + 1 :])
     return np.max(np.reshape(x, groups), axis=axis + 1)
@@ -346,7 +343,7 @@ def maxout(x: Any, pieces: int, axis: int = -1) -> Any:
 
 
 def tanh(x: Any) -> Any:
-    """The hyperbolic tangent: NumPy's."""
+    """The hyperbolic tangent; `numpy.tanh`."""
     return np.tanh(x)
 
 
@@ -356,34 +353,35 @@ def tanhshrink(x: Any) -> Any:
 
 
 def softplus(x: Any, beta: float = 1.0) -> Any:
-    """log(1 + e**(beta x)) / beta, the smooth relu; no overflow, and all digits of its tail.
+    """log(1 + exp(beta x)) / beta, a smooth relu; without overflow, and accurate in its tail.
 
     Parameters
     ----------
     x : array or Tensor
     beta : float, default 1.0
-        The larger, the closer to relu.
+        Larger values are closer to relu.
     """
     if beta == 1:
         return softplus_of_one(x)
     if not beta > 0:
-        raise ArgumentError(f"softplus: beta={beta}, but it has to be positive{at(user_line())}.")
+        raise ArgumentError(f"softplus: beta must be positive, got {beta}{at(user_line())}.")
     return softplus_of_one(x * beta) * (1.0 / beta)
 
 
 def gelu(x: Any, approximate: str = "none") -> Any:
-    """x Phi(x), Phi the distribution function of the standard Gaussian.
+    """x Phi(x), where Phi is the distribution function of the standard Gaussian.
 
     Parameters
     ----------
     x : array or Tensor
     approximate : {"none", "tanh"}
-        "tanh" is x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) / 2, within 0.0005 of it.
+        "tanh" computes x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) / 2, which differs by less
+        than 0.0005.
 
     Raises
     ------
     ArgumentError
-        Another word.
+        `approximate` is neither "none" nor "tanh".
 
     References
     ----------
@@ -400,10 +398,10 @@ def gelu(x: Any, approximate: str = "none") -> Any:
         return activations.gelu(x)
     if approximate != "tanh":
         raise ArgumentError(
-            f"gelu: approximate={approximate!r} is neither 'none' nor 'tanh'{at(user_line())}."
+            f"gelu: approximate must be 'none' or 'tanh', got {approximate!r}{at(user_line())}."
         )
-    # (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where tanh is close to -1; beyond
-    # 50 it is 0 or 1 to all digits.
+    # (1 + tanh(u)) / 2 = sigmoid(2 u) does not cancel where tanh is close to -1; beyond 50 it is
+    # 0 or 1 in floating point.
     x = _array(x)
     near = np.clip(x, -50.0, 50.0)
     twice = near * (2.0 * sqrt(2.0 / pi)) * (1.0 + 0.044715 * near * near)
@@ -411,12 +409,12 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
 
 def glu(x: Any, axis: int = -1) -> Any:
-    """The first half along an axis times the sigmoid of the second.
+    """The first half along an axis, times the sigmoid of the second half.
 
     Raises
     ------
     ShapeError
-        The axis has an odd length.
+        The length of the axis is odd.
 
     References
     ----------
@@ -427,7 +425,7 @@ def glu(x: Any, axis: int = -1) -> Any:
     axis = axis % max(1, len(shape))
     if not shape or shape[axis] % 2:
         raise ShapeError(
-            f"glu: axis {axis} of shape {spelled(shape)} cannot be halved{at(user_line())}."
+            f"glu: axis {axis} of shape {spelled(shape)} must have an even length{at(user_line())}."
         )
     half = shape[axis] // 2
     before = (slice(None),) * axis

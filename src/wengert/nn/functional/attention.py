@@ -1,12 +1,11 @@
-"""Attention: each position takes a weighted mean of what others offer.
+"""Scaled dot-product attention, with masks.
 
-    scaled_dot_product_attention    softmax(q k.T / sqrt(width)) v, with masks
-    permitted, causal, masked       which pairs may meet
-    shares                          how much each position takes
+    scaled_dot_product_attention    softmax(q k.T / sqrt(width)) v
+    permitted, causal, masked       masks: which sources each target attends to
+    shares                          attention weights
 
-A mask is a choice: what is not permitted has the weight 0 and receives no gradient.  A position
-that may look at nothing takes zeros, and has zero gradients; in a softmax of nothing but minus
-infinity it would be NaN.
+Masked sources have weight 0 and no gradient.  A target whose sources are all masked gets zeros,
+with zero gradients; the softmax of a row of -inf would be NaN.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ __all__ = ["scaled_dot_product_attention"]
 
 
 class Mask(NamedTuple):
-    """Which pairs of positions may meet.
+    """An attention mask.
 
-    allowed : booleans that broadcast to the scores, or None for all
-    added : what is added to the scores, or None
-    anyone : for each position whether it may look at something, or None if each may
+    allowed : booleans that broadcast to the scores, or None if nothing is masked
+    added : array added to the scores, or None
+    anyone : for each target, whether any source is allowed; None if that holds for all targets
     """
 
     allowed: Any
@@ -42,12 +41,12 @@ class Mask(NamedTuple):
 
 
 def permitted(mask: Any, what: str) -> tuple[Any, Any]:
-    """A mask, boolean or added to the scores, as booleans and what is added; either may be None.
+    """A mask given by the user, as a pair (allowed, added); either may be None.
 
     Raises
     ------
     DtypeError
-        It has neither booleans nor floating-point numbers.
+        The mask is neither boolean nor floating-point.
     """
     if mask is None:
         return None, None
@@ -58,8 +57,8 @@ def permitted(mask: Any, what: str) -> tuple[Any, Any]:
         return mask, None
     if kind != "f":
         raise DtypeError(
-            f"{what}: a mask of {dtype_of(mask)}. Give booleans, or floating-point numbers that "
-            f"are added to the scores{at(user_line())}."
+            f"{what}: expected a boolean mask, or floating-point numbers to be added to the "
+            f"scores, got {dtype_of(mask)}{at(user_line())}."
         )
     values = value_of(mask)
     blocked = np.isneginf(values)
@@ -69,19 +68,19 @@ def permitted(mask: Any, what: str) -> tuple[Any, Any]:
 
 
 def causal(rows: Any, columns: Any) -> Any:
-    """Booleans (rows, columns): position i may look at 0 to i."""
+    """The causal mask, booleans of shape (rows, columns): target i attends to sources 0 to i."""
     return np.reshape(arange(columns), (1, -1)) <= np.reshape(arange(rows), (-1, 1))
 
 
 def combined(one: Any, other: Any) -> Any:
-    """Both of two masks of booleans, of which either may be None."""
+    """The conjunction of two boolean masks, either of which may be None."""
     if one is None or other is None:
         return other if one is None else one
     return np.logical_and(one, other)
 
 
 def masked(allowed: Any, added: Any = None) -> Mask:
-    """A mask of booleans, and what is added to the scores."""
+    """A `Mask` of booleans, and an array to be added to the scores."""
     if allowed is None:
         return Mask(None, added, None)
     allowed = value_of(allowed)
@@ -92,7 +91,7 @@ def masked(allowed: Any, added: Any = None) -> Mask:
 
 
 def shares(scores: Any, mask: Mask) -> Any:
-    """The softmax of scores along the last axis, among those that are permitted."""
+    """The softmax of the allowed scores along the last axis; 0 for the others."""
     if mask.added is not None:
         scores = scores + mask.added
     if mask.allowed is None:
@@ -127,19 +126,19 @@ def scaled_dot_product_attention(
     key : array or Tensor, shape (..., sources, width)
     value : array or Tensor, shape (..., sources, length)
     attn_mask : array of bool or float, optional
-        Broadcasts to (..., targets, sources). Booleans: True where a target may look at a source.
-        Numbers are added to the scores (derivatives pass); -inf forbids.
+        Broadcasts to (..., targets, sources). Booleans: True where a target attends to a source.
+        Floats are added to the scores, and differentiated; -inf masks a source.
     dropout_p : float, default 0
-        Probability of dropping a weight; it is dropped whenever it is given, so give 0 in
-        evaluation.
+        Probability of dropping a weight. There is no evaluation mode: pass 0 in evaluation.
     is_causal : bool, default False
-        Target i may look at sources 0 to i, beside what `attn_mask` permits.
+        Whether target i attends to sources 0 to i only; combined with `attn_mask`.
     scale : float, optional
-        In the place of 1 / sqrt(width).
+        Default 1 / sqrt(width).
     enable_gqa : bool, default False
-        Whether `query` has several heads, on axis -3, for each one of `key` and `value`.
+        Grouped-query attention: `query` has several heads, on axis -3, for each head of `key` and
+        `value`.
     rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        For dropout; in a graph a `Stream`.
+        For dropout; must be a `Stream` while tracing.
 
     Returns
     -------
@@ -150,12 +149,12 @@ def scaled_dot_product_attention(
     ShapeError
         Widths or numbers of sources differ.
     DtypeError
-        A mask of integers.
+        The mask has an integer dtype.
 
     Notes
     -----
-    A target that may look at nothing gets zeros, with zero gradients. The scores of all pairs are
-    held at once: targets times sources for each row of the batch.
+    A target whose sources are all masked gets zeros, with zero gradients. All scores are stored:
+    targets times sources numbers for each element of the batch.
 
     References
     ----------
@@ -175,15 +174,15 @@ def scaled_dot_product_attention(
     q, k, v = shape_of(query), shape_of(key), shape_of(value)
     if min(len(q), len(k), len(v)) < 2 or q[-1] != k[-1] or k[-2] != v[-2]:
         raise ShapeError(
-            f"{what}: a query of shape {spelled(q)}, a key of {spelled(k)}, a value of "
-            f"{spelled(v)}. They are (..., targets, width), (..., sources, width) and (..., "
-            f"sources, length){at(user_line())}."
+            f"{what}: expected a query (..., targets, width), a key (..., sources, width) and a "
+            f"value (..., sources, length), got shapes {spelled(q)}, {spelled(k)} and "
+            f"{spelled(v)}{at(user_line())}."
         )
     if enable_gqa and q[-3] != k[-3]:
         if q[-3] % k[-3] or k[-3] != v[-3]:
             raise ShapeError(
-                f"{what}: {q[-3]} heads of queries for {k[-3]} of keys and {v[-3]} of values. "
-                f"Each of these serves as many of the first{at(user_line())}."
+                f"{what}: {q[-3]} heads of queries for {k[-3]} of keys and {v[-3]} of values. Keys "
+                f"and values must have equally many, a divisor of the first{at(user_line())}."
             )
         key, value = (np.repeat(x, q[-3] // k[-3], axis=-3) for x in (key, value))
     allowed, added = permitted(attn_mask, what)

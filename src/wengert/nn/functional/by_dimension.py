@@ -56,5 +56,5 @@ def by_dimension(
 
     kept = {*public.parameters, "return"}
     found = [bind(axes) for axes in dimensions or (1, 2, 3)]
-    function.__doc__ = None  # its placeholders are not for readers
+    function.__doc__ = None  # it has placeholders
     return found

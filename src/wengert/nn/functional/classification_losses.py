@@ -4,7 +4,7 @@
     two classes       binary_cross_entropy_with_logits, binary_cross_entropy (from probabilities),
                       sigmoid_focal_loss, dice_loss
 
-They take logits (any real numbers) if possible, because probabilities may have underflowed to 0.
+Prefer the functions of logits (any real numbers): probabilities may have underflowed to 0.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def cross_entropy(
     ignore_index: int | None = None,
     label_smoothing: float = 0.0,
 ) -> Any:
-    """Minus the logarithm of the probability that softmax(logits) gives to the target.
+    """The negative log-likelihood of the target under softmax(logits).
 
     Parameters
     ----------
     logits : array or Tensor
-        One number for each class along `axis`; any real numbers.
+        One real number for each class along `axis`.
     target : array of int, or array or Tensor of float
         The class of each sample, in the shape of the logits without `axis`; or a probability for
         each class, in the shape of the logits.
@@ -63,19 +63,19 @@ def cross_entropy(
         Samples of this class (such as -100) are ignored, and the mean is over the others. By
         default none are ignored; PyTorch's default is -100.
     label_smoothing : float, default 0.0
-        The part of the target, from 0 to 1, that is distributed evenly over all classes.
+        The fraction of the target, from 0 to 1, that is distributed evenly over all classes.
 
     Raises
     ------
     ShapeError
-        The shapes do not fit together.
+        The shapes do not match.
     ArgumentError
-        A class that does not exist.
+        A class is out of range.
 
     Notes
     -----
     The gradient with respect to the logits is softmax(logits) - target, exactly and without
-    overflow, because `log_softmax` is one operation. The mean over no samples is NaN.
+    overflow, because `log_softmax` is one operation. The mean over zero samples is NaN.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def cross_entropy(
     """
     if not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(
-            f"cross_entropy: label_smoothing={label_smoothing} is not between 0 and 1"
+            f"cross_entropy: label_smoothing must be between 0 and 1, got {label_smoothing}"
             f"{at(user_line())}."
         )
     _check_axis(shape_of(logits), axis, "cross_entropy")
@@ -116,7 +116,7 @@ def nll_loss(
     """The negative log-probability of the target.
 
     Parameters and errors are those of `cross_entropy`, with log-probabilities (from
-    `log_softmax`) in the place of logits.
+    `log_softmax`) instead of logits.
 
     Examples
     --------
@@ -146,22 +146,22 @@ def _of_classes(
     given = (shape[axis],) if weight is None else shape_of(weight)
     if len(given) != 1 or (given[0] != shape[axis] and not is_symbolic((*given, shape[axis]))):
         raise ShapeError(
-            f"{what}: weights of shape {spelled(shape_of(weight))} for {shape[axis]} classes. Give "
-            f"one for each{at(user_line())}."
+            f"{what}: expected one weight for each of {shape[axis]} classes, got shape "
+            f"{spelled(shape_of(weight))}{at(user_line())}."
         )
     classes = value_of(target) if is_traced(target) else np.asarray(value_of(target))
     if classes.dtype.kind in "iu":
         return _named(logs, classes, reduction, axis, weight, ignore_index, smoothing, what)
     if classes.dtype.kind != "f":
         raise DtypeError(
-            f"{what}: a target of {classes.dtype}. Give classes as integers or probabilities as "
-            f"floats{at(user_line())}."
+            f"{what}: the target must have classes as integers or probabilities as floats, got "
+            f"{classes.dtype}{at(user_line())}."
         )
     same_shape(logs, target, what)
     if ignore_index is not None:
         raise ArgumentError(
-            f"{what}: ignore_index={ignore_index} with probabilities for a target, which name no "
-            f"class. Leave the samples out, or give classes as integers{at(user_line())}."
+            f"{what}: ignore_index={ignore_index} is not supported for a target of probabilities. "
+            f"Leave the samples out, or give classes as integers{at(user_line())}."
         )
     if smoothing:
         target = target * (1.0 - smoothing) + smoothing / shape[axis]
@@ -192,10 +192,10 @@ def _named(
     rest = shape[:axis] + shape[axis + 1 :]
     if shape_of(classes) != rest:
         raise ShapeError(
-            f"{what}: logits of shape {spelled(shape)} with classes on axis {axis} need one "
-            f"class for each sample, shape {spelled(rest)}, but the target has shape "
-            f"{spelled(shape_of(classes))}. Give "
-            f"axis=, or one probability for each class as floats{at(user_line())}."
+            f"{what}: logits of shape {spelled(shape)} with classes on axis {axis} need a target "
+            f"of shape {spelled(rest)}, one class for each sample; got shape "
+            f"{spelled(shape_of(classes))}. Give axis=, or one probability for each class as "
+            f"floats{at(user_line())}."
         )
     kept = None if ignore_index is None else classes != ignore_index
     if kept is not None:
@@ -203,7 +203,7 @@ def _named(
     index = _index_of(classes, shape, axis, what)
     read = getitem.read if is_traced(classes) else operator.getitem
     counts = None if weight is None else say(read(weight, (index[axis],)), what, "classes")
-    advice = "Renumber them, or name one to leave out, ignore_index={}"
+    advice = "Renumber them, or ignore one with ignore_index={}"
     losses = -say(read(logs, index), what, "classes", advice)
     if counts is not None:
         losses = losses * counts
@@ -220,29 +220,29 @@ def _named(
 
 
 def _along(weight: Any, axis: int, ndim: int) -> Any:
-    """Weights of classes, broadcast along their axis."""
+    """Class weights, reshaped to broadcast along the axis of classes."""
     return np.reshape(weight, (-1,) + (1,) * (ndim - axis - 1))
 
 
 def _times(share: Any, logs: Any) -> Any:
-    """The product with a log-probability, 0 for a weight of 0 even if that is -inf."""
+    """share * logs, with 0 * -inf = 0."""
     impossible = (value_of(share) == 0) & np.isneginf(value_of(logs))
     return share * np.where(impossible, 0.0, logs)
 
 
 def _index_of(classes: Any, shape: tuple[int, ...], axis: int, what: str) -> tuple[Any, ...]:
-    """The index that selects, for each sample, the entry of its class."""
+    """The index that selects the entry of each sample's class."""
     count = shape[axis]
     make = indices if is_symbolic(classes.shape) else np.indices
     index: list[Any] = list(make(classes.shape, sparse=True))
-    if is_traced(classes):  # one that does not exist is an error when the graph runs
+    if is_traced(classes):  # checked when the graph runs
         index.insert(axis, places(classes, count))
         return tuple(index)
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         outside = classes.min() if classes.min() < 0 else classes.max()
         raise ArgumentError(
-            f"{what}: the target names classes from {classes.min()} to {classes.max()}, but there "
-            f"are {count}, numbered from 0. Renumber them, or name one to leave out, "
+            f"{what}: the target has classes from {classes.min()} to {classes.max()}, but there "
+            f"are {count}, numbered from 0. Renumber them, or ignore one with "
             f"ignore_index={outside}{at(user_line())}."
         )
     index.insert(axis, classes)
@@ -259,24 +259,24 @@ def binary_cross_entropy_with_logits(
     weight: Any = None,
     pos_weight: Any = None,
 ) -> Any:
-    """Minus the logarithm of the probability that sigmoid(logits) gives to the target.
+    """The negative log-likelihood of the target under sigmoid(logits).
 
     Parameters
     ----------
     logits : array or Tensor
         Any real numbers.
     target : array or Tensor
-        0, 1, or a probability between them; the shape of the logits.
+        0, 1, or a probability; the shape of the logits.
     reduction : {"mean", "sum", "none"}
-        The mean is over all elements, whatever their weights.
+        The mean is over all elements, regardless of their weights.
     weight : array or Tensor, optional
-        How much each element counts; broadcasts to the shape of the logits.
+        The weight of each element; broadcasts to the shape of the logits.
     pos_weight : array or Tensor, optional
         The weight of positive samples relative to negative ones; broadcasts likewise.
 
     Notes
     -----
-    Computed as y softplus(-x) + (1 - y) softplus(x), which keeps all digits of small losses; the
+    Computed as y softplus(-x) + (1 - y) softplus(x), which is accurate for small losses; the
     gradient is sigmoid(x) - y.
 
     Examples
@@ -299,8 +299,8 @@ def _weighted(losses: Any, weight: Any, what: str) -> Any:
     product = np.where(value_of(weight) == 0, 0.0, losses * weight)
     if shape_of(product) != shape_of(losses):
         raise ShapeError(
-            f"{what}: weights of shape {spelled(shape_of(weight))} for losses of shape "
-            f"{spelled(shape_of(losses))}. Give what broadcasts to that{at(user_line())}."
+            f"{what}: weights of shape {spelled(shape_of(weight))} do not broadcast to losses of "
+            f"shape {spelled(shape_of(losses))}{at(user_line())}."
         )
     return product
 
@@ -308,17 +308,17 @@ def _weighted(losses: Any, weight: Any, what: str) -> Any:
 def binary_cross_entropy(
     probabilities: Any, target: Any, reduction: str = "mean", weight: Any = None
 ) -> Any:
-    """Minus the logarithm of the probability given to the target.
+    """The negative log-likelihood of the target.
 
     Parameters
     ----------
     probabilities : array or Tensor
         From 0 to 1. Prefer `binary_cross_entropy_with_logits`: 1 - 1e-17 is 1.
     target : array or Tensor
-        0, 1, or a probability between them; the same shape.
+        0, 1, or a probability; the same shape.
     reduction : {"mean", "sum", "none"}
     weight : array or Tensor, optional
-        How much each element counts.
+        The weight of each element.
 
     Notes
     -----
@@ -334,7 +334,7 @@ def binary_cross_entropy(
     """
     same_shape(probabilities, target, "binary_cross_entropy")
     p, y = value_of(probabilities), value_of(target)
-    # Elements with 0 log 0 are replaced before the logarithm, so that the derivative is finite.
+    # 0 log 0: replaced before the logarithm, so that the derivative is finite.
     yes = np.log(np.where((y == 0) & (p == 0), 1.0, probabilities))
     no = np.log1p(-np.where((y == 1) & (p == 1), 0.0, probabilities))
     losses = -(target * yes + (1.0 - target) * no)
@@ -350,7 +350,7 @@ def sigmoid_focal_loss(
 ) -> Any:
     """Binary cross entropy times a power of the probability of the wrong class.
 
-    Well-classified samples contribute little, so that they do not dominate the hard ones.
+    Well-classified samples get a small weight, so that hard ones are not dominated by them.
 
     Parameters
     ----------
@@ -358,9 +358,9 @@ def sigmoid_focal_loss(
     target : array or Tensor
         0 or 1; the same shape.
     alpha : float, default 0.25
-        The weight of positive samples, and 1 - alpha of negative ones; if negative, no weights.
+        The weight of positive samples; negative ones have 1 - alpha. Not used if below 0.
     gamma : float, default 2.0
-        The power.
+        The exponent.
     reduction : {"mean", "sum", "none"}
 
     References
@@ -377,7 +377,7 @@ def sigmoid_focal_loss(
 
 
 def dice_loss(probabilities: Any, target: Any, reduction: str = "mean", eps: float = 1.0) -> Any:
-    """1 - 2 |A and B| / (|A| + |B|) for each sample, of sets given by probabilities.
+    """1 - 2 |A and B| / (|A| + |B|) for each sample, for sets given by probabilities.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ def dice_loss(probabilities: Any, target: Any, reduction: str = "mean", eps: flo
         From 0 to 1.
     reduction : {"mean", "sum", "none"}
     eps : float, default 1.0
-        Added to numerator and denominator, so that two empty sets agree.
+        Added to numerator and denominator, so that the loss of two empty sets is 0.
 
     References
     ----------

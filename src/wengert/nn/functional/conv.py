@@ -1,10 +1,10 @@
 """Convolution functions with PyTorch's names and orders of arguments.
 
-    conv1d conv2d conv3d                                    cross-correlations with kernels
+    conv1d conv2d conv3d                                    cross-correlations
     conv_transpose1d conv_transpose2d conv_transpose3d      their transposes
 
-The operations are in _engine/ops/neural/convolution.py; here are the options, the bias, and the
-checks of shapes.
+This module handles options, the bias and shape checks; the operations are in
+_engine/ops/neural/convolution.py.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ def conv_nd(
     dilation: Option = 1,
     groups: int = 1,
 ) -> Any:
-    """The cross-correlation of channels with kernels over <over>, as PyTorch's.
+    """Cross-correlation over <over>, as in PyTorch.
 
     Parameters
     ----------
     x : array or Tensor, shape (batch, in_channels, <space>)
-        Or one sample, without the first axis.
+        Or one sample, without the batch axis.
     weight : array or Tensor, shape (out_channels, in_channels / groups, <k>)
     bias : array or Tensor, shape (out_channels,), optional
     stride : int or tuple, default 1
     padding : int, tuple, "same" or "valid", default 0
-        The number of zeros on each side; "same" keeps lengths.
+        The number of zeros on each side; "same" preserves lengths.
     dilation : int or tuple, default 1
         The distance between elements of the kernel.
     groups : int, default 1
@@ -62,14 +62,14 @@ def conv_nd(
     Returns
     -------
     array or Tensor, shape (batch, out_channels, <space>)
-        Of length (n + 2 padding - dilation (kernel - 1) - 1) // stride + 1 along an axis of n.
+        An axis of length n becomes (n + 2 padding - dilation (kernel - 1) - 1) // stride + 1.
 
     Raises
     ------
     ShapeError
-        Shapes that do not match; the message says what is expected.
+        The shapes do not match.
     ArgumentError
-        An invalid option.
+        An option is invalid.
 
     Notes
     -----
@@ -121,12 +121,12 @@ def conv_transpose_nd(
     groups: int = 1,
     dilation: Option = 1,
 ) -> Any:
-    """The transposed convolution over <over>, as PyTorch's: the gradient of `conv<n>d`.
+    """Transposed convolution over <over>, as in PyTorch: the transpose of `conv<n>d`.
 
     Parameters
     ----------
     x : array or Tensor, shape (batch, in_channels, <space>)
-        Or one sample, without the first axis.
+        Or one sample, without the batch axis.
     weight : array or Tensor, shape (in_channels, out_channels / groups, <k>)
     bias : array or Tensor, shape (out_channels,), optional
     stride : int or tuple, default 1
@@ -141,19 +141,19 @@ def conv_transpose_nd(
     Returns
     -------
     array or Tensor, shape (batch, out_channels, <space>)
-        Of length (n - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1 along an
-        axis of n.
+        An axis of length n becomes (n - 1) stride - 2 padding + dilation (kernel - 1) +
+        output_padding + 1.
 
     Raises
     ------
     ShapeError
-        Shapes that do not match; the message says what is expected.
+        The shapes do not match.
     ArgumentError
-        An invalid option.
+        An option is invalid.
 
     Notes
     -----
-    The cost is that of the convolution of which it is the transpose: section 4 of [1]_.
+    The cost is that of the convolution it transposes: section 4 of [1]_.
 
     References
     ----------
@@ -183,13 +183,13 @@ def conv_transpose_nd(
         if e >= max(s, d):
             raise ArgumentError(
                 f"{who}: output_padding={output_padding!r} must be less than the stride "
-                f"{strides} or the dilation {dilations}. Choose it smaller{at(user_line())}."
+                f"{strides} or the dilation {dilations}{at(user_line())}."
             )
         size.append((n - 1) * s + d * (k - 1) + 1 - 2 * p + e)
     if any(isinstance(n, int) and n < 1 for n in size):
         raise ShapeError(
-            f"{who} was given shape {spelled(shape_of(x))}: with padding {pad} nothing is left of "
-            f"its result, {spelled(tuple(size))}. Choose less padding{at(user_line())}."
+            f"{who} was given shape {spelled(shape_of(x))}: with padding {pad} the result would "
+            f"have the empty shape {spelled(tuple(size))}. Choose less padding{at(user_line())}."
         )
     x, weight = _same_dtype(x, weight)
     y = convolution_input(
@@ -209,7 +209,7 @@ conv_transpose1d, conv_transpose2d, conv_transpose3d = by_dimension(conv_transpo
 
 
 def _same_dtype(x: Any, weight: Any) -> tuple[Any, Any]:
-    """Both cast to the dtype of the result, for which there is native code."""
+    """Both cast to the dtype of the result: native code needs equal dtypes."""
     one, two = dtype_of(x), dtype_of(weight)
     if one == two:
         return x, weight
@@ -221,8 +221,8 @@ def _kernel(weight: Any, axes: int, who: str) -> tuple[int, ...]:
     shape = shape_of(weight)
     if len(shape) != axes + 2:
         raise ShapeError(
-            f"{who} was given a weight of shape {spelled(shape)}: it has {axes + 2} axes, two of "
-            f"channels and {AXES[axes]}. Reshape it{at(user_line())}."
+            f"{who} was given a weight of shape {spelled(shape)}: expected {axes + 2} axes, two of "
+            f"channels and {AXES[axes]}{at(user_line())}."
         )
     return tuple(shape[2:])
 
@@ -240,8 +240,8 @@ def _check_groups(groups: Any, channels: Any, who: str) -> None:
     is_integer = isinstance(groups, int | np.integer)
     if not is_integer or groups < 1 or channels % groups:
         raise ArgumentError(
-            f"{who}: groups={groups!r} is not an integer that divides the {channels} channels of "
-            f"the weight's first axis. Choose one that does{at(user_line())}."
+            f"{who}: groups must be an integer that divides the {channels} channels of the "
+            f"weight's first axis, got {groups!r}{at(user_line())}."
         )
 
 
@@ -252,7 +252,7 @@ def _check_lengths(
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     if any(isinstance(n, int) and n < k for n, k in zip(padded, spans, strict=True)):
         raise ShapeError(
-            f"{who} was given {spelled(tuple(lengths))} elements along its axes, "
+            f"{who} was given spatial axes of lengths {spelled(tuple(lengths))}, "
             f"{spelled(tuple(padded))} with padding, less than the {spelled(tuple(spans))} "
             f"that its kernel spans. Give larger inputs or more padding{at(user_line())}."
         )

@@ -1,13 +1,13 @@
 """Connectionist temporal classification: sequences that are not aligned with their labels.
 
-A network says for each step the log-probabilities of the labels and of a *blank*.  An alignment is
-one symbol for each step; what it spells is read by merging repeated symbols, then dropping blanks.
-The loss is minus the logarithm of the probability of all alignments that spell the target, summed
-by the forward recursion of Graves et al. as one `wengert.scan`, in the space of logarithms.
+A network outputs, for each step, log-probabilities of the labels and of a *blank*.  An alignment
+has one symbol for each step; it spells the labels that remain when repeated symbols are merged and
+blanks are dropped.  The loss is the negative log-probability of all alignments that spell the
+target, computed by the forward recursion of Graves et al. in log space, as one `wengert.scan`.
 
     ctc_loss    the loss
-    Spelled     targets with blanks between, and the lengths, checked
-    log_sum     log(e**a + e**b + e**c), right where some or all are minus infinity
+    Spelled     targets with blanks inserted, and the lengths, validated
+    log_sum     log(exp(a) + exp(b) + exp(c)); terms may be -inf
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _WHAT = "ctc_loss"
 
 
 class Spelled(NamedTuple):
-    """Targets with blanks between.
+    """Targets with blanks inserted.
 
     labels : (batch, 2 * longest + 1); blank, first, blank, second, ..., blank
-    skips : of the same shape; whether the blank before may be left out
-    steps : (batch,); of the log-probabilities
-    lengths : (batch,); of the targets
+    skips : the same shape; whether the preceding blank may be skipped
+    steps : (batch,); numbers of steps of the log-probabilities
+    lengths : (batch,); lengths of the targets
     """
 
     labels: Any
@@ -47,9 +47,9 @@ class Spelled(NamedTuple):
 
 
 def log_sum(*terms: Any) -> Any:
-    """The logarithm of a sum of exponentials, of arrays of one shape.
+    """The logarithm of a sum of exponentials of arrays of the same shape.
 
-    Where all are minus infinity so is the result, and its derivatives are 0.
+    Where all terms are -inf, the result is -inf with zero derivatives.
     """
     top = terms[0]
     for x in terms[1:]:
@@ -72,24 +72,23 @@ def ctc_loss(
     reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Any:
-    """Minus the log-probability that a sequence spells its target, in whatever alignment.
+    """The negative log-probability of the target, summed over all alignments.
 
     Parameters
     ----------
     log_probs : array or Tensor, shape (steps, batch, classes) or (steps, classes)
-        Logarithms of probabilities: of `log_softmax` along the last axis.
+        Log-probabilities: the result of `log_softmax` along the last axis.
     targets : array of int, shape (batch, longest), (longest,) or (sum of target_lengths,)
-        Classes; the last form has the targets one after the other. What is behind the end of a
-        target is not looked at.
+        Classes; in the last form the targets are concatenated. Elements after the end of a target
+        are ignored.
     input_lengths, target_lengths : array of int, shape (batch,), or int
-        Of each sequence how many steps and how many labels it has.
+        The numbers of steps and of labels of each sequence.
     blank : int, default 0
-        The class that stands for no label.
+        The class of the blank.
     reduction : {"mean", "sum", "none"}
-        The mean divides each loss by the length of its target (at least 1) first, as PyTorch's.
+        "mean" first divides each loss by the length of its target (at least 1), as in PyTorch.
     zero_infinity : bool, default False
-        Whether a target that cannot be spelled, because there are too few steps, costs 0 in the
-        place of infinity.
+        Whether the loss of a target with more labels than steps allow is 0 instead of infinity.
 
     Returns
     -------
@@ -98,17 +97,16 @@ def ctc_loss(
     Raises
     ------
     ShapeError, DtypeError, ArgumentError
-        Shapes, lengths or classes do not fit.
+        Shapes, dtypes, lengths or classes are invalid.
     TraceError
-        Targets one after the other in a graph that does not know their lengths.
+        Concatenated targets with traced lengths.
 
     Notes
     -----
-    The derivative with respect to `log_probs` is that of the formula, minus the probability of each
-    class at each step given the target. (PyTorch's rule adds the softmax to it; behind a
-    `log_softmax`, as it has to be used, both are the same.) A loss that is infinite has the
-    derivative 0. Time and memory are steps * batch * (2 * longest + 1); derivatives of any order
-    pass.
+    The derivative with respect to `log_probs` is minus the probability of each class at each step
+    given the target. (PyTorch's rule adds the softmax, which makes no difference after a
+    `log_softmax`.) An infinite loss has derivative 0. Time and memory are proportional to steps *
+    batch * (2 * longest + 1); derivatives of any order are supported.
 
     References
     ----------
@@ -117,7 +115,7 @@ def ctc_loss(
 
     Examples
     --------
-    Two steps that are each "a" or blank with probability one half spell "a" in three of four ways.
+    With two steps, each "a" or blank with probability 1/2, three of four alignments spell "a".
 
     >>> import numpy as np
     >>> from wengert.nn.functional import ctc_loss
@@ -128,8 +126,8 @@ def ctc_loss(
     shape = shape_of(log_probs)
     if len(shape) not in (2, 3) or dtype_of(log_probs).kind != "f":
         raise ShapeError(
-            f"{_WHAT}: log_probs of shape {spelled(shape)} and dtype {dtype_of(log_probs)}. They "
-            "are floating-point numbers, (steps, batch, classes) or (steps, classes)"
+            f"{_WHAT}: log_probs must be floating-point numbers of shape (steps, batch, classes) "
+            f"or (steps, classes), got shape {spelled(shape)} and dtype {dtype_of(log_probs)}"
             f"{at(user_line())}."
         )
     single = len(shape) == 2
@@ -148,13 +146,13 @@ def ctc_loss(
 
 
 def _losses(log_probs: Any, found: Spelled) -> Any:
-    """The forward recursion; (batch,)."""
+    """The losses by the forward recursion, shape (batch,)."""
     steps, batch = shape_of(log_probs)[:2]
     width = shape_of(found.labels)[1]
     index = np.broadcast_to(np.expand_dims(found.labels, 0), (steps, batch, width))
     symbols = say(np.take_along_axis(log_probs, index, axis=2), _WHAT, "classes")
     never = full((batch, width), -np.inf, dtype_of(log_probs))
-    # Before the first step nothing is spelled: as if a blank in front of the first had been read.
+    # Before the first step no label has been read: the state is the leading blank.
     start = np.where(arange(width) == 0, 0.0, never)
 
     def advance(before: Any, row: Any) -> tuple[Any, None]:
@@ -173,7 +171,7 @@ def _losses(log_probs: Any, found: Spelled) -> Any:
 
 
 def _spelled(targets: Any, steps: Any, lengths: Any, blank: int, shape: Any) -> Spelled:
-    """Targets with blanks between, and lengths, checked as far as they are known."""
+    """Targets with blanks inserted, and lengths; concrete values are validated."""
     most, batch, classes = shape
     if isinstance(classes, int) and not 0 <= blank < classes:
         raise ArgumentError(
@@ -195,7 +193,7 @@ def _spelled(targets: Any, steps: Any, lengths: Any, blank: int, shape: Any) -> 
     _check_lengths(lengths, longest, "target_lengths", "labels")
     inside = arange(longest) < np.expand_dims(lengths, 1)
     _check_classes(targets, inside, classes, blank)
-    if is_traced(targets):  # one that does not exist is an error when the graph runs
+    if is_traced(targets):  # checked when the graph runs
         targets = places(targets, classes)
     targets = np.where(inside, targets, blank)
     before = np.concatenate([full((batch, 1), blank), targets[:, :-1]], axis=1)[:, :longest]
@@ -205,17 +203,17 @@ def _spelled(targets: Any, steps: Any, lengths: Any, blank: int, shape: Any) -> 
 
 
 def _between(fill: Any, x: Any, batch: Any, longest: Any) -> Any:
-    """Columns with a value before each and behind the last."""
+    """The columns of x, with a column of `fill` before each and after the last."""
     pairs = np.stack([full((batch, longest), fill), x], axis=2)
     pairs = np.reshape(pairs, (batch, 2 * longest))
     return np.concatenate([pairs, full((batch, 1), fill)], axis=1)
 
 
 def _whole(x: Any, name: str) -> Any:
-    """Integers as an array."""
+    """An array of integers as int64."""
     x = x if is_traced(x) else np.asarray(value_of(x))
     if dtype_of(x).kind not in "iu" and not (isinstance(x, np.ndarray) and x.size == 0):
-        raise DtypeError(f"{_WHAT}: {name} of {dtype_of(x)}. They are integers{at(user_line())}.")
+        raise DtypeError(f"{_WHAT}: {name} must be integers, got {dtype_of(x)}{at(user_line())}.")
     return x.astype(np.int64)
 
 
@@ -225,8 +223,8 @@ def _each(lengths: Any, batch: Any) -> Any:
         lengths = np.reshape(lengths, (1,))
     if shape_of(lengths) != (batch,):
         raise ShapeError(
-            f"{_WHAT}: lengths of shape {spelled(shape_of(lengths))} for {batch} sequences. Give "
-            f"one for each{at(user_line())}."
+            f"{_WHAT}: expected one length for each of {batch} sequences, got shape "
+            f"{spelled(shape_of(lengths))}{at(user_line())}."
         )
     return lengths
 
@@ -240,13 +238,13 @@ def _in_rows(targets: Any, lengths: Any, batch: Any) -> Any:
         return np.expand_dims(targets, 0)
     if len(shape) == 1 and is_traced(lengths):
         raise TraceError(
-            f"{_WHAT}: targets one after the other in a graph, which does not know their lengths. "
-            f"Give them as (batch, longest), padded{at(user_line())}."
+            f"{_WHAT}: concatenated targets are not supported with traced lengths. Pad them to "
+            f"shape (batch, longest){at(user_line())}."
         )
     if len(shape) != 1 or shape[0] != np.sum(lengths):
         raise ShapeError(
-            f"{_WHAT}: targets of shape {spelled(shape)} for {batch} sequences. They are (batch, "
-            f"longest), or one after the other, as many as target_lengths add up to"
+            f"{_WHAT}: targets of {batch} sequences must have shape (batch, longest), or be "
+            f"concatenated with length sum(target_lengths), got shape {spelled(shape)}"
             f"{at(user_line())}."
         )
     starts = np.cumsum(lengths) - lengths
@@ -259,8 +257,8 @@ def _check_lengths(lengths: Any, most: Any, name: str, of: str) -> None:
         return
     if lengths.min() < 0 or lengths.max() > most:
         raise ArgumentError(
-            f"{_WHAT}: {name} from {lengths.min()} to {lengths.max()}, but there are {most} {of}. "
-            f"They are from 0 to {most}{at(user_line())}."
+            f"{_WHAT}: {name} must be from 0 to {most}, the number of {of}; got {lengths.min()} to "
+            f"{lengths.max()}{at(user_line())}."
         )
 
 
@@ -271,6 +269,6 @@ def _check_classes(targets: Any, inside: Any, classes: Any, blank: int) -> None:
     if used.size and (used.min() < 0 or used.max() >= classes or np.any(used == blank)):
         raise ArgumentError(
             f"{_WHAT}: targets with classes from {used.min()} to {used.max()}. There are "
-            f"{classes}, numbered from 0, of which {blank} is the blank and stands in no target"
+            f"{classes}, numbered from 0; {blank} is the blank, which must not occur in targets"
             f"{at(user_line())}."
         )

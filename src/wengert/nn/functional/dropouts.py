@@ -1,11 +1,11 @@
-"""Dropping: elements set to zero at random, in training.
+"""Dropout: elements set to zero at random in training.
 
-    dropout                  each element
+    dropout                  single elements
     dropout1d, 2d, 3d        whole channels
-    alpha_dropout            each element, to what selu has far below zero
+    alpha_dropout            single elements, set to the limit of selu at -inf
 
-In a graph random numbers come from a `wengert.random.Stream`, whose position the graph itself moves
-along, so that each run drops others.
+In a graph, random numbers come from a `wengert.random.Stream`, whose position the graph advances,
+so that each run drops different elements.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d"]
 def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
     """Zero elements with probability p, and scale the others by 1 / (1 - p).
 
-    The scaling ("inverted dropout") keeps the expectation, so that nothing is left to do in
-    evaluation.
+    The scaling ("inverted dropout") preserves the expectation; evaluation is the identity.
 
     Parameters
     ----------
@@ -40,16 +39,16 @@ def dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> A
     p : float, default 0.5
         From 0 to 1; 1 gives zeros.
     training : bool, default True
-        False returns `x` as it is.
+        False returns `x` unchanged.
     rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        In a graph a `Stream`, so that each run drops others.
+        Must be a `Stream` while tracing, so that each run drops different elements.
 
     Raises
     ------
     ArgumentError
         p is not a probability.
     TraceError
-        A graph is being built, of which every run would drop the same elements.
+        Traced without a `Stream`: every run would drop the same elements.
 
     References
     ----------
@@ -67,23 +66,23 @@ def _dropped(x: Any, p: float, training: bool, rng: Any, shape: Any, what: str) 
 
 
 def probability(p: float, what: str) -> None:
-    """Raise an error for what is not a probability."""
+    """Raise an error if `p` is not a probability."""
     if not isinstance(p, int | float | np.number) or not 0.0 <= p <= 1.0:
         raise ArgumentError(
-            f"{what} with p={p!r}: it is the probability of dropping an element. Choose it from 0 "
-            f"to 1{at(user_line())}."
+            f"{what} with p={p!r}: the probability of dropping an element must be from 0 to 1"
+            f"{at(user_line())}."
         )
 
 
 def _kept(x: Any, p: float, rng: Any, shape: Any, what: str) -> Any:
-    """Which elements of that shape are not dropped."""
+    """A mask of the given shape, True for elements that are not dropped."""
     if isinstance(rng, Stream):
         return value_of(rng.uniform(shape)) >= p
     if is_traced_call((x,)):
         raise TraceError(
-            f"{what} in training while a graph is built: every run would drop the same elements. "
-            "Give it a stream of random numbers, rng=wengert.random.Stream(seed), or evaluate, "
-            f"model.eval(){at(user_line())}."
+            f"{what} in training is traced without a stream of random numbers: every run would "
+            "drop the same elements. Pass rng=wengert.random.Stream(seed), or switch to "
+            f"evaluation, model.eval(){at(user_line())}."
         )
     return np.random.default_rng(rng).random(shape) >= p
 
@@ -94,9 +93,9 @@ def _kept(x: Any, p: float, rng: Any, shape: Any, what: str) -> Any:
 def dropout_nd(
     axes: int, who: str, x: Any, p: float = 0.5, training: bool = True, rng: Any = None
 ) -> Any:
-    """`dropout` of whole channels, of (batch, channels, <space>) or (channels, <space>).
+    """`dropout` of whole channels of (batch, channels, <space>) or (channels, <space>).
 
-    Neighboring elements are correlated, so dropping single ones would have little effect.
+    Neighboring elements are correlated, so dropping single elements would have little effect.
 
     References
     ----------
@@ -106,8 +105,8 @@ def dropout_nd(
     shape = shape_of(x)
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(
-            f"{who} was given shape {spelled(shape)}: it takes (batch, channels, {AXES[axes]}), "
-            f"or one sample without the batch axis. Reshape the input{at(user_line())}."
+            f"{who}: expected shape (batch, channels, {AXES[axes]}), or one sample without the "
+            f"batch axis, got {spelled(shape)}{at(user_line())}."
         )
     channels = (*shape[: len(shape) - axes], *(1,) * axes)
     return _dropped(x, p, training, rng, channels, who)
@@ -116,11 +115,11 @@ def dropout_nd(
 dropout1d, dropout2d, dropout3d = by_dimension(dropout_nd)
 
 
-# ---- beside selu -------------------------------------------------------------------------------
+# ---- dropout for selu --------------------------------------------------------------------------
 
 
 def alpha_dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None) -> Any:
-    """Elements set to what selu has at -inf, so that mean 0 and variance 1 stay what they are.
+    """Set elements to the limit of selu at -inf, and preserve mean 0 and variance 1.
 
     Parameters and errors are those of `dropout`.
 

@@ -1,9 +1,9 @@
-"""Rows of a table by number, and numbers as rows of zeros and a one.
+"""Embeddings and one-hot vectors.
 
-    embedding   rows of a table
-    one_hot     numbers as rows of zeros and a one
+    embedding   rows of a table, selected by indices
+    one_hot     indices as one-hot vectors
 
-The gradient of the table is written to the rows that were read: repeated numbers add up.
+The gradient of the table is scattered to the rows that were read; repeated indices accumulate.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ __all__ = ["embedding", "one_hot"]
 
 
 def _numbers(x: Any, count: Any, what: str, units: str) -> Any:
-    """Integers from 0 to below `count`; in a graph others are an error when it runs."""
+    """Check integers from 0 to `count` - 1; if traced, they are checked when the graph runs."""
     numbers = value_of(x) if is_traced(x) else np.asarray(value_of(x))
     if numbers.dtype.kind not in "iu":
         if numbers.dtype.kind == "f" and shape_of(numbers) == (0,):  # an empty list
             return numbers.astype(int)
         raise DtypeError(
-            f"{what} was given {numbers.dtype}, but {units} are named by integers. Give "
-            f"integers, x.astype(int){at(user_line())}."
+            f"{what}: indices of {units} must be integers, got {numbers.dtype}. Convert them, "
+            f"x.astype(int){at(user_line())}."
         )
     if is_traced(numbers):
         return places(numbers, count)
     if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
         raise ArgumentError(
-            f"{what} was asked for {units} from {numbers.min()} to {numbers.max()}, but there are "
-            f"{count}, numbered from 0. Renumber them{at(user_line())}."
+            f"{what}: indices of {units} are from {numbers.min()} to {numbers.max()}, but there "
+            f"are {count}, numbered from 0{at(user_line())}."
         )
     return numbers
 
 
 def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
-    """Rows of a table, looked up by number.
+    """Rows of a table, selected by indices.
 
     Parameters
     ----------
     x : array of int, any shape
     weight : array or Tensor, shape (count, size)
     padding_idx : int, optional
-        A row that gets no gradient; counted from the end if negative.
+        Index of a row that gets no gradient; counted from the end if negative.
 
     Returns
     -------
@@ -59,9 +59,9 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
     Raises
     ------
     DtypeError
-        `x` are not integers.
+        `x` has no integer dtype.
     ArgumentError
-        A row that does not exist.
+        An index is out of range.
 
     Examples
     --------
@@ -80,7 +80,8 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
     shape = shape_of(weight)
     if len(shape) != 2:
         raise ShapeError(
-            f"embedding: the table has shape {spelled(shape)}, not (count, size){at(user_line())}."
+            f"embedding: the table must have shape (count, size), got {spelled(shape)}"
+            f"{at(user_line())}."
         )
     count = shape[0]
     numbers = _numbers(x, count, "embedding", "rows")
@@ -90,7 +91,8 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
         return rows
     if isinstance(count, int) and not -count <= padding_idx < count:
         raise ArgumentError(
-            f"embedding: padding_idx={padding_idx}, but there are {count} rows{at(user_line())}."
+            f"embedding: padding_idx={padding_idx} is out of range for {count} rows"
+            f"{at(user_line())}."
         )
     silent = np.expand_dims(
         numbers == (padding_idx if padding_idx >= 0 else count + padding_idx), -1
@@ -99,13 +101,13 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Any:
 
 
 def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
-    """For each number a row of zeros with a one in its place.
+    """One-hot vectors of indices.
 
     Parameters
     ----------
     x : array of int, any shape
     num_classes : int
-        The length of a row.
+        The length of the vectors.
     dtype : dtype, default float64
 
     Returns

@@ -1,13 +1,11 @@
-"""Losses that ask for a margin, as plain functions; distances and likenesses of vectors.
+"""Margin losses, and distances and similarities of vectors.
 
-    of a score and a sign       hinge_loss, squared_hinge_loss, soft_margin_loss,
-                                hinge_embedding_loss
-    of a score for each class   multi_margin_loss, multilabel_margin_loss,
-                                multilabel_soft_margin_loss
-    of two or three together    margin_ranking_loss, cosine_embedding_loss, triplet_margin_loss
-    of vectors                  cosine_similarity, pairwise_distance
+    score and sign         hinge_loss, squared_hinge_loss, soft_margin_loss, hinge_embedding_loss
+    score for each class   multi_margin_loss, multilabel_margin_loss, multilabel_soft_margin_loss
+    pairs and triplets     margin_ranking_loss, cosine_embedding_loss, triplet_margin_loss
+    vectors                cosine_similarity, pairwise_distance
 
-Where a margin is just kept the derivative is 0, relu's at its kink.
+The derivative at the margin itself is 0, that of relu at 0.
 """
 
 from __future__ import annotations
@@ -44,22 +42,22 @@ __all__ = [
 
 
 def _signs(target: Any, what: str) -> None:
-    """Refuse targets other than 1 and -1."""
+    """Check that all targets are 1 or -1."""
     if is_traced(target):
         return
     y = np.asarray(value_of(target))
     if y.size and not np.all(np.abs(y) == 1):
         raise ArgumentError(
-            f"{what}: the target holds {y[np.abs(y) != 1].flat[0]}, but it says yes by 1 and no by "
-            f"-1. Recode it, 2 * y - 1{at(user_line())}."
+            f"{what}: targets must be 1 or -1, got {y[np.abs(y) != 1].flat[0]}. Convert 0 and 1 by "
+            f"2 * y - 1{at(user_line())}."
         )
 
 
-# ---- a score and a sign ------------------------------------------------------------------------
+# ---- score and sign ----------------------------------------------------------------------------
 
 
 def hinge_loss(prediction: Any, target: Any, reduction: str = "mean", margin: float = 1.0) -> Any:
-    """max(0, margin - y x): 0 for scores on the right side by a margin.
+    """max(0, margin - y x): 0 for scores that are correct by at least the margin.
 
     Parameters
     ----------
@@ -75,7 +73,7 @@ def hinge_loss(prediction: Any, target: Any, reduction: str = "mean", margin: fl
     ShapeError
         The shapes differ.
     ArgumentError
-        A target that is neither 1 nor -1.
+        A target is neither 1 nor -1.
     """
     same_shape(prediction, target, "hinge_loss")
     _signs(target, "hinge_loss")
@@ -85,7 +83,7 @@ def hinge_loss(prediction: Any, target: Any, reduction: str = "mean", margin: fl
 def squared_hinge_loss(
     prediction: Any, target: Any, reduction: str = "mean", margin: float = 1.0
 ) -> Any:
-    """The square of `hinge_loss`, element by element. Parameters and errors are the same."""
+    """The square of `hinge_loss` for each element. Parameters and errors are the same."""
     same_shape(prediction, target, "squared_hinge_loss")
     _signs(target, "squared_hinge_loss")
     return reduced(np.square(relu(margin - target * prediction)), reduction)
@@ -101,14 +99,14 @@ def soft_margin_loss(prediction: Any, target: Any, reduction: str = "mean") -> A
 def hinge_embedding_loss(
     prediction: Any, target: Any, margin: float = 1.0, reduction: str = "mean"
 ) -> Any:
-    """A distance x where y is 1, and max(0, margin - x) where it is -1.
+    """The distance x where y is 1, and max(0, margin - x) where y is -1.
 
     Parameters
     ----------
     prediction : array or Tensor
         Distances.
     target : array or Tensor
-        1 for what belongs together, -1 for what does not; the same shape.
+        1 for similar pairs, -1 for dissimilar ones; the same shape.
     margin : float, default 1.0
     reduction : {"mean", "sum", "none"}
     """
@@ -118,15 +116,15 @@ def hinge_embedding_loss(
     return reduced(np.where(together, prediction, relu(margin - prediction)), reduction)
 
 
-# ---- a score for each class --------------------------------------------------------------------
+# ---- score for each class ----------------------------------------------------------------------
 
 
 def _rows(prediction: Any, what: str) -> tuple[Any, ...]:
     shape = shape_of(prediction)
     if len(shape) not in (1, 2):
         raise ShapeError(
-            f"{what}: scores of shape {spelled(shape)}, not (samples, classes) or (classes,)"
-            f"{at(user_line())}."
+            f"{what}: scores must have shape (samples, classes) or (classes,), got "
+            f"{spelled(shape)}{at(user_line())}."
         )
     return shape
 
@@ -150,19 +148,19 @@ def multi_margin_loss(
     p : {1, 2}, default 1
     margin : float, default 1.0
     weight : array or Tensor, shape (n,), optional
-        How much each class counts.
+        The weight of each class.
     reduction : {"mean", "sum", "none"}
 
     Raises
     ------
     ShapeError
-        The shapes do not fit.
+        The shapes do not match.
     ArgumentError
-        A class that does not exist, or another power.
+        A class is out of range, or `p` is neither 1 nor 2.
     """
     shape = _rows(prediction, "multi_margin_loss")
     if p not in (1, 2):
-        raise ArgumentError(f"multi_margin_loss: p={p} is neither 1 nor 2{at(user_line())}.")
+        raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}{at(user_line())}.")
     chosen = _chosen(target, shape, "multi_margin_loss")
     right = np.sum(np.where(chosen, prediction, 0.0), axis=-1, keepdims=True)
     terms = relu(margin - right + prediction)
@@ -173,28 +171,28 @@ def multi_margin_loss(
 
 
 def _chosen(target: Any, shape: tuple[Any, ...], what: str) -> Any:
-    """For each class of each sample whether it is the target."""
+    """Booleans of the shape of the scores: whether each class is the target."""
     y = value_of(target) if is_traced(target) else np.asarray(value_of(target))
     if y.dtype.kind not in "iu":
         raise DtypeError(
-            f"{what}: a target of {y.dtype}. Give classes as integers{at(user_line())}."
+            f"{what}: the target must have classes as integers, got {y.dtype}{at(user_line())}."
         )
     if shape_of(y) != shape[:-1]:
         raise ShapeError(
-            f"{what}: scores of shape {spelled(shape)} need targets of shape "
-            f"{spelled(shape[:-1])}, not {spelled(shape_of(y))}{at(user_line())}."
+            f"{what}: scores of shape {spelled(shape)} need a target of shape "
+            f"{spelled(shape[:-1])}, got {spelled(shape_of(y))}{at(user_line())}."
         )
     count = shape[-1]
     if not is_traced(y) and y.size and (y.min() < 0 or y.max() >= count):
         raise ArgumentError(
-            f"{what}: the target names classes from {y.min()} to {y.max()}, but there are {count}, "
-            f"numbered from 0. Renumber them{at(user_line())}."
+            f"{what}: the target has classes from {y.min()} to {y.max()}, but there are {count}, "
+            f"numbered from 0{at(user_line())}."
         )
-    return np.expand_dims(_known(y, count, what), -1) == np.arange(count)
+    return np.expand_dims(_checked(y, count, what), -1) == np.arange(count)
 
 
-def _known(classes: Any, count: Any, what: str) -> Any:
-    """The same classes; in a graph one that does not exist is an error when it runs."""
+def _checked(classes: Any, count: Any, what: str) -> Any:
+    """The same classes; if traced, they are checked when the graph runs."""
     if not is_traced(classes):
         return classes
     return say(getitem.read(arange(count), places(classes, count)), what, "classes")
@@ -208,20 +206,20 @@ def multilabel_margin_loss(prediction: Any, target: Any, reduction: str = "mean"
     prediction : array or Tensor, shape (samples, n) or (n,)
         Scores.
     target : array of int, the same shape
-        In each row the right classes, then -1 and anything.
+        Each row has the right classes first, then -1; elements after -1 are ignored.
     reduction : {"mean", "sum", "none"}
     """
     shape = _rows(prediction, "multilabel_margin_loss")
     same_shape(prediction, target, "multilabel_margin_loss")
     y = np.asarray(value_of(target)) if not is_traced(target) else value_of(target)
-    before = np.cumsum(y < 0, axis=-1) == 0  # those before the first -1
+    before = np.cumsum(y < 0, axis=-1) == 0  # before the first -1
     if not is_traced(y) and np.any(before & (y >= shape[-1])):
         raise ArgumentError(
-            f"multilabel_margin_loss: the target names class {y[before].max()}, but there are "
+            f"multilabel_margin_loss: the target has class {y[before].max()}, but there are "
             f"{shape[-1]}, numbered from 0{at(user_line())}."
         )
-    known = _known(np.where(before, y, 0), shape[-1], "multilabel_margin_loss")
-    named = np.expand_dims(np.where(before, known, -1), -1) == np.arange(shape[-1])
+    labels = _checked(np.where(before, y, 0), shape[-1], "multilabel_margin_loss")
+    named = np.expand_dims(np.where(before, labels, -1), -1) == np.arange(shape[-1])
     right = np.any(named, axis=-2)
     pairs = np.expand_dims(right, -1) & ~np.expand_dims(right, -2)
     differences = 1.0 - np.expand_dims(prediction, -1) + np.expand_dims(prediction, -2)
@@ -239,7 +237,7 @@ def multilabel_soft_margin_loss(
     prediction : array or Tensor, shape (..., n)
         Logits.
     target : array or Tensor, the same shape
-        1 for the classes that are right, 0 for the others.
+        1 for the right classes, 0 for the others.
     weight : array or Tensor, shape (n,), optional
     reduction : {"mean", "sum", "none"}
     """
@@ -250,20 +248,20 @@ def multilabel_soft_margin_loss(
     return reduced(np.mean(terms, axis=-1), reduction)
 
 
-# ---- two or three together ---------------------------------------------------------------------
+# ---- pairs and triplets ------------------------------------------------------------------------
 
 
 def margin_ranking_loss(
     x1: Any, x2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Any:
-    """max(0, margin - y (x1 - x2)): which of two scores should be the larger.
+    """max(0, margin - y (x1 - x2)), where y states which score should be larger.
 
     Parameters
     ----------
     x1, x2 : array or Tensor
         Scores, of the same shape.
     target : array or Tensor
-        1 where x1 should be the larger, -1 where x2 should.
+        1 where x1 should be larger, -1 where x2 should.
     margin : float, default 0.0
     reduction : {"mean", "sum", "none"}
     """
@@ -276,13 +274,13 @@ def margin_ranking_loss(
 def cosine_embedding_loss(
     x1: Any, x2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Any:
-    """1 - cos(x1, x2) where y is 1, and max(0, cos(x1, x2) - margin) where it is -1.
+    """1 - cos(x1, x2) where y is 1, and max(0, cos(x1, x2) - margin) where y is -1.
 
     Parameters
     ----------
     x1, x2 : array or Tensor, shape (samples, n) or (n,)
     target : array or Tensor, shape (samples,) or ()
-        1 for what belongs together, -1 for what does not.
+        1 for similar pairs, -1 for dissimilar ones.
     margin : float, default 0.0
         From -1 to 1.
     reduction : {"mean", "sum", "none"}
@@ -291,13 +289,12 @@ def cosine_embedding_loss(
     _signs(target, "cosine_embedding_loss")
     if shape_of(target) != shape_of(x1)[:-1]:
         raise ShapeError(
-            f"cosine_embedding_loss: vectors of shape {spelled(shape_of(x1))} need targets of "
-            f"shape {spelled(shape_of(x1)[:-1])}, not {spelled(shape_of(target))}{at(user_line())}."
+            f"cosine_embedding_loss: vectors of shape {spelled(shape_of(x1))} need a target of "
+            f"shape {spelled(shape_of(x1)[:-1])}, got {spelled(shape_of(target))}{at(user_line())}."
         )
-    # PyTorch's: the square root of squared lengths, each with a little added.
-    little = 1e-12
+    eps = 1e-12  # added to each squared norm, as in PyTorch
     product = np.sum(x1 * x2, axis=-1)
-    squares = (np.sum(x1 * x1, axis=-1) + little) * (np.sum(x2 * x2, axis=-1) + little)
+    squares = (np.sum(x1 * x1, axis=-1) + eps) * (np.sum(x2 * x2, axis=-1) + eps)
     cosine = product / np.sqrt(squares)
     together = value_of(target) == 1
     return reduced(np.where(together, 1.0 - cosine, relu(cosine - margin)), reduction)
@@ -313,7 +310,7 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Any:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm of a difference.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), where d is the p-norm distance.
 
     Parameters
     ----------
@@ -324,7 +321,7 @@ def triplet_margin_loss(
     eps : float, default 1e-6
         Added to each difference.
     swap : bool, default False
-        Whether d(positive, negative) is taken where it is the smaller.
+        Whether to use d(positive, negative) where it is less than d(anchor, negative).
     reduction : {"mean", "sum", "none"}
 
     References
@@ -354,7 +351,7 @@ def pairwise_distance(
     x1, x2 : array or Tensor, shape (..., n)
     p : float, default 2.0
     eps : float, default 1e-6
-        So that the derivative exists where they are equal.
+        Makes the derivative exist where x1 = x2.
     keepdims : bool, default False
     """
     return np.linalg.norm(x1 - x2 + eps, ord=p, axis=-1, keepdims=keepdims)
@@ -366,11 +363,11 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> Any
     Parameters
     ----------
     x1, x2 : array or Tensor
-        Broadcast to one shape, also along the axis: a vector of one number has that many times.
+        Broadcast to a common shape, including the axis: a vector of length 1 is repeated.
     axis : int, default 1
-        Of the shape that both have together.
+        An axis of the common shape.
     eps : float, default 1e-8
-        The least length.
+        Lower bound of the norms.
 
     Examples
     --------

@@ -1,15 +1,15 @@
-"""Normalization, as plain functions: elements made to have mean 0 and variance 1 together.
+"""Normalization functions: mean 0 and variance 1.
 
-    batch_norm       over the batch and space, for each channel
-    instance_norm    over space, for each sample and channel
-    group_norm       over groups of channels and space, for each sample
+    batch_norm       over the batch and spatial axes, for each channel
+    instance_norm    over spatial axes, for each sample and channel
+    group_norm       over groups of channels and spatial axes, for each sample
     layer_norm       over the last axes
-    rms_norm         over the last axes, by the root of the mean square alone
-    normalize        to norm 1 along an axis
+    rms_norm         over the last axes; divides by the root mean square only
+    normalize        divides by the norm along an axis
 
-The variance is the mean square of what the mean was taken from, in two passes: E[x**2] - E[x]**2
-cancels, and is negative for single precision and a large mean.  Half precision is computed in
-single.  Channels are axis 1, PyTorch's layout.
+The variance is computed in two passes, after the mean is subtracted: E[x**2] - E[x]**2 cancels, and
+can be negative in single precision for a large mean.  Half precision is computed in single
+precision.  Channels are axis 1, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize
 
 
 def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
-    """What is computed of x, for half precision in single."""
+    """compute(x), in single precision if x is in half precision."""
     if dtype_of(x).kind == "c":
         raise DtypeError(
-            f"normalization of {dtype_of(x)}: the variance of complex numbers is not their mean "
-            f"square. Normalize real and imaginary parts{at(user_line())}."
+            f"normalization of {dtype_of(x)} is not supported: the variance of complex numbers is "
+            f"not their mean square. Normalize real and imaginary parts{at(user_line())}."
         )
     if dtype_of(x) != np.float16:
         return compute(x)
@@ -42,16 +42,16 @@ def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
 
 
 def _centered(x: Any, axis: tuple[int, ...]) -> tuple[Any, Any, Any]:
-    """The mean, what is left without it, and the sum of its squares."""
+    """The mean, x - mean, and the sum of squares of x - mean."""
     mean = _added(np.mean, x, axis)
     rest = x - mean
     return mean, rest, _added(np.sum, np.square(rest), axis)
 
 
 def _added(combine: Any, x: Any, axis: tuple[int, ...]) -> Any:
-    """A mean or sum over axes: of float32 in float64, as NumPy adds rows up one after the other.
+    """A mean or sum over axes; of float32 in float64, because NumPy adds rows sequentially.
 
-    Native code adds many partial sums, and needs no help.
+    Native code uses many partial sums, which is accurate enough in float32.
     """
     if dtype_of(x) != np.float32 or is_traced(x):
         return combine(x, axis=axis, keepdims=True)
@@ -64,19 +64,20 @@ def _standard(x: Any, axis: tuple[int, ...], eps: float) -> Any:
 
 
 def _scaled(y: Any, weight: Any, bias: Any, shape: tuple[Any, ...] | None = None) -> Any:
-    """Times weight plus bias, laid along an axis of channels."""
+    """y * weight + bias, both optional and reshaped to `shape`."""
     for array, join in ((weight, np.multiply), (bias, np.add)):
         if array is not None:
             y = join(y, array if shape is None else np.reshape(array, shape))
     return y
 
 
-def _channels(x: Any, what: str, least: int = 2) -> tuple[Any, ...]:
+def _channels(x: Any, what: str, minimum: int = 2) -> tuple[Any, ...]:
     shape = shape_of(x)
-    if len(shape) < least:
+    if len(shape) < minimum:
         raise ShapeError(
-            f"{what} was given shape {spelled(shape)}: it needs samples on axis 0 and channels on "
-            f"axis 1{' and something beyond' if least > 2 else ''}{at(user_line())}."
+            f"{what}: expected samples on axis 0, channels on axis 1"
+            f"{' and spatial axes' if minimum > 2 else ''}, got shape {spelled(shape)}"
+            f"{at(user_line())}."
         )
     return shape
 
@@ -84,26 +85,27 @@ def _channels(x: Any, what: str, least: int = 2) -> tuple[Any, ...]:
 def _one_for_each(array: Any, count: Any, name: str, what: str) -> None:
     if array is not None and shape_of(array) != (count,):
         raise ShapeError(
-            f"{what}: {name} has shape {spelled(shape_of(array))} for {count} channels. Give one "
-            f"number for each{at(user_line())}."
+            f"{what}: {name} must have one element for each of {count} channels, got shape "
+            f"{spelled(shape_of(array))}{at(user_line())}."
         )
 
 
 def _more_than_one(count: Any, shape: tuple[Any, ...], what: str) -> None:
     if isinstance(count, int) and count < 2:
         raise ShapeError(
-            f"{what} in training was given shape {spelled(shape)}: {count} value for each channel "
-            f"has no variance. Give more samples, or evaluate, model.eval(){at(user_line())}."
+            f"{what} in training was given shape {spelled(shape)}: the variance of {count} value "
+            "per channel is undefined. Give more samples, or switch to evaluation, model.eval()"
+            f"{at(user_line())}."
         )
 
 
-def _moved(held: Any, value: Any, momentum: Any, what: str) -> None:
-    """Let a running statistic go a part of the way to a new value."""
-    new = (1.0 - momentum) * value_of(held) + momentum * value
-    if isinstance(held, Handle):
-        write(held, new, what)
+def _update_running(running: Any, value: Any, momentum: Any, what: str) -> None:
+    """Update an exponential moving average in place."""
+    new = (1.0 - momentum) * value_of(running) + momentum * value
+    if isinstance(running, Handle):
+        write(running, new, what)
     else:
-        held[...] = new
+        running[...] = new
 
 
 def batch_norm(
@@ -116,26 +118,26 @@ def batch_norm(
     momentum: Any = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """Each channel less its mean, divided by its standard deviation.
+    """(x - mean) / standard deviation for each channel.
 
     Parameters
     ----------
     x : array or Tensor, shape (samples, channels, ...)
     running_mean, running_var : array or Tensor, shape (channels,), optional
-        What is used in evaluation, and moved along in training: written to.
+        Used in evaluation, and updated in place in training.
     weight, bias : array or Tensor, shape (channels,), optional
-        Applied to the result.
+        Scale and offset of the result.
     training : bool, default False
-        Whether mean and variance are those of `x`; they are, too, without running ones.
+        Whether to use mean and variance of `x`; they are also used if there are no running ones.
     momentum : float, default 0.1
-        The share of `x` in the running statistics, whose variance has n - 1 for its divisor.
+        The weight of `x` in the running statistics, whose variance has divisor n - 1.
     eps : float, default 1e-5
         Added to the variance.
 
     Raises
     ------
     ShapeError
-        A shape does not fit, or in training a channel has one value.
+        A shape does not match, or in training there is only one value per channel.
 
     References
     ----------
@@ -171,11 +173,11 @@ def batch_norm(
     def compute(x: Any) -> Any:
         mean, rest, total = _centered(x, axis)
         if training and running_mean is not None:
-            seen = np.reshape(value_of(mean), (shape[1],))
-            _moved(running_mean, seen, momentum, "running_mean")
+            new = np.reshape(value_of(mean), (shape[1],))
+            _update_running(running_mean, new, momentum, "running_mean")
         if training and running_var is not None:
-            seen = np.reshape(value_of(total), (shape[1],)) / (count - 1)
-            _moved(running_var, seen, momentum, "running_var")
+            new = np.reshape(value_of(total), (shape[1],)) / (count - 1)
+            _update_running(running_var, new, momentum, "running_var")
         return _scaled(rest / np.sqrt(total / count + eps), weight, bias, along)
 
     return _in_single(compute, x)
@@ -191,10 +193,10 @@ def instance_norm(
     momentum: Any = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    """Each channel of each sample less its mean, divided by its standard deviation.
+    """(x - mean) / standard deviation for each channel of each sample.
 
-    Parameters are those of `batch_norm`, with `use_input_stats` in the place of `training`: the
-    running statistics are moved to the mean, over samples, of theirs.
+    Parameters are those of `batch_norm`, with `use_input_stats` instead of `training`. Running
+    statistics are updated with the mean over samples.
 
     References
     ----------
@@ -211,13 +213,13 @@ def instance_norm(
 
     def compute(x: Any) -> Any:
         mean, rest, total = _centered(x, axis)
-        for held, seen, what in (
+        for running, new, what in (
             (running_mean, mean, "running_mean"),
             (running_var, None if running_var is None else total / (count - 1), "running_var"),
         ):
-            if held is not None:
-                seen = np.mean(np.reshape(value_of(seen), shape[:2]), axis=0)
-                _moved(held, seen, momentum, what)
+            if running is not None:
+                new = np.mean(np.reshape(value_of(new), shape[:2]), axis=0)
+                _update_running(running, new, momentum, what)
         along = (1, shape[1]) + (1,) * len(axis)
         return _scaled(rest / np.sqrt(total / count + eps), weight, bias, along)
 
@@ -227,20 +229,20 @@ def instance_norm(
 def group_norm(
     x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
-    """Each group of channels of each sample less its mean, divided by its standard deviation.
+    """(x - mean) / standard deviation for each group of channels of each sample.
 
     Parameters
     ----------
     x : array or Tensor, shape (samples, channels, ...)
     num_groups : int
-        Neighboring channels make a group; their number is a multiple of this.
+        The number of groups of neighboring channels; must divide the number of channels.
     weight, bias : array or Tensor, shape (channels,), optional
     eps : float, default 1e-5
 
     Raises
     ------
     ShapeError
-        The channels are not made of whole groups, or a shape does not fit.
+        `num_groups` does not divide the number of channels, or a shape does not match.
 
     References
     ----------
@@ -249,8 +251,8 @@ def group_norm(
     shape = _channels(x, "group_norm")
     if num_groups < 1 or shape[1] % num_groups:
         raise ShapeError(
-            f"group_norm: {shape[1]} channels are not made of {num_groups} groups. Choose a "
-            f"divisor{at(user_line())}."
+            f"group_norm: {shape[1]} channels cannot be divided into {num_groups} groups"
+            f"{at(user_line())}."
         )
     for name, array in (("weight", weight), ("bias", bias)):
         _one_for_each(array, shape[1], name, "group_norm")
@@ -266,13 +268,13 @@ def group_norm(
 
 
 def _last(x: Any, normalized_shape: int | Sequence[int], what: str) -> tuple[int, ...]:
-    """The last axes, if they have that shape."""
+    """The axes to normalize over, checked against `normalized_shape`."""
     last = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     shape = shape_of(x)
     if not last or shape[-len(last) :] != last:
         raise ShapeError(
-            f"{what} over {spelled(last)} was given shape {spelled(shape)}, which has to end with "
-            f"that. Reshape the input, or change the layer{at(user_line())}."
+            f"{what} over {spelled(last)} was given shape {spelled(shape)}, which must end with "
+            f"{spelled(last)}. Reshape the input, or change the layer{at(user_line())}."
         )
     return tuple(range(-len(last), 0))
 
@@ -284,7 +286,7 @@ def layer_norm(
     bias: Any = None,
     eps: float = 1e-5,
 ) -> Any:
-    """The last axes less their mean, divided by their standard deviation.
+    """(x - mean) / standard deviation over the last axes.
 
     Parameters
     ----------
@@ -296,7 +298,7 @@ def layer_norm(
     Raises
     ------
     ShapeError
-        `x` does not end with that shape.
+        The shape of `x` does not end with `normalized_shape`.
 
     References
     ----------
@@ -309,7 +311,7 @@ def layer_norm(
 def rms_norm(
     x: Any, normalized_shape: int | Sequence[int], weight: Any = None, eps: float | None = None
 ) -> Any:
-    """The last axes divided by the root of their mean square.
+    """x divided by its root mean square over the last axes.
 
     Parameters
     ----------
@@ -317,7 +319,7 @@ def rms_norm(
     normalized_shape : int or sequence of int
     weight : array or Tensor, shape normalized_shape, optional
     eps : float, optional
-        Added to the mean square; by default the spacing of numbers at 1 (of x's dtype).
+        Added to the mean square; default ``finfo(x.dtype).eps``.
 
     References
     ----------
@@ -335,7 +337,7 @@ def rms_norm(
 
 
 def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
-    """Divided by the p-norm along an axis, or by `eps` where that is larger.
+    """x / max(p-norm of x, eps) along an axis.
 
     Parameters
     ----------
@@ -345,6 +347,6 @@ def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:
     eps : float, default 1e-12
     """
     if not eps > 0:
-        raise ArgumentError(f"normalize: eps={eps}, but it has to be positive{at(user_line())}.")
+        raise ArgumentError(f"normalize: eps must be positive, got {eps}{at(user_line())}.")
     size = np.linalg.norm(x, ord=p, axis=axis, keepdims=True)
     return x / np.maximum(size, eps)

@@ -1,12 +1,12 @@
 """Pooling functions with PyTorch's names and orders of arguments.
 
-    max_pool1d           avg_pool1d              windows of one size; also 2d and 3d
+    max_pool1d           avg_pool1d              windows of a given size; also 2d and 3d
     adaptive_max_pool1d  adaptive_avg_pool1d     a given number of windows; also 2d and 3d
 
 The operations are in _engine/ops/neural/pooling.py.  A mean is a sum times a constant, so that
-padding may be included or not.  Adaptive windows have one size where the output length divides the
-input length; if it does not, a mean is a matrix product for each axis, and a maximum is taken over
-a copy in which the windows stand side by side.
+padding may be included or excluded.  Adaptive windows have equal sizes if the output length divides
+the input length.  Otherwise a mean is computed by a matrix product for each axis, and a maximum
+from a copy in which windows do not overlap.
 """
 
 from __future__ import annotations
@@ -47,22 +47,22 @@ Pairs = tuple[tuple[int, int], ...]
 def _frame(
     x: Any, window: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, axes: int, who: str
 ) -> dict[str, Any]:
-    """Windows, strides, padding and dilation; what `ceil` adds is padding behind."""
+    """Windows, strides, padding and dilation; `ceil` adds padding at the end."""
     windows = per_axis(window, axes, "kernel_size")
     strides = windows if stride is None else per_axis(stride, axes, "stride")
     dilations = per_axis(dilation, axes, "dilation")
     pad = per_axis(padding, axes, "padding", 0)
     if any(2 * p > w for p, w in zip(pad, windows, strict=True)):
         raise ArgumentError(
-            f"{who}: padding={padding!r} is more than half of kernel_size={window!r}, so windows "
-            f"would hold nothing else. Choose less{at(user_line())}."
+            f"{who}: padding={padding!r} must be at most half of kernel_size={window!r}; else "
+            f"windows could have padding only{at(user_line())}."
         )
     pairs = []
     for n, w, s, d, p in zip(shape_of(x)[2:], windows, strides, dilations, pad, strict=True):
         span = d * (w - 1) + 1
         if isinstance(n, int) and n + 2 * p < span:
             raise ShapeError(
-                f"{who} was given {spelled(shape_of(x)[2:])} elements along its axes; with padding "
+                f"{who} was given spatial axes of lengths {spelled(shape_of(x)[2:])}; with padding "
                 f"{pad} an axis is shorter than its window, which spans {span}. Give larger "
                 f"inputs, or a smaller kernel_size{at(user_line())}."
             )
@@ -71,7 +71,7 @@ def _frame(
             _check_inside(n, w, s, d, p, who)
         if ceil:
             count = -(-(n + 2 * p - span) // s) + 1
-            if (count - 1) * s >= n + p:  # a window that would begin behind the input
+            if (count - 1) * s >= n + p:  # the last window would begin after the input
                 count -= 1
             behind = max(p, (count - 1) * s + span - n - p)
         pairs.append((p, behind))
@@ -79,12 +79,12 @@ def _frame(
 
 
 def _check_inside(n: int, w: int, s: int, d: int, p: int, who: str) -> None:
-    """Every window has an element that is not a padding."""
+    """Check that each window has an element that is not padding."""
     for first in range(-p, n + p - d * (w - 1), s):
         if not any(0 <= first + j * d < n for j in range(w)):
             raise ShapeError(
-                f"{who}: with padding {p} and dilation {d} a window on an axis of {n} elements "
-                f"has none of these. Choose less padding{at(user_line())}."
+                f"{who}: with padding {p} and dilation {d} a window along an axis of length {n} "
+                f"has padding only. Choose less padding{at(user_line())}."
             )
 
 
@@ -99,25 +99,25 @@ def max_pool_nd(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window over <over>.
+    """The maximum of each window over <over>.
 
-    The gradient goes to the first of equal elements, as in PyTorch; a NaN counts as largest.
+    The gradient goes to the first of equal elements, as in PyTorch; NaN counts as the maximum.
 
     Parameters
     ----------
     x : array or Tensor, shape (batch, channels, <space>)
-        Or one sample, without the first axis.
+        Or one sample, without the batch axis.
     kernel_size : int or tuple
     stride : int or tuple, optional
-        By default `kernel_size`, so that windows do not overlap.
+        Default `kernel_size`: windows do not overlap.
     padding : int or tuple, default 0
-        The number of elements, of value -inf, on each side; at most half of `kernel_size`.
+        The number of elements of value -inf on each side; at most half of `kernel_size`.
     dilation : int or tuple, default 1
         The distance between the elements of a window.
     ceil_mode : bool, default False
-        Whether to include a last window that only partly fits.
+        Whether to include a last window that fits only partly.
     return_indices : bool, default False
-        Whether to return the flat indices, over all spatial axes, too.
+        Whether to return also the flat indices over all spatial axes.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def max_pool_nd(
     Raises
     ------
     ShapeError, ArgumentError
-        An axis is shorter than a window; an invalid option.
+        An axis is shorter than a window, or an option is invalid.
 
     Examples
     --------
@@ -164,18 +164,18 @@ def avg_pool_nd(
     Parameters
     ----------
     x : array or Tensor, shape (batch, channels, <space>)
-        Or one sample, without the first axis.
+        Or one sample, without the batch axis.
     kernel_size : int or tuple
     stride : int or tuple, optional
-        By default `kernel_size`, so that windows do not overlap.
+        Default `kernel_size`: windows do not overlap.
     padding : int or tuple, default 0
         The number of zeros on each side; at most half of `kernel_size`.
     ceil_mode : bool, default False
-        Whether to include a last window that only partly fits.
+        Whether to include a last window that fits only partly.
     count_include_pad : bool, default True
         Whether the padding is included in the mean.
     divisor_override : int, optional
-        The divisor, in place of the number of elements; not of `avg_pool1d`.
+        The divisor, instead of the number of elements; `avg_pool1d` does not have it.
 
     Returns
     -------
@@ -184,7 +184,7 @@ def avg_pool_nd(
     Raises
     ------
     ShapeError, ArgumentError
-        An axis is shorter than a window; an invalid option.
+        An axis is shorter than a window, or an option is invalid.
 
     Examples
     --------
@@ -197,10 +197,7 @@ def avg_pool_nd(
     frame = _frame(x, kernel_size, stride, padding, 1, ceil_mode, axes, who)
     del frame["dilation"]
     if divisor_override == 0:
-        raise ArgumentError(
-            f"{who}: divisor_override=0, by which nothing can be divided. Choose another number"
-            f"{at(user_line())}."
-        )
+        raise ArgumentError(f"{who}: divisor_override must not be 0{at(user_line())}.")
     pad = [low for low, _ in frame["padding"]]
     total = sum_pool(x, **frame)
     if divisor_override is not None:
@@ -234,7 +231,7 @@ avg_pool2d, avg_pool3d = by_dimension(avg_pool_nd, 2, 3)
 def _counts(
     lengths: Sequence[int], places: Sequence[int], frame: Any, pad: Sequence[int], all_count: bool
 ) -> Any:
-    """How many elements each window has."""
+    """The number of elements of each window."""
     found: Any = np.ones(())
     for n, m, w, s, p in zip(lengths, places, frame["window"], frame["stride"], pad, strict=True):
         first = np.arange(m) * s - p
@@ -247,22 +244,22 @@ def _counts(
 
 
 def _sizes(x: Any, output_size: Any, axes: int, who: str) -> list[tuple[Any, Any]]:
-    """For each axis its length, and how many windows it is to have."""
+    """For each axis, its length and its number of windows."""
     lengths = shape_of(x)[2:]
-    many = output_size if isinstance(output_size, list | tuple) else [output_size] * axes
-    kept = [n if m is None else m for n, m in zip(lengths, many, strict=False)]
-    numbers = [m for m in kept if not isinstance(m, Dim)]
+    given = output_size if isinstance(output_size, list | tuple) else [output_size] * axes
+    counts = [n if m is None else m for n, m in zip(lengths, given, strict=False)]
+    numbers = [m for m in counts if not isinstance(m, Dim)]
     per_axis(numbers or 1, len(numbers) or 1, f"{who}: output_size")
-    if len(many) != axes:
+    if len(given) != axes:
         raise ArgumentError(
-            f"{who}: output_size={output_size!r} is not one length for each of {axes} axes. Give a "
-            f"number, or so many{at(user_line())}."
+            f"{who}: output_size must be an integer or one length for each of {axes} axes, got "
+            f"{output_size!r}{at(user_line())}."
         )
-    return list(zip(lengths, kept, strict=True))
+    return list(zip(lengths, counts, strict=True))
 
 
 def _even(sizes: Sequence[tuple[Any, Any]]) -> dict[str, Any] | None:
-    """Windows of one size beside each other, where that is what is asked for."""
+    """The options of equal, adjacent windows; None if they are not equal."""
     if any(m == 0 or n % m or n < m for n, m in sizes):
         return None
     window = tuple([n // m for n, m in sizes])
@@ -270,21 +267,21 @@ def _even(sizes: Sequence[tuple[Any, Any]]) -> dict[str, Any] | None:
 
 
 def _bounds(n: int, m: int) -> list[tuple[int, int]]:
-    """Where m windows of n elements begin and end; they overlap where n / m is not whole."""
+    """Begin and end of m windows over n elements; they overlap if m does not divide n."""
     return [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
 
 
 def adaptive_avg_pool_nd(axes: int, who: str, x: Any, output_size: Any) -> Any:
     """The mean of each of `output_size` windows over <over>.
 
-    Of n elements window i of m is [floor(i n / m), ceil((i + 1) n / m)).
+    Window i of m over n elements is [floor(i n / m), ceil((i + 1) n / m)).
 
     Parameters
     ----------
     x : array or Tensor, shape (batch, channels, <space>)
-        Or one sample, without the first axis.
+        Or one sample, without the batch axis.
     output_size : int, None, or a tuple of them
-        The number of windows along each axis; None keeps the length.
+        The number of windows along each axis; None for the length of the axis.
 
     Returns
     -------
@@ -293,7 +290,7 @@ def adaptive_avg_pool_nd(axes: int, who: str, x: Any, output_size: Any) -> Any:
     Raises
     ------
     ShapeError, ArgumentError
-        A wrong number of axes; an invalid `output_size`.
+        The number of axes is wrong, or `output_size` is invalid.
 
     Examples
     --------
@@ -328,18 +325,18 @@ adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_dimension(ada
 def adaptive_max_pool_nd(
     axes: int, who: str, x: Any, output_size: Any, return_indices: bool = False
 ) -> Any:
-    """The largest element of each of `output_size` windows over <over>.
+    """The maximum of each of `output_size` windows over <over>.
 
-    Of n elements window i of m is [floor(i n / m), ceil((i + 1) n / m)).
+    Window i of m over n elements is [floor(i n / m), ceil((i + 1) n / m)).
 
     Parameters
     ----------
     x : array or Tensor, shape (batch, channels, <space>)
-        Or one sample, without the first axis.
+        Or one sample, without the batch axis.
     output_size : int, None, or a tuple of them
-        The number of windows along each axis; None keeps the length.
+        The number of windows along each axis; None for the length of the axis.
     return_indices : bool, default False
-        Whether to return the flat indices, over all spatial axes, too.
+        Whether to return also the flat indices over all spatial axes.
 
     Returns
     -------
@@ -348,7 +345,7 @@ def adaptive_max_pool_nd(
     Raises
     ------
     ShapeError, ArgumentError
-        A wrong number of axes; an invalid `output_size`.
+        The number of axes is wrong, or `output_size` is invalid.
 
     Examples
     --------
@@ -361,7 +358,7 @@ def adaptive_max_pool_nd(
     sizes = _sizes(x, output_size, axes, who)
     frame = _even(sizes)
     numbers = None
-    if frame is None:  # shorter windows repeat their last element, which is never the first maximum
+    if frame is None:  # pad shorter windows with their last element: never the first maximum
         lengths = [n for n, _ in sizes]
         numbers = np.arange(prod(lengths)).reshape(lengths)
         window = []
@@ -379,7 +376,7 @@ def adaptive_max_pool_nd(
         return y[0] if alone else y
     where = max_pool_indices(x, **frame, dilation=ones)
     if numbers is not None:
-        where = take(numbers, where)  # ours: the positions may be traced
+        where = take(numbers, where)  # wengert's: the indices may be traced
     return (y[0], where[0]) if alone else (y, where)
 
 

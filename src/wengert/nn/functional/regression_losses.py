@@ -1,15 +1,14 @@
-"""Losses of numbers, as plain functions: how far predictions are from what was observed.
+"""Regression losses, and helpers of all losses.
 
-    by the difference       mse_loss, l1_loss, smooth_l1_loss, huber_loss
-    by a distribution       gaussian_nll_loss, poisson_nll_loss, kl_div
+    differences             mse_loss, l1_loss, smooth_l1_loss, huber_loss
+    distributions           gaussian_nll_loss, poisson_nll_loss, kl_div
     for all losses          reduced, same_shape
 
-Those of classes are in classification_losses.py, those that ask for a distance between two in
-margin_losses.py, connectionist temporal classification in ctc.py.
+Other losses are in classification_losses.py, margin_losses.py and ctc.py.
 
-PyTorch's names and order: the prediction first, the target second.  `reduction` is "mean", "sum"
-or "none".  Everything is composed of operations, so upstream gradients, targets that are tensors,
-and higher orders need no rules here.
+Names and order of arguments are PyTorch's: the prediction first, the target second.  `reduction`
+is "mean", "sum" or "none".  All losses are compositions of operations, so derivatives of any order,
+also with respect to targets, need no rules here.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ REDUCTIONS = ("mean", "sum", "none")
 def reduced(losses: Any, reduction: str, weight: Any = None) -> Any:
     """The mean or the sum of losses, or the losses themselves.
 
-    With weights each loss is multiplied by its own, and the mean is divided by their sum; where a
-    weight is 0, so is the loss, even if it is not a number.
+    Each loss is multiplied by its weight, and the mean is divided by the sum of weights. Where a
+    weight is 0, the loss is 0 even if it is NaN.
 
     Raises
     ------
     ArgumentError
-        An unknown reduction.
+        The reduction is unknown.
     """
     if weight is not None:
         losses = np.where(value_of(weight) == 0, 0.0, losses * weight)
@@ -58,12 +57,12 @@ def reduced(losses: Any, reduction: str, weight: Any = None) -> Any:
     if reduction == "none":
         return losses
     raise ArgumentError(
-        f"reduction={reduction!r} is not one of {REDUCTIONS}. Choose one{at(user_line())}."
+        f"reduction must be one of {REDUCTIONS}, got {reduction!r}{at(user_line())}."
     )
 
 
 def same_shape(prediction: Any, target: Any, what: str) -> None:
-    """Refuse a prediction and a target of different shapes."""
+    """Check that prediction and target have the same shape."""
     given, wanted = shape_of(prediction), shape_of(target)
     if given != wanted:
         named = ""
@@ -71,12 +70,12 @@ def same_shape(prediction: Any, target: Any, what: str) -> None:
             named = ", or give equal sizes one name"
         raise ShapeError(
             f"{what}: the prediction has shape {spelled(given)}, the target {spelled(wanted)}. "
-            "Broadcasting them would compare everything with everything: reshape one of them"
+            "They must be equal, because broadcasting would compare all pairs: reshape one of them"
             f"{named}{at(user_line())}."
         )
 
 
-# ---- by the difference -------------------------------------------------------------------------
+# ---- differences -------------------------------------------------------------------------------
 
 
 def mse_loss(prediction: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
@@ -88,8 +87,8 @@ def mse_loss(prediction: Any, target: Any, reduction: str = "mean", weight: Any 
         Of the same shape.
     reduction : {"mean", "sum", "none"}
     weight : array, optional
-        One for each element, or what broadcasts to that; 0 leaves an element out. The mean is
-        divided by their sum.
+        Weights of the elements, broadcast to their shape; elements of weight 0 are ignored. The
+        mean is divided by the sum of weights.
 
     Raises
     ------
@@ -108,7 +107,7 @@ def mse_loss(prediction: Any, target: Any, reduction: str = "mean", weight: Any 
 
 
 def l1_loss(prediction: Any, target: Any, reduction: str = "mean", weight: Any = None) -> Any:
-    """The absolute difference, by default its mean over all elements; derivative 0 at 0.
+    """The absolute difference, by default its mean over all elements; the derivative at 0 is 0.
 
     Parameters and errors are those of `mse_loss`.
     """
@@ -123,12 +122,12 @@ def smooth_l1_loss(
     beta: float = 1.0,
     weight: Any = None,
 ) -> Any:
-    """A parabola d**2 / (2 beta) for differences below `beta`, and |d| - beta / 2 beyond.
+    """d**2 / (2 beta) where |d| < beta, else |d| - beta / 2, for differences d.
 
     Parameters are those of `mse_loss`, and
 
     beta : float, default 1.0
-        At least 0, which makes it `l1_loss`.
+        Not negative; with 0 this is `l1_loss`.
 
     References
     ----------
@@ -136,7 +135,9 @@ def smooth_l1_loss(
     """
     same_shape(prediction, target, "smooth_l1_loss")
     if not beta >= 0:
-        raise ArgumentError(f"smooth_l1_loss: beta={beta} is below 0{at(user_line())}.")
+        raise ArgumentError(
+            f"smooth_l1_loss: beta must not be negative, got {beta}{at(user_line())}."
+        )
     if beta == 0:
         return l1_loss(prediction, target, reduction, weight)
     return reduced(_parabola(prediction - target, beta) * (1.0 / beta), reduction, weight)
@@ -149,7 +150,7 @@ def huber_loss(
     delta: float = 1.0,
     weight: Any = None,
 ) -> Any:
-    """A parabola d**2 / 2 for differences up to `delta`, and its tangents beyond.
+    """d**2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for differences d.
 
     Parameters are those of `mse_loss`, and
 
@@ -163,19 +164,19 @@ def huber_loss(
     """
     same_shape(prediction, target, "huber_loss")
     if not delta > 0:
-        raise ArgumentError(f"huber_loss: delta={delta} is not positive{at(user_line())}.")
+        raise ArgumentError(f"huber_loss: delta must be positive, got {delta}{at(user_line())}.")
     return reduced(_parabola(prediction - target, delta), reduction, weight)
 
 
 def _parabola(d: Any, width: float) -> Any:
-    """d**2 / 2 within a width, and its tangents."""
+    """d**2 / 2 where |d| < width, else its tangent."""
     size = np.absolute(d)
     inside = value_of(size) < width
-    near = np.where(inside, d, 0.0)  # so that what is far away is not squared
+    near = np.where(inside, d, 0.0)  # large differences are not squared: no overflow
     return np.where(inside, 0.5 * near * near, width * (size - 0.5 * width))
 
 
-# ---- by a distribution -------------------------------------------------------------------------
+# ---- distributions -----------------------------------------------------------------------------
 
 
 def gaussian_nll_loss(
@@ -186,25 +187,25 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Any:
-    """Minus the logarithm of the density of a Gaussian with predicted mean and variance.
+    """The negative log-density of a Gaussian with predicted mean and variance.
 
     Parameters
     ----------
     prediction, target : array or Tensor
-        Of the same shape; the predicted mean, and what was observed.
+        The predicted mean and the observation, of the same shape.
     var : array or Tensor
-        The predicted variance, not negative: of that shape, or without its last axis, or with
-        length 1 there.
+        The predicted variance, not negative; of the same shape, or without the last axis, or with
+        a last axis of length 1.
     full : bool, default False
-        Whether the constant log(2 pi) / 2 is added.
+        Whether to add the constant log(2 pi) / 2.
     eps : float, default 1e-6
-        The least variance; below it the derivative with respect to the variance is 0.
+        Lower bound of the variance; below it the derivative with respect to the variance is 0.
     reduction : {"mean", "sum", "none"}
 
     Raises
     ------
     ShapeError
-        The shapes do not fit.
+        The shapes do not match.
     ArgumentError
         A variance is negative.
     """
@@ -215,7 +216,7 @@ def gaussian_nll_loss(
     elif given not in ((), shape, (*shape[:-1], 1)):
         raise ShapeError(
             f"gaussian_nll_loss: variances of shape {spelled(given)} for predictions of shape "
-            f"{spelled(shape)}. Give one for each, or for each row{at(user_line())}."
+            f"{spelled(shape)}. Give one for each element, or for each row{at(user_line())}."
         )
     if not is_traced(var) and np.any(np.asarray(value_of(var)) < 0):
         raise ArgumentError(
@@ -235,18 +236,19 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Any:
-    """Minus the logarithm of the probability of a count, by the predicted rate.
+    """The negative log-probability of a count under a Poisson distribution.
 
     Parameters
     ----------
     prediction, target : array or Tensor
-        Of the same shape; the logarithm of the rate, and the count.
+        The logarithm of the rate, and the count, of the same shape.
     log_input : bool, default True
-        False says that the prediction is the rate itself, to which `eps` is added in a logarithm.
+        If False, the prediction is the rate itself.
     full : bool, default False
-        Whether log(target!), which does not depend on the prediction, is added in Stirling's
+        Whether to add log(target!), which does not depend on the prediction, in Stirling's
         approximation, for counts above 1.
     eps : float, default 1e-8
+        Added to the rate before the logarithm if `log_input` is False.
     reduction : {"mean", "sum", "none"}
     """
     same_shape(prediction, target, "poisson_nll_loss")
@@ -263,17 +265,17 @@ def poisson_nll_loss(
 
 
 def kl_div(prediction: Any, target: Any, reduction: str = "mean", log_target: bool = False) -> Any:
-    """target (log(target) - prediction): Kullback and Leibler's divergence, term by term.
+    """The terms of the Kullback-Leibler divergence, target (log(target) - prediction).
 
     Parameters
     ----------
     prediction : array or Tensor
-        Logarithms of probabilities.
+        Log-probabilities.
     target : array or Tensor
-        Probabilities, or with `log_target` their logarithms; the same shape.
+        Probabilities, or log-probabilities with `log_target`; the same shape.
     reduction : {"mean", "batchmean", "sum", "none"}
         "batchmean", the sum divided by the length of the first axis, is the divergence; "mean"
-        divides by the number of all terms.
+        divides by the number of elements.
     log_target : bool, default False
 
     Notes

@@ -1,11 +1,11 @@
-"""Resampling: other numbers of points along the axes of space, and channels for space.
+"""Resampling of spatial axes.
 
-    interpolate                      nearest points, or straight lines between two
-    pixel_shuffle, pixel_unshuffle   channels laid out as points, and back
+    interpolate                      nearest-neighbor and multilinear interpolation
+    pixel_shuffle, pixel_unshuffle   channels rearranged to spatial positions, and back
 
-Straight lines in two and three dimensions are lines along one axis after the other.  Positions are
-PyTorch's: the center of point i of m lies at (i + 1/2) n / m - 1/2 of n points (by the factor, if
-one was given), or with `align_corners` at i (n - 1) / (m - 1).
+Multilinear interpolation is linear interpolation along one axis after the other.  Positions are
+PyTorch's: output i of m is at (i + 1/2) n / m - 1/2 of n inputs (with 1 / scale_factor instead of
+n / m if that is given), or with `align_corners` at i (n - 1) / (m - 1).
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ def interpolate(
     mode: str = "nearest",
     align_corners: bool = False,
 ) -> Any:
-    """More, or fewer, points along the axes of space.
+    """Resample the spatial axes to other lengths.
 
     Parameters
     ----------
     x : array or Tensor, shape (batch, channels, ...)
-        One to three axes of space.
+        With one to three spatial axes.
     size : int or sequence of int, optional
-        How many points in the end, for all axes or for each; or
+        The new length of all spatial axes, or of each.
     scale_factor : float or sequence of float, optional
-        how many times as many, rounded down.
+        Alternative to `size`: the ratio of new and old length; lengths are rounded down.
     mode : {"nearest", "linear", "bilinear", "trilinear"}
-        Straight lines for one, two and three axes of space.
+        The last three are for one, two and three spatial axes.
     align_corners : bool, default False
-        Whether the first and last points stay where they are.
+        Whether the first and last points keep their positions.
 
     Raises
     ------
     ArgumentError
-        Both or neither of `size` and `scale_factor`, an unknown mode, no points.
+        Both or neither of `size` and `scale_factor` are given, the mode is unknown, or a new length
+        is less than 1.
     ShapeError
-        The mode is for another number of axes.
+        The mode does not match the number of spatial axes.
 
     Examples
     --------
@@ -67,12 +68,12 @@ def interpolate(
     space = shape[2:]
     if mode not in MODES:
         raise ArgumentError(
-            f"interpolate: mode={mode!r} is none of {', '.join(MODES)}{at(user_line())}."
+            f"interpolate: mode must be one of {', '.join(MODES)}, got {mode!r}{at(user_line())}."
         )
     if len(space) != (MODES[mode] or len(space)) or not 1 <= len(space) <= 3:
         raise ShapeError(
-            f"interpolate: shape {spelled(shape)} has {max(0, len(space))} axes of space after "
-            f"batch and channels, which mode={mode!r} is not for{at(user_line())}."
+            f"interpolate: mode={mode!r} does not support the {max(0, len(space))} spatial axes "
+            f"(after batch and channels) of shape {spelled(shape)}{at(user_line())}."
         )
     for k, (n, m) in enumerate(zip(space, _sizes(space, size, scale_factor), strict=True)):
         ratio = n / m if scale_factor is None else 1.0 / _each(scale_factor, len(space))[k]
@@ -94,30 +95,30 @@ def _each(given: Any, count: int) -> list[Any]:
 def _sizes(space: tuple[Any, ...], size: Any, scale_factor: Any) -> list[int]:
     if (size is None) == (scale_factor is None):
         raise ArgumentError(
-            f"interpolate(size={size}, scale_factor={scale_factor}): give one of them"
+            f"interpolate(size={size}, scale_factor={scale_factor}): give exactly one of the two"
             f"{at(user_line())}."
         )
     if not all(isinstance(n, int) for n in space):
         raise ShapeError(
-            f"interpolate: space has shape {spelled(space)}, whose sizes are not known while the "
-            f"graph is built. Give them as numbers{at(user_line())}."
+            f"interpolate: spatial axes of shape {spelled(space)}, whose sizes are not known while "
+            f"tracing. Trace with fixed lengths{at(user_line())}."
         )
     given = _each(scale_factor if size is None else size, len(space))
     if len(given) != len(space):
         raise ArgumentError(
-            f"interpolate: {len(given)} sizes for {len(space)} axes of space{at(user_line())}."
+            f"interpolate: {len(given)} sizes for {len(space)} spatial axes{at(user_line())}."
         )
     sizes = [int(n * g) if size is None else int(g) for n, g in zip(space, given, strict=True)]
     if min(sizes) < 1:
         raise ArgumentError(
-            f"interpolate: to {sizes} points along the axes of space, which have {space}. Give at "
-            f"least one{at(user_line())}."
+            f"interpolate: new lengths must be at least 1, got {sizes} for spatial axes of shape "
+            f"{space}{at(user_line())}."
         )
     return sizes
 
 
 def _lines(x: Any, axis: int, n: int, position: Any) -> Any:
-    """Points on the lines between n."""
+    """Linear interpolation along an axis of length n, at the given positions."""
     left = np.minimum(position.astype(int), n - 1)
     right = np.minimum(left + 1, n - 1)
     kind = dtype_of(x)
@@ -127,7 +128,7 @@ def _lines(x: Any, axis: int, n: int, position: Any) -> Any:
 
 
 def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
-    """Channels laid out as points: (..., c r r, h, w) becomes (..., c, h r, w r).
+    """Rearrange channels to spatial positions: (..., c r r, h, w) becomes (..., c, h r, w r).
 
     References
     ----------
@@ -137,8 +138,8 @@ def pixel_shuffle(x: Any, upscale_factor: int) -> Any:
     shape, r = shape_of(x), upscale_factor
     if len(shape) < 3 or r < 1 or shape[-3] % (r * r):
         raise ShapeError(
-            f"pixel_shuffle by {r} of shape {spelled(shape)}: its channels, the third axis from "
-            f"the end, have to be a multiple of {r * r}{at(user_line())}."
+            f"pixel_shuffle by {r} of shape {spelled(shape)}: the number of channels (axis -3) "
+            f"must be a multiple of {r * r}{at(user_line())}."
         )
     lead, (c, h, w) = shape[:-3], shape[-3:]
     k = len(lead)
@@ -152,7 +153,7 @@ def pixel_unshuffle(x: Any, downscale_factor: int) -> Any:
     shape, r = shape_of(x), downscale_factor
     if len(shape) < 3 or r < 1 or shape[-1] % r or shape[-2] % r:
         raise ShapeError(
-            f"pixel_unshuffle by {r} of shape {spelled(shape)}: height and width have to be "
+            f"pixel_unshuffle by {r} of shape {spelled(shape)}: height and width must be "
             f"multiples of {r}{at(user_line())}."
         )
     lead, (c, h, w) = shape[:-3], shape[-3:]

@@ -1,13 +1,13 @@
-"""Window options: kernel sizes, strides, padding and dilations, as layers and functions take them.
+"""Validation of kernel sizes, strides, padding and dilations of layers and functions.
 
-A number stands for all spatial axes, a tuple has one for each.  Padding may also be "same" or
-"valid".  What is given is checked here, once, so that the message names who was given it.
+An integer applies to all spatial axes, a tuple has one element for each.  Padding may also be
+"same" or "valid".
 
-    per_axis      an option as a tuple with a number for each axis
-    pads          padding as pairs, before and behind
+    per_axis      an option as a tuple with an integer for each axis
+    pads          padding as pairs (before, after)
     array_of      nested lists as an array
-    with_samples  an input with an axis of samples, and whether it had one
-    Option        what such an argument may be
+    with_samples  an input with a batch axis, and whether it was added
+    Option        the type of these arguments
 """
 
 from __future__ import annotations
@@ -26,29 +26,26 @@ Pairs = tuple[tuple[int, int], ...]
 AXES = {1: "length", 2: "height, width", 3: "depth, height, width"}
 
 
-def per_axis(value: Any, axes: int, name: str, least: int = 1) -> tuple[int, ...]:
-    """One integer for each axis.
+def per_axis(value: Any, axes: int, name: str, minimum: int = 1) -> tuple[int, ...]:
+    """An option as a tuple with one integer for each axis.
 
     Raises
     ------
     ArgumentError
-        It is not such a number or tuple, or less than `least`.
+        `value` is not an integer or a tuple of `axes` integers, or is less than `minimum`.
     """
-    many = list(value) if isinstance(value, list | tuple) else [value] * axes
-    if len(many) == 1:
-        many = many * axes
-    whole = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in many)
-    if len(many) != axes or not whole:
+    numbers = list(value) if isinstance(value, list | tuple) else [value] * axes
+    if len(numbers) == 1:
+        numbers = numbers * axes
+    integers = all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in numbers)
+    if len(numbers) != axes or not integers:
         raise ArgumentError(
-            f"{name}={value!r} is neither an integer nor one for each of {axes} axes. "
-            f"Give one of these{at(user_line())}."
-        )
-    if min(many) < least:
-        raise ArgumentError(
-            f"{name}={value!r} is less than {least}. Choose integers from {least} on"
+            f"{name} must be an integer or one integer for each of {axes} axes, got {value!r}"
             f"{at(user_line())}."
         )
-    return tuple([int(n) for n in many])
+    if min(numbers) < minimum:
+        raise ArgumentError(f"{name} must be at least {minimum}, got {value!r}{at(user_line())}.")
+    return tuple([int(n) for n in numbers])
 
 
 def pads(
@@ -57,12 +54,12 @@ def pads(
     stride: Sequence[int],
     dilation: Sequence[int],
 ) -> Pairs:
-    """Padding before and behind each axis; "same" keeps the lengths, "valid" is none.
+    """Padding as pairs (before, after); "same" preserves lengths, "valid" is no padding.
 
     Raises
     ------
     ArgumentError
-        Another word, a negative number, or "same" with a stride.
+        The string is unknown, a number is negative, or "same" is given with a stride.
     """
     if not isinstance(padding, str):
         return tuple([(n, n) for n in per_axis(padding, len(kernel), "padding", 0)])
@@ -70,30 +67,30 @@ def pads(
         return ((0, 0),) * len(kernel)
     if padding != "same":
         raise ArgumentError(
-            f'padding={padding!r} is not known. Choose a number, a tuple, "same" or "valid"'
+            f'padding must be an integer, a tuple, "same" or "valid", got {padding!r}'
             f"{at(user_line())}."
         )
     if any(s != 1 for s in stride):
         raise ArgumentError(
-            f'padding="same" with stride={tuple(stride)}: it keeps lengths, which only a stride of '
-            f"1 does. Give the padding as a number{at(user_line())}."
+            f'padding="same" preserves lengths, and requires stride 1, got stride='
+            f"{tuple(stride)}. Give the padding as a number{at(user_line())}."
         )
     totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     return tuple([(t // 2, t - t // 2) for t in totals])
 
 
 def array_of(x: Any) -> Any:
-    """Nested lists as an array; anything else as it is."""
+    """Lists and tuples as arrays; anything else unchanged."""
     return np.asarray(x) if isinstance(x, list | tuple) else x
 
 
 def with_samples(x: Any, axes: int, who: str) -> tuple[Any, bool]:
-    """`x` as (samples, channels, *axes), and whether the samples' axis had to be added.
+    """`x` as (samples, channels, *axes), and whether the batch axis was added.
 
     Raises
     ------
     ShapeError
-        It has neither as many axes, nor one less.
+        The number of axes is wrong.
     """
     x = array_of(x)
     shape = shape_of(x)
@@ -102,6 +99,6 @@ def with_samples(x: Any, axes: int, who: str) -> tuple[Any, bool]:
     if len(shape) == axes + 1:
         return np.expand_dims(x, 0), True
     raise ShapeError(
-        f"{who} was given shape {spelled(shape)}: it takes (samples, channels, {AXES[axes]}), or "
-        f"one sample without the first axis. Reshape the input{at(user_line())}."
+        f"{who}: expected shape (samples, channels, {AXES[axes]}), or one sample without the "
+        f"first axis, got {spelled(shape)}{at(user_line())}."
     )

@@ -18,7 +18,7 @@ transformer_layer    TransformerEncoderLayer, TransformerDecoderLayer
 losses               losses as modules
 """
 
-# ruff: noqa: F403  (the `__all__` of each module says what is exported)
+# ruff: noqa: F403  (each module's `__all__` lists its exports)
 
 from wengert._engine.core.lazy_import import exported
 
