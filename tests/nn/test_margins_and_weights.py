@@ -162,7 +162,7 @@ def test_losses_as_layers(rng):
     assert value == pytest.approx(np.mean(np.arange(1.0, 6.0) * F.softplus(-x)))
     with pytest.raises(errors.ArgumentError, match=r"no options \['wieght'\].*'pos_weight'"):
         nn.BCEWithLogitsLoss(wieght=1.0)
-    with pytest.raises(errors.ArgumentError, match="give other options by name"):
+    with pytest.raises(errors.ArgumentError, match="Other options are keyword arguments"):
         nn.CrossEntropyLoss(np.ones(3))
 
 

@@ -1,14 +1,13 @@
-"""Where parameters start: initial values for weights and biases.
+"""Initial values of weights and biases.
 
-    arrays by shape     uniform normal trunc_normal constant zeros ones eye dirac xavier_uniform
+    new arrays          uniform normal trunc_normal constant zeros ones eye dirac xavier_uniform
                         xavier_normal kaiming_uniform kaiming_normal orthogonal sparse
-    PyTorch's, which    uniform_ normal_ ... with an underscore: values for a parameter, or an
-    write               array, that is there already
-    sizes of steps      fans, calculate_gain
+    in place            uniform_ normal_ ... (PyTorch's): fill an existing parameter or array
+    scale               fans, calculate_gain
 
 Shapes are PyTorch's, (outputs, inputs, ...) for weights.  `rng` is a seed or a
-``numpy.random.Generator``; hand one generator to all layers of a model and the whole model follows
-from one seed.
+``numpy.random.Generator``; pass the same generator to all layers of a model to make the model
+reproducible from one seed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from math import ceil, prod, sqrt
 from typing import Any
 
 import numpy as np
-import scipy  # scipy.special is loaded when it is first used
+import scipy  # scipy.special is loaded at first use
 
 from wengert._engine.core.handle import Handle
 from wengert._engine.core.lazy_import import public_dir
@@ -63,9 +62,9 @@ Array = np.ndarray[Any, Any]
 
 
 def fans(shape: Shape) -> tuple[int, int]:
-    """How many inputs each output sees, and how many outputs each input reaches.
+    """The fan-in and the fan-out of a weight.
 
-    Axes beyond the second are a receptive field, as in a convolution.
+    Axes after the second are a receptive field, as in a convolution.
     """
     if len(shape) < 2:
         n = shape[0] if shape else 1
@@ -93,14 +92,14 @@ def trunc_normal(
     rng: Any = None,
     dtype: Any = float,
 ) -> Array:
-    """Gaussian numbers, only those from a to b: drawn by the inverse of the distribution."""
+    """Gaussian truncated to [a, b]; drawn by inversion of the distribution function."""
     if not a < b or not std > 0:
         raise ArgumentError(
-            f"trunc_normal from {a} to {b} with std={std}: there is nothing between"
-            f"{at(user_line())}."
+            f"trunc_normal: a must be less than b and std must be positive, got a={a}, b={b}, "
+            f"std={std}{at(user_line())}."
         )
     low, high = (a - mean) / std, (b - mean) / std
-    flip = low > 0  # far above the mean the distribution is 1 to all digits; far below it is not 0
+    flip = low > 0  # far above the mean the distribution function rounds to 1; below it is accurate
     if flip:
         low, high = -high, -low
     first, last = map(float, scipy.special.ndtr((low, high)))
@@ -110,7 +109,7 @@ def trunc_normal(
 
 
 def constant(shape: Shape, value: float, dtype: Any = float) -> Array:
-    """The same number everywhere."""
+    """An array filled with `value`."""
     return np.full(shape, value, dtype)
 
 
@@ -125,26 +124,27 @@ def ones(shape: Shape, dtype: Any = float) -> Array:
 
 
 def eye(shape: Shape, dtype: Any = float) -> Array:
-    """Ones on the diagonal of a matrix, which passes on what it can of its input."""
+    """A matrix with ones on the diagonal: the identity for as many inputs as possible."""
     if len(shape) != 2:
-        raise ShapeError(f"eye of shape {shape}, which is not a matrix{at(user_line())}.")
+        raise ShapeError(f"eye: expected the shape of a matrix, got {shape}{at(user_line())}.")
     return np.eye(*shape, dtype=dtype)
 
 
 def dirac(shape: Shape, groups: int = 1, dtype: Any = float) -> Array:
-    """A convolution's weights that pass on what they can of its input channels.
+    """Weights of a convolution that is the identity for as many channels as possible.
 
     Parameters
     ----------
     shape : tuple of int
-        (outputs, inputs of a group, and one to three axes of space).
+        (outputs, inputs of a group, one to three spatial axes).
     groups : int, default 1
     dtype : dtype, default float64
     """
     if not 3 <= len(shape) <= 5 or shape[0] % groups:
         raise ShapeError(
-            f"dirac of shape {shape} in {groups} groups: weights of a convolution have shape "
-            f"(outputs, inputs, ...), the outputs in whole groups{at(user_line())}."
+            f"dirac of shape {shape} in {groups} groups: weights of a convolution must have shape "
+            "(outputs, inputs, ...) with one to three spatial axes, and groups must divide the "
+            f"outputs{at(user_line())}."
         )
     weight = np.zeros(shape, dtype)
     middle = tuple(n // 2 for n in shape[2:])
@@ -155,23 +155,24 @@ def dirac(shape: Shape, groups: int = 1, dtype: Any = float) -> Array:
     return weight
 
 
-# ---- sizes of steps ----------------------------------------------------------------------------
+# ---- scale -------------------------------------------------------------------------------------
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """How much larger weights are to be before that activation than before none.
+    """The recommended scale of weights before an activation function, relative to none.
 
     Parameters
     ----------
     nonlinearity : str
-        "linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu", or a "conv2d" and the like.
+        "linear", "sigmoid", "tanh", "relu", "leaky_relu", "selu", or a name that begins with
+        "conv".
     param : float, optional
         The slope of "leaky_relu" below 0, by default 0.01.
 
     Raises
     ------
     ArgumentError
-        Another word.
+        The nonlinearity is unknown.
 
     Examples
     --------
@@ -186,25 +187,25 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
         return sqrt(2.0 / (1.0 + (0.01 if param is None else param) ** 2))
     if nonlinearity not in gains:
         raise ArgumentError(
-            f"calculate_gain({nonlinearity!r}): known are linear, sigmoid, "
-            f"{', '.join(gains)} and leaky_relu{at(user_line())}."
+            f"calculate_gain: nonlinearity must be one of linear, sigmoid, {', '.join(gains)} and "
+            f"leaky_relu, got {nonlinearity!r}{at(user_line())}."
         )
     return gains[nonlinearity]
 
 
 def _fan(shape: Shape, mode: str) -> int:
     if mode not in ("fan_in", "fan_out"):
-        raise ArgumentError(f"mode={mode!r} is neither 'fan_in' nor 'fan_out'{at(user_line())}.")
+        raise ArgumentError(f"mode must be 'fan_in' or 'fan_out', got {mode!r}{at(user_line())}.")
     return max(1, fans(shape)[mode == "fan_out"])
 
 
-# ---- by the sizes of layers --------------------------------------------------------------------
+# ---- scaled by the sizes of layers -------------------------------------------------------------
 
 
 def kaiming_uniform(
     shape: Shape, rng: Any = None, dtype: Any = float, gain: float = sqrt(2.0)
 ) -> Array:
-    """Uniform with variance gain**2 / inputs, which keeps the size of values through relu layers.
+    """Uniform with variance gain**2 / inputs, which preserves the scale of values in relu layers.
 
     Parameters
     ----------
@@ -247,7 +248,7 @@ def kaiming_normal(
 def orthogonal(shape: Shape, rng: Any = None, dtype: Any = float, gain: float = 1.0) -> Array:
     """A random matrix with orthonormal rows or columns, whichever are fewer, times `gain`.
 
-    Axes beyond the first are one.
+    Axes after the first are flattened.
 
     References
     ----------
@@ -257,7 +258,7 @@ def orthogonal(shape: Shape, rng: Any = None, dtype: Any = float, gain: float = 
        Notices AMS 54 (2007) 592-604. (The signs.)
     """
     if len(shape) < 2:
-        raise ShapeError(f"orthogonal of shape {shape}, which is not a matrix{at(user_line())}.")
+        raise ShapeError(f"orthogonal: expected at least 2 axes, got {shape}{at(user_line())}.")
     rows, columns = shape[0], prod(shape[1:])
     drawn = np.random.default_rng(rng).standard_normal((max(rows, columns), min(rows, columns)))
     q, r = np.linalg.qr(drawn)
@@ -268,7 +269,7 @@ def orthogonal(shape: Shape, rng: Any = None, dtype: Any = float, gain: float = 
 def sparse(
     shape: Shape, sparsity: float, std: float = 0.01, rng: Any = None, dtype: Any = float
 ) -> Array:
-    """Gaussian, but of each column that share, rounded up, is 0.
+    """Gaussian, with a fraction `sparsity` of each column, rounded up, set to 0.
 
     References
     ----------
@@ -276,18 +277,18 @@ def sparse(
     """
     if len(shape) != 2 or not 0.0 <= sparsity <= 1.0:
         raise ArgumentError(
-            f"sparse of shape {shape} with sparsity={sparsity}: it takes a matrix and a share from "
-            f"0 to 1{at(user_line())}."
+            "sparse: expected the shape of a matrix and a sparsity from 0 to 1, got shape "
+            f"{shape} and sparsity={sparsity}{at(user_line())}."
         )
     rng = np.random.default_rng(rng)
     weight = std * rng.standard_normal(shape)
-    none = ceil(sparsity * shape[0])
-    rows = np.argsort(rng.random(shape), axis=0)[:none]
+    count = ceil(sparsity * shape[0])
+    rows = np.argsort(rng.random(shape), axis=0)[:count]
     np.put_along_axis(weight, rows, 0.0, axis=0)
     return weight.astype(dtype)
 
 
-# ---- for what is there already -----------------------------------------------------------------
+# ---- in place ----------------------------------------------------------------------------------
 
 
 def _filled(tensor: Any, values: Array) -> Any:
@@ -300,12 +301,12 @@ def _filled(tensor: Any, values: Array) -> Any:
 
 
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, rng: Any = None) -> Any:
-    """Uniform between a and b, written to a tensor; returns it."""
+    """Fill a tensor with uniform numbers between a and b; return it."""
     return _filled(tensor, np.random.default_rng(rng).uniform(a, b, tensor.shape))
 
 
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, rng: Any = None) -> Any:
-    """Gaussian, written to a tensor; returns it."""
+    """Fill a tensor with Gaussian numbers; return it."""
     return _filled(tensor, np.random.default_rng(rng).normal(mean, std, tensor.shape))
 
 
@@ -317,42 +318,42 @@ def trunc_normal_(
     b: float = 2.0,
     rng: Any = None,
 ) -> Any:
-    """`trunc_normal`, written to a tensor; returns it."""
+    """Fill a tensor with `trunc_normal`; return it."""
     return _filled(tensor, trunc_normal(tensor.shape, mean, std, a, b, rng))
 
 
 def constant_(tensor: Any, val: float) -> Any:
-    """The same number everywhere, written to a tensor; returns it."""
+    """Fill a tensor with `val`; return it."""
     return _filled(tensor, constant(tensor.shape, val, tensor.dtype))
 
 
 def zeros_(tensor: Any) -> Any:
-    """Zeros, written to a tensor; returns it."""
+    """Fill a tensor with zeros; return it."""
     return constant_(tensor, 0.0)
 
 
 def ones_(tensor: Any) -> Any:
-    """Ones, written to a tensor; returns it."""
+    """Fill a tensor with ones; return it."""
     return constant_(tensor, 1.0)
 
 
 def eye_(tensor: Any) -> Any:
-    """`eye`, written to a tensor; returns it."""
+    """Fill a tensor with `eye`; return it."""
     return _filled(tensor, eye(tensor.shape))
 
 
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """`dirac`, written to a tensor; returns it."""
+    """Fill a tensor with `dirac`; return it."""
     return _filled(tensor, dirac(tensor.shape, groups))
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, rng: Any = None) -> Any:
-    """`xavier_uniform`, written to a tensor; returns it."""
+    """Fill a tensor with `xavier_uniform`; return it."""
     return _filled(tensor, xavier_uniform(tensor.shape, rng, gain=gain))
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, rng: Any = None) -> Any:
-    """`xavier_normal`, written to a tensor; returns it."""
+    """Fill a tensor with `xavier_normal`; return it."""
     return _filled(tensor, xavier_normal(tensor.shape, rng, gain=gain))
 
 
@@ -363,7 +364,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     rng: Any = None,
 ) -> Any:
-    """Uniform with variance gain**2 / fan, written to a tensor; returns it.
+    """Fill a tensor with uniform numbers of variance gain**2 / fan; return it.
 
     Parameters
     ----------
@@ -371,7 +372,7 @@ def kaiming_uniform_(
     a : float, default 0.0
         The slope of leaky_relu below 0.
     mode : {"fan_in", "fan_out"}
-        Whether the size of values is kept forward, or that of gradients backward.
+        Preserve the scale of values in the forward pass, or of gradients in the backward pass.
     nonlinearity : str
         As for `calculate_gain`.
     rng : int or numpy.random.Generator, optional
@@ -387,16 +388,16 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     rng: Any = None,
 ) -> Any:
-    """Gaussian with the variance of `kaiming_uniform_`, written to a tensor; returns it."""
+    """Fill a tensor with Gaussian numbers of the variance of `kaiming_uniform_`; return it."""
     std = calculate_gain(nonlinearity, a) / sqrt(_fan(tensor.shape, mode))
     return normal_(tensor, 0.0, std, rng)
 
 
 def orthogonal_(tensor: Any, gain: float = 1.0, rng: Any = None) -> Any:
-    """`orthogonal`, written to a tensor; returns it."""
+    """Fill a tensor with `orthogonal`; return it."""
     return _filled(tensor, orthogonal(tensor.shape, rng, gain=gain))
 
 
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, rng: Any = None) -> Any:
-    """`sparse`, written to a tensor; returns it."""
+    """Fill a tensor with `sparse`; return it."""
     return _filled(tensor, sparse(tensor.shape, sparsity, std, rng))

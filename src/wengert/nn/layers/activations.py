@@ -1,12 +1,12 @@
-"""Activations as layers: the functions of activations.py, with their options, for `Sequential`.
+"""Activation functions as modules, for `Sequential`.
 
     without options     ReLU ReLU6 Tanh Sigmoid LogSigmoid SiLU Mish SELU Softsign Hardsigmoid
                         Hardswish Tanhshrink
     with options        LeakyReLU PReLU RReLU ELU CELU GELU GLU Softplus Hardtanh Threshold
                         Softshrink Hardshrink Maxout
-    of an axis          Softmax LogSoftmax Softmin
+    along an axis       Softmax LogSoftmax Softmin
 
-Only `PReLU` has a parameter.
+Only `PReLU` has a parameter.  The functions are in functional/activations.py.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Activation(Module):
     options: ClassVar[tuple[str, ...]] = ()
 
     def forward(self, x: Any) -> Any:
-        """The function, element by element or along an axis."""
+        """The function of x."""
         return type(self).function(x, *(getattr(self, name) for name in self.options))
 
     def extra_repr(self) -> str:
@@ -75,7 +75,7 @@ class ReLU(_Activation):
 
 
 class ReLU6(_Activation):
-    """`functional.relu6` as a module: x between 0 and 6."""
+    """`functional.relu6` as a module: x clipped to [0, 6]."""
 
     function = staticmethod(activations.relu6)
 
@@ -156,13 +156,13 @@ class LeakyReLU(_Activation):
 
 
 class RReLU(Module):
-    """`functional.rrelu` as a module: slopes drawn in training, their mean in evaluation.
+    """`functional.rrelu` as a module: random slopes in training, their mean in evaluation.
 
     Parameters
     ----------
     lower, upper : float, default 1/8 and 1/3
     rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        In a graph a `Stream`.
+        Must be a `Stream` while tracing.
     """
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, rng: Any = None) -> None:
@@ -174,19 +174,19 @@ class RReLU(Module):
         return activations.rrelu(x, self.lower, self.upper, self.training, self.rng)
 
     def extra_repr(self) -> str:
-        """The slopes."""
+        """The bounds of the slopes."""
         return f"lower={self.lower:.4g}, upper={self.upper:.4g}"
 
 
 class PReLU(Module):
-    """`functional.prelu` as a module: the slopes are learned.
+    """`functional.prelu` as a module: learned slopes.
 
     Parameters
     ----------
     num_parameters : int, default 1
-        1, or one for each channel (axis 1).
+        1, or the number of channels (axis 1).
     init : float, default 0.25
-        Where they start.
+        Initial value of the slopes.
     dtype : dtype, default float64
 
     Attributes
@@ -207,7 +207,7 @@ class PReLU(Module):
         return activations.prelu(x, self.weight)
 
     def extra_repr(self) -> str:
-        """How many slopes."""
+        """The number of slopes."""
         return f"num_parameters={self.num_parameters}"
 
 

@@ -1,9 +1,9 @@
 """Convolution layers: Conv1d, Conv2d, Conv3d and their transposes.
 
-PyTorch's names, orders of arguments, initial values and parameters, so that its state_dicts load:
-weight of shape (out_channels, in_channels / groups, *kernel), of a transposed one (in_channels,
-out_channels / groups, *kernel), and bias of shape (out_channels,).  Options are checked when a
-layer is made, shapes when it is called.  The computation is in functional/conv.py.
+Names, orders of arguments, initial values and parameters are PyTorch's, so that its state_dicts
+load: weight of shape (out_channels, in_channels / groups, *kernel), for transposed convolutions
+(in_channels, out_channels / groups, *kernel), and bias of shape (out_channels,).  Options are
+checked when a layer is made, shapes when it is called.  The computation is in functional/conv.py.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class _Conv(Spatial):
             )
         if padding_mode not in _MODES:
             raise ArgumentError(
-                f"{name}: padding_mode={padding_mode!r} is not one of {', '.join(_MODES)}. "
-                f"Choose one{at(user_line())}."
+                f"{name}: padding_mode must be one of {', '.join(_MODES)}, got {padding_mode!r}"
+                f"{at(user_line())}."
             )
         self.groups, self.padding_mode = int(groups), padding_mode
         first, second = reversed(channels) if not self.is_transposed else channels
@@ -118,7 +118,7 @@ class _Conv(Spatial):
             shape[-1 - self.axes] != self.in_channels
         ):
             raise ShapeError(
-                f"{self!r} was given shape {spelled(shape)}: it takes (samples, "
+                f"{self!r} was given shape {spelled(shape)}: expected (samples, "
                 f"{self.in_channels}, {AXES[self.axes]}), or one sample without the first axis. "
                 f"Reshape the input, or change the layer{at(user_line())}."
             )
@@ -136,7 +136,7 @@ class _Conv(Spatial):
         return conv_nd(self.axes, repr(self), x, self.weight, self.bias, *options)
 
     def extra_repr(self) -> str:
-        """Sizes, and options that differ from the defaults."""
+        """Sizes, and options that are not the defaults."""
         parts = [f"{self.in_channels}, {self.out_channels}"]
         parts += [f"kernel_size={self.kernel_size}, stride={self.stride}"]
         if isinstance(self.padding, str) or any(self.padding):
@@ -205,13 +205,13 @@ class _ConvTranspose(_Conv):
     ) -> None:
         if padding_mode != "zeros":
             raise ArgumentError(
-                f"{type(self).__name__}: padding_mode={padding_mode!r}: a transposed convolution "
-                f'supports only "zeros". Leave it out{at(user_line())}.'
+                f"{type(self).__name__}: padding_mode={padding_mode!r} is not supported; a "
+                f'transposed convolution supports only "zeros"{at(user_line())}.'
             )
         if isinstance(padding, str):
             raise ArgumentError(
-                f"{type(self).__name__}: padding={padding!r}: a transposed convolution takes "
-                f"numbers. Give the number of elements removed on each side{at(user_line())}."
+                f"{type(self).__name__}: padding must be the number of elements removed on each "
+                f"side, got {padding!r}{at(user_line())}."
             )
         self.output_padding = per_axis(output_padding, self.axes, "output_padding", 0)
         given = (in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
@@ -220,7 +220,7 @@ class _ConvTranspose(_Conv):
     def forward(self, x: Any, output_size: Any = None) -> Any:
         """The transposed convolution of x with the weight, plus the bias.
 
-        `output_size` selects one of the lengths that are possible with a stride, for each axis.
+        `output_size` selects one of the lengths that the stride allows, for each axis.
         """
         self._checked(x)
         more = self.output_padding
@@ -233,16 +233,15 @@ class _ConvTranspose(_Conv):
         sizes = zip(
             *(lengths, self.kernel_size, self.stride, self.dilation, self._pads), strict=True
         )
-        least = [(n - 1) * s + d * (k - 1) + 1 - 2 * p for n, k, s, d, (p, _) in sizes]
-        more = tuple([w - n for w, n in zip(wanted, least, strict=False)])
+        minimum = [(n - 1) * s + d * (k - 1) + 1 - 2 * p for n, k, s, d, (p, _) in sizes]
+        more = tuple([w - n for w, n in zip(wanted, minimum, strict=False)])
         if len(more) != self.axes or any(
             not 0 <= m < s for m, s in zip(more, self.stride, strict=True)
         ):
-            most = tuple([n + s - 1 for n, s in zip(least, self.stride, strict=True)])
+            maximum = tuple([n + s - 1 for n, s in zip(minimum, self.stride, strict=True)])
             raise ArgumentError(
-                f"{self!r}: output_size={wanted}: of an input of {spelled(tuple(lengths))} the "
-                f"result can have from {spelled(tuple(least))} to {spelled(most)} elements. "
-                f"Choose among these{at(user_line())}."
+                f"{self!r}: output_size={wanted}: for an input of {spelled(tuple(lengths))} it "
+                f"must be from {spelled(tuple(minimum))} to {spelled(maximum)}{at(user_line())}."
             )
         return more
 

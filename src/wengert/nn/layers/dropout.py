@@ -1,7 +1,7 @@
 """Dropout layers: random in training, the identity in evaluation.
 
 The functions are in functional/dropouts.py.  In a compiled step use a `wengert.random.Stream`: a
-generator would be called once, while the step is traced, and every run would drop the same.
+generator would be called only once, while tracing, and every run would drop the same elements.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"]
 
 
 class Dropout(Module):
-    """`functional.dropout` in training; nothing in evaluation.
+    """`functional.dropout` in training; the identity in evaluation.
 
     Parameters
     ----------
     p : float, default 0.5
         Probability of dropping an element.
     rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        In a graph a `Stream`, so that each run drops others.
+        Must be a `Stream` while tracing, so that each run drops different elements.
 
     Notes
     -----
-    Where the random numbers stand is not in `state_dict`, as in PyTorch. Checkpoints of `nn.fit`
-    have it; else keep the stream's own ``state_dict()``.
+    The state of the random numbers is not in `state_dict`, as in PyTorch. Checkpoints of `nn.fit`
+    include it; otherwise save the stream's ``state_dict()``.
     """
 
     function: Any = staticmethod(dropouts.dropout)
@@ -42,7 +42,7 @@ class Dropout(Module):
         self.rng = rng if isinstance(rng, Stream) else np.random.default_rng(rng)
 
     def forward(self, x: Any) -> Any:
-        """x, in training with elements dropped and the others scaled."""
+        """x; in training with elements dropped and the others scaled."""
         return type(self).function(x, self.p, self.training, self.rng)
 
     def extra_repr(self) -> str:
@@ -51,7 +51,7 @@ class Dropout(Module):
 
 
 class Dropout1d(Dropout):
-    """`functional.dropout1d`: whole channels of (batch, channels, length). As `Dropout`."""
+    """`functional.dropout1d`: whole channels of (batch, channels, length)."""
 
     function = staticmethod(dropouts.dropout1d)
 
@@ -69,6 +69,6 @@ class Dropout3d(Dropout):
 
 
 class AlphaDropout(Dropout):
-    """`functional.alpha_dropout`, which goes with `SELU`."""
+    """`functional.alpha_dropout`, to be used with `SELU`."""
 
     function = staticmethod(dropouts.alpha_dropout)

@@ -1,7 +1,7 @@
-"""Embedding: rows of a table that is learned, looked up by number.
+"""Embedding: rows of a learned table, selected by indices.
 
-The function is in functional/embeddings.py.  The gradient of the table is written to the rows that
-were read: repeated numbers add up.
+The function is in functional/embeddings.py.  The gradient of the table is scattered to the rows
+that were read; repeated indices accumulate.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ __all__ = ["Embedding"]
 
 
 class Embedding(Module):
-    """A row of a learned table for each number: of a word, a user, a category.
+    """A row of a learned table for each index: of a word, a user, a category.
 
     Parameters
     ----------
     num_embeddings : int
         The number of rows.
     embedding_dim : int
-        Their length.
+        The length of the rows.
     padding_idx : int, optional
-        A row of zeros that is not learned, for what fills up short sequences.
+        Index of a row of zeros that is not trained, for padding of sequences.
     rng : int or numpy.random.Generator, optional
     dtype : dtype, default float64
 
     Attributes
     ----------
     weight : Parameter, shape (num_embeddings, embedding_dim)
-        Begins with standard Gaussian numbers.
+        Initialized with standard Gaussian numbers.
 
     Examples
     --------
@@ -61,8 +61,8 @@ class Embedding(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ArgumentError(
-                f"Embedding({num_embeddings}, {embedding_dim}, padding_idx={padding_idx}): there "
-                f"is no such row{at(user_line())}."
+                f"Embedding({num_embeddings}, {embedding_dim}): padding_idx={padding_idx} is out "
+                f"of range{at(user_line())}."
             )
         self.padding_idx = padding_idx
         weight = init.normal((num_embeddings, embedding_dim), 1.0, rng, dtype)
@@ -74,12 +74,12 @@ class Embedding(Module):
     def from_pretrained(
         cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None
     ) -> Embedding:
-        """A layer with a given table, by default not to be trained."""
+        """A layer with a given table, which is not trained by default."""
         table = np.array(value_of(embeddings))
         if table.ndim != 2:
             raise ShapeError(
-                f"Embedding.from_pretrained: the table has shape {table.shape}, not (count, size)"
-                f"{at(user_line())}."
+                f"Embedding.from_pretrained: the table must have shape (count, size), got "
+                f"{table.shape}{at(user_line())}."
             )
         count, size = table.shape
         made = cls(count, size, padding_idx, 0, table.dtype)
@@ -87,7 +87,7 @@ class Embedding(Module):
         return made
 
     def forward(self, x: Any) -> Any:
-        """The rows of these numbers."""
+        """The rows of the indices x."""
         return embedding(x, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:

@@ -1,8 +1,8 @@
 """Linear layers, and layers that change shapes and sizes.
 
-    with parameters     Linear Bilinear
-    of shapes           Flatten Unflatten Identity
-    of sizes            Upsample PixelShuffle PixelUnshuffle
+    linear       Linear Bilinear
+    shapes       Flatten Unflatten Identity
+    sizes        Upsample PixelShuffle PixelUnshuffle
 
 The functions are in functional/linear_maps.py and functional/resampling.py.
 """
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Linear(Module):
-    """``y = x @ weight.T + bias``, PyTorch's layout and its initial values.
+    """``y = x @ weight.T + bias``, with PyTorch's layout and initial values.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ class Linear(Module):
 
     Notes
     -----
-    Weight and bias start uniform between -1/sqrt(in_features) and 1/sqrt(in_features), which is
-    `init.kaiming_uniform` with a gain of 1/sqrt(3).
+    Weight and bias are initialized uniformly between -1/sqrt(in_features) and 1/sqrt(in_features),
+    which is `init.kaiming_uniform` with a gain of 1/sqrt(3).
 
     Examples
     --------
@@ -122,7 +122,7 @@ class Bilinear(Module):
 
     Notes
     -----
-    Both start uniform between -1/sqrt(in1_features) and 1/sqrt(in1_features).
+    Both are initialized uniformly between -1/sqrt(in1_features) and 1/sqrt(in1_features).
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class Bilinear(Module):
         self.bias = Parameter(init.uniform((out_features,), bound, rng, dtype)) if bias else None
 
     def forward(self, x1: Any, x2: Any) -> Any:
-        """The products of all pairs, weighted."""
+        """``x1 @ weight[o] @ x2 + bias[o]`` for each output o."""
         one, two = shape_of(x1), shape_of(x2)
         if one[-1:] != (self.in1_features,) or two[-1:] != (self.in2_features,):
             raise ShapeError(
@@ -163,12 +163,12 @@ class Bilinear(Module):
 
 
 class Identity(Module):
-    """What it is given: a place for a layer that is not there.
+    """The identity, a placeholder for another layer.
 
     Parameters
     ----------
     *args, **kwargs
-        Of the layer that it stands for; not used.
+        Ignored.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -180,12 +180,12 @@ class Identity(Module):
 
 
 class Flatten(Module):
-    """Neighboring axes become one, by default all but the first.
+    """Merge adjacent axes, by default all but the first.
 
     Parameters
     ----------
     start_axis, end_axis : int, default 1 and -1
-        The first and the last of them.
+        The first and the last axis to merge.
 
     Examples
     --------
@@ -199,7 +199,7 @@ class Flatten(Module):
         self.start_axis, self.end_axis = start_axis, end_axis
 
     def forward(self, x: Any) -> Any:
-        """x with these axes as one."""
+        """x with the axes merged."""
         shape = shape_of(x)
         if len(shape) == 1 and (self.start_axis, self.end_axis) == (1, -1):
             return np.reshape(x, (shape[0], 1))
@@ -225,20 +225,20 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """One axis becomes several.
+    """Split an axis into several.
 
     Parameters
     ----------
     axis : int
     sizes : sequence of int
-        Their lengths; one may be -1, whatever is left.
+        Lengths of the new axes; one may be -1, and is inferred.
     """
 
     def __init__(self, axis: int, sizes: Sequence[int]) -> None:
         self.axis, self.sizes = axis, tuple(sizes)
 
     def forward(self, x: Any) -> Any:
-        """x with that axis as several."""
+        """x with the axis split."""
         shape = shape_of(x)
         axis = self.axis if self.axis >= 0 else len(shape) + self.axis
         if not 0 <= axis < len(shape):
@@ -250,8 +250,8 @@ class Unflatten(Module):
         n = shape[axis]
         if isinstance(n, int) and (n % known if -1 in self.sizes else n != known):
             raise ShapeError(
-                f"{self!r} was given shape {spelled(shape)}: an axis of length {n} cannot have "
-                f"lengths {self.sizes}. Change them{at(user_line())}."
+                f"{self!r} was given shape {spelled(shape)}: an axis of length {n} cannot be split "
+                f"into lengths {self.sizes}{at(user_line())}."
             )
         sizes = [n // known if k == -1 else k for k in self.sizes]
         return np.reshape(x, (*shape[:axis], *sizes, *shape[axis + 1 :]))
@@ -262,17 +262,17 @@ class Unflatten(Module):
 
 
 class Upsample(Module):
-    """`functional.interpolate` as a module: more (or fewer) points along the axes of space.
+    """`functional.interpolate` as a module: resampling of spatial axes.
 
     Parameters
     ----------
     size : int or sequence of int, optional
-        How many points in the end, or
+        The new lengths.
     scale_factor : float or sequence of float, optional
-        how many times as many.
+        Alternative to `size`: the ratio of new and old lengths.
     mode : {"nearest", "linear", "bilinear", "trilinear"}
     align_corners : bool, default False
-        Whether the first and last points stay where they are.
+        Whether the first and last points keep their positions.
     """
 
     def __init__(
@@ -284,14 +284,14 @@ class Upsample(Module):
     ) -> None:
         if (size is None) == (scale_factor is None):
             raise ArgumentError(
-                f"Upsample(size={size}, scale_factor={scale_factor}): give one of them"
+                f"Upsample(size={size}, scale_factor={scale_factor}): give exactly one of the two"
                 f"{at(user_line())}."
             )
         self.size, self.scale_factor = size, scale_factor
         self.mode, self.align_corners = mode, align_corners
 
     def forward(self, x: Any) -> Any:
-        """x with other numbers of points."""
+        """x resampled."""
         return F.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
 
     def extra_repr(self) -> str:
@@ -301,7 +301,7 @@ class Upsample(Module):
 
 
 class PixelShuffle(Module):
-    """`functional.pixel_shuffle` as a module: channels laid out as points.
+    """`functional.pixel_shuffle` as a module: channels rearranged to spatial positions.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """`functional.pixel_unshuffle` as a module: The inverse of `PixelShuffle`.
+    """`functional.pixel_unshuffle` as a module: the inverse of `PixelShuffle`.
 
     Parameters
     ----------

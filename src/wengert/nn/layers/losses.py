@@ -1,15 +1,15 @@
-"""Losses as layers: the functions of the three modules of losses, with their options.
+"""Losses as modules.
 
-    of numbers     MSELoss (MSE) L1Loss SmoothL1Loss HuberLoss GaussianNLLLoss PoissonNLLLoss
-                   KLDivLoss
-    of classes     CrossEntropyLoss NLLLoss BCEWithLogitsLoss BCELoss SigmoidFocalLoss DiceLoss
-    of margins     HingeLoss SquaredHingeLoss SoftMarginLoss HingeEmbeddingLoss MultiMarginLoss
-                   MultiLabelMarginLoss MultiLabelSoftMarginLoss MarginRankingLoss
-                   CosineEmbeddingLoss TripletMarginLoss; CosineSimilarity, PairwiseDistance
-    of sequences   CTCLoss
+    regression       MSELoss (MSE) L1Loss SmoothL1Loss HuberLoss GaussianNLLLoss PoissonNLLLoss
+                     KLDivLoss
+    classification   CrossEntropyLoss NLLLoss BCEWithLogitsLoss BCELoss SigmoidFocalLoss DiceLoss
+    margins          HingeLoss SquaredHingeLoss SoftMarginLoss HingeEmbeddingLoss MultiMarginLoss
+                     MultiLabelMarginLoss MultiLabelSoftMarginLoss MarginRankingLoss
+                     CosineEmbeddingLoss TripletMarginLoss; CosineSimilarity, PairwiseDistance
+    sequences        CTCLoss
 
-Each is called with the prediction (or predictions) first and the target last.  Options other than
-`reduction` are given by name.  Weights are buffers: they are saved with the model.
+They are called with the prediction (or predictions) first and the target last.  Options other than
+`reduction` are keyword arguments.  Weights are buffers: they are saved with the model.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = [
 
 
 class _Loss(Module):
-    """A loss: `function` called with what it is given, the reduction and `options` by name.
+    """A loss function as a module, with the reduction and the `options` as attributes.
 
     The options are the arguments of the function that have defaults.
     """
@@ -75,13 +75,13 @@ class _Loss(Module):
     def __init__(self, reduction: str = "mean", **options: Any) -> None:
         if not isinstance(reduction, str) or reduction not in self.reductions:
             raise ArgumentError(
-                f"{type(self).__name__}: reduction={reduction!r} is not one of {self.reductions}. "
-                f"Choose one; give other options by name{at(user_line())}."
+                f"{type(self).__name__}: reduction must be one of {self.reductions}, got "
+                f"{reduction!r}. Other options are keyword arguments{at(user_line())}."
             )
         unknown = sorted(options.keys() - self.options.keys())
         if unknown:
             raise ArgumentError(
-                f"{type(self).__name__} has no options {unknown}. It has "
+                f"{type(self).__name__} has no options {unknown}. Its options are "
                 f"{['reduction', *self.options]}{at(user_line())}."
             )
         self.reduction = reduction
@@ -92,12 +92,12 @@ class _Loss(Module):
             setattr(self, name, value)
 
     def forward(self, *args: Any) -> Any:
-        """The loss of the prediction (first) for the target (last)."""
+        """The loss of the prediction (first) and the target (last)."""
         options = {name: getattr(self, name) for name in self.options}
         return type(self).function(*args, reduction=self.reduction, **options)
 
     def extra_repr(self) -> str:
-        """The reduction, and options that are not the usual ones."""
+        """The reduction, and options that are not the defaults."""
         given = {n: getattr(self, n) for n in self.options}
         changed = [
             f"{n}={'...' if isinstance(v, Buffer) else repr(v)}"
@@ -107,7 +107,7 @@ class _Loss(Module):
         return ", ".join([f"reduction={self.reduction!r}", *changed])
 
 
-# ---- of numbers --------------------------------------------------------------------------------
+# ---- regression --------------------------------------------------------------------------------
 
 
 class MSELoss(_Loss):
@@ -144,23 +144,23 @@ class GaussianNLLLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """`functional.poisson_nll_loss`: of counts, by the logarithm of the rate."""
+    """`functional.poisson_nll_loss`: called with the logarithm of the rate, and counts."""
 
     function = staticmethod(regression_losses.poisson_nll_loss)
 
 
 class KLDivLoss(_Loss):
-    """`functional.kl_div`: of log-probabilities for probabilities."""
+    """`functional.kl_div`: called with log-probabilities and probabilities."""
 
     function = staticmethod(regression_losses.kl_div)
     reductions = (*REDUCTIONS, "batchmean")
 
 
-# ---- of classes --------------------------------------------------------------------------------
+# ---- classification ----------------------------------------------------------------------------
 
 
 class CrossEntropyLoss(_Loss):
-    """`functional.cross_entropy`: from logits.
+    """`functional.cross_entropy`: called with logits and classes or probabilities.
 
     Options: ``axis``, ``weight``, ``ignore_index``, ``label_smoothing``.
 
@@ -177,76 +177,76 @@ class CrossEntropyLoss(_Loss):
 
 
 class NLLLoss(_Loss):
-    """`functional.nll_loss`: from log-probabilities."""
+    """`functional.nll_loss`: called with log-probabilities."""
 
     function = staticmethod(classification_losses.nll_loss)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """`functional.binary_cross_entropy_with_logits`: from logits."""
+    """`functional.binary_cross_entropy_with_logits`: called with logits."""
 
     function = staticmethod(classification_losses.binary_cross_entropy_with_logits)
 
 
 class BCELoss(_Loss):
-    """`functional.binary_cross_entropy`: from probabilities."""
+    """`functional.binary_cross_entropy`: called with probabilities."""
 
     function = staticmethod(classification_losses.binary_cross_entropy)
 
 
 class SigmoidFocalLoss(_Loss):
-    """`functional.sigmoid_focal_loss`: from logits, easy ones counting little."""
+    """`functional.sigmoid_focal_loss`: called with logits; easy samples have small weights."""
 
     function = staticmethod(classification_losses.sigmoid_focal_loss)
 
 
 class DiceLoss(_Loss):
-    """`functional.dice_loss`: of sets given by probabilities."""
+    """`functional.dice_loss`: called with probabilities."""
 
     function = staticmethod(classification_losses.dice_loss)
 
 
-# ---- of margins --------------------------------------------------------------------------------
+# ---- margins -----------------------------------------------------------------------------------
 
 
 class HingeLoss(_Loss):
-    """`functional.hinge_loss`: of scores, for 1 and -1."""
+    """`functional.hinge_loss`: called with scores and targets of 1 and -1."""
 
     function = staticmethod(margin_losses.hinge_loss)
 
 
 class SquaredHingeLoss(_Loss):
-    """`functional.squared_hinge_loss`: of scores, for 1 and -1."""
+    """`functional.squared_hinge_loss`: called with scores and targets of 1 and -1."""
 
     function = staticmethod(margin_losses.squared_hinge_loss)
 
 
 class SoftMarginLoss(_Loss):
-    """`functional.soft_margin_loss`: of scores, for 1 and -1."""
+    """`functional.soft_margin_loss`: called with scores and targets of 1 and -1."""
 
     function = staticmethod(margin_losses.soft_margin_loss)
 
 
 class HingeEmbeddingLoss(_Loss):
-    """`functional.hinge_embedding_loss`: of distances, for 1 and -1."""
+    """`functional.hinge_embedding_loss`: called with distances and targets of 1 and -1."""
 
     function = staticmethod(margin_losses.hinge_embedding_loss)
 
 
 class MultiMarginLoss(_Loss):
-    """`functional.multi_margin_loss`: of scores, for a class."""
+    """`functional.multi_margin_loss`: called with scores and one class per sample."""
 
     function = staticmethod(margin_losses.multi_margin_loss)
 
 
 class MultiLabelMarginLoss(_Loss):
-    """`functional.multilabel_margin_loss`: of scores, for some classes."""
+    """`functional.multilabel_margin_loss`: called with scores and several classes per sample."""
 
     function = staticmethod(margin_losses.multilabel_margin_loss)
 
 
 class MultiLabelSoftMarginLoss(_Loss):
-    """`functional.multilabel_soft_margin_loss`: of logits, for some classes."""
+    """`functional.multilabel_soft_margin_loss`: called with logits and 0 or 1 for each class."""
 
     function = staticmethod(margin_losses.multilabel_soft_margin_loss)
 
@@ -304,7 +304,7 @@ class PairwiseDistance(Module):
         return margin_losses.pairwise_distance(x1, x2, self.p, self.eps, self.keepdims)
 
 
-# ---- of sequences ------------------------------------------------------------------------------
+# ---- sequences ---------------------------------------------------------------------------------
 
 
 class CTCLoss(Module):
@@ -313,10 +313,10 @@ class CTCLoss(Module):
     Parameters
     ----------
     blank : int, default 0
-        The class that stands for no label.
+        The class of the blank.
     reduction : {"mean", "sum", "none"}
     zero_infinity : bool, default False
-        Whether a target that cannot be spelled costs 0 in the place of infinity.
+        Whether the loss of a target with more labels than steps allow is 0 instead of infinity.
 
     Examples
     --------
@@ -333,12 +333,13 @@ class CTCLoss(Module):
     ) -> None:
         if reduction not in REDUCTIONS:
             raise ArgumentError(
-                f"reduction={reduction!r} is not one of {REDUCTIONS}. Choose one{at(user_line())}."
+                f"CTCLoss: reduction must be one of {REDUCTIONS}, got {reduction!r}"
+                f"{at(user_line())}."
             )
         self.blank, self.reduction, self.zero_infinity = blank, reduction, zero_infinity
 
     def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Any:
-        """The loss of log-probabilities (steps, batch, classes) for targets (batch, longest)."""
+        """The loss of log-probabilities (steps, batch, classes) and targets (batch, longest)."""
         return ctc_loss(
             log_probs, targets, input_lengths, target_lengths,
             self.blank, self.reduction, self.zero_infinity,

@@ -1,9 +1,9 @@
-"""Layers of pooling, over 1, 2 and 3 axes, without parameters.
+"""Pooling layers over 1, 2 and 3 axes.
 
-    MaxPool             the largest element of each window
+    MaxPool             the maximum of each window
     AvgPool             the mean of each window
-    AdaptiveMaxPool     the same for a given number of windows
-    AdaptiveAvgPool
+    AdaptiveMaxPool     the maximum of each of a given number of windows
+    AdaptiveAvgPool     the mean of each of a given number of windows
 
 Names, orders of arguments and reprs are PyTorch's.  The computation is in functional/pooling.py.
 """
@@ -38,20 +38,20 @@ __all__ = [
 
 
 class _MaxPool(Spatial):
-    """The largest element of each window.
+    """The maximum of each window.
 
     Parameters
     ----------
     kernel_size : int or tuple
     stride : int or tuple, optional
-        By default `kernel_size`.
+        Default `kernel_size`.
     padding : int or tuple, default 0
-        The number of elements, of value -inf, on each side; at most half of `kernel_size`.
+        The number of elements of value -inf on each side; at most half of `kernel_size`.
     dilation : int or tuple, default 1
     return_indices : bool, default False
-        Whether to return the flat indices, over all spatial axes, too.
+        Whether to return also the flat indices over all spatial axes.
     ceil_mode : bool, default False
-        Whether to include a last window that only partly fits.
+        Whether to include a last window that fits only partly.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class _MaxPool(Spatial):
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, x: Any) -> Any:
-        """The largest element of each window; with `return_indices`, a pair with the indices."""
+        """The maximum of each window; with `return_indices`, a pair with the indices."""
         given = (self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
         return max_pool_nd(self.axes, repr(self), x, *given, self.return_indices)
 
@@ -99,15 +99,15 @@ class _AvgPool(Spatial):
     ----------
     kernel_size : int or tuple
     stride : int or tuple, optional
-        By default `kernel_size`.
+        Default `kernel_size`.
     padding : int or tuple, default 0
         The number of zeros on each side; at most half of `kernel_size`.
     ceil_mode : bool, default False
-        Whether to include a last window that only partly fits.
+        Whether to include a last window that fits only partly.
     count_include_pad : bool, default True
         Whether the padding is included in the mean.
     divisor_override : int, optional
-        The divisor, in place of the number of elements; not of `AvgPool1d`.
+        The divisor, instead of the number of elements; not for `AvgPool1d`.
 
     Examples
     --------
@@ -147,14 +147,14 @@ class _AvgPool(Spatial):
 
 
 class _AdaptiveMaxPool(Spatial):
-    """The largest element of each of `output_size` windows.
+    """The maximum of each of `output_size` windows.
 
     Parameters
     ----------
     output_size : int, None, or a tuple of them
-        The number of windows along each axis; None keeps the length.
+        The number of windows along each axis; None for the length of the axis.
     return_indices : bool, default False
-        Whether to return the flat indices, over all spatial axes, too.
+        Whether to return also the flat indices over all spatial axes.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class _AdaptiveMaxPool(Spatial):
         self.output_size, self.return_indices = output_size, return_indices
 
     def forward(self, x: Any) -> Any:
-        """The largest element of each window; with `return_indices`, a pair with the indices."""
+        """The maximum of each window; with `return_indices`, a pair with the indices."""
         return adaptive_max_pool_nd(self.axes, repr(self), x, self.output_size, self.return_indices)
 
     def extra_repr(self) -> str:
@@ -185,7 +185,7 @@ class _AdaptiveAvgPool(Spatial):
     Parameters
     ----------
     output_size : int, None, or a tuple of them
-        The number of windows along each axis; None keeps the length.
+        The number of windows along each axis; None for the length of the axis.
 
     Examples
     --------

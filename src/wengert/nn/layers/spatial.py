@@ -1,9 +1,9 @@
 """Spatial: layers over 1, 2 and 3 dimensions from one class.
 
-    class _MaxPool(Spatial): ...          parameters and behavior, with a template of the docstring
-    class MaxPool1d(_MaxPool): axes = 1   one number of dimensions, with the docstring completed
+    class _MaxPool(Spatial): ...          parameters and behavior, with a docstring template
+    class MaxPool1d(_MaxPool): axes = 1   a number of dimensions; completes the docstring
 
-The placeholders of such a template are described in functional/by_dimension.py.
+The placeholders of templates are described in functional/by_dimension.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..module import Module
 
 
 class Spatial(Module):
-    """A layer over `axes` dimensions; the subclass for a number of them completes its docstring."""
+    """Base of layers over `axes` dimensions; fills in the docstring template of its subclasses."""
 
     axes: Any
     _template = ""
