@@ -271,7 +271,7 @@ REFUSED = [
     (lambda: nn.InstanceNorm1d(3)(np.ones((2, 4, 5))), r"\(2, 4, 5\).*\(batch, 3, length\)"),
     (lambda: nn.InstanceNorm1d(3)(np.ones(3)), r"shape \(3,\)"),
     (lambda: nn.InstanceNorm2d(3)(np.ones((1, 3, 1, 1))), "1 value per channel"),
-    (lambda: nn.GroupNorm(3, 4), "whole groups"),
+    (lambda: nn.GroupNorm(3, 4), "multiple of num_groups"),
     (lambda: nn.GroupNorm(2, 4)(np.ones((2, 3))), r"shape \(2, 3\).*\(batch, 4"),
     (lambda: nn.LayerNorm((2, 3))(np.ones((4, 3))), r"shape \(4, 3\).*end with \(2, 3\)"),
     (lambda: nn.LayerNorm((2, 3))(np.ones(3)), r"shape \(3,\)"),

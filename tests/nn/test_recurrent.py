@@ -150,7 +150,7 @@ def test_refusals():
     x = np.zeros((5, 2, 3))
     with pytest.raises(ShapeError, match=r"\(5, 2, 4\).*\(steps, batch, 3\)"):
         layer(np.zeros((5, 2, 4)))
-    with pytest.raises(ShapeError, match=r"begins with \(1, 2, 4\)"):
+    with pytest.raises(ShapeError, match=r"must have shape \(1, 2, 4\)"):
         layer(x, (np.zeros((2, 4)), np.zeros((2, 4))))
     with pytest.raises(ShapeError, match="one length for each"):
         layer(x, lengths=[5])

@@ -1,8 +1,8 @@
-"""MultiheadAttention: attention of several heads side by side, with projections.
+"""MultiheadAttention: attention with several heads, and projections.
 
-Names of parameters, their shapes and what the masks mean are PyTorch's.  Heads are an axis beside
-the others, in the projections' own layout: products by subscripts take it as it lies, so nothing
-is transposed.  What may look at what is decided in functional/attention.py.
+Names and shapes of parameters and the meaning of masks are PyTorch's.  Heads are an additional axis
+in the layout of the projections; products are written with `einsum`, so nothing is transposed.
+Masks are handled in functional/attention.py.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of several heads, each on its own projection of queries, keys and values.
+    """Attention with several heads, each with a projection of queries, keys and values.
 
     Parameters
     ----------
     embed_dim : int
         Length of the last axis of queries and results.
     num_heads : int
-        Each has embed_dim / num_heads of it.
+        Must divide embed_dim; a head has width embed_dim / num_heads.
     dropout : float, default 0
         Probability of dropping a weight, in training.
     bias : bool, default True
     add_bias_kv : bool, default False
-        One more key and value, which are learnt, for all sequences.
+        Whether to append a learned key and value to all sequences.
     add_zero_attn : bool, default False
-        One more key and value, which are zero.
+        Whether to append a key and value of zeros.
     kdim, vdim : int, optional
-        Length of the last axis of keys and values, if not embed_dim.
+        Lengths of the last axes of keys and values; default embed_dim.
     batch_first : bool, default False
-        Whether sequences are (batch, steps, ...) in the place of (steps, batch, ...).
+        Whether sequences are (batch, steps, ...) instead of (steps, batch, ...).
     rng : int or numpy.random.Generator, optional
-        Source of the initial values, and of what is dropped.
+        Source of the initial values and of dropout.
     dtype : dtype, default float64
 
     Attributes
     ----------
     in_proj_weight : Parameter, shape (3 * embed_dim, embed_dim)
-        For queries, keys and values; with other lengths of keys or values in its place
-        q_proj_weight, k_proj_weight and v_proj_weight.
+        For queries, keys and values; replaced by q_proj_weight, k_proj_weight and v_proj_weight if
+        kdim or vdim differ from embed_dim.
     in_proj_bias : Parameter, shape (3 * embed_dim,), or None
     out_proj : Linear
 
@@ -91,8 +91,8 @@ class MultiheadAttention(Module):
     ) -> None:
         if num_heads < 1 or embed_dim < 1 or embed_dim % num_heads:
             raise ArgumentError(
-                f"MultiheadAttention({embed_dim}, {num_heads}): embed_dim is divided among the "
-                f"heads. Choose a multiple of their number{at(user_line())}."
+                f"MultiheadAttention({embed_dim}, {num_heads}): embed_dim must be a multiple of "
+                f"num_heads{at(user_line())}."
             )
         rng = np.random.default_rng(rng)
         self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
@@ -112,8 +112,8 @@ class MultiheadAttention(Module):
             self.out_proj.bias = Parameter(np.zeros(e, dtype))
         if add_bias_kv:
             for name in ("bias_k", "bias_v"):
-                learnt = init.normal((1, 1, e), sqrt(1.0 / e), rng, dtype)
-                setattr(self, name, Parameter(learnt))
+                start = Parameter(init.normal((1, 1, e), sqrt(1.0 / e), rng, dtype))
+                setattr(self, name, start)
         self.rng = Stream(int(rng.integers(2**63))) if dropout else None
 
     def forward(
@@ -127,7 +127,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Any, Any]:
-        """Attend.
+        """Attend to the sources.
 
         Parameters
         ----------
@@ -135,17 +135,17 @@ class MultiheadAttention(Module):
             Or (batch, targets, embed_dim) with `batch_first`, or (targets, embed_dim).
         key, value : array or Tensor, shapes (sources, batch, kdim) and (sources, batch, vdim)
         key_padding_mask : array of bool or float, shape (batch, sources), optional
-            True for sources that are not attended to; or numbers added to the scores.
+            True for sources that are ignored; floats are added to the scores.
         need_weights : bool, default True
-            Whether to return the weights too.
+            Whether to return also the weights.
         attn_mask : array of bool or float, optional
-            Shape (targets, sources) or (batch * heads, targets, sources). True where a target may
-            *not* look, as in PyTorch (in `scaled_dot_product_attention` it is where it may); or
-            numbers added to the scores.
+            Shape (targets, sources) or (batch * heads, targets, sources). True where a target does
+            *not* attend to a source, as in PyTorch (the opposite of
+            `scaled_dot_product_attention`); floats are added to the scores.
         average_attn_weights : bool, default True
             Whether the weights are averaged over heads.
         is_causal : bool, default False
-            Target i may look at sources 0 to i; no `attn_mask` is needed for it.
+            Whether target i attends to sources 0 to i only; needs no `attn_mask`.
 
         Returns
         -------
@@ -155,7 +155,7 @@ class MultiheadAttention(Module):
         Raises
         ------
         ShapeError, DtypeError
-            Shapes do not fit; a mask of integers.
+            Shapes do not match, or a mask has an integer dtype.
         """
         given = [query, key, value]
         single = len(shape_of(query)) == 2
@@ -194,13 +194,13 @@ class MultiheadAttention(Module):
         if not fits or (len(q) == 3 and q[1 - steps] != k[1 - steps]):
             order = "(batch, steps, width)" if self.batch_first else "(steps, batch, width)"
             raise ShapeError(
-                f"{self!r} was given a query of shape {spelled(q)}, a key of {spelled(k)} and a "
-                f"value of {spelled(v)}. They are {order}, or (steps, width), of widths {wanted}; "
-                f"key and value have the same steps{at(user_line())}."
+                f"{self!r}: query, key and value must have shape {order} or (steps, width), of "
+                f"widths {wanted}, with equal steps of key and value; got {spelled(q)}, "
+                f"{spelled(k)} and {spelled(v)}{at(user_line())}."
             )
 
     def _projected(self, query: Any, key: Any, value: Any, same: bool) -> list[Any]:
-        """Queries, keys and values by head; one product if all are the same."""
+        """Projected queries, keys and values by head; one product for self-attention."""
         e, bias = self.embed_dim, self.in_proj_bias
         if same and hasattr(self, "in_proj_weight"):
             both = self._by_head(F.linear(query, self.in_proj_weight, bias), 3)
@@ -218,27 +218,27 @@ class MultiheadAttention(Module):
         return np.reshape(x, (*shape_of(x)[:-1], *heads))
 
     def _extended(self, k: Any, v: Any) -> tuple[Any, Any, int]:
-        """Keys and values with those that are learnt, and zero; and how many these are."""
+        """Keys and values with the learned and zero ones appended, and the number of these."""
         axis, more = (1 if self.batch_first else 0), 0
         shape = list(shape_of(k))
         shape[axis] = 1
         if hasattr(self, "bias_k"):
-            learnt = [
+            learned = [
                 np.broadcast_to(self._by_head(x, 1)[..., 0, :, :], tuple(shape))
                 for x in (getattr(self, name) for name in ("bias_k", "bias_v"))
             ]
-            k, v = (np.concatenate(pair, axis=axis) for pair in zip((k, v), learnt, strict=True))
+            k, v = (np.concatenate(pair, axis=axis) for pair in zip((k, v), learned, strict=True))
             more += 1
         if self.add_zero_attn:
-            nothing = zeros(tuple(shape), dtype_of(k))
-            k, v = (np.concatenate((x, nothing), axis=axis) for x in (k, v))
+            zero = zeros(tuple(shape), dtype_of(k))
+            k, v = (np.concatenate((x, zero), axis=axis) for x in (k, v))
             more += 1
         return k, v, more
 
     def _mask(
         self, padding: Any, mask: Any, is_causal: bool, shape: Any, more: int, single: bool
     ) -> Mask:
-        """All masks as one; what has been added to the keys may be looked at by all."""
+        """All masks combined; keys that were appended are never masked."""
         batch, heads, rows, columns = shape
         columns = columns - more
         allowed = causal(rows, columns) if is_causal else None
@@ -252,8 +252,9 @@ class MultiheadAttention(Module):
                 continue
             if shape_of(given) not in shapes:
                 raise ShapeError(
-                    f"MultiheadAttention: a {name} of shape {spelled(shape_of(given))}. It is "
-                    f"{' or '.join(map(spelled, shapes))} here{at(user_line())}."
+                    f"MultiheadAttention: {name} must have shape "
+                    f"{' or '.join(map(spelled, shapes))}, got {spelled(shape_of(given))}"
+                    f"{at(user_line())}."
                 )
             here, plus = permitted(given, "MultiheadAttention")
             if plus is None:
@@ -267,7 +268,7 @@ class MultiheadAttention(Module):
         return masked(allowed, added)
 
     def _spread(self, x: Any, name: str, shape: Any) -> Any:
-        """A mask in the axes of the scores: batch, heads, targets, sources."""
+        """A mask with the axes of the scores: batch, heads, targets, sources."""
         batch, heads = shape[:2]
         if name == "key_padding_mask":
             return np.reshape(x, (-1, 1, 1, shape_of(x)[-1]))
@@ -283,7 +284,7 @@ class MultiheadAttention(Module):
 
 
 def _wider(x: Any, more: int) -> Any:
-    """A mask for more sources, which nothing forbids."""
+    """A mask extended by sources that are not masked."""
     if x is None:
         return None
     edge = np.ones if dtype_of(x).kind == "b" else np.zeros

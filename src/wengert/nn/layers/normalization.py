@@ -1,7 +1,7 @@
 """Normalization layers: BatchNorm, InstanceNorm, GroupNorm, LayerNorm, RMSNorm.
 
 The functions are in functional/normalization.py.  Names of parameters and buffers are PyTorch's.
-Running statistics are buffers: compiled training steps update them as eager ones do.
+Running statistics are buffers: compiled training steps update them, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class _ByChannel(Module):
-    """What batch and instance normalization share: parameters, buffers, the shapes they take."""
+    """Base of batch and instance normalization: parameters, buffers, shape checks."""
 
     axes: tuple[int, ...] = ()
     layout = ""
@@ -59,7 +59,7 @@ class _ByChannel(Module):
         self.num_batches_tracked = Buffer(np.int64(0)) if track_running_stats else None
 
     def _share(self) -> Any:
-        """The share that this batch has in the running statistics; counts it."""
+        """The weight of this batch in the running statistics; increments the batch count."""
         if not (self.training and self.track_running_stats):
             return 0.0
         write(self.num_batches_tracked, value_of(self.num_batches_tracked) + 1)
@@ -72,7 +72,7 @@ class _ByChannel(Module):
         shape = shape_of(x)
         if len(shape) not in self.axes or shape[channel] != self.num_features:
             raise ShapeError(
-                f"{self!r} was given shape {spelled(shape)}: it takes "
+                f"{self!r} was given shape {spelled(shape)}: expected "
                 f"{self.layout.format(n=self.num_features)}. Reshape the input, or change the "
                 f"layer{at(user_line())}."
             )
@@ -94,7 +94,7 @@ class _ByChannel(Module):
 
 
 class _BatchNorm(_ByChannel):
-    """Each channel less its mean over the batch, divided by its standard deviation."""
+    """(x - mean) / standard deviation for each channel."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class _BatchNorm(_ByChannel):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
 
     def forward(self, x: Any) -> Any:
-        """x with mean 0 and variance 1 in each channel, in training; then scaled and moved."""
+        """x normalized for each channel, times the weight plus the bias."""
         self._check(x)
         return normalization.batch_norm(
             x,
@@ -125,8 +125,8 @@ class _BatchNorm(_ByChannel):
 class BatchNorm1d(_BatchNorm):
     """`functional.batch_norm` over (batch, channels) or (batch, channels, length).
 
-    In training mean and variance are those of the batch, and the running ones are moved toward
-    them; in evaluation the running ones are used.
+    In training, mean and variance of the batch are used, and the running statistics are updated
+    with them; in evaluation the running statistics are used.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ class BatchNorm1d(_BatchNorm):
     eps : float, default 1e-5
         Added to the variance.
     momentum : float or None, default 0.1
-        The share of a batch in the running statistics; None makes them plain averages.
+        The weight of a batch in the running statistics; None for cumulative averages.
     affine : bool, default True
-        Whether the result is scaled and moved by parameters.
+        Whether there are a weight and a bias.
     track_running_stats : bool, default True
-        False uses the batch in evaluation, too.
+        If False, statistics of the batch are used in evaluation, too.
     dtype : dtype, default float64
 
     Attributes
@@ -151,13 +151,13 @@ class BatchNorm1d(_BatchNorm):
     Raises
     ------
     ShapeError
-        The input has another shape, or in training only one value for each channel.
+        The shape of the input is wrong, or in training there is only one value per channel.
 
     Notes
     -----
-    Each call in training moves the running statistics; under `wengert.checkpoint`, which eagerly
-    calls again for a derivative, that is twice, as in PyTorch. In `wengert.vmap` and in loops use
-    `stateful_call`.
+    Each call in training updates the running statistics; eager `wengert.checkpoint` calls the
+    function again in the backward pass, and updates them twice, as in PyTorch. In `wengert.vmap`
+    and in loops use `stateful_call`.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_ByChannel):
-    """Each channel of each sample less its mean, divided by its standard deviation."""
+    """(x - mean) / standard deviation for each channel of each sample."""
 
     def __init__(
         self,
@@ -204,7 +204,7 @@ class _InstanceNorm(_ByChannel):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
 
     def forward(self, x: Any) -> Any:
-        """x with mean 0 and variance 1 in each channel of each sample."""
+        """x normalized for each channel of each sample, times the weight plus the bias."""
         single = len(shape_of(x)) == min(self.axes)
         shape = self._check(x, 0 if single else 1)
         y = normalization.instance_norm(
@@ -223,8 +223,7 @@ class _InstanceNorm(_ByChannel):
 class InstanceNorm1d(_InstanceNorm):
     """`functional.instance_norm` over (batch, channels, length) or (channels, length).
 
-    Parameters are those of `BatchNorm1d`, where `affine` and `track_running_stats` are False by
-    default.
+    Parameters are those of `BatchNorm1d`, but `affine` and `track_running_stats` default to False.
     """
 
     axes = (2, 3)
@@ -246,12 +245,12 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class GroupNorm(Module):
-    """`functional.group_norm`: groups of channels of each sample made standard.
+    """`functional.group_norm` as a module: normalization over groups of channels.
 
     Parameters
     ----------
     num_groups : int
-        A divisor of the number of channels; 1 normalizes whole samples.
+        Must divide the number of channels; 1 normalizes whole samples.
     num_channels : int
     eps : float, default 1e-5
     affine : bool, default True
@@ -264,7 +263,7 @@ class GroupNorm(Module):
     Raises
     ------
     ArgumentError
-        The channels are not made of whole groups.
+        `num_groups` does not divide `num_channels`.
     """
 
     def __init__(
@@ -277,19 +276,19 @@ class GroupNorm(Module):
     ) -> None:
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(
-                f"GroupNorm({num_groups}, {num_channels}): the channels are not made of whole "
-                f"groups. Choose a divisor{at(user_line())}."
+                f"GroupNorm({num_groups}, {num_channels}): num_channels must be a multiple of "
+                f"num_groups{at(user_line())}."
             )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.weight = Parameter(np.ones(num_channels, dtype)) if affine else None
         self.bias = Parameter(np.zeros(num_channels, dtype)) if affine else None
 
     def forward(self, x: Any) -> Any:
-        """x with mean 0 and variance 1 in each group of each sample; then scaled and moved."""
+        """x normalized for each group of each sample, times the weight plus the bias."""
         shape = shape_of(x)
         if len(shape) < 2 or shape[1] != self.num_channels:
             raise ShapeError(
-                f"{self!r} was given shape {spelled(shape)}: it takes (batch, {self.num_channels}, "
+                f"{self!r} was given shape {spelled(shape)}: expected (batch, {self.num_channels}, "
                 f"...). Reshape the input, or change the layer{at(user_line())}."
             )
         return normalization.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
@@ -303,7 +302,7 @@ class GroupNorm(Module):
 
 
 class _OfLastAxes(Module):
-    """What layer and RMS normalization share: the weight, the shapes they take."""
+    """Base of layer and RMS normalization: the weight, shape checks."""
 
     def __init__(
         self,
@@ -334,7 +333,7 @@ class _OfLastAxes(Module):
 
 
 class LayerNorm(_OfLastAxes):
-    """`functional.layer_norm`: the last axes made standard.
+    """`functional.layer_norm` as a module: normalization over the last axes.
 
     Parameters
     ----------
@@ -342,9 +341,9 @@ class LayerNorm(_OfLastAxes):
         Lengths of the last axes.
     eps : float, default 1e-5
     elementwise_affine : bool, default True
-        Whether the result is scaled and moved by parameters.
+        Whether there are a weight and a bias.
     bias : bool, default True
-        Whether it is moved.
+        Whether there is a bias.
     dtype : dtype, default float64
 
     Attributes
@@ -373,19 +372,19 @@ class LayerNorm(_OfLastAxes):
         self.bias = Parameter(np.zeros(shape, dtype)) if elementwise_affine and bias else None
 
     def forward(self, x: Any) -> Any:
-        """x with mean 0 and variance 1 over its last axes; then scaled and moved."""
+        """x normalized over its last axes, times the weight plus the bias."""
         self._check(x)
         return normalization.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class RMSNorm(_OfLastAxes):
-    """`functional.rms_norm`: the last axes divided by the root of their mean square.
+    """`functional.rms_norm` as a module: division by the root mean square of the last axes.
 
     Parameters
     ----------
     normalized_shape : int or sequence of int
     eps : float, optional
-        By default the spacing of numbers at 1.
+        Default ``finfo(x.dtype).eps``.
     elementwise_affine : bool, default True
     dtype : dtype, default float64
 
@@ -404,6 +403,6 @@ class RMSNorm(_OfLastAxes):
         super().__init__(normalized_shape, eps, elementwise_affine, dtype)
 
     def forward(self, x: Any) -> Any:
-        """x with mean square 1 over its last axes; then scaled."""
+        """x divided by its root mean square over the last axes, times the weight."""
         self._check(x)
         return normalization.rms_norm(x, self.normalized_shape, self.weight, self.eps)

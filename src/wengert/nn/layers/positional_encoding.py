@@ -1,9 +1,9 @@
-"""Positions: where in a sequence something stands, told to layers that would not know.
+"""Positional encodings.
 
 sinusoidal_positions    sines and cosines of geometric frequencies, as a table
-PositionalEncoding      that table added to a sequence
-LearnedPositions        a table that is learnt
-rotary_embedding        queries and keys turned by their position, as a function
+PositionalEncoding      adds that table to a sequence
+LearnedPositions        adds a learned table
+rotary_embedding        rotates queries and keys by their positions
 RotaryEmbedding         the same as a module
 """
 
@@ -38,7 +38,7 @@ def sinusoidal_positions(length: int, width: int, base: float = 1e4, dtype: Any 
     Parameters
     ----------
     length, width : int
-        Numbers of positions and of columns; sines in even columns, cosines in odd ones.
+        The numbers of positions and of columns; even columns are sines, odd ones cosines.
     base : float, default 10000
     dtype : dtype, default float64
 
@@ -63,31 +63,31 @@ def sinusoidal_positions(length: int, width: int, base: float = 1e4, dtype: Any 
 
 
 class _Added(Module):
-    """A table of positions added to sequences."""
+    """Base of modules that add a table of positions to sequences."""
 
     batch_first = False
 
     def _rows(self, x: Any, table: Any) -> Any:
         """The rows of the table for a sequence, shaped to be added to it."""
-        shape, (most, width) = shape_of(x), shape_of(table)
+        shape, (max_len, width) = shape_of(x), shape_of(table)
         if len(shape) not in (2, 3) or shape[-1] != width:
             raise ShapeError(
-                f"{self!r} was given shape {spelled(shape)}: it adds to sequences (steps, batch, "
+                f"{self!r} was given shape {spelled(shape)}: expected sequences (steps, batch, "
                 f"{width}), (batch, steps, {width}) if batch_first, or (steps, {width})"
                 f"{at(user_line())}."
             )
         steps = shape[1] if self.batch_first and len(shape) == 3 else shape[0]
-        if not is_symbolic((steps,)) and steps > most:
+        if not is_symbolic((steps,)) and steps > max_len:
             raise ShapeError(
-                f"{self!r} was given a sequence of {steps} steps, more than it has positions. Make "
-                f"it with a larger max_len, or shorten the sequence{at(user_line())}."
+                f"{self!r} was given a sequence of {steps} steps, more than max_len={max_len}. Use "
+                f"a larger max_len, or shorten the sequence{at(user_line())}."
             )
         rows = table[:steps]
         return rows if len(shape) == 2 or self.batch_first else np.expand_dims(rows, 1)
 
 
 class PositionalEncoding(_Added):
-    """Adds sines and cosines of the position (`sinusoidal_positions`), then drops.
+    """Adds sines and cosines of the position (`sinusoidal_positions`), then applies dropout.
 
     Parameters
     ----------
@@ -95,11 +95,11 @@ class PositionalEncoding(_Added):
         Length of the last axis.
     dropout : float, default 0
     max_len : int, default 5000
-        The longest sequence it can be given.
+        The maximum number of steps.
     batch_first : bool, default False
-        Whether sequences are (batch, steps, ...) in the place of (steps, batch, ...).
+        Whether sequences are (batch, steps, ...) instead of (steps, batch, ...).
     rng : int, numpy.random.Generator or wengert.random.Stream, optional
-        For dropout; in a graph a `Stream`.
+        For dropout; must be a `Stream` while tracing.
     dtype : dtype, default float64
 
     Examples
@@ -124,7 +124,7 @@ class PositionalEncoding(_Added):
         self.dropout = Dropout(dropout, rng)
 
     def forward(self, x: Any) -> Any:
-        """x plus the encoding of the position of each step."""
+        """x plus the encoding of the positions."""
         return self.dropout(x + self._rows(x, self._table))
 
     def extra_repr(self) -> str:
@@ -133,18 +133,18 @@ class PositionalEncoding(_Added):
 
 
 class LearnedPositions(_Added):
-    """Adds a vector for each position, which is learnt, as in GPT-2.
+    """Adds a learned vector for each position, as in GPT-2.
 
     Parameters
     ----------
     max_len : int
-        The longest sequence it can be given.
+        The maximum number of steps.
     d_model : int
         Length of the last axis.
     batch_first : bool, default False
-        Whether sequences are (batch, steps, ...) in the place of (steps, batch, ...).
+        Whether sequences are (batch, steps, ...) instead of (steps, batch, ...).
     rng : int or numpy.random.Generator, optional
-        Source of the initial values, of standard deviation 0.02.
+        Source of the initial values, Gaussian with standard deviation 0.02.
     dtype : dtype, default float64
 
     Attributes
@@ -171,32 +171,32 @@ class LearnedPositions(_Added):
         self.weight = Parameter(init.normal((max_len, d_model), 0.02, rng, dtype))
 
     def forward(self, x: Any) -> Any:
-        """x plus the vector of the position of each step."""
+        """x plus the learned vectors."""
         return x + self._rows(x, self.weight)
 
     def extra_repr(self) -> str:
         """Sizes."""
-        most, width = shape_of(self.weight)
-        return f"{most}, {width}"
+        max_len, width = shape_of(self.weight)
+        return f"{max_len}, {width}"
 
 
 def rotary_embedding(
     x: Any, positions: Any = None, base: float = 1e4, interleaved: bool = False
 ) -> Any:
-    """Queries or keys turned by an angle for each pair of numbers, proportional to the position.
+    """Rotate pairs of elements of queries or keys by angles proportional to the position.
 
-    The product of a query and a key turned so depends on how far apart they are, and not on where.
+    Products of rotated queries and keys depend on the difference of their positions only.
 
     Parameters
     ----------
     x : array or Tensor, shape (..., steps, width)
-        Of even width.
+        The width must be even.
     positions : array of int or float, shape (steps,), optional
-        By default 0, 1, ...; of later parts of a sequence what follows.
+        Default 0, 1, ...; give them for later parts of a sequence.
     base : float, default 10000
-        Angles a step are 1 down to 1 / base, of base**(-2 i / width).
+        The angle per step of pair i is base**(-2 i / width), from 1 down to about 1 / base.
     interleaved : bool, default False
-        Whether number 2 i and 2 i + 1 are a pair (RoFormer, GPT-J), in the place of i and
+        Whether pairs are elements 2 i and 2 i + 1 (RoFormer, GPT-J), instead of i and
         i + width / 2 (GPT-NeoX, Llama).
 
     Raises
@@ -221,16 +221,16 @@ def rotary_embedding(
     width = shape[-1] if shape else 1
     if len(shape) < 2 or not isinstance(width, int) or width % 2:
         raise ShapeError(
-            f"rotary_embedding of shape {spelled(shape)}: it takes (..., steps, width) with an "
-            f"even width, of which pairs are turned{at(user_line())}."
+            f"rotary_embedding: expected shape (..., steps, width) with an even width, got "
+            f"{spelled(shape)}{at(user_line())}."
         )
     steps = arange(shape[-2]) if positions is None else np.asarray(positions)
     angles = np.expand_dims(steps, -1) * base ** (-2.0 * np.arange(width // 2) / width)
     cosine, sine = (f(angles).astype(dtype_of(x)) for f in (np.cos, np.sin))
     if interleaved:
         even, odd = x[..., ::2], x[..., 1::2]
-        turned = np.stack([even * cosine - odd * sine, even * sine + odd * cosine], axis=-1)
-        return np.reshape(turned, shape)
+        rotated = np.stack([even * cosine - odd * sine, even * sine + odd * cosine], axis=-1)
+        return np.reshape(rotated, shape)
     first, second = x[..., : width // 2], x[..., width // 2 :]
     return np.concatenate([first * cosine - second * sine, first * sine + second * cosine], axis=-1)
 
@@ -241,7 +241,7 @@ class RotaryEmbedding(Module):
     Parameters
     ----------
     dim : int
-        Width of a head; even.
+        Width of a head; must be even.
     base : float, default 10000
     interleaved : bool, default False
     """
@@ -249,13 +249,12 @@ class RotaryEmbedding(Module):
     def __init__(self, dim: int, base: float = 1e4, interleaved: bool = False) -> None:
         if dim % 2:
             raise ArgumentError(
-                f"RotaryEmbedding({dim}): pairs of numbers are turned. Choose an even width"
-                f"{at(user_line())}."
+                f"RotaryEmbedding({dim}): dim must be even, for rotation of pairs{at(user_line())}."
             )
         self.dim, self.base, self.interleaved = dim, base, interleaved
 
     def forward(self, x: Any, positions: Any = None) -> Any:
-        """x, (..., steps, dim), turned by the position."""
+        """x of shape (..., steps, dim), rotated by its positions."""
         return rotary_embedding(x, positions, self.base, self.interleaved)
 
     def extra_repr(self) -> str:

@@ -1,8 +1,8 @@
 """Recurrent layers: RNN, GRU, LSTM over whole sequences.
 
-What they share is in recurrent_scan.py, the formulas of a step in recurrent_cells.py.  Names and
-shapes of parameters, the order of gates and the results are PyTorch's, so its weights can be
-loaded; instead of packed sequences there is ``lengths=``.
+Their base class is in recurrent_scan.py, the formulas of a step are in recurrent_cells.py.  Names
+and shapes of parameters, the order of gates and the results are PyTorch's, so its weights can be
+loaded; ``lengths=`` replaces packed sequences.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ class RNN(Recurrent):
     hidden_size : int
         Length of the last axis of the state.
     num_layers : int, default 1
-        Each layer after the first is given what the one before gave.
+        Each layer after the first is applied to the output of the previous one.
     nonlinearity : {"tanh", "relu"}
     bias : bool, default True
     batch_first : bool, default False
-        Whether inputs and outputs are (batch, steps, ...) in the place of (steps, batch, ...);
-        states are (layers * directions, batch, ...) in any case.
+        Whether inputs and outputs are (batch, steps, ...) instead of (steps, batch, ...); states
+        are always (layers * directions, batch, ...).
     dropout : float, default 0
         Probability of dropping an element between layers, in training.
     bidirectional : bool, default False
-        Also from the end to the start, with weights of its own; what both give is side by side.
+        Whether to process sequences also in reverse, with separate weights; the outputs of both
+        directions are concatenated.
     rng : int or numpy.random.Generator, optional
-        Source of the initial values, and of what is dropped.
+        Source of the initial values and of dropout.
     dtype : dtype, default float64
 
     Attributes
     ----------
     weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 : Parameter
-        (hidden, inputs), (hidden, hidden), (hidden,) and (hidden,); of layer k with ``l{k}``, of
-        the other direction with ``l{k}_reverse``: PyTorch's names.
+        Shapes (hidden, inputs), (hidden, hidden), (hidden,) and (hidden,). Names end with
+        ``l{k}`` for layer k, and with ``l{k}_reverse`` for the reverse direction, as in PyTorch.
 
     Examples
     --------
@@ -84,26 +85,26 @@ class RNN(Recurrent):
         x : array or Tensor, shape (steps, batch, inputs)
             Or (batch, steps, inputs) with `batch_first`, or (steps, inputs) without a batch.
         hx : array or Tensor, shape (layers * directions, batch, hidden), optional
-            What it begins with; zeros by default.
+            The initial state; zeros by default.
         lengths : array of int, shape (batch,), optional
-            Of each sequence how many steps it has; what lies behind is padding.
+            The number of steps of each sequence; later steps are padding.
 
         Returns
         -------
-        output, shape (steps, batch, directions * hidden), zero behind the end of a sequence
-        last, shape (layers * directions, batch, hidden), of each sequence after its last step
+        output, shape (steps, batch, directions * hidden), zero after the end of a sequence
+        last, shape (layers * directions, batch, hidden), the states after the last steps
 
         Raises
         ------
         ShapeError, ArgumentError, DtypeError
-            Shapes, lengths or the state do not fit.
+            Shapes, lengths or the state are invalid.
         """
         x, (h,) = self._run(x, None if hx is None else (hx,), lengths)
         return x, h
 
 
 class GRU(Recurrent):
-    """Layers of gated recurrent units.
+    """Layers of gated recurrent units (GRU).
 
     At each step, with gates between 0 and 1::
 
@@ -112,12 +113,12 @@ class GRU(Recurrent):
         h' = (1 - update) * new + update * h
 
     Parameters are those of `RNN` without `nonlinearity`; weights have 3 * hidden rows, for reset,
-    update and new in this order.
+    update and new, in this order.
 
     References
     ----------
     .. [1] K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014,
-       arXiv:1406.1078; the reset gate is behind the product with U, as in cuDNN and PyTorch.
+       arXiv:1406.1078; the reset gate is applied after the product with U, as in cuDNN and PyTorch.
 
     Examples
     --------
@@ -134,13 +135,13 @@ class GRU(Recurrent):
     kind = "gru"
 
     def forward(self, x: Any, hx: Any = None, lengths: Any = None) -> tuple[Any, Any]:
-        """Run over sequences: arguments and results are those of `RNN`."""
+        """Run over sequences; arguments and results are those of `RNN.forward`."""
         x, (h,) = self._run(x, None if hx is None else (hx,), lengths)
         return x, h
 
 
 class LSTM(Recurrent):
-    """Layers of long short-term memory.
+    """Layers of long short-term memory (LSTM).
 
     At each step, with gates between 0 and 1::
 
@@ -149,13 +150,13 @@ class LSTM(Recurrent):
         h' = sigmoid(out) * tanh(c')
 
     Parameters are those of `RNN` without `nonlinearity`, and `proj_size`; weights have 4 * hidden
-    rows, for in, forget, cell and out in this order.
+    rows, for in, forget, cell and out, in this order.
 
     Parameters
     ----------
     proj_size : int, default 0
-        If positive h' is multiplied by one more weight, ``weight_hr_l{k}`` of shape (proj_size,
-        hidden), and has this length; c keeps its own.
+        If positive, the length of h', which is multiplied by another weight, ``weight_hr_l{k}`` of
+        shape (proj_size, hidden); c has length hidden.
 
     References
     ----------
@@ -191,8 +192,8 @@ class LSTM(Recurrent):
     ) -> None:
         if not 0 <= proj_size < hidden_size:
             raise ArgumentError(
-                f"LSTM with proj_size={proj_size} and hidden_size={hidden_size}: a projection is "
-                f"shorter than what it projects; 0 leaves it away{at(user_line())}."
+                f"LSTM: proj_size must be less than hidden_size, or 0 for no projection; got "
+                f"proj_size={proj_size} and hidden_size={hidden_size}{at(user_line())}."
             )
         self.proj_size = proj_size
         super().__init__(
@@ -201,6 +202,6 @@ class LSTM(Recurrent):
         )  # fmt: skip
 
     def forward(self, x: Any, hx: Any = None, lengths: Any = None) -> tuple[Any, tuple[Any, Any]]:
-        """Run over sequences: as `RNN`, but the state is a pair, of h and of c."""
+        """Run over sequences, as `RNN.forward`; the state is a pair of h and c."""
         x, (h, c) = self._run(x, None if hx is None else tuple(hx), lengths)
         return x, (h, c)

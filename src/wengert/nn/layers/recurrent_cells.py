@@ -1,12 +1,12 @@
-"""Cells: one step of a recurrent layer, as a formula and as a module.
+"""Recurrent cells: one step of a recurrent layer, as a formula and as a module.
 
     step_of            the formulas by name: "tanh" and "relu" (plain), "gru", "lstm"
-    GATES              how many gates each has, stacked in its weights
-    uniform_weights    where the weights of all recurrent layers start
+    GATES              the number of gates of each, stacked in its weights
+    uniform_weights    initial weights of all recurrent layers
     RNNCell GRUCell LSTMCell     the modules
 
-A step is given what the input contributes, ``x @ weight_ih.T + bias_ih``, already computed: of a
-whole sequence that is one product, made before the loop (recurrent.py).  Names, shapes and the
+The contribution of the input, ``x @ weight_ih.T + bias_ih``, is an argument of a step: for a whole
+sequence it is one product, computed before the loop (recurrent_scan.py).  Names, shapes and the
 order of gates are PyTorch's (plain; reset, update, new; in, forget, cell, out), so that its weights
 load.
 """
@@ -38,12 +38,12 @@ GATES = {"tanh": 1, "relu": 1, "gru": 3, "lstm": 4}
 
 
 def uniform_weights(shape: tuple[int, ...], hidden: int, rng: Any, dtype: Any) -> Parameter:
-    """Uniform between -1/sqrt(hidden) and 1/sqrt(hidden): PyTorch's start for weight and bias."""
+    """Uniform between -1/sqrt(hidden) and 1/sqrt(hidden), PyTorch's initial weights and biases."""
     return Parameter(init.uniform(shape, 1.0 / sqrt(max(1, hidden)), rng, dtype))
 
 
 def part(z: Any, k: int, hidden: int) -> Any:
-    """Gate k of several, side by side on the last axis."""
+    """Gate k of several that are concatenated on the last axis."""
     return z[..., k * hidden : (k + 1) * hidden]
 
 
@@ -79,30 +79,30 @@ _STEPS: dict[str, Step] = {"tanh": _tanh, "relu": _relu, "gru": _gru, "lstm": _l
 def step_of(kind: str) -> Step:
     """The formula of one step.
 
-    It takes what the input contributes, (..., gates * hidden); the state, a tuple of arrays; the
-    hidden weight, (gates * hidden, hidden), and bias or None.  It returns the next state, of which
-    the first is what the layer gives.
+    Its arguments are the contribution of the input, (..., gates * hidden); the state, a tuple of
+    arrays; the hidden weight, (gates * hidden, hidden); and the bias or None.  It returns the next
+    state, whose first array is the output.
     """
     return _STEPS[kind]
 
 
 def nonlinearity_of(name: str, what: str) -> str:
-    """The kind of a plain recurrent layer.
+    """The kind of a plain recurrent layer, checked.
 
     Raises
     ------
     ArgumentError
-        Another name than "tanh" and "relu".
+        The name is neither "tanh" nor "relu".
     """
     if name not in ("tanh", "relu"):
         raise ArgumentError(
-            f"{what}: nonlinearity={name!r}. Choose 'tanh' or 'relu'{at(user_line())}."
+            f"{what}: nonlinearity must be 'tanh' or 'relu', got {name!r}{at(user_line())}."
         )
     return name
 
 
 class _Cell(Module):
-    """What the cells share: parameters, and the check of shapes."""
+    """Base of the cells: parameters and shape checks."""
 
     kind = ""
 
@@ -137,9 +137,8 @@ class _Cell(Module):
         for h in state:
             if shape_of(h) != wanted:
                 raise ShapeError(
-                    f"{self!r} was given an input of shape {spelled(shape)} and a state of shape "
-                    f"{spelled(shape_of(h))}: the state must have shape {spelled(wanted)}"
-                    f"{at(user_line())}."
+                    f"{self!r}: for an input of shape {spelled(shape)} the state must have shape "
+                    f"{spelled(wanted)}, got {spelled(shape_of(h))}{at(user_line())}."
                 )
         z = linear(x, self.weight_ih, self.bias_ih)
         return step_of(self.kind)(z, state, self.weight_hh, self.bias_hh)
@@ -191,7 +190,7 @@ class RNNCell(_Cell):
         super().__init__(input_size, hidden_size, bias, rng, dtype)
 
     def forward(self, x: Any, hx: Any = None) -> Any:
-        """The next state, (..., hidden_size); without `hx` the state before is zero."""
+        """The next state, (..., hidden_size); the state `hx` is zero by default."""
         return self._next(x, None if hx is None else (hx,), 1)[0]
 
 
@@ -224,7 +223,7 @@ class GRUCell(_Cell):
     kind = "gru"
 
     def forward(self, x: Any, hx: Any = None) -> Any:
-        """The next state, (..., hidden_size); without `hx` the state before is zero."""
+        """The next state, (..., hidden_size); the state `hx` is zero by default."""
         return self._next(x, None if hx is None else (hx,), 1)[0]
 
 
@@ -260,6 +259,6 @@ class LSTMCell(_Cell):
     kind = "lstm"
 
     def forward(self, x: Any, hx: Any = None) -> Any:
-        """The next pair of output and cell; without `hx` both before are zero."""
+        """The next pair (h, c); the state `hx` is zero by default."""
         h, c = self._next(x, None if hx is None else tuple(hx), 2)
         return h, c

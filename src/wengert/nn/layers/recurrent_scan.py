@@ -1,16 +1,16 @@
-"""Recurrence: sequences through layers, in several of them and in both directions.
+"""The base class of recurrent layers: layers and directions, sequences of different lengths.
 
-Each layer is one `wengert.scan`: what the inputs contribute to all steps is one matrix product
-before the loop, and the loop does what depends on the state.  On known values it runs step by step;
-in compiled code it is one native loop.
+Each layer is one `wengert.scan`: the contribution of the inputs to all steps is one matrix product
+before the loop, and the loop body computes what depends on the state.  It runs step by step in
+eager mode, and is one native loop in compiled code.
 
-Sequences of different lengths lie side by side, padded; ``lengths=`` says where each ends.  That
-means what PyTorch's packed sequences mean, by choices (`np.where`) in the place of packing: a state
-stays what it is where its sequence has ended, the backward direction begins where it ends, outputs
-behind the end are zero, and nothing there has an influence or receives a gradient.
+Sequences of different lengths are padded; ``lengths=`` gives the length of each.  The results are
+those of PyTorch's packed sequences, computed with `np.where`: states do not change after the end of
+their sequence, the reverse direction begins there, and padding gives zero outputs, has no influence
+on results, and gets no gradient.
 
-    swept        one layer in one direction
-    Recurrent    what RNN, GRU and LSTM (recurrent.py) share
+    run_direction    one layer in one direction
+    Recurrent        base of RNN, GRU and LSTM (recurrent.py)
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .recurrent_cells import GATES, step_of, uniform_weights
 State = tuple[Any, ...]
 
 
-def swept(
+def run_direction(
     kind: str,
     x: Any,
     state: State,
@@ -50,13 +50,13 @@ def swept(
     kind : {"tanh", "relu", "gru", "lstm"}
     x : array or Tensor, shape (steps, ..., inputs)
     state : tuple of array or Tensor
-        What it begins with, (..., hidden) each: h, and c of an LSTM.
+        The initial state, (..., hidden) each: h, and c of an LSTM.
     weights : (weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
         Biases, and the projection of an LSTM, may be None.
     alive : array of bool, shape (steps, ..., 1), optional
-        Which steps belong to a sequence.
+        False for padding.
     reverse : bool
-        Whether to begin at the end.
+        Whether to begin with the last step.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def swept(
     into, weight, bias_ih, bias_hh, projection = weights
     step = step_of(kind)
     if kind != "gru" and bias_ih is not None:
-        # Where biases only add up they go into the loop: outside, that is a pass over all.
+        # Biases that are only added are merged, and added in the loop: saves a pass over all steps.
         bias_ih, bias_hh = None, bias_ih + bias_hh
 
     def advance(before: State, row: Any) -> tuple[State, Any]:
@@ -83,7 +83,7 @@ def swept(
 
 
 class Recurrent(Module):
-    """What RNN, GRU and LSTM share: parameters of all layers, shapes, lengths, directions."""
+    """Base of RNN, GRU and LSTM: parameters, shape checks, lengths, directions."""
 
     kind = ""
     proj_size = 0
@@ -104,8 +104,8 @@ class Recurrent(Module):
         counted(self, input_size=input_size)
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(
-                f"{type(self).__name__} with dropout={dropout}: it is the probability of dropping "
-                f"an element between layers. Choose it from 0 to 1{at(user_line())}."
+                f"{type(self).__name__}: dropout is a probability and must be from 0 to 1, got "
+                f"{dropout}{at(user_line())}."
             )
         rng = np.random.default_rng(rng)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -114,7 +114,7 @@ class Recurrent(Module):
         for layer in range(num_layers):
             width = input_size if layer == 0 else self._width * self._directions
             for suffix in self._suffixes(layer):
-                self._begin(suffix, width, rng, dtype)
+                self._add_weights(suffix, width, rng, dtype)
         self.rng = Stream(int(rng.integers(2**63))) if dropout else None
 
     @property
@@ -123,13 +123,13 @@ class Recurrent(Module):
 
     @property
     def _width(self) -> int:
-        """The length of the last axis of what one direction gives."""
+        """The length of the last axis of the output of one direction."""
         return self.proj_size or self.hidden_size
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"l{layer}", f"l{layer}_reverse"][: self._directions]
 
-    def _begin(self, suffix: str, width: int, rng: Any, dtype: Any) -> None:
+    def _add_weights(self, suffix: str, width: int, rng: Any, dtype: Any) -> None:
         rows = GATES[self.kind] * self.hidden_size
         shapes: dict[str, tuple[int, ...]] = {
             "weight_ih": (rows, width),
@@ -147,7 +147,7 @@ class Recurrent(Module):
         return [getattr(self, f"{name}_{suffix}", None) for name in names]
 
     def _run(self, x: Any, hx: State | None, lengths: Any) -> tuple[Any, State]:
-        """What the layers give, and their last states, each (layers * directions, ...)."""
+        """The output of the last layer, and the last states, each (layers * directions, ...)."""
         x = self._by_steps(x)
         alive = None if lengths is None else self._alive(lengths, shape_of(x))
         if alive is not None:
@@ -155,13 +155,14 @@ class Recurrent(Module):
         states = self._states(x, hx)
         ends: list[State] = []
         for layer in range(self.num_layers):
-            found = []
+            outputs = []
             for k, suffix in enumerate(self._suffixes(layer)):
                 state = tuple(s[layer * self._directions + k] for s in states)
-                given, end = swept(self.kind, x, state, self._weights(suffix), alive, k == 1)
-                found.append(given)
+                weights = self._weights(suffix)
+                output, end = run_direction(self.kind, x, state, weights, alive, k == 1)
+                outputs.append(output)
                 ends.append(end)
-            x = found[0] if len(found) == 1 else np.concatenate(found, axis=-1)
+            x = outputs[0] if len(outputs) == 1 else np.concatenate(outputs, axis=-1)
             if self.dropout and layer < self.num_layers - 1:
                 x = F.dropout(x, self.dropout, self.training, self.rng)
         if self.batch_first and len(shape_of(x)) == 3:
@@ -169,45 +170,43 @@ class Recurrent(Module):
         return x, tuple(np.stack(column) for column in zip(*ends, strict=True))
 
     def _by_steps(self, x: Any) -> Any:
-        """The input with the steps in front."""
+        """The input with the steps as the first axis."""
         shape = shape_of(x)
         if len(shape) not in (2, 3) or shape[-1] != self.input_size:
             order = "(batch, steps" if self.batch_first else "(steps, batch"
             raise ShapeError(
-                f"{self!r} was given an input of shape {spelled(shape)}. It takes {order}, "
+                f"{self!r} was given an input of shape {spelled(shape)}: expected {order}, "
                 f"{self.input_size}), or (steps, {self.input_size}) without a batch"
                 f"{at(user_line())}."
             )
         return np.swapaxes(x, 0, 1) if self.batch_first and len(shape) == 3 else x
 
     def _alive(self, lengths: Any, shape: tuple[Any, ...]) -> Any:
-        """Which steps belong to a sequence, (steps, ..., 1)."""
+        """Booleans of shape (steps, ..., 1), False for padding."""
         steps, batch = shape[0], shape[1:-1]
         if not is_traced(lengths):
             lengths = np.asarray(value_of(lengths))
         if dtype_of(lengths).kind not in "iu":
             raise DtypeError(
-                f"{type(self).__name__} was given lengths of {dtype_of(lengths)}. They are whole "
-                f"numbers, of each sequence how many steps it has{at(user_line())}."
+                f"{type(self).__name__}: lengths must be integers, got {dtype_of(lengths)}"
+                f"{at(user_line())}."
             )
         if shape_of(lengths) != batch:
             raise ShapeError(
-                f"{type(self).__name__} was given lengths of shape {spelled(shape_of(lengths))} "
-                f"for an input with {spelled(batch)} sequences. Give one length for each sequence"
-                f"{at(user_line())}."
+                f"{type(self).__name__}: expected one length for each sequence, shape "
+                f"{spelled(batch)}, got {spelled(shape_of(lengths))}{at(user_line())}."
             )
         known = isinstance(lengths, np.ndarray) and lengths.size and not is_symbolic((steps,))
         if known and (lengths.min() < 0 or lengths.max() > steps):
             raise ArgumentError(
-                f"{type(self).__name__} was given lengths from {lengths.min()} to "
-                f"{lengths.max()} for an input of {steps} steps. A length is a number of steps, "
-                f"from 0 to {steps}{at(user_line())}."
+                f"{type(self).__name__}: lengths must be from 0 to {steps}, the number of steps; "
+                f"got {lengths.min()} to {lengths.max()}{at(user_line())}."
             )
         ends = np.expand_dims(lengths, (0, -1))
         return np.reshape(arange(steps), (-1, *[1] * (len(batch) + 1))) < ends
 
     def _states(self, x: Any, hx: State | None) -> State:
-        """The states that all layers begin with, checked."""
+        """The initial states of all layers, checked."""
         batch = shape_of(x)[1:-1]
         rows = self.num_layers * self._directions
         wanted = [(rows, *batch, self._width)]
@@ -219,15 +218,14 @@ class Recurrent(Module):
         given = [shape_of(s) for s in hx]
         if given != wanted:
             raise ShapeError(
-                f"{self!r} was given a state of shape {' and '.join(map(spelled, given))} for an "
-                f"input of {spelled(batch)} sequences. It begins with "
-                f"{' and '.join(map(spelled, wanted))}: layers and directions in front"
+                f"{self!r}: the state must have shape {' and '.join(map(spelled, wanted))} "
+                f"(layers * directions first), got {' and '.join(map(spelled, given))}"
                 f"{at(user_line())}."
             )
         return tuple(s.astype(dtype) if dtype_of(s) != dtype else s for s in hx)
 
     def extra_repr(self) -> str:
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and options that are not the defaults."""
         parts = [f"{self.input_size}, {self.hidden_size}"]
         defaults = {
             "proj_size": 0,

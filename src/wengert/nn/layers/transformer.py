@@ -1,8 +1,8 @@
-"""Transformer: several layers of attention and small networks, one after the other.
+"""Transformer: stacks of encoder and decoder layers.
 
-    TransformerEncoder, TransformerDecoder    layers (transformer_layer.py), and a norm at the end
+    TransformerEncoder, TransformerDecoder    layers (transformer_layer.py), and a final norm
     Transformer                               both
-    generate_square_subsequent_mask           a causal mask, added to scores
+    generate_square_subsequent_mask           a causal mask, to be added to scores
 
 Names of parameters, arguments and masks are PyTorch's.  A GPT is a TransformerEncoder with
 ``is_causal=True``.
@@ -45,7 +45,7 @@ def generate_square_subsequent_mask(size: int, dtype: Any = float) -> Any:
 
 
 def _copies(layer: Module, count: int) -> list[Module]:
-    """Copies of a layer: the same values, but each drops at random by itself."""
+    """Copies of a layer, with equal values and independent random streams for dropout."""
     made = [copy.deepcopy(layer) for _ in range(count)]
     for one in made:
         for mine, original in zip(one.modules(), layer.modules(), strict=True):
@@ -58,17 +58,17 @@ def _copies(layer: Module, count: int) -> list[Module]:
 
 
 class TransformerEncoder(Module):
-    """Several encoder layers, one after the other.
+    """Several encoder layers, applied one after the other.
 
     Parameters
     ----------
     encoder_layer : TransformerEncoderLayer, or a list of them
-        One is copied, values included, as PyTorch does; give a list for layers that begin with
-        values of their own.
+        A single layer is copied with its values, as in PyTorch; pass a list for layers with
+        different initial values.
     num_layers : int, optional
-        How many copies of one.
+        The number of copies of a single layer.
     norm : Module, optional
-        At the end.
+        Applied to the result.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """Several decoder layers, one after the other.
+    """Several decoder layers, applied one after the other.
 
     Parameters
     ----------
@@ -128,21 +128,21 @@ def _layers(given: Any, count: int | None, what: str) -> list[Module]:
     if isinstance(given, Module):
         if count is None or count < 0:
             raise ArgumentError(
-                f"{what} of one layer with num_layers={count}. Say how many copies of it there "
-                f"are, or give a list of layers{at(user_line())}."
+                f"{what} of one layer with num_layers={count}. Give the number of copies, or a "
+                f"list of layers{at(user_line())}."
             )
         return _copies(given, count)
     layers = list(given)
     if count not in (None, len(layers)):
         raise ArgumentError(
-            f"{what} of {len(layers)} layers with num_layers={count}. Leave the number away"
+            f"{what} of {len(layers)} layers with num_layers={count}. Omit num_layers"
             f"{at(user_line())}."
         )
     return layers
 
 
 class Transformer(Module):
-    """An encoder for one sequence, and a decoder for another that looks at it.
+    """An encoder of a source sequence, and a decoder of a target sequence that attends to it.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Transformer(Module):
     nhead : int, default 8
     num_encoder_layers, num_decoder_layers : int, default 6
     dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, rng, dtype
-        As for `TransformerEncoderLayer`. All matrices start by Glorot and Bengio's rule.
+        As for `TransformerEncoderLayer`. All matrices are initialized by `init.xavier_uniform`.
 
     References
     ----------
@@ -213,7 +213,7 @@ class Transformer(Module):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Any:
-        """What the decoder makes of `tgt`, looking at what the encoder makes of `src`."""
+        """The decoder applied to `tgt` and to the result of the encoder for `src`."""
         memory = self.encoder(src, src_mask, src_key_padding_mask, src_is_causal)
         return self.decoder(
             tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask,

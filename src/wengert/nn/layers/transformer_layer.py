@@ -1,11 +1,10 @@
 """Layers of a Transformer: attention and a small network, each with a residual connection.
 
-    TransformerEncoderLayer    a sequence looks at itself
-    TransformerDecoderLayer    and at another
-    norm_of, stream_of         what all of them are made with
+    TransformerEncoderLayer    self-attention
+    TransformerDecoderLayer    self-attention, and attention to another sequence
+    norm_of, stream_of         norms and random streams of layers
 
-Names of parameters, arguments and masks are PyTorch's.  Several layers, one after the other, are in
-transformer.py.
+Names of parameters, arguments and masks are PyTorch's.  Stacks of layers are in transformer.py.
 """
 
 from __future__ import annotations
@@ -29,20 +28,20 @@ __all__ = ["TransformerDecoderLayer", "TransformerEncoderLayer"]
 
 
 def _activation(given: Any, what: str) -> Callable[[Any], Any]:
-    """A function, or the one of a name."""
+    """An activation function, given as a function or by name."""
     known: dict[str, Callable[[Any], Any]] = {"relu": relu, "gelu": gelu}
     if callable(given):
         return given  # type: ignore[no-any-return]
     if given not in known:
         raise ArgumentError(
-            f"{what}: activation={given!r}. Choose one of {list(known)}, or give a function"
+            f"{what}: activation must be one of {list(known)} or a function, got {given!r}"
             f"{at(user_line())}."
         )
     return known[given]
 
 
 class _Layer(Module):
-    """What the layers share: attention of itself, a network of two linear layers, norms."""
+    """Base of the layers: self-attention, a network of two linear layers, norms."""
 
     attentions: tuple[str, ...] = ("self_attn",)
     self_attn: MultiheadAttention
@@ -80,7 +79,7 @@ class _Layer(Module):
             setattr(self, f"dropout{k}", Dropout(dropout, stream_of(rng)))
 
     def _block(self, x: Any, k: int, f: Callable[[Any], Any]) -> Any:
-        """A residual connection around a function, with norm number k."""
+        """A residual connection around f, with norm and dropout number k."""
         norm, drop = getattr(self, f"norm{k}"), getattr(self, f"dropout{k}")
         return x + drop(f(norm(x))) if self.norm_first else norm(x + drop(f(x)))
 
@@ -89,38 +88,38 @@ class _Layer(Module):
 
 
 def stream_of(rng: np.random.Generator) -> Stream:
-    """A stream of random numbers, for what is dropped."""
+    """A stream of random numbers for dropout."""
     return Stream(int(rng.integers(2**63)))
 
 
 def norm_of(width: int, eps: float, bias: bool, dtype: Any) -> Module:
-    """The norm of a layer."""
+    """A `LayerNorm` of a layer."""
     return LayerNorm(width, eps=eps, bias=bias, dtype=dtype)
 
 
 class TransformerEncoderLayer(_Layer):
-    """Attention of a sequence to itself, then a network of two linear layers at each step.
+    """Self-attention, then a network of two linear layers at each step.
 
     Parameters
     ----------
     d_model : int
         Length of the last axis.
     nhead : int
-        Number of heads; a divisor of d_model.
+        Number of heads; must divide d_model.
     dim_feedforward : int, default 2048
-        Length of what is between the linear layers.
+        Width between the linear layers.
     dropout : float, default 0.1
-        Probability of dropping weights of the attention, what is between the linear layers, and
-        what is added to the residual connections, in training.
+        Probability of dropping, in training: attention weights, values between the linear layers,
+        and values added to the residual connections.
     activation : {"relu", "gelu"} or callable
     layer_norm_eps : float, default 1e-5
     batch_first : bool, default False
-        Whether sequences are (batch, steps, ...) in the place of (steps, batch, ...).
+        Whether sequences are (batch, steps, ...) instead of (steps, batch, ...).
     norm_first : bool, default False
-        Whether what goes into a block is normalized, in the place of what comes out of it.
+        Whether the input of each block is normalized, instead of its output.
     bias : bool, default True
     rng : int or numpy.random.Generator, optional
-        Source of the initial values, and of what is dropped.
+        Source of the initial values and of dropout.
     dtype : dtype, default float64
 
     Attributes
@@ -145,16 +144,16 @@ class TransformerEncoderLayer(_Layer):
         src_key_padding_mask: Any = None,
         is_causal: bool = False,
     ) -> Any:
-        """The sequence, each step of which has looked at others.
+        """Apply the layer to a sequence.
 
         Parameters
         ----------
         src : array or Tensor, shape (steps, batch, d_model)
             Or (batch, steps, d_model) with `batch_first`, or (steps, d_model).
         src_mask, src_key_padding_mask : array of bool or float, optional
-            attn_mask and key_padding_mask of `MultiheadAttention`.
+            attn_mask and key_padding_mask of `MultiheadAttention.forward`.
         is_causal : bool, default False
-            Step i may look at steps 0 to i.
+            Whether step i attends to steps 0 to i only.
         """
 
         def attend(x: Any) -> Any:
@@ -165,14 +164,14 @@ class TransformerEncoderLayer(_Layer):
 
 
 class TransformerDecoderLayer(_Layer):
-    """Attention of a sequence to itself, then to another, then a network at each step.
+    """Self-attention, then attention to another sequence, then a network at each step.
 
     Parameters are those of `TransformerEncoderLayer`.
 
     Attributes
     ----------
     self_attn, multihead_attn : MultiheadAttention
-        To itself, and to the other sequence.
+        Self-attention, and attention to the other sequence.
     linear1, linear2 : Linear
     norm1, norm2, norm3 : LayerNorm
 
@@ -198,17 +197,18 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Any:
-        """The sequence `tgt`, each step of which has looked at others of it and at `memory`.
+        """Apply the layer to the sequence `tgt`, attending to `memory`.
 
-        Masks are those of `TransformerEncoderLayer.forward`, for each of the two.
+        Masks are as in `TransformerEncoderLayer.forward`, for both sequences.
         """
 
         def attend(x: Any) -> Any:
             masks = tgt_key_padding_mask, False, tgt_mask
             return self.self_attn(x, x, x, *masks, is_causal=tgt_is_causal)[0]
 
-        def look(x: Any) -> Any:
+        def attend_to_memory(x: Any) -> Any:
             masks = memory_key_padding_mask, False, memory_mask
             return self.multihead_attn(x, memory, memory, *masks, is_causal=memory_is_causal)[0]
 
-        return self._block(self._block(self._block(tgt, 1, attend), 2, look), 3, self._network)
+        x = self._block(self._block(tgt, 1, attend), 2, attend_to_memory)
+        return self._block(x, 3, self._network)
