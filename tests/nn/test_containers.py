@@ -181,7 +181,7 @@ def test_loading_what_does_not_match():
     found = model.load_state_dict({"weight": np.ones((2, 2)), "more": 1.0}, strict=False)
     assert found == (["bias"], ["more"]) and found.missing_keys == ["bias"]
     assert model.weight.numpy().all()
-    with pytest.raises(errors.DtypeError, match=r"weight is of complex128 in the state"):
+    with pytest.raises(errors.DtypeError, match=r"weight has dtype complex128 in the state"):
         model.load_state_dict({"weight": np.ones((2, 2)) * 1j}, strict=False)
     assert model.float().load_state_dict({"bias": np.ones(2)}, strict=False).missing_keys
     assert model.bias.dtype == np.float32

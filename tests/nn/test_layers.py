@@ -233,13 +233,13 @@ def test_files_that_are_refused(tmp_path):
     with pytest.raises(errors.FileError, match=r"model\.safetensors: 24 bytes of data"):
         nn.load_safetensors(path)
     for wrong, words in (
-        ({"a": np.ones(2) * 1j}, "a is of complex128"),
-        ({"__metadata__": np.ones(2)}, "cannot be the name"),
-        (np.ones(2), "was given a ndarray"),
+        ({"a": np.ones(2) * 1j}, "a has dtype complex128"),
+        ({"__metadata__": np.ones(2)}, "not a valid name"),
+        (np.ones(2), "got ndarray"),
     ):
         with pytest.raises(errors.WengertError, match=words):
             nn.save_safetensors(wrong, path)
-    with pytest.raises(errors.ArgumentError, match="metadata are texts"):
+    with pytest.raises(errors.ArgumentError, match="metadata must map strings"):
         nn.save_safetensors({}, path, {"epoch": 3})
     assert path.read_bytes() == before[:-1]
 
@@ -267,7 +267,7 @@ REFUSED = [
     (lambda: nn.GRU(3, 4, num_layers=0), "GRU: num_layers must be .*got 0"),
     (lambda: nn.LayerNorm("ab"), r"LayerNorm: normalized_shape must be integers.*got \('ab',\)"),
     (lambda: nn.RMSNorm((2, -1)), r"RMSNorm: normalized_shape must be integers.*got \(2, -1\)"),
-    (lambda: nn.Linear(2, 3).load_state_dict(None), "Linear was given None"),
+    (lambda: nn.Linear(2, 3).load_state_dict(None), "Linear: expected .*got None"),
     (lambda: nn.InstanceNorm1d(3)(np.ones((2, 4, 5))), r"\(2, 4, 5\).*\(batch, 3, length\)"),
     (lambda: nn.InstanceNorm1d(3)(np.ones(3)), r"shape \(3,\)"),
     (lambda: nn.InstanceNorm2d(3)(np.ones((1, 3, 1, 1))), "1 value per channel"),

@@ -156,7 +156,7 @@ def test_refusals():
         layer(x, lengths=[5])
     with pytest.raises(ArgumentError, match="from 0 to 5"):
         layer(x, lengths=[6, 2])
-    with pytest.raises(DtypeError, match="whole"):
+    with pytest.raises(DtypeError, match="must be integers"):
         layer(x, lengths=[1.0, 2.0])
     with pytest.raises(ArgumentError, match="nonlinearity"):
         nn.RNN(2, 3, nonlinearity="sin")

@@ -1,8 +1,8 @@
-"""Summaries: a model as a table of its layers, with shapes, parameters and work.
+"""Model summaries: tables of layers with shapes, parameters and operations.
 
-summary       traces the model for an input, and counts; nothing is computed
+summary       traces a model, without computing values
 ModelSummary  the table: ``print`` it, or read its rows
-ModuleRow     one module
+ModuleRow     a row: one module
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class ModuleRow(NamedTuple):
 
     path : its dotted name; "" for the model itself.
     kind : the name of its class.
-    shape : of what it returned at its first call; None if it was not called.
-    parameters : how many numbers it learns or keeps frozen itself, without modules in it.
-    trained : how many of them require a gradient.
+    shape : the shape of the result of its first call; None if it was not called.
+    parameters : the number of elements of its own parameters, without submodules.
+    trained : the number of these that require a gradient.
     bytes : the memory of its own parameters and buffers.
-    flops : floating-point operations of its call, modules in it included; those of operations
-        whose costs are not known are left out.
+    flops : floating-point operations of its call, submodules included; operations of unknown cost
+        are not counted.
     """
 
     path: str
@@ -52,10 +52,11 @@ class ModelSummary:
     rows : tuple of ModuleRow
         One for each module, outer ones first.
     parameters, trained : int
-        How many numbers the model has, and how many of them are trained; shared ones once.
+        The number of elements of all parameters, and of those that require a gradient; shared
+        parameters are counted once.
     bytes : int
         The memory of parameters and buffers.
-    flops : int or expression in sizes
+    flops : int or symbolic expression
         Floating-point operations of one call.
     """
 
@@ -105,15 +106,15 @@ def _bytes(tensor: Any) -> int:
 
 
 def summary(model: Module, *inputs: Any) -> ModelSummary:
-    """A table of a model's layers for given inputs: shapes, parameters, bytes, FLOPs.
+    """A table of the layers of a model: shapes, parameters, bytes, FLOPs.
 
     Parameters
     ----------
     model : Module
-        It is looked at in evaluation, and left in the modes that it had.
+        Traced in evaluation mode; its modes are restored.
     *inputs : array, Tensor or Spec
-        What it is called with; a spec (`wengert.spec`) stands for an array of that shape, in which
-        lengths may have names.
+        Arguments of the model; a spec (`wengert.spec`) describes an array by its shape, which may
+        have symbolic sizes.
 
     Returns
     -------
@@ -122,12 +123,12 @@ def summary(model: Module, *inputs: Any) -> ModelSummary:
     Raises
     ------
     StructureError
-        No input was given, or something that is not a module.
+        `model` is not a module, or no input is given.
 
     Notes
     -----
-    The model is traced, not run. One floating-point operation is counted for each element of an
-    elementwise operation, two for each product of a matrix product or convolution.
+    The model is traced, not run. An elementwise operation counts one floating-point operation per
+    element; matrix products and convolutions count two per multiplication.
 
     Examples
     --------
@@ -147,8 +148,8 @@ def summary(model: Module, *inputs: Any) -> ModelSummary:
     """
     if not isinstance(model, Module) or not inputs:
         raise StructureError(
-            f"summary of a {type(model).__name__} with {len(inputs)} inputs: give a module, and "
-            f"what it is called with, as wengert.spec((8, 4)){at(user_line())}."
+            f"summary of a {type(model).__name__} with {len(inputs)} inputs: expected a module and "
+            f"its inputs, such as wengert.spec((8, 4)){at(user_line())}."
         )
     modules = dict(model.named_modules())
     seen: dict[int, tuple[Any, ...]] = {}
@@ -190,7 +191,7 @@ def summary(model: Module, *inputs: Any) -> ModelSummary:
 
 
 def _costs(graph: Any) -> list[tuple[str, Any]]:
-    """The scope of each line, and what is known of its cost."""
+    """The scope and the cost of each node; 0 if the cost is unknown."""
     found = []
     for node in graph.nodes:
         count = flops_of(node, [a.spec for a in node.inputs], node.spec)
@@ -199,7 +200,7 @@ def _costs(graph: Any) -> list[tuple[str, Any]]:
 
 
 def _places(model: Module) -> Iterator[tuple[str, str]]:
-    """The dotted name of each module, and the scope that its lines have (module_tracing.py)."""
+    """The dotted name of each module, and the scope of its nodes (module_tracing.py)."""
     scopes: dict[int, str] = {}
     for path, module in model.named_modules():
         if not path:

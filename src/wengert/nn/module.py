@@ -1,10 +1,9 @@
-"""Module: a model or a piece of one, made of parameters, buffers and smaller modules.
+"""Module: base class of models and layers, made of parameters, buffers and submodules.
 
-What belongs to a module is *found by looking*, not by registering (traversal.py): every Parameter,
-Buffer and Module among its attributes, also inside lists, tuples and dicts, in the order in which
-they were set.  So a subclass may forget `super().__init__()`, put its layers into a plain list, or
-replace one at any time, and nothing is out of step.  Modules are ordinary objects: they pickle and
-deep-copy.
+Parameters, buffers and submodules are not registered; they are found among the attributes
+(traversal.py), also inside lists, tuples and dicts, in the order in which they were set.  So a
+subclass need not call `super().__init__()`, may keep its layers in a plain list, and may replace
+them at any time.  Modules are ordinary objects: they can be pickled and deep-copied.
 
     class Net(nn.Module):
         def __init__(self):
@@ -35,7 +34,7 @@ __all__ = ["Module"]
 
 
 class Module(Belonging):
-    """Base of all models and layers; subclasses define `forward`.
+    """Base class of all models and layers; subclasses define `forward`.
 
     Calling the module calls `forward`.
 
@@ -55,12 +54,12 @@ class Module(Belonging):
     ['slope', 'offset']
     """
 
-    _training = True  # of the class: each module has its own once train() or eval() was called
+    _training = True  # the default; train() and eval() set an instance attribute
     forward_hooks: Hooks | None = None
 
     @property
     def training(self) -> bool:
-        """Whether it is in training, or in evaluation; compiled functions notice the change."""
+        """Whether the module is in training mode; compiled functions are retraced on changes."""
         return self._training
 
     @training.setter
@@ -70,14 +69,14 @@ class Module(Belonging):
             Changes.note()
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes."""
+        """The computation of the module; defined by subclasses."""
         raise StructureError(
-            f"{type(self).__name__} was called, but defines no forward(). Define what it computes "
-            f"as forward(self, x){at(user_line())}."
+            f"{type(self).__name__} was called, but does not define forward(self, ...)"
+            f"{at(user_line())}."
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What `forward` computes."""
+        """Call hooks and `forward`."""
         hooks = self.forward_hooks
         if hooks is not None:
             args = hooks.before(self, args)
@@ -98,7 +97,7 @@ class Module(Belonging):
             Changes.note()
         object.__setattr__(self, name, value)
 
-    # ---- what belongs to it --------------------------------------------------------------------
+    # ---- parameters, buffers, submodules -------------------------------------------------------
 
     def named_items(self) -> Iterator[tuple[str, Any]]:
         """Parameters, buffers and modules directly in this one, with their names."""
@@ -119,7 +118,7 @@ class Module(Belonging):
         """Itself and all modules in it, with dotted names, each once, outer ones first."""
         seen: set[int] = set()
         stack: list[tuple[str, Module]] = [(prefix, self)]
-        while stack:  # no recursion, so no limit to its depth
+        while stack:  # no recursion: no depth limit
             name, module = stack.pop()
             if id(module) not in seen:
                 seen.add(id(module))
@@ -151,63 +150,63 @@ class Module(Belonging):
             yield b
 
     def get_parameter(self, path: str) -> Parameter:
-        """The parameter of a dotted name, ``"body.0.weight"``; StructureError if there is none."""
+        """The parameter with a dotted name, ``"body.0.weight"``; else raises StructureError."""
         return at_path(self, path, every_tensor(self, Parameter), "parameter")
 
     def get_buffer(self, path: str) -> Buffer:
-        """The buffer of a dotted name; StructureError if there is none."""
+        """The buffer with a dotted name; else raises StructureError."""
         return at_path(self, path, every_tensor(self, Buffer), "buffer")
 
     def get_submodule(self, path: str) -> Module:
-        """The module of a dotted name, ``""`` for itself; StructureError if there is none."""
+        """The module with a dotted name, ``""`` for itself; else raises StructureError."""
         return at_path(self, path, self.named_modules(), "module")
 
     def register_buffer(self, name: str, value: Any, persistent: bool = True) -> None:
-        """Keep an array as a `Buffer`: ``self.name = Buffer(value, persistent)``, or None."""
+        """Set the attribute `name` to ``Buffer(value, persistent)``, or None."""
         setattr(self, name, None if value is None else Buffer(value, persistent))
 
     def register_parameter(self, name: str, parameter: Parameter | None) -> None:
-        """The same as setting an attribute, for names that are computed."""
+        """Set the attribute `name` to a parameter."""
         setattr(self, name, parameter)
 
     def add_module(self, name: str, module: Any) -> None:
-        """The same as setting an attribute, for names that are computed."""
+        """Set the attribute `name` to a module."""
         setattr(self, name, module)
 
     # ---- modes ---------------------------------------------------------------------------------
 
     def train(self, mode: bool = True) -> Module:
-        """Set this module and all modules in it to training (Dropout drops); return it."""
+        """Set this module and all modules in it to training mode; return it."""
         for module in self.modules():
             module.training = mode
         return self
 
     def eval(self) -> Module:
-        """Set this module and all modules in it to evaluation; return it."""
+        """Set this module and all modules in it to evaluation mode; return it."""
         return self.train(False)
 
     def requires_grad_(self, flag: bool = True) -> Module:
-        """Make every parameter require a gradient, or none; return the module."""
+        """Set `requires_grad` of all parameters; return the module."""
         for p in self.parameters():
             p.requires_grad_(flag)
         Changes.note()
         return self
 
     def freeze(self) -> Module:
-        """Let no parameter in it be trained; return the module."""
+        """Set `requires_grad` of all parameters to False; return the module."""
         return self.requires_grad_(False)
 
     def unfreeze(self) -> Module:
-        """Let every parameter in it be trained; return the module."""
+        """Set `requires_grad` of all parameters to True; return the module."""
         return self.requires_grad_(True)
 
     def zero_grad(self) -> None:
-        """Forget the gradients of all parameters."""
+        """Set the gradients of all parameters to None."""
         for p in self.parameters():
             p.grad = None
 
     def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Call a function with every module in it, inner ones first, and itself; return it.
+        """Call a function with all modules in it, inner ones first, and with itself; return it.
 
         Examples
         --------
@@ -225,17 +224,17 @@ class Module(Belonging):
                 seen.add(id(module))
                 order.append(module)
                 stack.extend(module.children())
-        for module in order[::-1]:  # the mirror image of outer ones first, last ones first
+        for module in order[::-1]:  # reversed: inner modules first, in order
             fn(module)
         return self
 
     def to(self, dtype: Any) -> Module:
-        """Let all floating parameters and buffers in it be of that dtype; return the module.
+        """Convert all floating-point parameters and buffers to a dtype; return the module.
 
         Raises
         ------
         DtypeError
-            A dtype that is not floating.
+            `dtype` is not a floating-point dtype.
         """
         try:
             wanted = np.dtype(dtype)
@@ -243,8 +242,8 @@ class Module(Belonging):
             raise DtypeError(f"to({dtype!r}): {error}{at(user_line())}.") from error
         if wanted.kind != "f":
             raise DtypeError(
-                f"{type(self).__name__}.to({wanted}): parameters are floating. Give a floating "
-                f"dtype, as numpy.float32{at(user_line())}."
+                f"{type(self).__name__}.to({wanted}): expected a floating-point dtype, such as "
+                f"numpy.float32{at(user_line())}."
             )
         for item in (*self.parameters(), *self.buffers()):
             recast(item, wanted)
@@ -266,16 +265,16 @@ class Module(Belonging):
     # ---- hooks -----------------------------------------------------------------------------------
 
     def register_forward_pre_hook(self, hook: Callable[..., Any]) -> ModuleHook:
-        """Call ``hook(module, args)`` before each call; what it returns, if anything, are the args.
+        """Call ``hook(module, args)`` before each call; it may return other arguments.
 
-        In a compiled function it is called while that is traced.
+        In a compiled function it is called while tracing only.
         """
         return self._hooked("pre", hook)
 
     def register_forward_hook(self, hook: Callable[..., Any]) -> ModuleHook:
         """Call ``hook(module, args, result)`` after each call; it may return another result.
 
-        In a compiled function it is called while that is traced.
+        In a compiled function it is called while tracing only.
         """
         return self._hooked("post", hook)
 
@@ -290,20 +289,20 @@ class Module(Belonging):
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
         """Copies of the values of all parameters and persistent buffers by name.
 
-        Ready for `wengert.nn.save_safetensors`, `wengert.save` and ``numpy.savez(f, **state)``.
+        For `wengert.nn.save_safetensors`, `wengert.save` or ``numpy.savez(f, **state)``.
         """
         return state_of(self)
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> Loaded:
-        """Take over the values of all parameters and persistent buffers.
+        """Set the values of all parameters and persistent buffers.
 
         Parameters
         ----------
         state : mapping from name to array
-            As `state_dict` gives it, or what ``numpy.load`` reads. Each value is cast to the
-            dtype that the model has.
+            The result of `state_dict`, or of ``numpy.load``. Values are cast to the dtypes of the
+            model.
         strict : bool, default True
-            Whether names that are missing or superfluous are an error.
+            Whether missing and unexpected names are an error.
 
         Returns
         -------
@@ -313,18 +312,18 @@ class Module(Belonging):
         Raises
         ------
         StructureError
-            Names do not match. Nothing was changed.
+            Names do not match; the model is unchanged.
         ShapeError
-            A shape does not match. Nothing was changed.
+            A shape does not match; the model is unchanged.
         DtypeError
-            A value does not fit: complex into real, floating into whole. Nothing was changed.
+            A value cannot be cast: complex to real, float to integer; the model is unchanged.
         """
         return load(self, state, strict)
 
     # ---- printing ------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses before the children; subclasses override it."""
+        """The text in parentheses in the repr, before the children; subclasses override it."""
         own = ((n, p) for n, p in self.named_items() if isinstance(p, Parameter))
         return ", ".join(f"{n}: {p.dtype}{list(p.shape)}" for n, p in own)
 

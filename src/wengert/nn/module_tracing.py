@@ -1,11 +1,11 @@
-"""Models in graphs: what a module does differently while a graph is built.
+"""Tracing of modules.
 
-Its lines stand in a scope named after the module (``Sequential/0``), its parameters and buffers
-are variables of the graph with their dotted names, frozen ones too, so that the graph sees whatever
-they become later.
+Nodes are recorded in a scope named after the module (``Sequential/0``).  Parameters and buffers,
+also frozen ones, become variables of the graph with their dotted names, so that the graph reads
+their current values whenever it runs.
 
-    is_traced_call   whether a graph is being built
-    traced_call      calls `forward` in this way
+    is_traced_call   whether a call of a module is traced
+    traced_call      calls `forward` while tracing
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from wengert._engine.core.tracing import scope
 
 
 class ModuleTrace(NamedTuple):
-    """The model that is being called: the paths of its modules by identity, and where we are."""
+    """The model that is being called: paths of its modules by id, and the current path."""
 
     paths: dict[int, str]
     path: str
@@ -34,7 +34,7 @@ _frame: Blocks[ModuleTrace | None] = Blocks("wengert_module", None)
 
 
 def is_traced_call(args: tuple[Any, ...]) -> bool:
-    """Whether a module called with these arguments writes nodes of a graph."""
+    """Whether a module called with these arguments is traced."""
     if current_trace() is not None:
         return True
     return bool(args) and isinstance(args[0], Handle) and args[0].node.value is None
@@ -57,15 +57,15 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
 
 
 def _guard(module: Any) -> None:
-    """Let the graph be known to be for these modes."""
+    """Add a guard to the graph: the modes and tensors of the module have not changed."""
     opened = current_trace()
     if opened is not None:
-        ask = functools.partial(_modes, module)
-        opened.guards.append((ask, ask()))
+        check = functools.partial(_modes, module)
+        opened.guards.append((check, check()))
 
 
 class _Same:
-    """Equal to itself alone."""
+    """Compares by identity."""
 
     def __init__(self, item: Any) -> None:
         self.item = item
@@ -77,7 +77,7 @@ class _Same:
 
 
 def _modes(module: Any) -> Any:
-    """Which modules there are, in training or not, and which tensors, trained or not."""
+    """The modules with their modes and hooks, and the tensors with dtype and requires_grad."""
     tensors = (*module.parameters(), *module.buffers())
     trained = [(_Same(x), x.dtype, x.requires_grad) for x in tensors]
     modes = [
@@ -100,7 +100,7 @@ def _entered(frame: ModuleTrace, word: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _as_variables(module: Any) -> Iterator[None]:
-    """Parameters are variables with names; frozen ones, constants else, for the time being."""
+    """Make parameters and buffers named variables; frozen ones, else constants, temporarily."""
     frozen = []
     for name, p in (*module.named_parameters(), *module.named_buffers()):
         node = p.node

@@ -1,13 +1,12 @@
-"""Parameter and Buffer: the tensors of a model, what it learns and what it keeps.
+"""Parameter and Buffer: the tensors of a model.
 
-Both are Tensors in every respect; being a Parameter or a Buffer is how `Module` recognizes what
-belongs to the model.
+Both are subclasses of Tensor, by which `Module` finds what belongs to the model.
 
-    Parameter   learned: it requires a gradient from the start, and in-place changes within
-                `no_grad` (an optimizer's step) leave it the leaf and the object it was
-    Buffer      kept: saved and loaded with the model, read and written by it, never trained
-    write       another value for a buffer; in a graph a line that runs after it
-    recast      the same tensor in another precision
+    Parameter   trained: requires a gradient by default; remains a leaf, and the same object, under
+                in-place changes within `no_grad` (an optimizer's step)
+    Buffer      not trained: saved and loaded with the model, read and written by it
+    write       assigns a value to a buffer; while tracing, records the assignment
+    recast      converts a tensor to another precision in place
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ __all__ = ["Buffer", "Parameter"]
 
 @register_class(name="Parameter")
 class Parameter(Tensor):
-    """A tensor that a model learns.
+    """A tensor of a model that is trained.
 
     Parameters
     ----------
     data : array_like
-        The values to start from; copied. Floating or complex.
+        The initial values, floating-point or complex; copied.
     requires_grad : bool, default True
-        False freezes it: it is saved and loaded with the model, but not trained.
+        If False it is frozen: saved and loaded with the model, but not trained.
     dtype : dtype, optional
 
     Examples
@@ -58,11 +57,11 @@ class Parameter(Tensor):
         super().__init__(data, requires_grad, dtype)
 
     def frozen_leaf(self) -> Any:
-        """Itself as a variable of a graph, where it requires no gradient and so is a constant."""
-        known = getattr(self, "_frozen", None)
-        if known is None or known[0] is not self.node:
-            known = self._frozen = self.node, leaf(self.node.value, self, differentiable=False)
-        return known[1]
+        """The variable of a frozen parameter in graphs; eagerly it is a constant."""
+        cached = getattr(self, "_frozen", None)
+        if cached is None or cached[0] is not self.node:
+            cached = self._frozen = self.node, leaf(self.node.value, self, differentiable=False)
+        return cached[1]
 
     def __copy__(self) -> Parameter:
         twin = object.__new__(type(self))
@@ -75,16 +74,16 @@ class Parameter(Tensor):
 
 @register_class(name="Buffer")
 class Buffer(Tensor):
-    """A tensor of a model that is not a parameter: a running mean, a count, a mask.
+    """A tensor of a model that is not trained: a running mean, a count, a mask.
 
-    It is saved and loaded with the model, and has no gradient. A graph reads it at each run, and
-    what `forward` writes to it, ``self.count += 1`` or ``self.mean[...] = new``, is written by
-    compiled functions too.
+    It is saved and loaded with the model, and has no gradient. A graph reads it at each run.
+    Assignments in `forward`, ``self.count += 1`` or ``self.mean[...] = new``, are also made by
+    compiled functions.
 
     Parameters
     ----------
     data : array_like
-        The values to start from; copied.
+        The initial values; copied.
     persistent : bool, default True
         Whether it is in the `state_dict`.
     dtype : dtype, optional
@@ -134,22 +133,22 @@ def _buffer_again(cls: type, value: Any, persistent: bool) -> Any:
 
 
 def _renamed(text: str, name: str) -> str:
-    indent = " " * (len(name) - len("Tensor"))  # rows stay under one another
+    indent = " " * (len(name) - len("Tensor"))  # keeps rows aligned
     return (name + text.removeprefix("Tensor")).replace("\n", "\n" + indent)
 
 
 def write(buffer: Any, value: Any, what: str = "a buffer") -> None:
-    """Another value for a buffer, which no derivative passes; a line while a graph is built.
+    """Assign a value to a buffer, without derivatives; recorded while tracing.
 
     Raises
     ------
     ShapeError
-        It has another shape.
+        The shapes of value and buffer differ.
     """
     if shape_of(value) != buffer.shape:
         raise ShapeError(
-            f"{what} has shape {spelled(buffer.shape)}, and was given a value of shape "
-            f"{spelled(shape_of(value))}. Give it a value of its shape, or replace it: "
+            f"{what} has shape {spelled(buffer.shape)}, got a value of shape "
+            f"{spelled(shape_of(value))}. Assign a value of equal shape, or replace the buffer: "
             f"nn.Buffer(value){at(user_line())}."
         )
     with no_grad():
@@ -160,7 +159,7 @@ def write(buffer: Any, value: Any, what: str = "a buffer") -> None:
 
 
 def recast(tensor: Any, dtype: np.dtype[Any]) -> None:
-    """Let a floating tensor of a model be of another precision, and its gradient with it."""
+    """Convert a floating-point tensor of a model, and its gradient, to another precision."""
     if tensor.dtype.kind != "f" or tensor.dtype == dtype:
         return
     value = np.asarray(value_of(tensor)).astype(dtype)

@@ -1,7 +1,7 @@
-"""A progress bar: how far, what the loss is, how long still.
+"""A progress bar with figures such as the loss, and the remaining time.
 
-On a terminal with rich installed (the extra `demo`) it is a bar; anywhere else it is a plain line
-every tenth of the way, so that a log stays readable.  The bar itself is in rich_progress.py.
+On a terminal with rich installed (the extra `demo`) it is a bar; otherwise plain lines are printed,
+by default ten in total, so that logs stay readable.  The bar itself is in rich_progress.py.
 
     with Progress(epochs * len(loader), "training") as progress:
         ...
@@ -22,24 +22,24 @@ bars: Any = LazyModule("wengert.nn.rich_progress")  # needs rich, which may not 
 
 
 class Progress:
-    """Progress of something that takes `total` steps.
+    """Progress of a task of `total` steps.
 
     Parameters
     ----------
     total : int
     description : str
-        What is going on.
+        Shown before the figures.
     file : text stream, optional
-        Where to write; standard error by default.
+        Default standard error.
     lines : int, default 10
-        How many plain lines to write in total, where there is no terminal.
+        The number of plain lines in total, if `file` is not a terminal.
 
     Attributes
     ----------
     done : int
-        Steps so far.
+        Completed steps.
     elapsed : float
-        Seconds since the beginning.
+        Seconds since the start.
 
     Examples
     --------
@@ -62,21 +62,21 @@ class Progress:
         self._begin = time.perf_counter()
         self._bar: Any = None
         if bars is not None and self._file.isatty():
-            with contextlib.suppress(ImportError):  # plain lines then
+            with contextlib.suppress(ImportError):  # without rich: plain lines
                 self._bar = bars.Bar(total, description, self._file)
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
+        """Seconds since the start."""
         return time.perf_counter() - self._begin
 
     @property
     def left(self) -> float:
-        """Estimated seconds to the end, at the pace so far."""
+        """Estimated remaining seconds, from the average speed so far."""
         return self.elapsed / self.done * (self.total - self.done) if self.done else float("nan")
 
     def update(self, advance: int = 1, **figures: float | str) -> None:
-        """Go on by some steps, and show figures such as ``loss=0.3``."""
+        """Advance by some steps, and show figures such as ``loss=0.3``."""
         self.done += advance
         text = "  ".join(
             f"{name} {value}" if isinstance(value, str) else f"{name} {value:.4g}"
@@ -104,14 +104,14 @@ class Progress:
 
 
 def track(items: Iterable[Any], description: str = "", **options: Any) -> Iterator[Any]:
-    """Go through items that have a length, showing progress.
+    """Iterate over items, showing progress.
 
     Parameters
     ----------
     items : sized iterable
     description : str
     **options
-        Of `Progress`.
+        Passed to `Progress`.
     """
     total = len(items)  # type: ignore[arg-type]
     with Progress(total, description, **options) as progress:

@@ -1,9 +1,9 @@
-"""Bar: the progress bar on a terminal.  The one module that knows rich.
+"""The progress bar on a terminal.  The only module that imports rich.
 
-    Bar    a line that is redrawn: what goes on, how far, figures, seconds so far and left
+    Bar    a line that is redrawn: description, steps, figures, elapsed and remaining time
 
-It is imported when a `Progress` (progress.py) finds itself on a terminal, and not before: rich is
-an extra, and takes longer to import than NumPy.
+It is imported when a `Progress` (progress.py) writes to a terminal, and not before: rich is an
+optional dependency, and takes longer to import than NumPy.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Bar:
         self._task = self._bar.add_task(description, total=total, figures="")
 
     def start(self) -> None:
-        """Begin to draw."""
+        """Start drawing."""
         self._bar.start()
 
     def update(self, advance: int, figures: str) -> None:
-        """Go on by some steps."""
+        """Advance by some steps."""
         self._bar.update(self._task, advance=advance, figures=figures)
 
     def stop(self) -> None:
-        """Draw for the last time."""
+        """Draw the last state and stop."""
         self._bar.stop()

@@ -1,11 +1,11 @@
-"""Exchange: weights in files of safetensors, as other libraries write and read them.
+"""Weights in safetensors files, for exchange with other libraries.
 
-    save_safetensors   a model's state, or arrays by name
-    load_safetensors   arrays by name
+    save_safetensors   writes the state of a model, or arrays by name
+    load_safetensors   reads arrays by name
 
-The layout is that of _engine/serialization/safetensors_file.py, which checks what it reads;
-`wengert.save` writes the same with more beside (graphs, containers).  Here are arrays and texts
-alone, so that names are the model's and the metadata what other programs ask for.
+Files are read and validated by _engine/serialization/safetensors_file.py.  `wengert.save` writes
+the same format with additional content (graphs, containers); the files written here have arrays and
+string metadata only, with the names of the model, as other programs expect.
 """
 
 from __future__ import annotations
@@ -27,24 +27,23 @@ _CODES = {dtype: code for code, dtype in safetensors_file.CODES.items()}
 
 
 def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None = None) -> None:
-    """Write weights to a file that PyTorch, JAX and others read with safetensors.
+    """Write weights to a safetensors file, as read by PyTorch, JAX and others.
 
     Parameters
     ----------
     state : Module, or mapping from name to array
-        A model's `state_dict` under its names.
+        For a module, its `state_dict` is written.
     file : path or binary file object
-        A path is written whole or not at all: what was there before stays until the new file is
-        complete.
+        A path is written atomically: an existing file is replaced when the new one is complete.
     metadata : mapping from str to str, optional
-        By default ``{"format": "pt"}``, without which some programs refuse a file.
+        Default ``{"format": "pt"}``, which some programs require.
 
     Raises
     ------
     DtypeError
-        Numbers that the layout has no name for: complex ones, objects.
+        The format does not support a dtype, such as complex numbers or objects.
     ArgumentError
-        Metadata that are not texts, a name that is taken, nothing that has names.
+        `state` is not a module or mapping, a name is invalid, or metadata are not strings.
     OSError
         The file cannot be written.
 
@@ -66,14 +65,16 @@ def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None =
         state = state.state_dict()
     if not isinstance(state, Mapping):
         raise ArgumentError(
-            f"save_safetensors was given a {type(state).__name__}. Give a module, or arrays by "
-            f"name{at(user_line())}."
+            f"save_safetensors: expected a module or a mapping from names to arrays, got "
+            f"{type(state).__name__}{at(user_line())}."
         )
     words = {"format": "pt"} if metadata is None else dict(metadata)
     if not all(isinstance(x, str) for pair in words.items() for x in pair):
-        raise ArgumentError(f"save_safetensors: metadata are texts by name{at(user_line())}.")
+        raise ArgumentError(
+            f"save_safetensors: metadata must map strings to strings{at(user_line())}."
+        )
     arrays = {name: _plain(name, value) for name, value in state.items()}
-    order = sorted(arrays, key=lambda n: (-arrays[n].itemsize, n))  # wide ones first: aligned
+    order = sorted(arrays, key=lambda n: (-arrays[n].itemsize, n))  # large items first: aligned
     header: dict[str, Any] = {safetensors_file.METADATA: words}
     offset = 0
     for name in order:
@@ -93,20 +94,20 @@ def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None =
 def _plain(name: Any, value: Any) -> np.ndarray[Any, Any]:
     if not isinstance(name, str) or name == safetensors_file.METADATA:
         raise ArgumentError(
-            f"save_safetensors: {name!r} cannot be the name of an array{at(user_line())}."
+            f"save_safetensors: {name!r} is not a valid name of an array{at(user_line())}."
         )
     array = np.asarray(value_of(value))
     little = array.dtype.newbyteorder("<")
     if little not in _CODES:
         raise DtypeError(
-            f"save_safetensors: {name} is of {array.dtype}, which the layout has no name for. "
+            f"save_safetensors: {name} has dtype {array.dtype}, which the format does not support. "
             f"Convert it, or use wengert.save{at(user_line())}."
         )
     return np.array(array, dtype=little, order="C", ndmin=array.ndim)
 
 
 def load_safetensors(file: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Read the arrays of a file of safetensors, for `Module.load_state_dict`.
+    """Read the arrays of a safetensors file, for `Module.load_state_dict`.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def load_safetensors(file: Any) -> dict[str, np.ndarray[Any, Any]]:
     Raises
     ------
     FileError
-        The file is damaged, incomplete, or no such file. Nothing in a file is ever executed.
+        The file is damaged, incomplete or in another format. Content of files is never executed.
     OSError
         The file cannot be read.
     """

@@ -1,12 +1,12 @@
-"""State: the values of a model's parameters and buffers, as dicts by name.
+"""The state of a model: values of its parameters and buffers, as dicts by name.
 
-    state_of          copies of them
-    load              takes them over, all or none
-    functional_call   a model called with other values in their place
-    stateful_call     the same, and what its buffers have become
+    state_of          copies of the values
+    load              sets the values, all or none
+    functional_call   calls a model with other values
+    stateful_call     the same, and returns the new values of buffers
 
-Names are those of `Module.named_parameters` and `Module.named_buffers`, PyTorch's, so that the
-``state_dict`` of one fits the other.
+Names are those of `Module.named_parameters` and `Module.named_buffers`, and equal PyTorch's, so
+that state_dicts can be exchanged.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = ["functional_call", "stateful_call"]
 
 
 class Loaded(NamedTuple):
-    """What `load_state_dict` found not to match.
+    """The names that do not match, returned by `load_state_dict`.
 
-    missing_keys : names of the model that the state does not have.
-    unexpected_keys : names of the state that the model does not have.
+    missing_keys : names of the model that are not in the state.
+    unexpected_keys : names of the state that are not in the model.
     """
 
     missing_keys: list[str]
@@ -56,12 +56,12 @@ def state_of(module: Any) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def load(module: Any, state: Mapping[str, Any], strict: bool) -> Loaded:
-    """Take over values by name, or nothing if one does not fit."""
+    """Set values by name; if one does not match, none is set."""
     what = f"load_state_dict of {type(module).__name__}"
     if not isinstance(state, Mapping):
         raise StructureError(
-            f"{what} was given {spelled(state)}. A state has values by name, as state_dict() "
-            f"returns it{at(user_line())}."
+            f"{what}: expected a mapping from names to values, as returned by state_dict(), got "
+            f"{spelled(state)}{at(user_line())}."
         )
     mine = every_state(module)
     missing = [n for n in mine if n not in state]
@@ -81,8 +81,8 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> Loaded:
             )
         if not np.can_cast(value.dtype, have.dtype, "same_kind"):
             raise DtypeError(
-                f"{what}: {name} is of {value.dtype} in the state and of {have.dtype} in the "
-                f"model, which cannot hold it. Convert it first{at(user_line())}."
+                f"{what}: {name} has dtype {value.dtype} in the state, which cannot be cast to "
+                f"{have.dtype} of the model. Convert it first{at(user_line())}."
             )
     for name, value in values.items():
         mine[name].data = value
@@ -100,24 +100,24 @@ def _array(value: Any, name: str, what: str) -> np.ndarray[Any, Any]:
 
 
 def functional_call(module: Any, parameters: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a module with other values in the place of its parameters and buffers.
+    """Call a module with other values of its parameters and buffers.
 
-    With it a model is a function of its parameters, for `grad`, `hessian`, `jvp` and the rest.
+    This makes a model a function of its parameters, for `grad`, `hessian`, `jvp` etc.
 
     Parameters
     ----------
     module : Module
     parameters : mapping from name to array or Tensor
-        Names as in `named_parameters` and `named_buffers`; those left out keep the module's own
-        values. What the module writes to a buffer given here is forgotten after the call
-        (`stateful_call` returns it); to one that is not, it is written.
+        Names as in `named_parameters` and `named_buffers`; others keep the module's own values.
+        Assignments to buffers given here are discarded after the call (`stateful_call` returns
+        them); other buffers are updated.
     *args, **kwargs
-        What the module is called with.
+        Arguments of the module.
 
     Raises
     ------
     StructureError
-        A name that the module does not have.
+        The module does not have one of the names.
 
     Examples
     --------
@@ -134,10 +134,9 @@ def functional_call(module: Any, parameters: Mapping[str, Any], *args: Any, **kw
 
 
 def stateful_call(module: Any, state: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a module with other values in the place of its state; return what becomes of them.
+    """Call a module with other values of its state; return the result and the new buffers.
 
-    Nothing of the module is changed, so it can be called for many states at once (`vmap`), and
-    inside loops.
+    The module is not changed, so it can be called for a batch of states (`vmap`), and inside loops.
 
     Parameters
     ----------
@@ -145,19 +144,19 @@ def stateful_call(module: Any, state: Mapping[str, Any], *args: Any, **kwargs: A
     state : mapping from name to array or Tensor
         Parameters and buffers by name, as in `state_dict`.
     *args, **kwargs
-        What the module is called with.
+        Arguments of the module.
 
     Returns
     -------
     result : object
-        What the module returns.
+        The result of the module.
     buffers : dict from name to array or Tensor
         The buffers of `state` after the call.
 
     Raises
     ------
     StructureError
-        A name that the module does not have.
+        The module does not have one of the names.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def _in_place_of(module: Any, state: Mapping[str, Any], what: str) -> Iterator[d
     unknown = [n for n in state if n not in mine]
     if unknown:
         raise StructureError(
-            f"{what} of {type(module).__name__}: it has no parameters {unknown}. Its "
+            f"{what} of {type(module).__name__}: there are no parameters {unknown}. The "
             f"parameters are {list(mine)}{at(user_line())}."
         )
     before = {name: mine[name].node for name in state}
@@ -199,7 +198,7 @@ def _in_place_of(module: Any, state: Mapping[str, Any], what: str) -> Iterator[d
     finally:
         for name, node in before.items():
             mine[name].node = node
-        if opened is not None:  # what was written to a value given is nothing that happened
+        if opened is not None:  # discard recorded assignments to the given buffers
             for buffer in buffers:
                 opened.written.pop(buffer, None)
             opened.written.update(noted)
@@ -207,5 +206,5 @@ def _in_place_of(module: Any, state: Mapping[str, Any], what: str) -> Iterator[d
 
 def _node_of(value: Any) -> Any:
     node = value.node if isinstance(value, Handle) else Tensor(value).node
-    # A new constant belongs to the current trace, and may be written to in it.
+    # A new constant belongs to the current trace, which may record assignments to it.
     return constant(node.value) if type(node) is ConstantLeaf and node.value is not None else node

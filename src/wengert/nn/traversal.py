@@ -1,10 +1,10 @@
-"""Found: what belongs to a module, by looking at its attributes.
+"""Traversal of modules: parameters, buffers and submodules among attributes.
 
 contents       the parameters, buffers and modules among named items, also inside lists,
                tuples and dicts, in the order in which they were set
 every_tensor   the parameters or buffers of a module and all modules in it, with dotted names
-at_path        what is at a dotted name
-joined         a dotted name of two
+at_path        the item with a dotted name
+joined         prefix and name, joined by a dot
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .parameter import Buffer, Parameter
 
 
 class Belonging:
-    """What is looked for beside parameters and buffers: the base of `Module`."""
+    """Base of `Module`, for recognition by `contents` without a circular import."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ class Belonging:
 def contents(items: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
     """Parameters, buffers and modules among named items, with names; no recursion limit."""
     stack = [(str(name), item) for name, item in items.items()][::-1]
-    open_: list[Any] = []  # containers seen, kept alive so that their ids stay theirs
+    open_: list[Any] = []  # keeps visited containers alive, so that ids are not reused
     seen: set[int] = set()
     while stack:
         name, item = stack.pop()
@@ -40,7 +40,7 @@ def contents(items: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def every_tensor(module: Any, kind: type, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every name of every parameter (or buffer): a shared one occurs more than once."""
+    """All names of all parameters (or buffers); shared ones occur several times."""
     for module_name, inner in module.named_modules(prefix):
         for name, item in inner.named_items():
             if isinstance(item, kind):
@@ -48,7 +48,7 @@ def every_tensor(module: Any, kind: type, prefix: str = "") -> Iterator[tuple[st
 
 
 def unique(named: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Each only once, by its first name."""
+    """Each item once, with its first name."""
     seen: set[int] = set()
     for name, item in named:
         if id(item) not in seen:
@@ -57,20 +57,20 @@ def unique(named: Iterator[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
 
 
 def at_path(module: Any, path: str, named: Iterator[tuple[str, Any]], what: str) -> Any:
-    """The parameter, buffer or module of that dotted name.
+    """The parameter, buffer or module with a dotted name.
 
     Raises
     ------
     StructureError
-        There is none.
+        The name does not exist.
     """
-    known = dict(named)
-    if path not in known:
+    items = dict(named)
+    if path not in items:
         raise StructureError(
             f"{type(module).__name__} has no {what} {path!r}. It has "
-            f"{[name for name in known if name] or 'none'}{at(user_line())}."
+            f"{[name for name in items if name] or 'none'}{at(user_line())}."
         )
-    return known[path]
+    return items[path]
 
 
 def joined(prefix: str, name: str) -> str:
