@@ -160,7 +160,7 @@ def test_refusals():
         layer(x, lengths=[1.0, 2.0])
     with pytest.raises(ArgumentError, match="nonlinearity"):
         nn.RNN(2, 3, nonlinearity="sin")
-    with pytest.raises(ArgumentError, match="shorter"):
+    with pytest.raises(ArgumentError, match="less than hidden_size"):
         nn.LSTM(2, 3, proj_size=3)
     with pytest.raises(ArgumentError, match=r"num_layers must be .*at least 1, got 0"):
         nn.GRU(2, 3, num_layers=0)

@@ -183,7 +183,7 @@ def test_a_training_that_was_stopped_stays_stopped(tmp_path):
         stopping = EarlyStopping("loss", patience=1, min_delta=10.0)
         model = Net()
         history = training(model, 9, callbacks=[stopping], checkpoint=tmp_path, resume=resume)
-        assert len(history) == 2 and "not got better" in history.stopped
+        assert len(history) == 2 and "not improved" in history.stopped
         found = values(model)
     assert same(found, read_checkpoint(tmp_path)["callbacks"][0][1]["kept"])
 
@@ -232,10 +232,10 @@ def test_every_damaged_checkpoint_is_refused(tmp_path, rng):
             with pytest.raises(errors.FileError, match="last"):
                 read_checkpoint(tmp_path)
     wg.save({"kind": "something else"}, path)
-    with pytest.raises(errors.FileError, match="holds a dict and no training"):
+    with pytest.raises(errors.FileError, match="has a dict and is not a checkpoint"):
         training(Net(), 1, checkpoint=tmp_path, resume=True)
     wg.save([1, 2], path)
-    with pytest.raises(errors.FileError, match="holds a list"):
+    with pytest.raises(errors.FileError, match="has a list"):
         read_checkpoint(path)
     wg.save({"kind": "wengert training", "version": 2}, path)
     with pytest.raises(errors.FileError, match="install a newer wengert"):
@@ -257,7 +257,7 @@ def test_checkpoints_of_something_else_are_refused(tmp_path):
         (lambda: resumed(tmp_path, Wider()), errors.ShapeError, r"last\.weight"),
         (lambda: resumed(tmp_path, ema=0.5), errors.StructureError, "moving averages False"),
         (lambda: resumed(tmp_path, callbacks=[EarlyStopping()]), errors.StructureError, r"\[\]"),
-        (lambda: resumed(tmp_path, data=[points()]), errors.StructureError, "other data"),
+        (lambda: resumed(tmp_path, data=[points()]), errors.StructureError, "of another kind"),
         (
             lambda: resumed(tmp_path, state={"x": np.random.default_rng(0)}),
             errors.StructureError,
@@ -268,8 +268,8 @@ def test_checkpoints_of_something_else_are_refused(tmp_path):
             errors.StructureError,
             "batches of 8, this has 50 in batches of 16",
         ),
-        (lambda: Checkpoint(tmp_path, every_steps=0), errors.ArgumentError, "every_steps=0"),
-        (lambda: Checkpoint(tmp_path, mode="x"), errors.ArgumentError, "mode='x'"),
+        (lambda: Checkpoint(tmp_path, every_steps=0), errors.ArgumentError, "must be .*got 0"),
+        (lambda: Checkpoint(tmp_path, mode="x"), errors.ArgumentError, "mode must be .*got 'x'"),
     ]
     for act, error, message in cases:
         with pytest.raises(error, match=message):

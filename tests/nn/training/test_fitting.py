@@ -111,7 +111,7 @@ def test_an_optimizer_that_searches(compile):
     expected = [float(np.asarray(optimizer.step(closure).detach())) for _ in range(3)]
     np.testing.assert_allclose(history.steps["loss"], expected, rtol=1e-6)
     for more in ({"accumulate": 2}, {"clip_norm": 1.0}):
-        with pytest.raises(errors.ArgumentError, match="with LBFGS, which"):
+        with pytest.raises(errors.ArgumentError, match="not supported with LBFGS"):
             nn.fit(model, [(x, y)], loss, optim.LBFGS(model.parameters()), **more)
 
 
@@ -210,7 +210,7 @@ def test_early_stopping_gives_the_best_values_back():
     stopping = EarlyStopping("score", patience=3)
     model = Net()
     history = training(model, 6, callbacks=[script, stopping])
-    assert len(history) == 5 and "not got better since epoch 2" in history.stopped
+    assert len(history) == 5 and "not improved since epoch 2" in history.stopped
     assert same(values(model), script.kept[1]) and stopping.best_epoch == 2
     assert history.best("score")["epoch"] == 2
     script = Scripted([1.0, 2.0, 1.5])
@@ -380,7 +380,7 @@ def test_accuracy_of_its_layouts():
     assert accuracy(logits, np.array([[0.0, 1.0], [1.0, 0.0]])) == 1.0
     assert accuracy(np.array([0.5, -0.5]), np.array([1, 1])) == 0.5
     assert accuracy(np.array([[0.5], [-0.5]]), np.array([[1.0], [0.0]])) == 1.0
-    with pytest.raises(errors.ArgumentError, match="classes are on the last axis"):
+    with pytest.raises(errors.ArgumentError, match="classes on the last axis"):
         accuracy(logits, np.array([1, 1, 1]))
 
 
@@ -391,7 +391,7 @@ def test_a_history_can_be_asked(tmp_path):
     assert course(twin) == course(history) and repr(twin) == repr(history)
     assert repr(history).splitlines()[0].split()[:2] == ["epoch", "loss"]
     assert repr(History()) == "History(no epoch, 0 steps)"
-    with pytest.raises(errors.ArgumentError, match="no such figure"):
+    with pytest.raises(errors.ArgumentError, match="does not exist"):
         history["nothing"]
     pytest.importorskip("matplotlib", reason="needs the extra `show`")
     history.picture(tmp_path / "curves.png", title="small")
@@ -433,7 +433,7 @@ def refusals():
     quiet = {"progress": False, "compile": False}
     A, S = errors.ArgumentError, errors.StructureError
     return [
-        (lambda: fit(lambda x: x, (x, y), loss), S, "of a function: give a model"),
+        (lambda: fit(lambda x: x, (x, y), loss), S, "must be a wengert.nn.Module, got function"),
         (lambda: fit(nn.ReLU(), (x, y), loss), A, "ReLU has no parameters to train: there are no"),
         (lambda: fit(frozen, (x, y), loss), A, "they are all frozen"),
         (lambda: fit(model, (x[:0], y[:0]), loss), A, "the data have no batches: it has no samp"),
@@ -442,34 +442,34 @@ def refusals():
             A,
             "fewer samples than a batch",
         ),
-        (lambda: fit(model, [], loss), A, "nothing comes out"),
+        (lambda: fit(model, [], loss), A, "the iterable is empty"),
         (lambda: fit(model, iter([(x, y)]), loss, epochs=2, **quiet), A, "only once"),
         (lambda: fit(model, (x, y), loss, validation=(x[:0], y[:0])), A, "validation data have no"),
-        (lambda: fit(model, 5, loss), S, "the data are a int"),
-        (lambda: fit(model, x, loss, **quiet), S, "this one is ndarray"),
+        (lambda: fit(model, 5, loss), S, "the data must be .*got int"),
+        (lambda: fit(model, x, loss, **quiet), S, "got ndarray"),
         (lambda: fit(model, (x, y + 1), loss, **quiet), A, "classes from 1 to 2"),
         (lambda: fit(model, (x, y + 1), loss, progress=False), A, "number 2 of 2 classes"),
-        (lambda: fit(model, (x, y), "mse"), A, "'mse' is not a loss"),
-        (lambda: fit(model, (x, y), **quiet), A, "give a loss"),
-        (lambda: fit(model, (x, y), loss, objective=loss), A, "not both"),
+        (lambda: fit(model, (x, y), "mse"), A, "the loss must be .*got 'mse'"),
+        (lambda: fit(model, (x, y), **quiet), A, "give either a loss"),
+        (lambda: fit(model, (x, y), loss, objective=loss), A, "or an objective"),
         (lambda: fit(model, (x, y), objective=loss, metrics="mae"), A, "objective"),
         (
             lambda: fit(model, (x, y), nn.CrossEntropyLoss(reduction="none"), **quiet),
             errors.NotScalarError,
-            r"has shape \(32,\)",
+            r"got shape \(32,\)",
         ),
         (lambda: fit(model, (x, y), lambda p, t: 1.0, **quiet), S, "does not depend"),
         (lambda: fit(model, (x, y), loss, optim.Adam(other.parameters())), A, "none of the par"),
-        (lambda: fit(model, (x, y), loss, 0.1), A, "no optimizer"),
-        (lambda: fit(model, (x, y), loss, epochs=-1), A, "epochs=-1"),
-        (lambda: fit(model, (x, y), loss, epochs=1.5), A, "epochs=1.5"),
-        (lambda: fit(model, (x, y), loss, accumulate=0), A, "accumulate=0"),
-        (lambda: fit(model, (x, y), loss, metrics="f1"), A, "metrics='f1'"),
-        (lambda: fit(model, (x, y), loss, metrics={"a": 3}), A, "'a' is a int"),
-        (lambda: fit(model, (x, y), loss, callbacks=[print]), A, "not a callback"),
+        (lambda: fit(model, (x, y), loss, 0.1), A, "must be an Optimizer.*got 0.1"),
+        (lambda: fit(model, (x, y), loss, epochs=-1), A, "epochs must be .*got -1"),
+        (lambda: fit(model, (x, y), loss, epochs=1.5), A, "epochs must be .*got 1.5"),
+        (lambda: fit(model, (x, y), loss, accumulate=0), A, "accumulate must be .*got 0"),
+        (lambda: fit(model, (x, y), loss, metrics="f1"), A, "metrics must be .*got 'f1'"),
+        (lambda: fit(model, (x, y), loss, metrics={"a": 3}), A, "'a' must be .*got int"),
+        (lambda: fit(model, (x, y), loss, callbacks=[print]), A, "callbacks must be .*<built-in"),
         (lambda: fit(model, (x, y), loss, clip_norm=-1.0, **quiet), A, "max_norm=-1.0"),
         (lambda: fit(model, (x, y), loss, ema=2.0), A, "decay=2.0"),
-        (lambda: fit(model, (x, y), loss, resume=True), A, "without a folder"),
+        (lambda: fit(model, (x, y), loss, resume=True), A, "needs a folder"),
         (lambda: EarlyStopping(patience=0), A, "patience=0"),
         (
             lambda: fit(model, (x, y), loss, callbacks=[EarlyStopping("f1")], **quiet),

@@ -74,7 +74,7 @@ def test_fewer_lines(tmp_path):
     training(Net(), 1, callbacks=[log, board])
     assert [e["step"] for e in lines(log.path) if e["event"] == "step"] == [3, 6]
     for kind in (JSONLines, TensorBoard):
-        with pytest.raises(errors.ArgumentError, match="every=0"):
+        with pytest.raises(errors.ArgumentError, match="every must be at least 1, got 0"):
             kind(tmp_path, every=0)
 
 

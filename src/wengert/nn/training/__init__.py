@@ -1,18 +1,18 @@
-"""Training: `fit`, and the parts that it is made of.
+"""Training: `fit` and its parts.
 
-fit                 fit; begin here
+fit                 fit; start reading here
 trainer             the training loop
 train_step          one compiled training step
-batch_iteration     data as an iterable that can be repeated
+batch_iteration     data as a repeatable iterable of batches
 evaluation          evaluate: loss and metrics without updates
 metrics             metrics averaged over samples
-history             History: the values measured
+history             History: the recorded figures
 callbacks           Callback, EarlyStopping, OnPlateau
 checkpoints         Checkpoint, read_checkpoint
-training_state      the complete state of a training, saved and restored
+training_state      the complete state of a training run, saved and restored
 loggers             JSONLines, TensorBoard
 tensorboard         TensorBoard's file format
-nan_report          the operation that gave the first NaN
+nan_report          finds the operation that produced the first NaN
 keyboard_interrupt  Ctrl-C
 """
 

@@ -1,7 +1,7 @@
-"""Batches: what `fit` is given as data, as something to go through again and again.
+"""Batches: the data of `fit` as a repeatable iterable.
 
-BatchSource  batches of one epoch after the other; it knows where it stands
-sizes        how many samples a batch has
+BatchSource  the batches of each epoch; its position can be saved and restored
+size_of      the number of samples of a batch
 split        inputs and target of a batch
 """
 
@@ -24,11 +24,11 @@ class BatchSource:
     Parameters
     ----------
     data : DataLoader, Dataset, arrays, or any iterable of batches
-        Arrays and datasets are put into a loader.
+        Arrays and datasets are wrapped in a loader.
     batch_size, shuffle, rng
-        Of that loader.
+        Options of that loader.
     what : str
-        What it is for, in messages.
+        Name of the data in error messages.
     """
 
     def __init__(self, data: Any, batch_size: int, shuffle: bool, rng: Any, what: str) -> None:
@@ -39,11 +39,11 @@ class BatchSource:
             data = DataLoader(data, batch_size, shuffle=shuffle, rng=rng)
         if not hasattr(data, "__iter__"):
             raise StructureError(
-                f"fit: the {what} are a {type(data).__name__}. Give a DataLoader, arrays (x, y), a "
-                f"Dataset, or a list of batches{at(user_line())}."
+                f"fit: the {what} must be a DataLoader, arrays (x, y), a Dataset, or an iterable "
+                f"of batches, got {type(data).__name__}{at(user_line())}."
             )
         self.data, self.what = data, what
-        self.done = 0  # batches of this epoch
+        self.done = 0  # completed batches of this epoch
         if self._length() == 0:
             raise self.empty()
 
@@ -57,18 +57,18 @@ class BatchSource:
         return self._length() or 0
 
     def empty(self) -> ArgumentError:
-        """The error for data without a batch."""
+        """The error for data without batches."""
         full = getattr(self.data, "drop_last", False)
         why = "it has fewer samples than a batch (drop_last=True)" if full else "it has no samples"
         if not isinstance(self.data, DataLoader):
-            why = "nothing comes out of it; an iterator can be gone through only once"
+            why = "the iterable is empty; an iterator can be used only once"
         return ArgumentError(
             f"fit: the {self.what} have no batches: {why}. Give data with at least one batch in "
             f"every epoch{at(user_line())}."
         )
 
     def batches(self) -> Iterator[Any]:
-        """The batches of this epoch that are still to come."""
+        """The remaining batches of this epoch."""
         skipped = 0 if hasattr(self.data, "load_state_dict") else self.done
         for batch in self.data:
             if skipped:
@@ -80,21 +80,21 @@ class BatchSource:
             raise self.empty()
 
     def end(self) -> None:
-        """The epoch is over."""
+        """End the epoch."""
         self.done = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands."""
+        """The position in the data."""
         loader = self.data.state_dict() if hasattr(self.data, "load_state_dict") else None
         return {"done": self.done, "loader": loader}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Stand where another one stood."""
+        """Restore a position."""
         has_state = hasattr(self.data, "load_state_dict")
         if has_state != (state["loader"] is not None):
             raise StructureError(
-                f"fit(resume=...): the checkpoint is of other {self.what}: one is a loader, one is "
-                f"none. Go on with the same data{at(user_line())}."
+                f"fit(resume=...): the {self.what} of the checkpoint are of another kind (a loader "
+                f"or not). Resume with the same data{at(user_line())}."
             )
         self.done = int(state["done"])
         if has_state:
@@ -102,9 +102,9 @@ class BatchSource:
 
 
 def size_of(batch: Any) -> int:
-    """How many samples a batch has: the first length of its first array; 1 if it has none."""
+    """The number of samples of a batch: the length of its first array; 1 without arrays."""
     for leaf in batch if type(batch) is tuple else flatten(batch)[0]:
-        if type(leaf) is np.ndarray and leaf.ndim:  # as a rule
+        if type(leaf) is np.ndarray and leaf.ndim:  # fast path
             return len(leaf)
         break
     for leaf in flatten(batch)[0]:
@@ -120,13 +120,13 @@ def split(batch: Any) -> tuple[tuple[Any, ...], Any]:
     Raises
     ------
     StructureError
-        It is not made of fields.
+        The batch is not a tuple or list of at least two fields.
     """
     if not isinstance(batch, tuple | list) or len(batch) < 2:
         have = f"{len(batch)} fields" if isinstance(batch, tuple | list) else type(batch).__name__
         raise StructureError(
-            f"fit: a batch is inputs and a target, (x, y), and this one is {have}. Give such "
-            f"batches, or say what the loss of yours is: objective=f(model, batch)"
+            f"fit: expected a batch of inputs and a target, (x, y), got {have}. Give such "
+            f"batches, or compute the loss of other batches by objective=f(model, batch)"
             f"{at(user_line())}."
         )
     return tuple(batch[:-1]), batch[-1]

@@ -1,11 +1,11 @@
-"""Callbacks of the library (their base, Callback, is in trainer.py).
+"""Callbacks (their base class, Callback, is in trainer.py).
 
-    monitored        the figure of an epoch that a callback watches
-    EarlyStopping    ends a training that gets no better
-    OnPlateau        tells `wengert.optim.ReduceLROnPlateau` what was measured
+    monitored        the figure of an epoch that a callback monitors
+    EarlyStopping    stops training when a figure no longer improves
+    OnPlateau        calls `wengert.optim.ReduceLROnPlateau` after each epoch
 
-Each states what it remembers (`state_dict`, `load_state_dict`), so that a resumed training goes on
-as if it had not stopped.
+Callbacks save their state (`state_dict`, `load_state_dict`), so that a resumed training continues
+exactly like an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from .trainer import Callback, Run
 
 
 def monitored(run: Run, name: str | None) -> tuple[str, float]:
-    """A figure of this epoch: by name, or the loss of the validation, or the loss.
+    """Name and value of a figure of this epoch; default the validation loss, or else the loss.
 
     Raises
     ------
     ArgumentError
-        There is no such figure.
+        The figure does not exist.
     """
     if name is None:
         name = "validation loss" if "validation loss" in run.figures else "loss"
     if name not in run.figures:
         raise ArgumentError(
-            f"monitor={name!r}: an epoch of this training has {list(run.figures)}. Choose one of "
-            f"these{at(user_line())}."
+            f"monitor={name!r} does not exist. The figures of this training are "
+            f"{list(run.figures)}{at(user_line())}."
         )
     return name, float(run.figures[name])
 
 
 class EarlyStopping(Callback):
-    """End a training when a figure has not got better for some epochs.
+    """Stop training when a figure has not improved for some epochs.
 
     Parameters
     ----------
     monitor : str, optional
-        A figure of the history; by default ``"validation loss"``, or ``"loss"`` without one.
+        A figure of the history; default ``"validation loss"``, or ``"loss"`` without validation.
     patience : int, default 5
-        After how many epochs without getting better.
+        The number of epochs without improvement after which training stops.
     min_delta : float, default 0
-        What counts as better: by more than this.
+        An improvement must be larger than this.
     mode : {"min", "max"}
         Whether smaller or larger is better.
     restore_best : bool, default True
-        Give the model back the values of its best epoch at the end.
+        Whether to restore the values of the best epoch at the end.
 
     Attributes
     ----------
@@ -77,8 +77,8 @@ class EarlyStopping(Callback):
     ) -> None:
         if mode not in ("min", "max") or patience < 1 or min_delta < 0:
             raise ArgumentError(
-                f"EarlyStopping(patience={patience}, min_delta={min_delta}, mode={mode!r}): a "
-                "patience of at least 1, a difference of at least 0, and 'min' or 'max'"
+                f"EarlyStopping(patience={patience}, min_delta={min_delta}, mode={mode!r}): "
+                "patience must be at least 1, min_delta at least 0, and mode 'min' or 'max'"
                 f"{at(user_line())}."
             )
         self.monitor, self.patience, self.min_delta = monitor, patience, float(min_delta)
@@ -88,7 +88,7 @@ class EarlyStopping(Callback):
         self._kept: dict[str, Any] | None = None
 
     def on_epoch_end(self, run: Run) -> None:
-        """Look whether it has got better."""
+        """Check for an improvement."""
         name, value = monitored(run, self.monitor)
         sign = 1.0 if self.mode == "min" else -1.0
         if sign * value < sign * self.best - self.min_delta:
@@ -98,20 +98,20 @@ class EarlyStopping(Callback):
             return
         self.waited += 1
         if self.waited >= self.patience:
-            run.stop(f"{name} has not got better since epoch {self.best_epoch}")
+            run.stop(f"{name} has not improved since epoch {self.best_epoch}")
 
     def on_train_end(self, run: Run) -> None:
-        """Give the best values back."""
+        """Restore the best values."""
         if self._kept is not None and run.is_finished:
             run.model.load_state_dict(self._kept)
 
     def state_dict(self) -> Any:
-        """What it remembers."""
-        known = {"best": self.best, "best_epoch": self.best_epoch, "waited": self.waited}
-        return {**known, "kept": self._kept}
+        """The state: best value and epoch, waiting time, best values of the model."""
+        state = {"best": self.best, "best_epoch": self.best_epoch, "waited": self.waited}
+        return {**state, "kept": self._kept}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Remember what another one did."""
+        """Restore a state."""
         self.best, self.best_epoch = float(state["best"]), int(state["best_epoch"])
         self.waited, self._kept = int(state["waited"]), state["kept"]
 
@@ -122,26 +122,26 @@ class EarlyStopping(Callback):
 
 
 class OnPlateau(Callback):
-    """Tell a schedule what was measured, after each epoch.
+    """Call the `step` of a schedule with a figure after each epoch.
 
     Parameters
     ----------
     plateau : ReduceLROnPlateau
     monitor : str, optional
-        A figure of the history; by default ``"validation loss"``, or ``"loss"`` without one.
+        A figure of the history; default ``"validation loss"``, or ``"loss"`` without validation.
     """
 
     def __init__(self, plateau: ReduceLROnPlateau, monitor: str | None = None) -> None:
         self.plateau, self.monitor = plateau, monitor
 
     def on_epoch_end(self, run: Run) -> None:
-        """Tell it."""
+        """Pass the figure to the schedule."""
         self.plateau.step(monitored(run, self.monitor)[1])
 
     def state_dict(self) -> Any:
-        """What the schedule remembers."""
+        """The state of the schedule."""
         return self.plateau.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Remember what another one did."""
+        """Restore a state of the schedule."""
         self.plateau.load_state_dict(state)

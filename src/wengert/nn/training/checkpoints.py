@@ -1,10 +1,11 @@
-"""Checkpoints: a training on disk, from which it goes on exactly as if it had not stopped.
+"""Checkpoints: the state of a training run on disk, for an exact continuation.
 
-    Checkpoint         when, and where to: ``last`` and ``best`` in a folder
-    read_checkpoint    what is in such a file
+    Checkpoint         when and where to save: ``last`` and ``best`` in a folder
+    read_checkpoint    the content of a checkpoint file
 
-A file is written under a temporary name, flushed to disk and renamed (`wengert.keep`), so whenever
-a program is killed, the one before is whole.  It has a digest of its content; nothing is unpickled.
+A file is written under a temporary name, flushed to disk and renamed (`wengert.keep`), so the
+previous one stays intact if the program is killed.  It has a digest of its content; nothing is
+unpickled.
 """
 
 from __future__ import annotations
@@ -28,26 +29,27 @@ LAST, BEST = "last.wengert", "best.wengert"
 
 
 class Checkpoint:
-    """When a training is saved, and where to.
+    """When and where a training run is saved.
 
     Parameters
     ----------
     folder : path
-        It has ``last.wengert``, from which a training goes on, and ``best.wengert``, of the epoch
-        that was best.
+        For ``last.wengert``, from which training is resumed, and ``best.wengert``, of the best
+        epoch.
     every_epochs : int or None, default 1
     every_steps : int, optional
     every_seconds : float, optional
-        Save after so many epochs, steps or seconds, whichever comes first.
+        Save after this number of epochs, steps or seconds, whichever comes first.
     monitor : str, optional
-        The figure that says what is best; by default ``"validation loss"``, or ``"loss"``.
+        The figure that decides which epoch is best; default ``"validation loss"``, or ``"loss"``
+        without validation.
     mode : {"min", "max"}
         Whether smaller or larger is better.
 
     Raises
     ------
     ArgumentError
-        An option outside its range.
+        An option is invalid.
     """
 
     def __init__(
@@ -66,10 +68,12 @@ class Checkpoint:
         ):
             if given is not None and not given > 0:
                 raise ArgumentError(
-                    f"Checkpoint({word}={given}): above 0, or None{at(user_line())}."
+                    f"Checkpoint: {word} must be positive or None, got {given}{at(user_line())}."
                 )
         if mode not in ("min", "max"):
-            raise ArgumentError(f"Checkpoint(mode={mode!r}): 'min' or 'max'{at(user_line())}.")
+            raise ArgumentError(
+                f"Checkpoint: mode must be 'min' or 'max', got {mode!r}{at(user_line())}."
+            )
         self.folder = Path(folder)
         self.every_epochs, self.every_steps = every_epochs, every_steps
         self.every_seconds, self.monitor, self.mode = every_seconds, monitor, mode
@@ -78,7 +82,7 @@ class Checkpoint:
 
     @property
     def last_path(self) -> Path:
-        """The file from which a training goes on."""
+        """The file from which training is resumed."""
         return self.folder / LAST
 
     @property
@@ -87,32 +91,33 @@ class Checkpoint:
         return self.folder / BEST
 
     def begin(self, resumes: bool) -> None:
-        """Make the folder, and refuse to overwrite another training.
+        """Create the folder; raise an error if it has a training run that is not resumed.
 
         Raises
         ------
         ArgumentError
-            There is a training in it already.
+            The folder already has a training run.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         if not resumes and self.last_path.exists():
             raise ArgumentError(
-                f"fit(checkpoint={str(self.folder)!r}): there is a training in it already. Go on "
-                f"with it by resume=True, name another folder, or remove {LAST}{at(user_line())}."
+                f"fit(checkpoint={str(self.folder)!r}): the folder already has a training run. "
+                f"Continue it by resume=True, use another folder, or remove {LAST}"
+                f"{at(user_line())}."
             )
-        for name in (LAST, BEST):  # what a program that was killed has left unfinished
+        for name in (LAST, BEST):  # incomplete files of a killed program
             for part in self.folder.glob(f".{name}.*.part"):
                 part.unlink(missing_ok=True)
 
     def after_step(self, run: Run) -> None:
-        """Save if it is time to."""
+        """Save if it is due."""
         by_steps = self.every_steps is not None and run.step % self.every_steps == 0
         waited = time.monotonic() - self._saved
         if by_steps or (self.every_seconds is not None and waited >= self.every_seconds):
             self.save(run)
 
     def after_epoch(self, run: Run) -> None:
-        """Save if it is time to, and if it is the best."""
+        """Save if it is due, and if the epoch is the best."""
         _, value = monitored(run, self.monitor)
         sign = 1.0 if self.mode == "min" else -1.0
         is_best = value == value and (self.best is None or sign * value < sign * self.best)
@@ -124,7 +129,7 @@ class Checkpoint:
             self.save(run)
 
     def save(self, run: Run) -> None:
-        """Save where the training stands."""
+        """Save the current state."""
         self._write(run, self.last_path)
         self._saved = time.monotonic()
 
@@ -137,7 +142,7 @@ class Checkpoint:
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    """What is in a checkpoint: ``"model"`` is a `state_dict`, ``"history"``, ``"epoch"``, ...
+    """The content of a checkpoint: ``"model"`` (a `state_dict`), ``"history"``, ``"epoch"``, ...
 
     Parameters
     ----------
@@ -147,21 +152,20 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Mapping[str, Any]:
     Raises
     ------
     FileError
-        It is damaged, or holds something else.
+        The file is damaged, or is not a checkpoint.
     OSError
-        It is not there.
+        The file does not exist or cannot be read.
     """
     place = Path(path)
     place = place / LAST if place.is_dir() else place
     state = _keep.load(place)
     if not isinstance(state, dict) or state.get("kind") != KIND:
         raise FileError(
-            f"{place} holds a {type(state).__name__} and no training. Name a file that fit has "
-            f"written{at(user_line())}."
+            f"{place} has a {type(state).__name__} and is not a checkpoint of fit{at(user_line())}."
         )
     if state["version"] > VERSION:
         raise FileError(
-            f"{place} is of version {state['version']}, and this wengert knows up to {VERSION}: "
-            f"install a newer wengert{at(user_line())}."
+            f"{place} has version {state['version']}, but this wengert reads versions up to "
+            f"{VERSION}: install a newer wengert{at(user_line())}."
         )
     return state

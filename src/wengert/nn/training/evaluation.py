@@ -1,8 +1,8 @@
-"""Evaluation: loss and metrics of a model on data that it does not learn from.
+"""Evaluation: loss and metrics of a model, without updates.
 
-evaluate    of a model, as a dict
-measured    the same by steps that are compiled already
-modes       a block after which every module is in the mode it was in
+evaluate    loss and metrics as a dict
+measured    the same with existing compiled steps
+modes       context manager that restores the modes of all modules
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .train_step import Objective, TrainingSteps, number, plain
 
 @contextmanager
 def modes(model: Module) -> Iterator[None]:
-    """A block after which every module is in the mode it was in: training or evaluation."""
+    """Context manager that restores the modes (training or evaluation) of all modules."""
     before = [(m, m.training) for m in model.modules()]
     try:
         yield
@@ -64,21 +64,21 @@ def evaluate(
     batch_size: int = 256,
     compile: bool = True,
 ) -> dict[str, float]:
-    """Loss and metrics of a model on data, in evaluation mode and without learning.
+    """Loss and metrics of a model on data, in evaluation mode and without updates.
 
     Parameters
     ----------
     model : Module
     data, loss, metrics, objective
-        As for `fit`; nothing is shuffled.
+        As for `fit`; data are not shuffled.
     batch_size : int, default 256
-        Where data are arrays or a dataset.
+        If data are arrays or a dataset.
     compile : bool, default True
 
     Returns
     -------
     dict
-        ``"loss"``, and each metric by its name: means over samples.
+        ``"loss"`` and the metrics by name: means over samples.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def evaluate(
 
 
 class _Nothing(Optimizer):
-    """An optimizer of no parameters."""
+    """An optimizer without parameters."""
 
     def __init__(self) -> None:
         self.param_groups = []

@@ -1,8 +1,8 @@
-"""Fit: train a model, with everything around it that a training needs.
+"""fit: trains a model in one call.
 
-    fit    one call from data to a trained model, its history and its checkpoints
+    fit    training, validation, checkpoints, logs; returns the history
 
-It checks what it is given, and puts the parts together; the loop is in trainer.py.
+It checks the arguments and creates the parts; the training loop is in trainer.py.
 """
 
 from __future__ import annotations
@@ -58,51 +58,51 @@ def fit(
     model : Module
         Trained in place.
     data : DataLoader, arrays, Dataset or iterable of batches
-        A batch is inputs and a target, ``(x, y)`` or ``(x1, x2, y)``. Arrays ``(x, y)`` and
-        datasets are shuffled and handed out in batches of `batch_size`.
+        A batch has inputs and a target, ``(x, y)`` or ``(x1, x2, y)``. Arrays ``(x, y)`` and
+        datasets are shuffled and divided into batches of `batch_size`.
     loss : callable
-        Of a prediction and a target, such as ``nn.CrossEntropyLoss()``.
+        A function of prediction and target, such as ``nn.CrossEntropyLoss()``.
     optimizer : Optimizer or callable, optional
-        One of the model's parameters; or a function that makes one of them, such as ``optim.Adam``.
-        One that searches along lines (``optim.LBFGS``) sees the same batch several times.
-        By default Adam with a rate of 0.001.
+        An optimizer of the model's parameters, or a function of them that returns one, such as
+        ``optim.Adam``. Optimizers with a line search (``optim.LBFGS``) evaluate each batch several
+        times. Default Adam with learning rate 0.001.
     epochs : int, default 1
-        How often the data are gone through, those before a resumption included.
+        The total number of epochs, including those before a resumption.
     validation : as `data`, optional
-        Measured after every epoch, in evaluation mode; with the averages if there is an `ema`.
+        Evaluated after every epoch, in evaluation mode; with averaged parameters if `ema` is given.
     metrics : str, callable, list or dict of these, optional
         ``"accuracy"``, ``"mae"``, ``"mse"``, or functions of prediction and target (arrays) that
-        give a mean over samples.
+        return a mean over samples.
     callbacks : sequence of Callback or ReduceLROnPlateau
     objective : callable, optional
-        In the place of `loss`: of the model and a batch of any kind, it gives the loss, or the loss
-        and a dict of figures.
+        Alternative to `loss`: a function of the model and a batch of any kind that returns the
+        loss, or the loss and a dict of figures.
     schedule : callable, optional
-        The rate as a function of the number of steps (`wengert.optim.schedules`).
+        The learning rate as a function of the number of steps (`wengert.optim.schedules`).
     accumulate : int, default 1
-        How many batches make a step. Their gradients are averaged over samples: the step is the one
-        of a batch as large as all of them. (Batch normalization sees them one by one.)
+        The number of batches per step. Gradients are averaged over samples, which gives the step of
+        one large batch. (Batch normalization uses the single batches.)
     clip_norm, clip_value : float, optional
-        Clip gradients, by their common norm or element by element (first the elements).
+        Clip gradients by their global norm, or element by element (elements first).
     ema : float or EMA, optional
-        Keep moving averages of the parameters; a number is the decay.
+        Maintain moving averages of the parameters; a float is the decay.
     checkpoint : path or Checkpoint, optional
         A folder for checkpoints.
     resume : bool or path, default False
-        Go on from the last checkpoint in that folder, if there is one; or from a certain file.
+        Continue from the last checkpoint in that folder, if it exists; or from a given file.
     log : path or list of paths, optional
-        Names that end in ``.jsonl`` are files of JSON lines, others folders for TensorBoard.
+        Names that end with ``.jsonl`` are JSON Lines files, others folders for TensorBoard.
     progress : bool, default True
-        Show a progress bar (plain lines where there is no terminal), on standard error.
+        Show a progress bar (plain lines without a terminal) on standard error.
     batch_size, rng
-        Of the loaders that are made of arrays and datasets.
+        Options of the loaders of arrays and datasets.
     compile : bool, default True
         Compile the step: value, gradient and update in one native call.
     check_finite : bool, default True
-        Stop at a loss that is NaN or infinite, and find out where that comes from.
+        Raise an error if the loss is NaN or infinite, and find the operation that caused it.
     state : dict, optional
-        More that checkpoints should keep, by name: streams and generators that the loss or
-        transforms draw from, and anything with `state_dict` and `load_state_dict`.
+        Further state for checkpoints, by name: streams and generators that the loss or transforms
+        draw from, or objects with `state_dict` and `load_state_dict`.
 
     Returns
     -------
@@ -111,30 +111,31 @@ def fit(
     Raises
     ------
     ArgumentError
-        A model without parameters to train, data without batches, an optimizer of other
-        parameters, labels out of range, a folder with another training, an option out of range.
+        The model has no parameters to train, the data have no batches, the optimizer has other
+        parameters, labels are out of range, the folder has another training run, or an option is
+        invalid.
     StructureError
-        Batches without a target; a checkpoint of another model or with other callbacks.
+        Batches have no target, or the checkpoint is of another model or has other callbacks.
     NotScalarError
-        A loss of more than one number.
+        The loss is not a scalar.
     NotFiniteError
-        A loss is NaN or infinite; the message names the operation that gave the first one, and the
-        user's line.
+        The loss is NaN or infinite; the message names the operation that produced the first such
+        value, and the user's line.
     FileError
-        A checkpoint is damaged, or is none.
+        The checkpoint is damaged or in another format.
 
     Notes
     -----
-    *Ctrl-C* ends the training after the step that goes on, saves a checkpoint if there is a folder,
-    and returns the history; a second one raises KeyboardInterrupt at once.
+    *Ctrl-C* stops training after the current step, saves a checkpoint if there is a folder, and
+    returns the history; a second Ctrl-C raises KeyboardInterrupt at once.
 
-    *Resuming* gives bit for bit what a training without a break gives: parameters, buffers, the
-    optimizer, averages, random numbers (of streams and generators in modules, of loaders, of
-    ``state``, and the global ones of NumPy and Python), the place in the data and what callbacks
-    remember are all saved.
+    *Resuming* gives bitwise the results of an uninterrupted run. Checkpoints have parameters,
+    buffers, the optimizer, averages, random states (of streams and generators in modules, of
+    loaders, of ``state``, and the global ones of NumPy and Python), the position in the data, and
+    the state of callbacks.
 
-    *Cost*: beside the compiled step some twenty microseconds for each; `check_finite` copies
-    parameters and optimizer every hundred steps.
+    *Cost*: about 20 microseconds per step, in addition to the compiled step; `check_finite` copies
+    parameters and optimizer every 100 steps.
 
     Examples
     --------
@@ -166,8 +167,8 @@ def fit(
     steps = TrainingSteps(target, made, compile, clip_norm, clip_value, averages)
     if steps.searches and accumulate > 1:
         raise ArgumentError(
-            f"fit(accumulate={accumulate}) with {type(made).__name__}, which needs the same batch "
-            f"several times. Give one large batch{at(user_line())}."
+            f"fit(accumulate={accumulate}) is not supported with {type(made).__name__}, which "
+            f"evaluates each batch several times. Use larger batches{at(user_line())}."
         )
     run = Run(
         steps,
@@ -190,8 +191,8 @@ def _metrics(metrics: Any, objective: Any) -> dict[str, Metric]:
     named = chosen(metrics)
     if named and objective is not None:
         raise ArgumentError(
-            "fit(metrics=..., objective=...): metrics are of predictions and targets, which only a "
-            "loss has. Let the objective return its figures: (loss, {name: number})"
+            "fit: metrics need predictions and targets, and are not supported with objective=. "
+            "Return figures from the objective: (loss, {name: number})"
             f"{at(user_line())}."
         )
     return named
@@ -200,23 +201,25 @@ def _metrics(metrics: Any, objective: Any) -> dict[str, Metric]:
 def _check(model: Any, epochs: Any, accumulate: Any) -> None:
     if not isinstance(model, Module):
         raise StructureError(
-            f"fit of a {type(model).__name__}: give a model, a wengert.nn.Module{at(user_line())}."
+            f"fit: the model must be a wengert.nn.Module, got {type(model).__name__}"
+            f"{at(user_line())}."
         )
-    for word, given, least in (("epochs", epochs, 0), ("accumulate", accumulate, 1)):
-        whole = hasattr(given, "__index__") and not isinstance(given, bool)
-        if not whole or given < least:
+    for name, value, minimum in (("epochs", epochs, 0), ("accumulate", accumulate, 1)):
+        is_integer = hasattr(value, "__index__") and not isinstance(value, bool)
+        if not is_integer or value < minimum:
             raise ArgumentError(
-                f"fit({word}={given!r}): an integer of at least {least}{at(user_line())}."
+                f"fit: {name} must be an integer of at least {minimum}, got {value!r}"
+                f"{at(user_line())}."
             )
 
 
 def _optimizer(given: Any, model: Module) -> Optimizer:
-    """The optimizer, of parameters of this model."""
+    """The optimizer of the model's parameters."""
     trained = [p for p in model.parameters() if p.requires_grad]
     if not trained:
         what = "they are all frozen" if any(True for _ in model.parameters()) else "there are none"
         raise ArgumentError(
-            f"fit: {type(model).__name__} has no parameters to train: {what}. Keep layers and "
+            f"fit: {type(model).__name__} has no parameters to train: {what}. Store layers and "
             f"Parameters in attributes, or unfreeze some (requires_grad_()){at(user_line())}."
         )
     if given is None:
@@ -224,14 +227,14 @@ def _optimizer(given: Any, model: Module) -> Optimizer:
     made = given if isinstance(given, Optimizer) else given(trained) if callable(given) else None
     if not isinstance(made, Optimizer):
         raise ArgumentError(
-            f"fit(optimizer={given!r}): no optimizer. Give one of wengert.optim, such as "
-            f"optim.Adam(model.parameters()){at(user_line())}."
+            f"fit: optimizer must be an Optimizer, such as optim.Adam(model.parameters()), got "
+            f"{given!r}{at(user_line())}."
         )
-    known = {id(p) for p in trained}
-    if not any(id(p) in known for p in made.parameters()):
+    ids = {id(p) for p in trained}
+    if not any(id(p) in ids for p in made.parameters()):
         raise ArgumentError(
-            f"fit: the optimizer changes none of the parameters of this {type(model).__name__}. "
-            f"Make it of model.parameters(), after the model{at(user_line())}."
+            f"fit: the optimizer has none of the parameters of this {type(model).__name__}. "
+            f"Create it with model.parameters(), after the model{at(user_line())}."
         )
     return made
 
@@ -241,7 +244,7 @@ def _callback(given: Any) -> Callback:
         return OnPlateau(given)
     if not isinstance(given, Callback):
         raise ArgumentError(
-            f"fit: {given!r} is not a callback. Derive a class from nn.training.Callback"
+            f"fit: callbacks must be instances of nn.training.Callback, got {given!r}"
             f"{at(user_line())}."
         )
     return given
@@ -251,8 +254,8 @@ def _resume(run: Run, saving: Checkpoint | None, resume: Any) -> None:
     if isinstance(resume, bool):
         if resume and saving is None:
             raise ArgumentError(
-                "fit(resume=True) without a folder: say where the checkpoints are, checkpoint=, or "
-                f"which file to go on from, resume=path{at(user_line())}."
+                "fit(resume=True) needs a folder of checkpoints, checkpoint=; or pass a file, "
+                f"resume=path{at(user_line())}."
             )
         path = saving.last_path if resume and saving is not None else None
         path = path if path is not None and path.exists() else None

@@ -1,8 +1,8 @@
-"""History: what a training run has measured.
+"""History: the recorded figures of a training run.
 
-    History    figures of every step and of every epoch, and how it ended
+    History    figures of all steps and epochs, and why training ended
 
-It is made of plain numbers, so that checkpoints keep it and JSON can hold it.
+It consists of plain numbers, so that it can be saved in checkpoints and as JSON.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ...errors import ArgumentError, at, user_line
 
 _curves = LazyModule("wengert._engine.visualization.training_curves")
 
-# What differs from run to run although nothing else does.
+# Figures that differ even between otherwise identical runs.
 TIMES = ("seconds",)
 
 
 class History:
-    """What `fit` returns.
+    """The figures of a training run, returned by `fit`.
 
     Attributes
     ----------
     steps : dict of list
-        For every step its ``"loss"`` and ``"lr"``.
+        ``"loss"`` and ``"lr"`` of each step.
     epochs : list of dict
-        For every epoch ``"epoch"``, ``"loss"``, metrics, the same of the validation (``"validation
-        loss"``), ``"lr"`` and ``"seconds"``.
+        For each epoch ``"epoch"``, ``"loss"``, metrics, the same for validation data
+        (``"validation loss"``), ``"lr"`` and ``"seconds"``.
     stopped : str
-        Why it ended: ``"done"``, ``"interrupted"``, or what a callback said.
+        Why training ended: ``"done"``, ``"interrupted"``, or the reason given by a callback.
 
     Examples
     --------
@@ -54,36 +54,38 @@ class History:
         self.stopped = ""
 
     def add(self, figures: dict[str, Any]) -> None:
-        """Take down an epoch: this dict, so that callbacks may add figures of their own."""
+        """Add an epoch; the dict is not copied, so that callbacks may add figures to it."""
         self.epochs.append(figures)
 
     def __len__(self) -> int:
         return len(self.epochs)
 
     def __getitem__(self, name: str) -> list[Any]:
-        """A figure over the epochs; None where an epoch has none."""
+        """A figure of all epochs; None for epochs without it."""
         if not any(name in e for e in self.epochs):
             raise ArgumentError(
-                f"history[{name!r}]: there is no such figure. It has {self.names()}"
+                f"history[{name!r}]: the figure does not exist. The names are {self.names()}"
                 f"{at(user_line())}."
             )
         return [e.get(name) for e in self.epochs]
 
     def names(self) -> list[str]:
-        """The figures of epochs, in the order in which they came up."""
+        """The names of the figures of epochs, in order of first appearance."""
         return list(dict.fromkeys(name for e in self.epochs for name in e))
 
     def best(self, name: str, mode: str = "min") -> dict[str, Any]:
-        """The epoch with the least (or, ``mode="max"``, the largest) figure of that name."""
+        """The epoch with the smallest (or, with ``mode="max"``, the largest) figure."""
         found = [
             e for e, v in zip(self.epochs, self[name], strict=True) if v is not None and v == v
         ]
         if not found:
-            raise ArgumentError(f"history.best({name!r}): it is NaN everywhere{at(user_line())}.")
+            raise ArgumentError(
+                f"history.best({name!r}): the figure is NaN in all epochs{at(user_line())}."
+            )
         return (min if mode == "min" else max)(found, key=lambda e: e[name])
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain lists, dicts and numbers: for JSON, or a data frame of its epochs."""
+        """The history as plain lists, dicts and numbers, for JSON or a data frame of epochs."""
         return {
             "steps": {name: list(values) for name, values in self.steps.items()},
             "epochs": [dict(e) for e in self.epochs],
@@ -92,7 +94,7 @@ class History:
 
     @classmethod
     def from_dict(cls, made: Mapping[str, Any]) -> History:
-        """What `to_dict` was asked of."""
+        """The inverse of `to_dict`."""
         history = cls()
         history.steps = {name: list(values) for name, values in made["steps"].items()}
         history.epochs = [dict(e) for e in made["epochs"]]
@@ -100,11 +102,12 @@ class History:
         return history
 
     def picture(self, path: str | os.PathLike[str] | None = None, title: str = "") -> Any:
-        """The curves as a figure of matplotlib's (the extra `show`), written as PNG if asked.
+        """Plot the curves with matplotlib (the extra `show`).
 
         Parameters
         ----------
         path : path, optional
+            Where to save the figure as PNG.
         title : str, optional
 
         Returns

@@ -1,10 +1,10 @@
-"""Interrupting: Ctrl-C asks once, and only then insists.
+"""Handling of Ctrl-C during training.
 
-    Interrupts    a block in which the first Ctrl-C is noted, and the second one raises
+    Interrupts    context manager: the first Ctrl-C sets a flag, the second one raises
 
-A step of a training must not stop in its middle, with half of the parameters changed.  So whoever
-trains looks at `asked` between steps.  Signals reach the main thread of a program only; in others,
-and where the program has a handler of its own, nothing is changed.
+A training step must not be interrupted while parameters are being updated, so the training loop
+checks `asked` between steps.  Python handles signals in the main thread only; in other threads, and
+if the program has installed its own handler, nothing is changed.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from typing import Any
 
 
 class Interrupts:
-    """A block in which the first Ctrl-C is noted.
+    """Context manager that defers the first Ctrl-C.
 
     Attributes
     ----------
     asked : bool
-        Whether there was one.
+        Whether Ctrl-C was pressed.
     """
 
     def __init__(self, notice: str = "") -> None:
         self.asked = False
         self._notice = notice
         self._before: Any = None
-        self._holds = False
+        self._installed = False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
@@ -42,10 +42,10 @@ class Interrupts:
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._before = signal.signal(signal.SIGINT, self._note)
-            self._holds = True
+            self._installed = True
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._holds:
+        if self._installed:
             signal.signal(signal.SIGINT, self._before)
-            self._holds = False
+            self._installed = False

@@ -1,12 +1,12 @@
-"""Logs: what a training measures, recorded for other programs as it goes on.
+"""Loggers: callbacks that write the figures of a training run to files.
 
     JSONLines     a line of JSON for each step and epoch
-    TensorBoard   files of events, in a folder
-    log_of        the one that a path asks for
+    TensorBoard   event files in a folder
+    log_of        the loggers for given paths
 
-Lines are written at once and whole, so a log can be read while it grows, and what a program that
-was killed has written stays readable.  A training that is resumed leaves out what came after its
-checkpoint, so that each step is in the log once.
+Each line is written with one unbuffered write, so that a log can be read while it is written, and
+after the program was killed.  When training is resumed, lines after the checkpoint are removed, so
+that each step is logged once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .trainer import Callback, Run
 
 def _every(every: int, what: str) -> int:
     if every < 1:
-        raise ArgumentError(f"{what}(every={every}): at least 1{at(user_line())}.")
+        raise ArgumentError(f"{what}: every must be at least 1, got {every}{at(user_line())}.")
     return int(every)
 
 
@@ -42,7 +42,7 @@ class JSONLines(Callback):
     path : path
         Lines are appended.
     every : int, default 1
-        Write every so many steps.
+        Log every `every`-th step.
 
     Notes
     -----
@@ -55,7 +55,7 @@ class JSONLines(Callback):
         self._file: Any = None
 
     def on_train_begin(self, run: Run) -> None:
-        """Open the file, without what came after the checkpoint."""
+        """Open the file; remove lines after the checkpoint."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if run.is_resumed and self.path.exists():
             self._cut(run.step)
@@ -63,7 +63,7 @@ class JSONLines(Callback):
         self._write("begin", run, {"resumed": run.is_resumed, "epochs": run.epochs})
 
     def _cut(self, step: int) -> None:
-        """Leave out lines of later steps, and one that is not whole."""
+        """Remove lines of later steps, and an incomplete line."""
         kept = []
         for line in self.path.read_bytes().splitlines(keepends=True):
             with contextlib.suppress(ValueError, TypeError, AttributeError):
@@ -74,16 +74,16 @@ class JSONLines(Callback):
         os.replace(beside, self.path)
 
     def on_step_end(self, run: Run) -> None:
-        """A line."""
+        """Write a line."""
         if run.step % self.every == 0:
             self._write("step", run, run.figures)
 
     def on_epoch_end(self, run: Run) -> None:
-        """A line."""
+        """Write a line."""
         self._write("epoch", run, run.figures)
 
     def on_train_end(self, run: Run) -> None:
-        """The last line."""
+        """Write the last line, and close the file."""
         if self._file is not None:
             self._write("end", run, {"stopped": run.history.stopped})
             self._file.close()
@@ -103,19 +103,19 @@ def _plain(value: Any) -> Any:
 
 
 class TensorBoard(Callback):
-    """Files of events in a folder, which TensorBoard shows: ``tensorboard --logdir FOLDER``.
+    """Event files for TensorBoard: ``tensorboard --logdir FOLDER``.
 
     Parameters
     ----------
     folder : path
-        Each training writes a file of its own into it.
+        Each training run writes a new file to it.
     every : int, default 1
-        Write every so many steps.
+        Log every `every`-th step.
 
     Notes
     -----
     Figures of steps are named ``step/loss``, those of epochs ``epoch/loss``, ``epoch/validation
-    loss``, ...; both are drawn over the number of steps. Numbers are float32 in such files.
+    loss``, ...; both are recorded by step. Numbers are stored as float32.
     """
 
     def __init__(self, folder: str | os.PathLike[str], every: int = 1) -> None:
@@ -123,7 +123,7 @@ class TensorBoard(Callback):
         self._file: Any = None
 
     def on_train_begin(self, run: Run) -> None:
-        """Open a file."""
+        """Open a new file."""
         self.folder.mkdir(parents=True, exist_ok=True)
         now = time.time()
         stem = f"events.out.tfevents.{int(now):010d}.{socket.gethostname()}.{os.getpid()}"
@@ -135,12 +135,12 @@ class TensorBoard(Callback):
             self._file.write(tensorboard.record(tensorboard.started(now, run.step + 1)))
 
     def on_step_end(self, run: Run) -> None:
-        """An event."""
+        """Write an event."""
         if run.step % self.every == 0:
             self._write("step", run)
 
     def on_epoch_end(self, run: Run) -> None:
-        """An event."""
+        """Write an event."""
         self._write("epoch", run)
 
     def on_train_end(self, run: Run) -> None:
@@ -160,7 +160,7 @@ class TensorBoard(Callback):
 
 
 def log_of(given: Any) -> list[Callback]:
-    """The logs that paths ask for: a name that ends in ``.jsonl`` or ``.json``, or a folder."""
+    """Loggers for paths: JSON Lines for ``.jsonl`` and ``.json``, else a TensorBoard folder."""
     if given is None:
         return []
     entries = list(given) if isinstance(given, list | tuple) else [given]

@@ -1,12 +1,12 @@
 """Metrics: figures of predictions, averaged over samples.
 
-    accuracy        the share of classes, or of yes and no, that is right
-    METRICS         those that have a name
-    chosen          what a user gave, as functions by name
-    Mean            sums over batches, weighted by their sizes
+    accuracy        the fraction of right predictions
+    METRICS         metrics by name
+    chosen          metrics given by the user, as functions by name
+    Mean            means over batches, weighted by batch sizes
 
-A metric is a function of predictions and targets, plain arrays both, that gives a mean over the
-samples of a batch; so the mean over an epoch is exact also where batches differ in size.
+A metric is a function of predictions and targets (arrays) that returns a mean over the samples of
+a batch; the mean over an epoch is exact even if batches differ in size.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Metric = Callable[[Any, Any], Any]
 
 
 def accuracy(prediction: Any, target: Any) -> float:
-    """The share of predictions that are right.
+    """The fraction of predictions that are right.
 
     Parameters
     ----------
     prediction : array
-        Numbers for each class on the last axis, the largest is the prediction; or, in the shape of
-        the target, logits of yes (above 0).
+        Scores of classes on the last axis, of which the largest is the prediction; or binary
+        logits in the shape of the target, where positive means 1.
     target : array
         Classes as integers, in the shape of the prediction without its last axis; or in its
         shape: 0 and 1, or probabilities of classes.
@@ -41,9 +41,9 @@ def accuracy(prediction: Any, target: Any) -> float:
         target = target.argmax(axis=-1)
     elif target.shape != prediction.shape[:-1]:
         raise ArgumentError(
-            f"accuracy of predictions of shape {prediction.shape}, targets {target.shape}: classes "
-            "are on the last axis of predictions, and targets have all axes but that. Give a "
-            f"metric of your own for other layouts{at(user_line())}."
+            f"accuracy of predictions of shape {prediction.shape}, targets {target.shape}: "
+            "predictions must have classes on the last axis, and targets all other axes. Define "
+            f"a custom metric for other layouts{at(user_line())}."
         )
     return float(np.mean(prediction.argmax(axis=-1) == target))
 
@@ -64,7 +64,7 @@ METRICS: dict[str, Metric] = {
 
 
 def chosen(metrics: Any) -> dict[str, Metric]:
-    """Metrics by name, of names, functions, lists and dicts of them."""
+    """Metrics as functions by name, from names, functions, lists and dicts of them."""
     if metrics is None:
         return {}
     if isinstance(metrics, Mapping):
@@ -77,26 +77,26 @@ def chosen(metrics: Any) -> dict[str, Metric]:
         if isinstance(metric, str):
             if metric not in METRICS:
                 raise ArgumentError(
-                    f"fit(metrics={metric!r}): there are {', '.join(METRICS)}. Choose one, or give "
-                    f"a function of predictions and targets{at(user_line())}."
+                    f"fit: metrics must be {', '.join(METRICS)}, or functions of predictions and "
+                    f"targets, got {metric!r}{at(user_line())}."
                 )
             metric = METRICS[metric]
         if not callable(metric):
             raise ArgumentError(
-                f"fit: the metric {name!r} is a {type(metric).__name__}. Give a function of "
-                f"predictions and targets{at(user_line())}."
+                f"fit: the metric {name!r} must be a function of predictions and targets, got "
+                f"{type(metric).__name__}{at(user_line())}."
             )
         made[str(name)] = metric
     return made
 
 
 class Mean:
-    """Means of figures, weighted by how many samples each is of.
+    """Means of figures, weighted by numbers of samples.
 
     Attributes
     ----------
     sums : dict
-        For each name the weighted sum, and the weight.
+        For each name the weighted sum and the sum of weights.
     """
 
     def __init__(self, sums: Mapping[str, Any] | None = None) -> None:
@@ -106,8 +106,8 @@ class Mean:
         """Add figures of one batch."""
         sums = self.sums
         for name, value in figures.items():
-            total, known = sums.get(name, (0.0, 0))
-            sums[name] = total + value * weight, known + weight
+            total, weights = sums.get(name, (0.0, 0))
+            sums[name] = total + value * weight, weights + weight
 
     def result(self, prefix: str = "") -> dict[str, float]:
         """The means."""

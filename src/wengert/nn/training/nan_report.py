@@ -1,12 +1,12 @@
-"""Culprits: where the first NaN or infinity of a training comes from.
+"""Finds the operation that produced the first NaN or infinity in training.
 
-    StepReplay  keeps what is needed to go through the last steps once more, and finds it
+    StepReplay  saves what is needed to replay the last steps, and replays them
 
-By the time that a loss is NaN, the step that it belongs to has made the parameters NaN as well, or
-an earlier one has.  So now and then what decides the training is captured, and the batches since
-then are kept; when a loss is not finite all is put back, and these steps are run again, uncompiled
-and with `wengert.debug` on, until an operation gives the first NaN.  The cost is a copy of the
-state for every hundred steps, or every 32 MB of batches.
+When a loss is NaN, the parameters may have become NaN in that step or in an earlier one.  So the
+state of the training is captured from time to time, and later batches are kept.  When a loss is not
+finite, the state is restored, and the steps since then are run again, uncompiled and with
+`wengert.debug` on, until an operation produces the first NaN.  The cost is a copy of the state
+every 100 steps, or every 32 MB of batches.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ STEPS, BYTES = 100, 32_000_000
 
 
 class StepReplay:
-    """The last steps, so that they can be run again.
+    """Records the last steps, and replays them.
 
     Parameters
     ----------
     capture : callable
-        Gives the state of the training.
+        Returns the state of the training.
     restore : callable
-        Puts it back.
+        Restores such a state.
     """
 
     def __init__(self, capture: Callable[[], Any], restore: Callable[[Any], None]) -> None:
@@ -41,12 +41,12 @@ class StepReplay:
         self._size = 0
 
     def before(self, begins: bool, act: Callable[..., Any], *arguments: Any) -> None:
-        """Note what is about to be done: a function, uncompiled, and its arguments.
+        """Record a call before it is made: an uncompiled function and its arguments.
 
         Parameters
         ----------
         begins : bool
-            Whether it begins a step, so that the state is all there is.
+            Whether it begins a step; only then the state is complete.
         act : callable
         *arguments
         """
@@ -58,13 +58,13 @@ class StepReplay:
         self._size += sum(a.nbytes for a in arrays)
 
     def forget(self) -> None:
-        """Start again: the state was changed from outside."""
+        """Discard the record, because the state was changed otherwise."""
         self._state = None
 
     def find(self, infinite: bool) -> str:
-        """Run the last steps again until the first NaN; what was found, in words.
+        """Replay the last steps until the first NaN, and return a description of it.
 
-        Afterwards everything is as it was before the step that gave it.
+        Afterwards the state is that before the step that produced it.
         """
         self._restore(self._state)
         try:

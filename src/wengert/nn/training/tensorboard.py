@@ -1,15 +1,15 @@
-"""Events: the files that TensorBoard reads, written without TensorFlow.
+"""TensorBoard's event files, written without TensorFlow.
 
-    record    bytes in the frame of a record: length, check, data, check
+    record    bytes framed as a record: length, checksum, data, checksum
     scalars   an event with numbers by name
-    started   an event that says from which step on what was written before is void
-    version   the event that a file begins with
-    crc32c    the check: Castagnoli's polynomial
+    started   an event that invalidates earlier events from a step on
+    version   the first event of a file
+    crc32c    the checksum (Castagnoli's polynomial)
 
-A file is a row of records.  A record is a length of 8 bytes, the masked check of these, the data,
-and the masked check of the data, all little-endian (TensorFlow's record format).  The data are a
-message ``Event`` of protocol buffers: wall_time = 1, step = 2, file_version = 3, summary = 5,
-session_log = 7; a summary has values = 1, and these tag = 1 and simple_value = 2.
+A file is a sequence of records.  A record has a length of 8 bytes, the masked checksum of these,
+the data, and the masked checksum of the data, all little-endian (TensorFlow's record format).  The
+data are a protocol buffer message ``Event``: wall_time = 1, step = 2, file_version = 3, summary =
+5, session_log = 7; a summary has values = 1, which have tag = 1 and simple_value = 2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-_POLYNOMIAL = 0x82F63B78  # Castagnoli's, bits reversed
+_POLYNOMIAL = 0x82F63B78  # Castagnoli's, bit-reversed
 
 
 def _table() -> list[int]:
@@ -33,7 +33,7 @@ _TABLE = _table()
 
 
 def crc32c(data: bytes) -> int:
-    """The check of data (G. Castagnoli et al., IEEE Trans. Commun. 41, 1993; RFC 3720, B.4)."""
+    """The checksum of data (G. Castagnoli et al., IEEE Trans. Commun. 41, 1993; RFC 3720, B.4)."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 255]
@@ -46,7 +46,7 @@ def _masked(data: bytes) -> bytes:
 
 
 def record(data: bytes) -> bytes:
-    """Data in the frame of a record."""
+    """Data framed as a record."""
     length = struct.pack("<Q", len(data))
     return length + _masked(length) + data + _masked(data)
 
@@ -61,7 +61,7 @@ def _varint(number: int) -> bytes:
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """A field of bytes: a text, or a message in a message."""
+    """A length-delimited field: a string or a nested message."""
     return bytes([number << 3 | 2]) + _varint(len(data)) + data
 
 
@@ -70,12 +70,12 @@ def _event(time: float, step: int, rest: bytes) -> bytes:
 
 
 def version(time: float) -> bytes:
-    """The event that a file begins with."""
+    """The first event of a file."""
     return _event(time, 0, _field(3, b"brain.Event:2"))
 
 
 def started(time: float, step: int) -> bytes:
-    """An event that voids what was written before of this step and later ones."""
+    """An event that invalidates earlier events of this and later steps."""
     return _event(time, step, _field(7, b"\x08\x01"))
 
 

@@ -1,9 +1,9 @@
-"""Steps: one step of a training, as it is or compiled.
+"""Training steps, compiled or not.
 
 Objective      the loss of a batch, with the prediction and figures
-TrainingSteps  value, gradient, clipping, update and average, in one compiled call; or, where
-               gradients are gathered over several batches, one call for each and one at the end
-detached       what a step gave, without history; plain, number: as plain values
+TrainingSteps  value, gradient, clipping, update and averages in one compiled call; with gradient
+               accumulation, one call for each batch and one for the update
+detached       the outcome of a step without history; plain, number: as plain values
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ class Objective:
     ----------
     model : Module
     loss : callable or None
-        Of a prediction and a target.
+        A function of prediction and target.
     objective : callable or None
-        Of the model and a batch, in the place of a loss.
+        A function of the model and a batch, instead of a loss.
     keeps_prediction : bool
-        Whether somebody wants to see predictions.
+        Whether to return predictions.
     """
 
     def __init__(self, model: Module, loss: Any, objective: Any, keeps_prediction: bool) -> None:
         if (loss is None) == (objective is None):
             raise ArgumentError(
-                "fit: give a loss of predictions and targets, or an objective of the model and a "
-                f"batch, and not both{at(user_line())}."
+                "fit: give either a loss of predictions and targets, or an objective of the model "
+                f"and a batch{at(user_line())}."
             )
         chosen = objective if loss is None else loss
         if not callable(chosen):
             raise ArgumentError(
-                f"fit: {spelled(chosen)} is not a loss. Give a function of predictions and "
-                f"targets, such as nn.CrossEntropyLoss(){at(user_line())}."
+                "fit: the loss must be a function of predictions and targets, such as "
+                f"nn.CrossEntropyLoss(), got {spelled(chosen)}{at(user_line())}."
             )
         self.model, self.loss, self.objective = model, loss, objective
         self.keeps_prediction = keeps_prediction
@@ -71,19 +71,19 @@ class Objective:
             loss = self.loss(prediction, target)
         if not isinstance(loss, Handle):
             raise StructureError(
-                "fit: the loss does not depend on the parameters of the model. Compute it from "
-                f"what the model returns{at(user_line())}."
+                "fit: the loss does not depend on the parameters of the model. Compute it from the "
+                f"result of the model{at(user_line())}."
             )
         if shape_of(loss) != ():
             raise NotScalarError(
-                f"fit: the loss of a batch has shape {shape_of(loss)}; it is one number. Take its "
+                f"fit: the loss of a batch must be a scalar, got shape {shape_of(loss)}. Take its "
                 f'mean: reduction="mean"{at(user_line())}.'
             )
         return loss, prediction if self.keeps_prediction else (), dict(figures)
 
 
 class TrainingSteps:
-    """Steps of a training.
+    """The steps of a training run.
 
     Parameters
     ----------
@@ -109,12 +109,12 @@ class TrainingSteps:
         self.searches = "closure" in inspect.signature(optimizer.step).parameters
         if self.searches and (clip_norm is not None or clip_value is not None):
             raise ArgumentError(
-                f"fit(clip_norm, clip_value) with {type(optimizer).__name__}, which searches along "
-                f"a line and needs gradients as they are. Leave them out{at(user_line())}."
+                f"fit: clip_norm and clip_value are not supported with {type(optimizer).__name__}, "
+                f"whose line search needs unclipped gradients{at(user_line())}."
             )
-        known = {id(p): p for p in optimizer.parameters()}
-        known |= {id(p): p for p in objective.model.parameters()}
-        self._owners = list(known.values())
+        owners = {id(p): p for p in optimizer.parameters()}
+        owners |= {id(p): p for p in objective.model.parameters()}
+        self._owners = list(owners.values())
         self._updates: dict[Any, Callable[..., Any]] = {}
         self._step = self._decorated(self.whole)
         self._gather = self._decorated(self.part)
@@ -142,17 +142,17 @@ class TrainingSteps:
         if self.clip_norm is not None:
             clip_grad_norm_(trained, self.clip_norm)
         self.optimizer.step()
-        self._forget()  # so that a compiled step has not to give gradients back
+        self._forget()  # so that gradients are not outputs of a compiled step
         if self.ema is not None:
             self.ema.update()
 
     def _forget(self) -> None:
-        """Let no parameter have a gradient."""
+        """Set all gradients to None."""
         for p in self._owners:
             p.grad = None
 
     def _searched(self, value: Callable[[], Outcome]) -> Outcome:
-        """A step of an optimizer that looks at several points, each a value and a gradient."""
+        """A step of an optimizer that evaluates loss and gradient at several points."""
         seen: list[Outcome] = []
 
         def closure() -> Any:
@@ -170,7 +170,7 @@ class TrainingSteps:
         """One step on one batch."""
         if self.searches:
             return self._searched(lambda: self.gather(batch, 1))
-        return self._told(self._step, batch)
+        return self._run(self._step, batch)
 
     # ---- several batches, one step ---------------------------------------------------------------
 
@@ -181,20 +181,23 @@ class TrainingSteps:
         return detached((loss, prediction, figures))
 
     def gather(self, batch: Batch, weight: int) -> Outcome:
-        """Add the gradient of a batch, by its weight, to what has been gathered."""
-        return self._told(self._gather, batch, np.float64(weight))
+        """Add the gradient of a batch, times its weight, to the accumulated gradients."""
+        return self._run(self._gather, batch, np.float64(weight))
 
     def forget(self) -> None:
-        """Let go of what has been gathered."""
+        """Discard the accumulated gradients."""
         self._forget()
 
     def release(self, weight: int, plainly: bool = False) -> None:
-        """Take a step by what has been gathered, over its weight; uncompiled if asked."""
+        """Take a step with the accumulated gradients, divided by the total weight.
+
+        With `plainly` it is not compiled.
+        """
         having = [p for p in self._owners if p.grad is not None]
         key = tuple(map(id, having))
 
         def update(gradients: list[Any], share: Any) -> None:
-            self._forget()  # so that a graph knows which parameters have none
+            self._forget()  # so that parameters without a gradient have none in the graph
             for p, g in zip(having, gradients, strict=True):
                 p.grad = g * share.astype(g.real.dtype)
             self._apply()
@@ -205,31 +208,31 @@ class TrainingSteps:
         self._forget()
         (update if plainly else self._updates[key])(gradients, np.float64(1.0 / weight))
 
-    # ---- looking ---------------------------------------------------------------------------------
+    # ---- evaluation ------------------------------------------------------------------------------
 
     @no_grad()
     def _looked(self, batch: Batch) -> Outcome:
         return detached(self.objective(batch))
 
     def look(self, batch: Batch) -> Outcome:
-        """Loss, prediction and figures of a batch; nothing is learnt."""
-        return self._told(self._look, batch)
+        """Loss, prediction and figures of a batch, without an update."""
+        return self._run(self._look, batch)
 
-    def _told(self, function: Callable[..., Any], batch: Batch, *more: Any) -> Outcome:
-        """Call a compiled function; what fails in it is said as it would be uncompiled."""
+    def _run(self, function: Callable[..., Any], batch: Batch, *more: Any) -> Outcome:
+        """Call a compiled function; errors are those of the uncompiled function."""
         try:
             return function(batch, *more)
-        except IndexError as error:  # native code knows the index, and not what it was for
+        except IndexError as error:  # the message of native code names the index only
             with no_grad():
                 self.objective(batch)
             raise error
         except TraceError as error:
-            error.add_note("fit compiles its steps; with compile=False they run as they are.")
+            error.add_note("fit compiles its steps; pass compile=False to run them eagerly.")
             raise
 
 
 def detached(outcome: Outcome) -> Outcome:
-    """The same without history."""
+    """An outcome detached from its history."""
     loss, prediction, figures = outcome
     return _cut(loss), _cut(prediction), {name: _cut(v) for name, v in figures.items()}
 
@@ -243,7 +246,7 @@ def _cut(x: Any) -> Any:
 
 
 def plain(x: Any) -> Any:
-    """Tensors in containers as arrays."""
+    """Tensors, also in containers, as arrays."""
     if isinstance(x, tuple | list):
         return tuple(map(plain, x))
     if isinstance(x, Mapping):
@@ -252,5 +255,5 @@ def plain(x: Any) -> Any:
 
 
 def number(x: Any) -> float:
-    """A number of Python's."""
+    """A scalar as a Python float."""
     return float(np.asarray(value_of(x)))

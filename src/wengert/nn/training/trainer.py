@@ -1,12 +1,12 @@
-"""Run: a training as it goes on; `fit` makes one.
+"""The training loop; created by `fit`.
 
-    Callback    base of callbacks: eight points of a training, at each of which it is given the run
-    Run         the loop over epochs and batches, and everything that callbacks may look at
-    Saves       what a run needs of a checkpoint
+    Callback    base class of callbacks: methods that are called at eight points of the training
+    Run         the loop over epochs and batches, and its state, which callbacks may read
+    Saves       protocol of checkpoints
 
-The order within an epoch: batches (each: a step, `on_step_end`, perhaps a checkpoint), validation,
-the line of the history, `on_epoch_end`, checkpoints.  So what a callback remembers of an epoch is
-in the checkpoint of that epoch.
+The order within an epoch: batches (for each: a step, `on_step_end`, possibly a checkpoint),
+validation, the entry of the history, `on_epoch_end`, checkpoints.  So the checkpoint of an epoch
+includes the state of callbacks after that epoch.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from .nan_report import StepReplay
 from .train_step import TrainingSteps
 from .training_state import captured, put_back
 
-_NOTICE = "interrupted: the training ends after this step (Ctrl-C again stops it at once)"
+_NOTICE = "interrupted: training stops after this step (press Ctrl-C again to stop at once)"
 
 
 class Callback:
-    """Base of callbacks: define the points that matter.
+    """Base class of callbacks; subclasses override some of the methods.
 
-    Each is given the `Run`: ``run.model``, ``run.optimizer``, ``run.epoch`` (from 1), ``run.step``,
-    ``run.figures`` (the latest), ``run.history``, and ``run.stop("why")``, which ends the training
-    after this step.
+    Methods are called with the `Run`: ``run.model``, ``run.optimizer``, ``run.epoch`` (from 1),
+    ``run.step``, ``run.figures`` (the latest), ``run.history``, and ``run.stop("why")``, which
+    stops training after this step.
     """
 
     def on_train_begin(self, run: Run) -> None:
-        """Before anything else; of a training that is resumed, after what it resumes is back."""
+        """Before training; when resuming, after the state was restored."""
 
     def on_epoch_begin(self, run: Run) -> None:
         """Before the first step of an epoch."""
@@ -53,60 +53,60 @@ class Callback:
         """After a step: ``run.figures`` has its loss."""
 
     def on_validation_begin(self, run: Run) -> None:
-        """Before the validation data are gone through."""
+        """Before validation."""
 
     def on_validation_end(self, run: Run) -> None:
-        """After that."""
+        """After validation."""
 
     def on_epoch_end(self, run: Run) -> None:
-        """After an epoch and its validation: ``run.figures`` is its line of the history."""
+        """After an epoch and its validation: ``run.figures`` is its entry of the history."""
 
     def on_checkpoint(self, run: Run, path: Any) -> None:
         """After a checkpoint was written."""
 
     def on_train_end(self, run: Run) -> None:
-        """At the end, also after an error."""
+        """After training, also after an error."""
 
     def state_dict(self) -> Any:
-        """What it remembers: numbers, words, arrays and containers of them; None if nothing."""
+        """The state: numbers, strings, arrays and containers of them; None without state."""
         return None
 
     def load_state_dict(self, state: Any) -> None:
-        """Remember what another one did."""
+        """Restore a state."""
 
 
 class Saves(Protocol):
-    """What saves a training: a `Checkpoint`."""
+    """Protocol of objects that save a training run, such as `Checkpoint`."""
 
     best: float | None
 
     def after_step(self, run: Run) -> None:
-        """Save if it is time to."""
+        """Save if it is due."""
 
     def after_epoch(self, run: Run) -> None:
-        """Save if it is time to, and if it is the best."""
+        """Save if it is due, and if the epoch is the best."""
 
     def save(self, run: Run) -> None:
-        """Save where the training stands."""
+        """Save the current state."""
 
 
 class Run:
-    """A training as it goes on.
+    """A training run.
 
     Attributes
     ----------
     model, optimizer
     epoch : int
-        The one that goes on, from 1; after `on_epoch_end`, the one that is over.
+        The current epoch, from 1; after `on_epoch_end`, the last completed one.
     epochs : int
-        How many there are to be.
+        The total number of epochs.
     step : int
-        Steps taken.
+        Completed steps.
     figures : dict
-        Of the last step, or at the end of an epoch of that epoch.
+        Figures of the last step; at the end of an epoch, of the epoch.
     history : History
     is_finished : bool
-        Whether all epochs are over, or somebody has stopped it; not so after Ctrl-C.
+        Whether all epochs are completed or a callback stopped training; False after Ctrl-C.
     """
 
     def __init__(
@@ -133,9 +133,9 @@ class Run:
         self.figures: dict[str, Any] = {}
         self.stopped = ""
         self.is_finished = self.is_resumed = False
-        self._over = 0  # epochs that are over
+        self._over = 0  # completed epochs
         self._mean, self._group = Mean(), Mean()
-        self._parts = self._weight = 0  # of the step that is being gathered
+        self._parts = self._weight = 0  # of the step that is being accumulated
         self._replay = StepReplay(self._captured, self._put_back) if check_finite else None
         self._shows, self._samples = progress, 0
         self._interrupts = Interrupts(_NOTICE)
@@ -144,24 +144,24 @@ class Run:
 
     @property
     def is_last(self) -> bool:
-        """Whether there is no epoch after this one."""
+        """Whether this is the last epoch."""
         return self.epoch >= self.epochs or bool(self.stopped)
 
     def stop(self, why: str) -> None:
-        """End the training after this step; `History.stopped` will say why."""
+        """Stop training after this step; the reason is stored in `History.stopped`."""
         self.stopped = self.stopped or str(why)
 
     def call(self, point: str, *more: Any) -> None:
-        """Tell all callbacks that a point is reached."""
+        """Call a method of all callbacks."""
         for callback in self.callbacks:
             getattr(callback, point)(self, *more)
 
-    # ---- going on --------------------------------------------------------------------------------
+    # ---- training --------------------------------------------------------------------------------
 
     def train(self) -> History:
-        """All epochs that are still to come."""
+        """Run the remaining epochs."""
         length = len(self.source)
-        self._counts = int(length > 0)  # where it is not known, epochs are counted
+        self._counts = int(length > 0)  # progress counts batches, or epochs if length is unknown
         left = (self.epochs - self._over) * (length or 1) - self.source.done * self._counts
         self._progress = Progress(max(1, left), "training")
         with self._interrupts, self._progress if self._shows else nullcontext():
@@ -196,7 +196,7 @@ class Run:
         self._finish(began)
 
     def _finish(self, began: float) -> None:
-        """What comes after the last batch of an epoch."""
+        """Complete an epoch after its last batch."""
         figures: dict[str, Any] = {"epoch": self.epoch, **self._mean.result()}
         if self.validation is not None:
             self.call("on_validation_begin")
@@ -212,8 +212,8 @@ class Run:
         self.source.end()
         self._over, self._mean = self.epoch, Mean()
         if self._shows and not self._counts:
-            told = {n: v for n, v in figures.items() if n not in ("epoch", "seconds")}
-            self._progress.update(1, **told)
+            shown = {n: v for n, v in figures.items() if n not in ("epoch", "seconds")}
+            self._progress.update(1, **shown)
         self.call("on_epoch_end")
         if self._interrupts.asked:
             self.stop("interrupted")
@@ -233,7 +233,7 @@ class Run:
         outcome = self.steps.step(batch) if whole else self.steps.gather(batch, weight)
         found = figures_of(outcome, batch, self.metrics)
         if self._replay is not None and not np.isfinite(found["loss"]):
-            raise self._culprit(found["loss"])
+            raise self._not_finite(found["loss"])
         self._mean.add(found, weight)
         if whole:
             self._stepped(found)
@@ -249,7 +249,7 @@ class Run:
             self._progress.update(self._counts, **self._mean.result(), lr=self._rate(), at=speed)
 
     def _release(self) -> None:
-        """A step by what has been gathered."""
+        """Take a step with the accumulated gradients."""
         if self._replay is not None:
             self._replay.before(False, self.steps.release, self._weight, True)
         self.steps.release(self._weight)
@@ -258,7 +258,7 @@ class Run:
         self._stepped(found)
 
     def _stepped(self, found: dict[str, float]) -> None:
-        """What comes after a step: its figures are taken down, callbacks told."""
+        """Complete a step: record its figures, and call callbacks."""
         self.step += 1
         rate = self._rate()
         found["lr"] = rate
@@ -275,20 +275,20 @@ class Run:
     def _rate(self) -> float:
         return float(self.optimizer.lr)
 
-    def _culprit(self, loss: float) -> NotFiniteError:
+    def _not_finite(self, loss: float) -> NotFiniteError:
         """The error for a loss that is not finite."""
         assert self._replay is not None
         where = f"step {self.step + 1} (epoch {self.epoch})"
         found = self._replay.find(bool(np.isinf(loss)))
         if not found:
             found = (
-                "Run again one step after the other, uncompiled, it was finite: look at sums in "
-                "float32 that cancel, or use float64"
+                "It was finite when the steps were repeated uncompiled: check for cancellation in "
+                "float32, or use float64."
             )
         return NotFiniteError(
             f"fit: the loss of {where} is {loss}. {found} The model has the values from before "
-            "that step. A smaller rate, clip_norm=, or data without NaN and infinities may help"
-            f"{at(user_line())}."
+            "that step. A smaller learning rate, clip_norm=, or data without NaN and infinities "
+            f"may help{at(user_line())}."
         )
 
     # ---- saving ----------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ class Run:
         put_back(state, self.model, self.optimizer, self.steps.ema, self.more)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that decides how it goes on."""
+        """The complete state, for an exact continuation."""
         history = self.history.to_dict()
         history["steps"] = {name: np.array(v, float) for name, v in history["steps"].items()}
         return {
@@ -317,28 +317,28 @@ class Run:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another run stood.
+        """Restore the state of another run.
 
         Raises
         ------
         StructureError, ShapeError
-            It was one of another model, other data or other callbacks.
+            The model, data or callbacks differ.
         """
         names = [name for name, _ in state["callbacks"]]
         mine = [type(c).__name__ for c in self.callbacks]
         if names != mine:
             raise StructureError(
-                f"fit(resume=...): the checkpoint was made with the callbacks {names}, and these "
-                f"are {mine}. Go on with the same ones{at(user_line())}."
+                f"fit(resume=...): the checkpoint has the callbacks {names}, this training {mine}. "
+                f"Resume with the same callbacks{at(user_line())}."
             )
         self._put_back(state)
         self.source.load_state_dict(state["source"])
         self._over = self.epoch = int(state["epoch"])
         self.step = int(state["step"])
         self._mean = Mean(state["sums"])
-        told = state["history"]
-        steps = {name: values.tolist() for name, values in told["steps"].items()}
-        self.history = History.from_dict({**told, "steps": steps})
+        history = state["history"]
+        steps = {name: values.tolist() for name, values in history["steps"].items()}
+        self.history = History.from_dict({**history, "steps": steps})
         for callback, (_, kept) in zip(self.callbacks, state["callbacks"], strict=True):
             if kept is not None:
                 callback.load_state_dict(kept)

@@ -1,11 +1,11 @@
-"""The state of a training as plain values, to be saved and restored.
+"""The state of a training run as plain values, saved and restored.
 
-    captured     parameters, buffers, optimizer, averages, random numbers
-    put_back     restores it
-    streams_of   what a model draws random numbers from
+    captured     parameters, buffers, optimizer, averages, random states
+    put_back     restores a state
+    streams_of   the random streams and generators of a model
 
-Random numbers come from streams and generators of modules, from those that the user names, and from
-the global generators of NumPy and Python.
+Random states are those of streams and generators in modules, of those passed to `fit`, and of the
+global generators of NumPy and Python.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _buffers(model: Module) -> dict[str, Any]:
 def captured(
     model: Module, optimizer: Optimizer, ema: EMA | None, more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The state as copies."""
+    """The state, copied."""
     kind, words, *rest = np.random.get_state(legacy=True)
     version, internal, gauss = random.getstate()
     return {
@@ -98,7 +98,7 @@ def put_back(
     Raises
     ------
     StructureError, ShapeError
-        It is the state of another model, or of other options.
+        The state is of another model, or of other options.
     """
     streams = streams_of(model)
     buffers = _buffers(model)
@@ -110,7 +110,7 @@ def put_back(
     ):
         if mine != other:
             raise StructureError(
-                f"fit(resume=...): the checkpoint has {what} {other}, this training {mine}. Go on "
+                f"fit(resume=...): the checkpoint has {what} {other}, this training {mine}. Resume "
                 f"with the same model and options{at(user_line())}."
             )
     model.load_state_dict(state["model"])
