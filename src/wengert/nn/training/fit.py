@@ -83,7 +83,7 @@ def fit(
         The number of batches per step. Gradients are averaged over samples, which gives the step of
         one large batch. (Batch normalization uses the single batches.)
     clip_norm, clip_value : float, optional
-        Clip gradients by their global norm, or element by element (elements first).
+        Clip gradients to this global norm, or to this absolute value (values first).
     ema : float or EMA, optional
         Maintain moving averages of the parameters; a float is the decay.
     checkpoint : path or Checkpoint, optional
