@@ -6,7 +6,7 @@ from wengert.data import Dataset
 
 
 class Squares(Dataset):
-    """Items (i, i * i), of which one may fail."""
+    """Items (i, i * i); one of them may raise an error."""
 
     def __init__(self, count=20, fails=None):
         self.count, self.fails = count, fails
@@ -21,7 +21,7 @@ class Squares(Dataset):
 
 
 class Noise(Dataset):
-    """Items that are random by their seed."""
+    """Random items that depend on their seed."""
 
     random = True
 

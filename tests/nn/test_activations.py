@@ -1,7 +1,7 @@
-"""Activations: far out, at infinities, at NaN; single precision; as layers.
+"""Activation functions: large arguments, infinities, NaN; single precision; as modules.
 
-Values beside PyTorch's are in test_against_torch.py; silu, gelu, mish and softsign are operations
-and keep the laws.
+Values are compared with PyTorch in test_against_torch.py; silu, gelu, mish and softsign are
+operations, and are checked by the laws.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from wengert.testing import check_grads
 from wengert.testing.traced_checks import check_traced
 
 INF = np.inf
-# For each the limits at -inf and inf, and those of the derivative.
+# The limits at -inf and inf of each function and of its derivative.
 LIMITS = {
     "relu": (0, INF, 0, 1),
     "relu6": (0, 6, 0, 0),
@@ -55,7 +55,7 @@ def slopes(f, x):
 @pytest.mark.parametrize("dtype", [float, np.float32])
 @pytest.mark.parametrize("name", LIMITS)
 def test_limits(name, dtype):
-    """No overflow, no 0 * inf: also in the pieces that are not chosen."""
+    """No overflow and no 0 * inf, also in branches that are not selected."""
     f, limits = function(name), LIMITS[name]
     x = np.array([-INF, INF], dtype)
     with np.errstate(all="raise", under="ignore"):

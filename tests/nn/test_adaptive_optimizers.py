@@ -1,4 +1,4 @@
-"""Adagrad, RMSprop, Adadelta and Lion: by hand, compiled as eager, saved and loaded."""
+"""Adagrad, RMSprop, Adadelta and Lion: hand-computed steps, compiled steps, saved states."""
 
 import pickle
 
@@ -24,7 +24,7 @@ MAKERS = {
 
 
 def path(make, gradients=G, dtype=float):
-    """Positions after each step, given the gradients."""
+    """The parameters after each step with the given gradients."""
     p = nn.Parameter(P0, dtype=dtype)
     optimizer = make([p])
     positions = []

@@ -1,4 +1,4 @@
-"""Losses, normalization and activations beside PyTorch's: values and gradients, eager and compiled.
+"""Losses, normalization and activations against PyTorch: values and gradients, eager and compiled.
 
 The numbers in torch_values.json were written by torch_cases.py with PyTorch 2.
 """
@@ -27,9 +27,9 @@ def checked(name, value, slopes, places, tolerance):
     want = WANTED[name]
     np.testing.assert_allclose(value, want["value"], **tolerance)
     for k, got in zip(places, slopes, strict=True):
-        if want["gradients"][k] is not None:  # PyTorch has none by some targets and weights
+        if want["gradients"][k] is not None:  # not available for all targets and weights
             there = np.array(want["gradients"][k])
-            known = ~np.isnan(there)  # it has 0 * inf for a count of 0 in Stirling's formula
+            known = ~np.isnan(there)  # PyTorch: 0 * inf for a count of 0 in Stirling's formula
             assert np.all(np.isfinite(got))
             np.testing.assert_allclose(got[known], there[known], **tolerance)
 
@@ -62,7 +62,7 @@ def test_single_precision():
 
 
 def test_compiled():
-    """All cases as one native program, which calls nothing back."""
+    """All cases as one native program without host callbacks."""
     every = [weighed(name) for name in CASES]
 
     @wg.jit(host_callbacks="forbid")
@@ -82,7 +82,7 @@ def test_states_of_models_load(name):
     model.load_state_dict({n: np.array(v) for n, v in theirs["before"].items()})
     np.testing.assert_allclose(model(x).numpy(), theirs["trained"], rtol=1e-11, atol=1e-13)
     for n, value in model.state_dict().items():
-        if n != "2.num_batches_tracked" or name == "rows":  # its InstanceNorm does not count
+        if n != "2.num_batches_tracked" or name == "rows":  # PyTorch does not count
             np.testing.assert_allclose(value, theirs["after"][n], rtol=1e-12)
     out = model.eval()(x).numpy()
     np.testing.assert_allclose(out, theirs["evaluated"], rtol=1e-11, atol=1e-13)

@@ -1,4 +1,4 @@
-"""Attention, positions and Transformers: masks, symmetries, modes, refusals; a GPT learns."""
+"""Attention, positions and Transformers: masks, symmetries, modes, errors; training of a GPT."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def plain(x):
 
 
 def by_hand(q, k, v, allowed):
-    """Row by row, of what is allowed."""
+    """The softmax of each row over allowed sources."""
     out = np.zeros((len(q), v.shape[-1]))
     for i, row in enumerate(q):
         which = np.flatnonzero(allowed[i])
@@ -183,7 +183,7 @@ def test_copies_of_a_layer_begin_equal_and_drop_independently(rng):
         nn.TransformerEncoderLayer(4, 2, activation="sine")
 
 
-@pytest.mark.slow  # docs/learning.md has one that learns, too
+@pytest.mark.slow  # docs/learning.md trains one, too
 def test_a_small_gpt_learns():
     text = "abracadabra! " * 12
     letters = sorted(set(text))
@@ -209,6 +209,6 @@ def test_a_small_gpt_learns():
         optimizer.step()
         return loss
 
-    batch = rows[:, :-1], rows[:, 1:]  # as users write it: with strides
+    batch = rows[:, :-1], rows[:, 1:]  # non-contiguous, as in user code
     losses = [step(*batch).item() for _ in range(60)]
     assert losses[0] > 1.5 and losses[-1] < 0.15

@@ -1,4 +1,4 @@
-"""Buffers: what a model keeps beside its parameters, eagerly, compiled, as an argument."""
+"""Buffers: eager, compiled, as arguments of functions."""
 
 import copy
 import io
@@ -180,7 +180,7 @@ def test_one_graph_for_every_batch(rng):
     assert {"1.running_mean", "1.num_batches_tracked"} <= {n.name for n in graph.variables}
 
 
-# ---- as an argument ----------------------------------------------------------------------------
+# ---- as arguments ------------------------------------------------------------------------------
 
 
 def test_functional_call_with_buffers(rng):
@@ -193,7 +193,7 @@ def test_functional_call_with_buffers(rng):
     np.testing.assert_array_equal(out.numpy(), model(x).numpy())
     model.load_state_dict(before)
     model.train()
-    nn.functional_call(model, given, x)  # what is given is not written to, what is not given is
+    nn.functional_call(model, given, x)  # given buffers are not updated, others are
     after = model.state_dict()
     np.testing.assert_array_equal(after["1.running_mean"], before["1.running_mean"])
     assert after["1.running_var"].any() and after["1.num_batches_tracked"] == 1

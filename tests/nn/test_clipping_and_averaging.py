@@ -1,4 +1,4 @@
-"""Clipping of gradients, moving averages, the rate on a plateau: eager, compiled, and refused."""
+"""Gradient clipping, moving averages, ReduceLROnPlateau: eager, compiled, errors."""
 
 import pickle
 
@@ -152,7 +152,7 @@ def test_warmup_forgets_the_beginning():
 
 
 def test_the_rate_falls_on_a_plateau_as_in_pytorch():
-    # Rates and best values as torch 2.13's ReduceLROnPlateau has them for the same figures.
+    # Learning rates and best values of torch 2.13's ReduceLROnPlateau for the same figures.
     optimizer = optim.SGD([wg.tensor([1.0], requires_grad=True)], lr=1.0)
     plateau = optim.ReduceLROnPlateau(optimizer, factor=0.5, patience=1, cooldown=1, min_lr=0.2)
     rates = []

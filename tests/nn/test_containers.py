@@ -1,4 +1,4 @@
-"""Containers, freezing, precision, hooks, apply, summaries: what is done with whole models."""
+"""Containers, and operations on whole models: freezing, precision, hooks, apply, summaries."""
 
 import copy
 import pickle

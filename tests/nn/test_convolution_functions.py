@@ -1,7 +1,7 @@
-"""Convolution and pooling as functions: PyTorch's values, SciPy's, orders, rows, graphs.
+"""Convolution and pooling functions: PyTorch's and SciPy's values, derivatives, batches, graphs.
 
-convolutions_of_torch.json has, for each case, the sum of waves * y**2 and what its gradients are
-along other waves, computed once with PyTorch 2.13 in float64.
+convolutions_of_torch.json has, for each case, the sum of waves * y**2 and the products of its
+gradients with other waves, computed with PyTorch 2.13 in float64.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Layers of convolution and pooling: PyTorch's text, names, initial values; padding; refusals."""
+"""Convolution and pooling layers: PyTorch's reprs, names, initial values; padding; errors."""
 
 import copy
 import pickle
@@ -125,7 +125,7 @@ def test_what_does_not_fit_is_named(call, words):
 
 
 def test_a_compiled_step_is_the_eager_one():
-    """The gradient of a weight that passes a choice is detached where the optimizer meets it."""
+    """A weight's gradient that flows through a `where` is detached before the optimizer uses it."""
     x = np.random.default_rng(0).normal(size=(2, 1, 6, 6))
     first, second = (
         nn.Sequential(nn.Conv2d(1, 2, 3, rng=1), nn.ReLU(), nn.Conv2d(2, 3, 4, rng=2), nn.Flatten())

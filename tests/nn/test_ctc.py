@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: all alignments one by one, edges, refusals."""
+"""Connectionist temporal classification: enumeration of alignments, edge cases, errors."""
 
 from itertools import groupby, product
 
@@ -14,7 +14,7 @@ WAYS = [pytest.param(lambda f: f, id="eager"), pytest.param(wg.jit, id="compiled
 
 
 def one_by_one(log_probs, target, blank=0):
-    """Minus the logarithm of the sum over all alignments that spell the target."""
+    """The loss, by enumeration of all alignments."""
     steps, classes = log_probs.shape
     total = 0.0
     for way in product(range(classes), repeat=steps):

@@ -1,4 +1,4 @@
-"""Loaders: every sample once, the last batch kept, fresh orders, collation; the progress bar."""
+"""Loaders: every sample once, the last batch, shuffling, collation; the progress bar."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Encoders and transforms: there and back, constant columns, seeds, gradients, refusals."""
+"""Encoders and transforms: inverses, constant columns, seeds, gradients, errors."""
 
 import numpy as np
 import pytest
@@ -139,7 +139,7 @@ def test_random_transforms_follow_from_their_seed():
     key = np.asarray(wg.random.key(3))
     assert np.array_equal(crop(PICTURE, key), crop(PICTURE, key))
     places = {crop(PICTURE, seed).tobytes() for seed in range(300)}
-    assert len(places) == 25  # 5 x 5 places for 2 x 3 in 6 x 7
+    assert len(places) == 25  # a 2 x 3 window has 5 x 5 positions in 6 x 7
     parts = np.lib.stride_tricks.sliding_window_view(PICTURE[0], (2, 3)).reshape(-1, 2, 3)
     whole = RandomCrop((2, 3))(PICTURE, 1)[0]
     assert any(np.array_equal(whole, part) for part in parts)

@@ -1,4 +1,4 @@
-"""Layers: embedding, dropout, shapes, resampling, initial values, files; and what they refuse."""
+"""Layers: embedding, dropout, shapes, resampling, initial values, files, errors."""
 
 import io
 import json
@@ -209,7 +209,7 @@ def test_weights_as_safetensors(tmp_path):
     twin = nn.Sequential(nn.Linear(3, 2, rng=1, dtype=np.float32), nn.BatchNorm1d(2))
     twin.load_state_dict(nn.load_safetensors(path))
     np.testing.assert_array_equal(twin[0].weight.numpy(), model[0].weight.numpy())
-    wg.save(model.state_dict(), path)  # our own files are of that kind, too
+    wg.save(model.state_dict(), path)  # wengert.save writes safetensors files, too
     assert nn.load_safetensors(path).keys() >= {"0.weight", "1.running_mean"}
 
 
@@ -244,7 +244,7 @@ def test_files_that_are_refused(tmp_path):
     assert path.read_bytes() == before[:-1]
 
 
-# ---- what is refused ---------------------------------------------------------------------------
+# ---- errors ------------------------------------------------------------------------------------
 
 REFUSED = [
     (

@@ -1,4 +1,4 @@
-"""Loaders beyond one pass: resuming, threads, samplers, views, collation."""
+"""Loaders: resuming, threads, samplers, views, collation."""
 
 import collections
 import copy
@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def flat(batches):
-    """Batches as one list of numbers."""
+    """All elements of batches, as one list."""
     return [float(v) for b in batches for part in b for v in np.asarray(part).reshape(-1)]
 
 
@@ -69,12 +69,12 @@ def test_a_loader_goes_on_where_another_stood(kind, prefetch, stop):
             seen.append(next(passes))
         except StopIteration:
             passes = iter(first)
-    if stop == 4:  # at the end of a pass, and it is over
+    if stop == 4:  # after the last batch of a pass
         assert not list(passes)
     file_like = pickle.loads(pickle.dumps(first.state_dict()))
     assert first.state_dict().keys() == file_like.keys()
     second = make()
-    second.rng.normal(size=5)  # wherever it stood
+    second.rng.normal(size=5)  # any other state
     second.load_state_dict(file_like)
     assert second.state_dict()["batch"] == file_like["batch"]
     rest = []
@@ -95,7 +95,7 @@ def test_the_state_of_a_loader_can_be_kept_in_a_file(tmp_path):
         np.testing.assert_array_equal(np.concatenate(list(twin)), np.concatenate(list(passing)))
         np.testing.assert_array_equal(
             np.concatenate(list(twin)), np.concatenate(list(loader))
-        )  # and the pass after it
+        )  # and the next pass
 
 
 def test_a_pickled_loader_stands_where_it_stood():
@@ -223,7 +223,7 @@ def test_views_of_views():
     assert int(more[-1][0]) == 20 and int(odd[-1][0]) == 9
     with pytest.raises(IndexError):
         more[7]
-    batch = next(iter(DataLoader(odd, 3)))  # of arrays: by one index
+    batch = next(iter(DataLoader(odd, 3)))  # arrays: one index for the batch
     np.testing.assert_array_equal(batch[0], [1, 3, 5])
     mask = np.arange(10) > 7
     assert [int(a) for a, _ in data.subset(mask)] == [8, 9] and len(data.subset([])) == 0

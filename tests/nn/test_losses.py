@@ -1,4 +1,4 @@
-"""Losses: values by hand, gradients against differences, extremes, and refusals."""
+"""Losses: hand-computed values, gradients against finite differences, extremes, errors."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""Losses with options: weights, masks, ignored samples, margins; in graphs; what they refuse.
+"""Losses with options: weights, masks, ignored samples, margins; in graphs; errors.
 
-Values and gradients beside PyTorch's are in test_against_torch.py.
+Values and gradients are compared with PyTorch in test_against_torch.py.
 """
 
 import numpy as np
@@ -97,7 +97,7 @@ def test_options_in_graphs_with_named_sizes(rng):
 
 
 def test_classes_that_do_not_exist_in_graphs():
-    """The names of function and number, as eagerly; never a number."""
+    """They raise an error that names the function and the class, as in eager mode."""
     x = np.zeros((2, 3))
     for f in (F.multi_margin_loss, F.nll_loss, lambda x, y: F.one_hot(y, 3)):
         graph = wg.trace(f)(x, np.array([1, 0]))
@@ -219,7 +219,7 @@ def test_refusals(case):
 
 
 def cosine(x, y, axis, eps=1e-8):
-    """PyTorch's documented formula, of operands that have one shape."""
+    """PyTorch's documented formula, for operands of equal shape."""
     x, y = np.broadcast_arrays(x, y)
     sizes = [np.maximum(np.sqrt(np.sum(v * v, axis=axis)), eps) for v in (x, y)]
     return np.sum(x * y, axis=axis) / (sizes[0] * sizes[1])
@@ -253,7 +253,7 @@ def test_cosine_similarity_broadcasts_along_its_own_axis(one, two, axis, compile
 
 
 def cosine_along(x, y, axis):
-    """`cosine` of complex numbers, for differences along the imaginary axis."""
+    """`cosine` for complex numbers, for complex-step derivatives."""
     x, y = np.broadcast_arrays(x, y)
     sizes = [np.sqrt(np.sum(v * v, axis=axis)) for v in (x, y)]
     return np.sum(x * y, axis=axis) / (sizes[0] * sizes[1])

@@ -1,4 +1,4 @@
-"""L-BFGS, minimize and least_squares: minima that are known, and every method of SciPy's."""
+"""L-BFGS, minimize and least_squares: known minima, all methods of SciPy."""
 
 import pickle
 
@@ -49,7 +49,7 @@ def test_lbfgs_finds_the_minimum_of_a_quadratic(rng, compiled):
 
 
 def test_lbfgs_direction_is_that_of_the_inverse_bfgs_matrix(rng):
-    """The two loops give what the dense update of the inverse Hessian gives."""
+    """The two-loop recursion agrees with the dense update of the inverse Hessian."""
     from wengert.optim.lbfgs import Memory
 
     a = np.diag([1.0, 2.0, 5.0, 9.0])
@@ -238,7 +238,7 @@ def test_least_squares_takes_scipys_options_and_bounds():
     np.testing.assert_allclose(found.x, want.x, rtol=1e-10)
 
 
-# ---- the order of a dict's keys is the user's ----------------------------------------------------
+# ---- parameters in dicts keep the user's order of keys -----------------------------------------
 
 UNSORTED = {"z": 1.0, "m": [np.array([2.0, 3.0]), {"q": 4.0, "b": 5.0}], "a": 6.0}
 

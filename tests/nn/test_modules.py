@@ -1,4 +1,4 @@
-"""Modules: what belongs to them, modes, saving, copying, printing; parameters; layers."""
+"""Modules: traversal, modes, saving, copying, printing; parameters; layers."""
 
 import copy
 import pickle
@@ -12,7 +12,7 @@ from wengert.testing import check_grads
 
 
 class Forgetful(nn.Module):
-    """Never calls super().__init__ and keeps its layers in containers."""
+    """Does not call super().__init__, and stores its layers in containers."""
 
     def __init__(self, rng=0):
         self.first = nn.Linear(4, 3, rng=rng)

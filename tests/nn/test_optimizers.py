@@ -1,4 +1,4 @@
-"""Optimizers: first steps by hand, options, what is remembered, refusals."""
+"""Optimizers: hand-computed first steps, options, states, errors."""
 
 import copy
 import pickle
@@ -13,7 +13,7 @@ G = [np.array([0.5, -1.0, 2.0]), np.array([-1.0, 0.25, 1.0]), np.array([3.0, 0.0
 
 
 def run(make, gradients=G):
-    """Positions after each step, given the gradients."""
+    """The parameters after each step with the given gradients."""
     p = nn.Parameter(P0)
     optimizer = make([p])
     path = []
@@ -217,7 +217,7 @@ def test_an_optimizer_of_ones_own_states_one_formula():
     ],
 )
 def test_what_decays_becomes_zero_and_no_subnormal_number(make, steps):
-    """Processors compute a hundred times slower with these."""
+    """Operations on subnormal numbers are about a hundred times slower."""
     p = nn.Parameter(np.ones(3, np.float32))
     optimizer = make(p)
     for k in range(steps):

@@ -1,4 +1,4 @@
-"""Where the largest elements of windows stand: eager, compiled and batched, by trying all."""
+"""Indices of max pooling: eager, compiled and batched, against brute force."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Readers: small files of every kind made here, and the same damaged, truncated and foreign."""
+"""Readers of datasets: small generated files; damaged, truncated and foreign ones."""
 
 import gzip
 import pickle
@@ -42,7 +42,7 @@ def test_every_damaged_idx_file_is_refused(tmp_path):
     packed = gzip.compress(whole)
     damaged = [whole[:n] for n in range(len(whole))] + [whole + b"x", b"PK\3\4", b"\1" + whole]
     damaged += [packed[:n] for n in range(2, len(packed))] + [packed[:-6] + b"\0" * 6]
-    damaged.append(bytes([0, 0, 8, 255]) + b"\xff" * 1020)  # an array larger than any machine
+    damaged.append(bytes([0, 0, 8, 255]) + b"\xff" * 1020)  # an array larger than any memory
     for data in damaged:
         path.write_bytes(data)
         with pytest.raises(errors.FileError, match=r"file: .*Fetch it again"):
@@ -66,7 +66,7 @@ def mnist(folder, dots="-", end="", count=5):
 @pytest.mark.parametrize(("dots", "end"), [("-", ""), ("-", ".gz"), (".", "")])
 def test_mnist(tmp_path, dots, end):
     images, labels = mnist(tmp_path / "raw", dots, end)
-    data = MNIST(tmp_path, train=False)  # in a folder of the folder
+    data = MNIST(tmp_path, train=False)  # in a subfolder
     x, y = next(iter(DataLoader(data, 5)))
     assert x.shape == (5, 1, 28, 28) and y.dtype == np.int64 and len(MNIST(tmp_path / "raw")) == 5
     np.testing.assert_array_equal(x[:, 0], images)

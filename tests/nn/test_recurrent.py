@@ -1,4 +1,4 @@
-"""Recurrent layers: lengths, directions, modes, refusals; and a model of characters that learns."""
+"""Recurrent layers: lengths, directions, modes, errors; training of a character model."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ def test_a_padded_sequence_is_the_sequence_alone(kind, compiled, rng):
     lengths = np.array([4, 1, 0, 3])
     x = rng.normal(size=(4, 4, 2))
     for k, n in enumerate(lengths):
-        x[n:, k] = np.nan  # whatever is behind the end
+        x[n:, k] = np.nan  # padding is ignored
 
     def run(x, lengths):
         return layer(x, lengths=lengths)

@@ -1,4 +1,4 @@
-"""Schedules: their values, the counts of optimizers, compiled steps, saving."""
+"""Learning rate schedules: values, step counts of optimizers, compiled steps, saving."""
 
 import copy
 import pickle
@@ -86,7 +86,7 @@ def test_a_compiled_step_is_compiled_once():
     assert len(built) == 1
     optimizer.lr = schedules.Linear(0.1, 0.0, 5)
     before = p.numpy().copy()
-    step()  # the sixth: at the end of the line
+    step()  # the sixth step: the schedule has reached 0
     np.testing.assert_array_equal(p.numpy(), before)
     assert len(built) == 2
 

@@ -1,8 +1,8 @@
-"""Sequence models against PyTorch's: values, gradients of inputs and parameters.
+"""Sequence models against PyTorch: values, gradients of inputs and parameters.
 
-sequences_of_torch.json was written once, by torch 2.13: for each case the loss, then for each input
-and each parameter, in order of name, its gradient times `wave` (summed). Weights, inputs and what
-the loss weighs results by are `wave`s too, so there is nothing else to store.
+sequences_of_torch.json was written by torch 2.13.  It has for each case the loss, then for each
+input and each parameter, sorted by name, the sum of its gradient times `wave`.  Weights, inputs and
+the weights of results in the loss are `wave`s, too, and are not stored.
 """
 
 import json
@@ -92,7 +92,7 @@ CASES = {
 
 
 class Called(nn.Module):
-    """A layer called in the way of its case."""
+    """A layer with the call of its case."""
 
     def __init__(self, layer, call):
         self.layer, self.call = layer, call
@@ -102,7 +102,7 @@ class Called(nn.Module):
 
 
 def digest(f, *args):
-    """What is stored of torch: the loss, and each gradient times a wave."""
+    """The numbers stored for torch: the loss, and each gradient times a wave."""
     loss, bars = f(*args)
     return [float(loss), *[float(np.sum(b * wave(b.shape, 70))) for b in bars]]
 
@@ -139,7 +139,7 @@ def test_ctc_as_torch(reduction, compiled):
     targets = np.array([[1, 1, 3], [2, 3, 0], [3, 2, 1]])
 
     def loss(x):
-        steps, labels = [6, 5, 2], [3, 2, 3]  # the last cannot be spelled: three in two steps
+        steps, labels = [6, 5, 2], [3, 2, 3]  # the last is impossible: three labels in two steps
         found = F.ctc_loss(F.log_softmax(x, -1), targets, steps, labels, 0, reduction, True)
         return np.sum(found * wave(found.shape, 40))
 

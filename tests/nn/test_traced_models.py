@@ -1,4 +1,4 @@
-"""Models in graphs: one graph for every batch, parameters read at each run, names and scopes."""
+"""Traced models: one graph for all batch sizes, parameters read at each run, names and scopes."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_losses(reduction, rng):
     check_traced(lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction), [x, y])
     check_traced(lambda p, y: F.binary_cross_entropy(p, y, reduction), [p, y])
     sure = np.round(p)
-    with np.errstate(divide="ignore"):  # what was called impossible did not happen
+    with np.errstate(divide="ignore"):  # log(0) in branches that are not selected
         check_traced(lambda p: F.binary_cross_entropy(p, np.round(p), reduction), [sure])
     classes = rng.integers(0, 4, 3)
     check_traced(lambda x, c: F.cross_entropy(x, c, reduction), [x, classes])
@@ -159,7 +159,7 @@ def test_built_by_hand(rng):
 
 
 class Normalize(nn.Module):
-    """A layer with a running mean, which each call in training moves along."""
+    """A layer with a running mean, updated by each call in training."""
 
     def __init__(self, features):
         self.mean = wg.variable(np.zeros(features), "mean", differentiable=False)

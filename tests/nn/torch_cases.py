@@ -1,8 +1,8 @@
-"""Functions that PyTorch has under the same name: cases that both can compute.
+"""Test cases for functions with the same name in PyTorch.
 
-Run as a program with PyTorch at hand it writes torch_values.json, values and gradients to sixteen
-digits; test_against_torch.py compares ours.  Each case is a function of `F`, the module of
-functions, and of arrays; those of floats are differentiated.
+Run as a program, with PyTorch installed, it writes torch_values.json: values and gradients with 16
+digits, used by test_against_torch.py.  Each case is a function of `F`, the module of functions, and
+of arrays; it is differentiated with respect to those of floats.
 """
 
 import json
@@ -154,7 +154,7 @@ for _name in (
     "gelu silu mish softsign logsigmoid leaky_relu softplus"
 ).split():
     _points = np.array([-1e4, -6.5, -2.0, -0.75, -0.5, 0.0, 0.25, 0.5, 1.5, 5.0, 7.0, 1e4])
-    if _name == "hardsigmoid":  # PyTorch has a sixth of single precision in its derivative
+    if _name == "hardsigmoid":  # PyTorch's derivative has 1/6 in single precision
         _points = _points[:2]
     CASES[_name] = (lambda F, x, name=_name: getattr(F, name)(x), _points)
 CASES["gelu_tanh"] = (lambda F, x: F.gelu(x, approximate="tanh"), X)
@@ -192,12 +192,12 @@ MODELS = {
 
 
 def upstream(shape):
-    """What a result is multiplied with before it is summed up."""
+    """The weights of a result in the sum that is differentiated."""
     return np.cos(1.0 + np.arange(np.prod(shape, dtype=int))).reshape(shape)
 
 
 def made():
-    """Value and gradients of each case by PyTorch; states and results of models."""
+    """Values and gradients of all cases from PyTorch; states and results of models."""
     import torch
     import torch.nn.functional as F
 
@@ -208,7 +208,7 @@ def made():
         inputs = [torch.tensor(a, requires_grad=a.dtype.kind == "f") for a in arrays]
         try:
             y = f(F, *inputs)
-        except RuntimeError:  # some take no derivative with respect to the target or the weights
+        except RuntimeError:  # some are not differentiable with respect to target or weights
             inputs = [t.detach().requires_grad_(k == 0) for k, t in enumerate(inputs)]
             y = f(F, *inputs)
         loss = (y * torch.tensor(upstream(tuple(y.shape)))).sum()
@@ -223,7 +223,7 @@ def made():
 
 
 def by_model(torch, make, x):
-    """What a model has learned and returns, in training and then in evaluation."""
+    """States and results of a model, in training and then in evaluation."""
     model, x = make(torch.nn), torch.tensor(x)
     before = {n: v.numpy().tolist() for n, v in model.state_dict().items()}
     trained = model(x).detach().numpy().tolist()

@@ -1,10 +1,10 @@
-"""A program whose children save checkpoints without end, and are killed at any moment.
+"""A program whose child processes save checkpoints in a loop, and are killed at random times.
 
     saving_program.py FOLDER TIMES
 
-After each kill it looks at what is left: the checkpoint has to be whole.  On a busy machine it goes
-on until some have been saved.  It prints the number of the last one, and how many kills left a
-file unfinished.
+After each kill it checks that the checkpoint is complete.  On a busy machine it continues until
+some have been saved.  It prints the number of the last one, and the number of kills that left an
+incomplete file.
 """
 
 import os
@@ -22,7 +22,7 @@ SOME = 5
 
 
 class Run:
-    """As much of a run as a checkpoint asks for."""
+    """The part of a run that a checkpoint uses."""
 
     number = 0
 
@@ -31,7 +31,7 @@ class Run:
         return {"number": self.number, "values": np.full(200_000, self.number, np.int64)}
 
     def call(self, point, path):
-        """No callbacks."""
+        """Does nothing: there are no callbacks."""
 
 
 def save_for_ever(run):

@@ -1,4 +1,4 @@
-"""Models and data that the tests of training share: small, and with everything that has a state."""
+"""Small models and data for the tests of training, with all kinds of state."""
 
 import numpy as np
 
@@ -22,20 +22,20 @@ class Net(nn.Module):
         self.first = nn.Linear(4, 8, rng=rng, dtype=dtype)
         self.last = nn.Linear(8, 2, rng=rng, dtype=dtype)
         self.drop = nn.Dropout(0.25, wg.random.Stream(seed))
-        self.unused = nn.Linear(2, 2, rng=rng, dtype=dtype)  # it never has a gradient
+        self.unused = nn.Linear(2, 2, rng=rng, dtype=dtype)  # never gets a gradient
 
     def forward(self, x):
         return self.last(self.drop(np.tanh(self.first(x))))
 
 
 def loader(seed=0, **options):
-    """Shuffled batches of points with noise that follows from the seed."""
+    """Shuffled batches of points, with noise from the seed."""
     data = TensorDataset(*points()).map(GaussianNoise(0.1), field=0)
     return DataLoader(data, 8, shuffle=True, rng=seed, **options)
 
 
 def training(model, epochs, **options):
-    """A training with everything in it that could differ from one run to the next."""
+    """A training run with everything that could differ between runs."""
     given = {"loss": nn.CrossEntropyLoss(), "progress": False, "compile": False}
     given |= {"data": loader(), "validation": points(20, 1), "metrics": "accuracy"}
     given["optimizer"] = optim.Adam(model.parameters(), lr=0.02)
@@ -47,11 +47,11 @@ def values(model):
 
 
 def same(a, b):
-    """Bit for bit."""
+    """Whether two states are bitwise equal."""
     return a.keys() == b.keys() and all(a[n].tobytes() == b[n].tobytes() for n in a)
 
 
 def course(history):
-    """A history without what differs from run to run."""
+    """A history without the figures that differ between runs."""
     told = history.to_dict()
     return told["steps"], [{k: v for k, v in e.items() if k != "seconds"} for e in told["epochs"]]

@@ -1,4 +1,4 @@
-"""Checkpoints: a resumed training is the uninterrupted one bit for bit; kills leave a file."""
+"""Checkpoints: resumed training is bitwise equal to uninterrupted training; kills are safe."""
 
 import os
 import random
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def everything(seed=0, compile=False, **options):
-    """A model, and the options of a training in which everything has a state."""
+    """A model and options of a training run with all kinds of state."""
     model = Net(seed)
     optimizer = optim.AdamW(model.parameters(), lr=0.02)
     plateau = optim.ReduceLROnPlateau(optimizer, factor=0.5, patience=0, threshold=0.2)
@@ -37,7 +37,7 @@ def everything(seed=0, compile=False, **options):
 
 
 class StopsAt(Callback):
-    """Ends a training after a step, as Ctrl-C does."""
+    """Stops training after a step, as Ctrl-C does."""
 
     def __init__(self, step=None):
         self.step = step
@@ -57,7 +57,7 @@ def ends(model, options, history):
     )
 
 
-# In the middle of an epoch of 7 batches (4 steps of two), at its end, and in the last one.
+# In the middle of an epoch of 7 batches (4 steps of two), at its end, and in the last epoch.
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("accumulate", "stop"), [(1, 1), (1, 7), (1, 8), (1, 20), (2, 3), (2, 4), (2, 11)]
@@ -66,7 +66,7 @@ def test_a_resumed_training_is_the_uninterrupted_one(tmp_path, stop, accumulate)
     def run(steps, resume):
         model, options = everything(accumulate=accumulate)
         options["callbacks"].append(StopsAt(steps))
-        if resume:  # nothing of this process may matter
+        if resume:  # the state of this process must not matter
             model, options = everything(seed=5, accumulate=accumulate)
             options["callbacks"].append(StopsAt(None))
             np.random.seed(99), random.seed(99)
@@ -116,7 +116,7 @@ def test_a_plain_list_of_batches_resumes_too(tmp_path):
 
 
 class Buffered(nn.Module):
-    """A model with generators in its attributes, and a buffer that state_dict leaves out."""
+    """A model with generators as attributes, and a buffer that is not in the state_dict."""
 
     def __init__(self, seed):
         self.layer = nn.Linear(4, 2, rng=0)
@@ -166,14 +166,14 @@ def test_best_and_last_can_be_read(tmp_path):
     training(model, 3, callbacks=[script], checkpoint=saving)
     best, last = read_checkpoint(saving.best_path), read_checkpoint(tmp_path)
     assert same(best["model"], script.kept[1]) and best["epoch"] == 2 and saving.best == 3.0
-    assert same(last["model"], script.kept[2]) and last["epoch"] == 3  # the last is saved anyway
+    assert same(last["model"], script.kept[2]) and last["epoch"] == 3  # always saved
     twin = Net(7)
     twin.load_state_dict(best["model"])
     assert same(values(twin), script.kept[1]) and "best=3.0" in repr(saving)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["best.wengert", "last.wengert"]
     again = Net(3)
     history = training(again, 3, callbacks=[Worse()], checkpoint=tmp_path, resume=True)
-    assert same(values(again), script.kept[2]) and len(history) == 3  # nothing was left to do
+    assert same(values(again), script.kept[2]) and len(history) == 3  # no epochs remained
     more = training(Net(3), 3, callbacks=[Worse()], resume=saving.best_path)
     assert len(more) == 3
 
@@ -219,7 +219,7 @@ def test_ctrl_c_leaves_a_checkpoint(tmp_path):
     assert same(values(model), values(twin))
 
 
-# ---- files that are not what they should be ----------------------------------------------------
+# ---- invalid files -----------------------------------------------------------------------------
 
 
 def test_every_damaged_checkpoint_is_refused(tmp_path, rng):
@@ -284,7 +284,7 @@ def resumed(folder, model=None, **options):
 
 
 def kill_while_saving(folder, times):
-    """Kill a program that saves again and again, at any moment; it looks at what is left."""
+    """Run saving_program.py; return the number of the last checkpoint and of unfinished files."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     program = str(Path(__file__).with_name("saving_program.py"))
     done = subprocess.run(
@@ -308,7 +308,7 @@ def test_a_program_that_is_killed_leaves_the_checkpoint_before(tmp_path):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_program_that_is_killed_three_hundred_times(tmp_path):
     last, unfinished = kill_while_saving(tmp_path, 300)
-    assert last > 100 and unfinished > 50  # many were in the middle of a file
+    assert last > 100 and unfinished > 50  # many kills interrupted a write
 
 
 def trainer(*arguments):
@@ -349,7 +349,7 @@ def test_a_training_that_is_killed_again_and_again_ends_as_if_it_had_not_been(tm
 def test_ctrl_c_in_a_program(tmp_path):
     with trainer(tmp_path) as running:
         running.stdout.readline()
-        os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to all of them
+        os.killpg(running.pid, signal.SIGINT)  # to the process group, as a terminal does
         out, said = running.stdout.read(), running.stderr.read()
         assert running.wait(timeout=60) == 0, said
     assert "stopped interrupted" in out and "Traceback" not in said

@@ -1,4 +1,4 @@
-"""Fit: what it learns, compiled and eager, by parts and with averages; callbacks; refusals."""
+"""fit: training, compiled and eager; accumulation, averages, callbacks, errors."""
 
 import io
 import os
@@ -25,7 +25,7 @@ from .small_models import Net, course, loader, points, same, training, values
 
 
 def by_hand(model, epochs, rate=0.02):
-    """The loop that fit stands for."""
+    """The training loop that fit replaces."""
     optimizer, loss_fn, batches = (
         optim.Adam(model.parameters(), lr=rate),
         nn.CrossEntropyLoss(),
@@ -90,14 +90,14 @@ def test_several_batches_make_the_step_of_one_large_one(sizes):
     for name, value in values(model).items():
         np.testing.assert_allclose(values(twin)[name], value, rtol=1e-13)
     more = nn.fit(twin, parts, optimizer=optim.SGD(twin.parameters(), 0.5), accumulate=2, **options)
-    assert len(more.steps["loss"]) == 2  # what is left at the end of an epoch is a step, too
+    assert len(more.steps["loss"]) == 2  # the rest of an epoch is a step, too
 
 
 @pytest.mark.parametrize("compile", [False, True])
 def test_an_optimizer_that_searches(compile):
     model, twin = Plain(), Plain()
     x, y = points()
-    y = np.where(np.arange(50) % 10, y, 1 - y)  # no line tells them apart
+    y = np.where(np.arange(50) % 10, y, 1 - y)  # not linearly separable
     loss, options = nn.CrossEntropyLoss(), {"progress": False, "compile": compile, "epochs": 3}
     history = nn.fit(model, [(x, y)], loss, optim.LBFGS(model.parameters()), **options)
     optimizer = optim.LBFGS(twin.parameters())
@@ -194,7 +194,7 @@ def test_points_of_callbacks_come_in_their_order():
 
 
 class Scripted(Callback):
-    """Gives every epoch a figure from a list."""
+    """Adds a figure from a list to each epoch."""
 
     def __init__(self, figures):
         self.figures = figures
@@ -294,11 +294,11 @@ def test_it_trains_in_other_threads():
     assert len(found[0]) == 1
 
 
-# ---- what is not finite ------------------------------------------------------------------------
+# ---- NaN and infinities ------------------------------------------------------------------------
 
 
 class Breaks(nn.Module):
-    """A model that takes the logarithm of what may fall below 0."""
+    """A model with a logarithm whose argument may become negative."""
 
     def __init__(self):
         self.level = nn.Parameter([0.3])
@@ -409,7 +409,7 @@ def test_lines_of_progress(monkeypatch):
 
 
 class Unsized:
-    """Batches, and nobody knows how many."""
+    """An iterable of batches without a length."""
 
     def __iter__(self):
         yield points(8)

@@ -1,4 +1,4 @@
-"""Logs: JSON lines, and files of events read back by a parser of their own."""
+"""Loggers: JSON Lines, and event files, which are read by a separate parser."""
 
 import json
 import struct
@@ -59,7 +59,7 @@ def test_a_resumed_training_has_each_step_once(tmp_path):
     with pytest.raises(RuntimeError):
         training(Net(), 2, callbacks=[Stop(11)], log=path, checkpoint=tmp_path / "kept")
     with open(path, "a") as file:
-        file.write('{"event": "st')  # a line that was not finished
+        file.write('{"event": "st')  # an incomplete line
     model = Net(1)
     options = {"log": path, "checkpoint": tmp_path / "kept", "resume": True}
     history = training(model, 2, callbacks=[Stop(None)], **options)
@@ -82,7 +82,7 @@ def test_fewer_lines(tmp_path):
 
 
 def test_the_check_is_castagnolis():
-    # RFC 3720, appendix B.4, and the check value of the catalog of such codes.
+    # RFC 3720, appendix B.4, and the check value of the catalog of CRCs.
     assert crc32c(b"\0" * 32) == 0x8A9136AA
     assert crc32c(b"\xff" * 32) == 0x62A8AB43
     assert crc32c(bytes(range(32))) == 0x46DD794E
@@ -123,7 +123,7 @@ def masked(data):
 
 
 def parsed(path):
-    """The events in a file; every check is checked."""
+    """The events in a file; verifies all checksums."""
     data, at, events = path.read_bytes(), 0, []
     while at < len(data):
         length, check = struct.unpack("<QI", data[at : at + 12])
@@ -171,7 +171,7 @@ def test_files_of_events(tmp_path):
 
 
 def test_bytes_of_events():
-    # As protoc encodes them, recorded by hand from the description of the encoding.
+    # The encoding of protoc, derived by hand from its specification.
     assert scalars(1.0, 300, {"a": 0.5}).hex() == (
         "09000000000000f03f10ac022a0a0a080a016115" + "0000003f"
     )

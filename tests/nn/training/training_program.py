@@ -1,8 +1,8 @@
-"""A program that trains, and goes on where it was stopped.
+"""A program that trains, and resumes where it was stopped.
 
     training_program.py FOLDER
 
-It prints "begun" when the first step is over, and a digest of everything at the end.
+It prints "begun" after the first step, and a digest of all results at the end.
 """
 
 import hashlib
