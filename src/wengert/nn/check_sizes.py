@@ -2,7 +2,7 @@
 
 NumPy's message about an invalid shape names neither the layer nor its argument.
 
-    counted    raises an error that names the layer and the size
+    check_layer_sizes    raises an error that names the layer and the size
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from wengert.errors import ArgumentError, at, user_line
 
 
-def counted(layer: Any, minimum: int = 0, **sizes: Any) -> None:
+def check_layer_sizes(layer: Any, minimum: int = 0, **sizes: Any) -> None:
     """Check that the sizes of a layer are integers of at least `minimum`.
 
     Raises

@@ -44,7 +44,7 @@ def _callable(step: Any, what: str) -> Any:
     return step
 
 
-class _Listed(Module):
+class _ListModule(Module):
     """Base of modules that are lists of `_items`, named by their indices."""
 
     _items: list[Any]
@@ -52,7 +52,7 @@ class _Listed(Module):
     def _checked(self, item: Any, i: int) -> Any:
         return item
 
-    def _like(self, items: list[Any]) -> Any:
+    def _with_items(self, items: list[Any]) -> Any:
         make: Any = type(self)
         return make(items)
 
@@ -89,7 +89,9 @@ class _Listed(Module):
         return iter(self._items)
 
     def __getitem__(self, index: Any) -> Any:
-        return self._like(self._items[index]) if isinstance(index, slice) else self._items[index]
+        return (
+            self._with_items(self._items[index]) if isinstance(index, slice) else self._items[index]
+        )
 
     def __setitem__(self, index: int, item: Any) -> None:
         self._items[index] = self._checked(item, index)
@@ -100,7 +102,7 @@ class _Listed(Module):
         Changes.note()
 
 
-class Sequential(_Listed):
+class Sequential(_ListModule):
     """Modules (or plain functions) applied one after the other.
 
     Parameters
@@ -166,7 +168,7 @@ class Sequential(_Listed):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, str):
-            return self._items[self._place(index)]
+            return self._items[self._index_of(index)]
         if self._names is not None and isinstance(index, slice):
             return Sequential(dict(zip(self._names[index], self._items[index], strict=True)))
         return super().__getitem__(index)
@@ -178,10 +180,10 @@ class Sequential(_Listed):
 
     def __getattr__(self, name: str) -> Any:
         if name in (self.__dict__.get("_names") or ()):
-            return self._items[self._place(name)]
+            return self._items[self._index_of(name)]
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
-    def _place(self, name: str) -> int:
+    def _index_of(self, name: str) -> int:
         if name not in (self._names or ()):
             raise ArgumentError(
                 f"Sequential: no step is named {name!r}; the names are {self._names or 'indices'}"
@@ -192,11 +194,11 @@ class Sequential(_Listed):
     def _checked(self, item: Any, i: int) -> Any:
         return _callable(item, f"Sequential: step {i}")
 
-    def _like(self, items: list[Any]) -> Any:
+    def _with_items(self, items: list[Any]) -> Any:
         return Sequential(*items)
 
 
-class Parallel(_Listed):
+class Parallel(_ListModule):
     """Modules (or plain functions) applied to the same input, with joined results.
 
     Parameters
@@ -232,7 +234,7 @@ class Parallel(_Listed):
     def _checked(self, item: Any, i: int) -> Any:
         return _callable(item, f"Parallel: branch {i}")
 
-    def _like(self, items: list[Any]) -> Any:
+    def _with_items(self, items: list[Any]) -> Any:
         return Parallel(*items, join=self.join, axis=self.axis)
 
 
@@ -259,7 +261,7 @@ class Residual(Module):
         return (x if self.shortcut is None else self.shortcut(x)) + self.body(x)
 
 
-class ModuleList(_Listed):
+class ModuleList(_ListModule):
     """A list of modules, without a `forward`.
 
     Parameters
@@ -278,7 +280,7 @@ class ModuleList(_Listed):
         self._items = list(modules)
 
 
-class ParameterList(_Listed):
+class ParameterList(_ListModule):
     """A list of parameters; arrays become parameters.
 
     Parameters
@@ -293,7 +295,7 @@ class ParameterList(_Listed):
         return item if isinstance(item, Parameter) else Parameter(item)
 
 
-class _Keyed(Module):
+class _DictModule(Module):
     """Base of modules that are dicts, in insertion order."""
 
     _items: dict[str, Any]
@@ -353,7 +355,7 @@ class _Keyed(Module):
         Changes.note()
 
 
-class ModuleDict(_Keyed):
+class ModuleDict(_DictModule):
     """A dict of modules, without a `forward`.
 
     Parameters
@@ -362,7 +364,7 @@ class ModuleDict(_Keyed):
     """
 
 
-class ParameterDict(_Keyed):
+class ParameterDict(_DictModule):
     """A dict of parameters; arrays become parameters.
 
     Parameters

@@ -85,8 +85,8 @@ class ModelSummary:
         widths = [max(len(line[k]) for line in table) for k in range(len(head))]
         text = [
             "  ".join(
-                word.ljust(w) if k < 3 else word.rjust(w)
-                for k, (word, w) in enumerate(zip(line, widths, strict=True))
+                cell.ljust(w) if k < 3 else cell.rjust(w)
+                for k, (cell, w) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in table
         ]

@@ -49,10 +49,10 @@ def traced_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> A
         paths = {id(m): name for name, m in module.named_modules()}
         with _entered(ModuleTrace(paths, ""), type(module).__name__), _as_variables(module):
             return converted(module.forward)(*args, **kwargs)
-    word = path.removeprefix(f"{frame.path}.") if frame.path else path
+    name = path.removeprefix(f"{frame.path}.") if frame.path else path
     if path == frame.path:
-        word = type(module).__name__
-    with _entered(ModuleTrace(frame.paths, path), word):
+        name = type(module).__name__
+    with _entered(ModuleTrace(frame.paths, path), name):
         return converted(module.forward)(*args, **kwargs)
 
 
@@ -87,11 +87,11 @@ def _modes(module: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _entered(frame: ModuleTrace, word: str) -> Iterator[None]:
+def _entered(frame: ModuleTrace, name: str) -> Iterator[None]:
     block: ScopedValue[ModuleTrace | None] = ScopedValue(frame)
     try:
         _frame.open(block)
-        with scope(word):
+        with scope(name):
             yield
     finally:
         block.end(True)

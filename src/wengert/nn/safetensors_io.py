@@ -68,14 +68,14 @@ def save_safetensors(state: Any, file: Any, metadata: Mapping[str, str] | None =
             f"save_safetensors: expected a module or a mapping from names to arrays, got "
             f"{type(state).__name__}{at(user_line())}."
         )
-    words = {"format": "pt"} if metadata is None else dict(metadata)
-    if not all(isinstance(x, str) for pair in words.items() for x in pair):
+    entries = {"format": "pt"} if metadata is None else dict(metadata)
+    if not all(isinstance(x, str) for pair in entries.items() for x in pair):
         raise ArgumentError(
             f"save_safetensors: metadata must map strings to strings{at(user_line())}."
         )
     arrays = {name: _plain(name, value) for name, value in state.items()}
     order = sorted(arrays, key=lambda n: (-arrays[n].itemsize, n))  # large items first: aligned
-    header: dict[str, Any] = {safetensors_file.METADATA: words}
+    header: dict[str, Any] = {safetensors_file.METADATA: entries}
     offset = 0
     for name in order:
         array = arrays[name]

@@ -63,17 +63,17 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> Loaded:
             f"{what}: expected a mapping from names to values, as returned by state_dict(), got "
             f"{spelled(state)}{at(user_line())}."
         )
-    mine = every_state(module)
-    missing = [n for n in mine if n not in state]
-    unknown = [n for n in state if n not in mine]
+    own = every_state(module)
+    missing = [n for n in own if n not in state]
+    unknown = [n for n in state if n not in own]
     if strict and (missing or unknown):
         raise StructureError(
             f"{what}: missing {missing or 'nothing'}, unknown {unknown or 'nothing'}. Load the "
             f"state of a model of the same structure, or pass strict=False{at(user_line())}."
         )
-    values = {n: _array(state[n], n, what) for n in mine if n in state}
+    values = {n: _array(state[n], n, what) for n in own if n in state}
     for name, value in values.items():
-        have = mine[name]
+        have = own[name]
         if value.shape != have.shape:
             raise ShapeError(
                 f"{what}: {name} has shape {value.shape} in the state and {have.shape} in the "
@@ -85,7 +85,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool) -> Loaded:
                 f"{have.dtype} of the model. Convert it first{at(user_line())}."
             )
     for name, value in values.items():
-        mine[name].data = value
+        own[name].data = value
     return Loaded(missing, unknown)
 
 
@@ -129,7 +129,7 @@ def functional_call(module: Any, parameters: Mapping[str, Any], *args: Any, **kw
     >>> wg.grad(f)(model.state_dict())["weight"]
     array([[ 1., 10.]])
     """
-    with _in_place_of(module, parameters, "functional_call"):
+    with _replaced_values(module, parameters, "functional_call"):
         return module(*args, **kwargs)
 
 
@@ -167,41 +167,41 @@ def stateful_call(module: Any, state: Mapping[str, Any], *args: Any, **kwargs: A
     >>> after["running_mean"], norm.running_mean
     (array([0.5]), Buffer([0.], dtype=float64))
     """
-    with _in_place_of(module, state, "stateful_call") as mine:
+    with _replaced_values(module, state, "stateful_call") as own:
         result = module(*args, **kwargs)
-        after = {name: _now(mine[name]) for name in state if isinstance(mine[name], Buffer)}
+        after = {name: _current_value(own[name]) for name in state if isinstance(own[name], Buffer)}
     return result, after
 
 
-def _now(buffer: Any) -> Any:
+def _current_value(buffer: Any) -> Any:
     node = buffer.node
     return wrap(node) if node.value is None else np.array(node.value)
 
 
 @contextlib.contextmanager
-def _in_place_of(module: Any, state: Mapping[str, Any], what: str) -> Iterator[dict[str, Any]]:
-    mine = dict(every_tensor(module, Tensor))
-    unknown = [n for n in state if n not in mine]
+def _replaced_values(module: Any, state: Mapping[str, Any], what: str) -> Iterator[dict[str, Any]]:
+    own = dict(every_tensor(module, Tensor))
+    unknown = [n for n in state if n not in own]
     if unknown:
         raise StructureError(
             f"{what} of {type(module).__name__}: there are no parameters {unknown}. The "
-            f"parameters are {list(mine)}{at(user_line())}."
+            f"parameters are {list(own)}{at(user_line())}."
         )
-    before = {name: mine[name].node for name in state}
+    before = {name: own[name].node for name in state}
     opened = current_trace()
-    buffers = {mine[name] for name in state if isinstance(mine[name], Buffer)}
-    noted = {b: opened.written[b] for b in buffers if b in opened.written} if opened else {}
+    buffers = {own[name] for name in state if isinstance(own[name], Buffer)}
+    recorded = {b: opened.written[b] for b in buffers if b in opened.written} if opened else {}
     try:
         for name, value in state.items():
-            mine[name].node = _node_of(value)
-        yield mine
+            own[name].node = _node_of(value)
+        yield own
     finally:
         for name, node in before.items():
-            mine[name].node = node
+            own[name].node = node
         if opened is not None:  # discard recorded assignments to the given buffers
             for buffer in buffers:
                 opened.written.pop(buffer, None)
-            opened.written.update(noted)
+            opened.written.update(recorded)
 
 
 def _node_of(value: Any) -> Any:

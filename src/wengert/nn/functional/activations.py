@@ -24,7 +24,7 @@ from wengert._engine.ops.elementwise.activations import mish, silu, softsign
 from wengert._engine.ops.elementwise.exponential import log_sigmoid, sigmoid
 from wengert._engine.ops.elementwise.exponential import softplus as softplus_of_one
 from wengert._engine.ops.elementwise.selection import relu
-from wengert._engine.ops.neural import softmax as shares
+from wengert._engine.ops.neural import softmax as softmax_ops
 from wengert.errors import ArgumentError, ShapeError, TraceError, at, user_line
 from wengert.random import Stream
 
@@ -84,7 +84,7 @@ def softmax(x: Any, axis: int = -1) -> Any:
     >>> softmax(np.array([1000.0, 1000.0]))
     array([0.5, 0.5])
     """
-    return shares.softmax(x, axis=axis)
+    return softmax_ops.softmax(x, axis=axis)
 
 
 def log_softmax(x: Any, axis: int = -1) -> Any:
@@ -102,12 +102,12 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
     >>> log_softmax(np.array([0.0, 2000.0]))
     array([-2000.,     0.])
     """
-    return shares.log_softmax(x, axis=axis)
+    return softmax_ops.log_softmax(x, axis=axis)
 
 
 def softmin(x: Any, axis: int = -1) -> Any:
     """The softmax of -x."""
-    return shares.softmax(-_array(x), axis=axis)
+    return softmax_ops.softmax(-_array(x), axis=axis)
 
 
 # ---- rectifiers --------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Scaled dot-product attention, with masks.
 
-    scaled_dot_product_attention    softmax(q k.T / sqrt(width)) v
-    permitted, causal, masked       masks: which sources each target attends to
-    shares                          attention weights
+    scaled_dot_product_attention         softmax(q k.T / sqrt(width)) v
+    split_mask, causal_mask, make_mask   masks: which sources each target attends to
+    attention_weights                    the softmax of scores that are not masked
 
 Masked sources have weight 0 and no gradient.  A target whose sources are all masked gets zeros,
 with zero gradients; the softmax of a row of -inf would be NaN.
@@ -40,7 +40,7 @@ class Mask(NamedTuple):
     anyone: Any
 
 
-def permitted(mask: Any, what: str) -> tuple[Any, Any]:
+def split_mask(mask: Any, what: str) -> tuple[Any, Any]:
     """A mask given by the user, as a pair (allowed, added); either may be None.
 
     Raises
@@ -67,19 +67,19 @@ def permitted(mask: Any, what: str) -> tuple[Any, Any]:
     return ~blocked, np.where(blocked, 0.0, mask)
 
 
-def causal(rows: Any, columns: Any) -> Any:
+def causal_mask(rows: Any, columns: Any) -> Any:
     """The causal mask, booleans of shape (rows, columns): target i attends to sources 0 to i."""
     return np.reshape(arange(columns), (1, -1)) <= np.reshape(arange(rows), (-1, 1))
 
 
-def combined(one: Any, other: Any) -> Any:
+def combine_masks(one: Any, other: Any) -> Any:
     """The conjunction of two boolean masks, either of which may be None."""
     if one is None or other is None:
         return other if one is None else one
     return np.logical_and(one, other)
 
 
-def masked(allowed: Any, added: Any = None) -> Mask:
+def make_mask(allowed: Any, added: Any = None) -> Mask:
     """A `Mask` of booleans, and an array to be added to the scores."""
     if allowed is None:
         return Mask(None, added, None)
@@ -90,7 +90,7 @@ def masked(allowed: Any, added: Any = None) -> Mask:
     return Mask(allowed, added, anyone)
 
 
-def shares(scores: Any, mask: Mask) -> Any:
+def attention_weights(scores: Any, mask: Mask) -> Any:
     """The softmax of the allowed scores along the last axis; 0 for the others."""
     if mask.added is not None:
         scores = scores + mask.added
@@ -185,13 +185,13 @@ def scaled_dot_product_attention(
                 f"and values must have equally many, a divisor of the first{at(user_line())}."
             )
         key, value = (np.repeat(x, q[-3] // k[-3], axis=-3) for x in (key, value))
-    allowed, added = permitted(attn_mask, what)
+    allowed, added = split_mask(attn_mask, what)
     if is_causal:
-        allowed = combined(causal(q[-2], k[-2]), allowed)
+        allowed = combine_masks(causal_mask(q[-2], k[-2]), allowed)
     scores = np.matmul(
         query * (_scale(q[-1]) if scale is None else scale), np.swapaxes(key, -1, -2)
     )
-    weights = shares(scores, masked(allowed, added))
+    weights = attention_weights(scores, make_mask(allowed, added))
     if dropout_p:
         weights = dropout(weights, dropout_p, True, rng)
     return np.matmul(weights, value)

@@ -50,11 +50,11 @@ def by_dimension(
         bound.__name__ = bound.__qualname__ = name
         bound.__module__ = function.__module__
         bound.__doc__ = documented(function.__doc__ or "", axes)
-        bound.__annotations__ = {k: v for k, v in function.__annotations__.items() if k in kept}
+        bound.__annotations__ = {k: v for k, v in function.__annotations__.items() if k in names}
         bound.__signature__ = public  # type: ignore[attr-defined]
         return bound
 
-    kept = {*public.parameters, "return"}
+    names = {*public.parameters, "return"}
     found = [bind(axes) for axes in dimensions or (1, 2, 3)]
     function.__doc__ = None  # it has placeholders
     return found

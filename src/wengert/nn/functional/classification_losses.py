@@ -93,7 +93,7 @@ def cross_entropy(
             f"{at(user_line())}."
         )
     _check_axis(shape_of(logits), axis, "cross_entropy")
-    return _of_classes(
+    return _class_loss(
         log_softmax(logits, axis),
         target,
         reduction,
@@ -125,12 +125,12 @@ def nll_loss(
     >>> round(float(nll_loss(np.log([[0.25, 0.75]]), np.array([0]))), 6)  # log 4
     1.386294
     """
-    return _of_classes(
+    return _class_loss(
         log_probabilities, target, reduction, axis, weight, ignore_index, 0.0, "nll_loss"
     )
 
 
-def _of_classes(
+def _class_loss(
     logs: Any,
     target: Any,
     reduction: str,
@@ -151,7 +151,9 @@ def _of_classes(
         )
     classes = value_of(target) if is_traced(target) else np.asarray(value_of(target))
     if classes.dtype.kind in "iu":
-        return _named(logs, classes, reduction, axis, weight, ignore_index, smoothing, what)
+        return _integer_target_loss(
+            logs, classes, reduction, axis, weight, ignore_index, smoothing, what
+        )
     if classes.dtype.kind != "f":
         raise DtypeError(
             f"{what}: the target must have classes as integers or probabilities as floats, got "
@@ -165,7 +167,7 @@ def _of_classes(
         )
     if smoothing:
         target = target * (1.0 - smoothing) + smoothing / shape[axis]
-    share = target if weight is None else target * _along(weight, axis, len(shape))
+    share = target if weight is None else target * _per_class(weight, axis, len(shape))
     return reduced(-np.sum(_times(share, logs), axis=axis), reduction)
 
 
@@ -177,7 +179,7 @@ def _check_axis(shape: tuple[Any, ...], axis: int, what: str) -> None:
         )
 
 
-def _named(
+def _integer_target_loss(
     logs: Any,
     classes: Any,
     reduction: str,
@@ -197,9 +199,9 @@ def _named(
             f"{spelled(shape_of(classes))}. Give axis=, or one probability for each class as "
             f"floats{at(user_line())}."
         )
-    kept = None if ignore_index is None else classes != ignore_index
-    if kept is not None:
-        classes = np.where(kept, classes, np.zeros_like(classes))
+    included = None if ignore_index is None else classes != ignore_index
+    if included is not None:
+        classes = np.where(included, classes, np.zeros_like(classes))
     index = _index_of(classes, shape, axis, what)
     read = getitem.read if is_traced(classes) else operator.getitem
     counts = None if weight is None else say(read(weight, (index[axis],)), what, "classes")
@@ -208,18 +210,18 @@ def _named(
     if counts is not None:
         losses = losses * counts
     if smoothing:
-        share = 1.0 if weight is None else _along(weight, axis, len(shape))
+        share = 1.0 if weight is None else _per_class(weight, axis, len(shape))
         spread = -np.sum(_times(share, logs) if weight is not None else logs, axis=axis)
         losses = (1.0 - smoothing) * losses + (smoothing / shape[axis]) * spread
-    if kept is not None:
-        losses = np.where(kept, losses, 0.0)
-        counts = np.where(kept, 1.0 if counts is None else counts, 0.0)
+    if included is not None:
+        losses = np.where(included, losses, 0.0)
+        counts = np.where(included, 1.0 if counts is None else counts, 0.0)
     if reduction == "mean" and counts is not None:
         return np.sum(losses) / np.sum(counts).astype(losses.dtype)
     return reduced(losses, reduction)
 
 
-def _along(weight: Any, axis: int, ndim: int) -> Any:
+def _per_class(weight: Any, axis: int, ndim: int) -> Any:
     """Class weights, reshaped to broadcast along the axis of classes."""
     return np.reshape(weight, (-1,) + (1,) * (ndim - axis - 1))
 

@@ -88,7 +88,7 @@ def conv_nd(
     >>> F.conv<n>d(np.ones((2, 3, <5>)), np.ones((4, 3, <3>)), padding=1).shape
     (2, 4, <5>)
     """
-    (x, alone), weight = with_samples(x, axes, who), array_of(weight)
+    (x, single), weight = with_samples(x, axes, who), array_of(weight)
     lengths = shape_of(x)[2:]
     kernel = _kernel(weight, axes, who)
     _check_groups(groups, shape_of(weight)[0], who)
@@ -103,7 +103,7 @@ def conv_nd(
         x, weight, stride=strides, padding=pairs, dilation=dilations, groups=int(groups)
     )
     y = _biased(y, bias, axes)
-    return y[0] if alone else y
+    return y[0] if single else y
 
 
 conv1d, conv2d, conv3d = by_dimension(conv_nd)
@@ -167,7 +167,7 @@ def conv_transpose_nd(
     >>> F.conv_transpose<n>d(np.ones((2, 4, <5>)), np.ones((4, 3, <2>)), stride=2).shape
     (2, 3, <10>)
     """
-    (x, alone), weight = with_samples(x, axes, who), array_of(weight)
+    (x, single), weight = with_samples(x, axes, who), array_of(weight)
     kernel = _kernel(weight, axes, who)
     inputs = shape_of(weight)[0]
     _check_groups(groups, inputs, who)
@@ -202,7 +202,7 @@ def conv_transpose_nd(
         groups=int(groups),
     )
     y = _biased(y, bias, axes)
-    return y[0] if alone else y
+    return y[0] if single else y
 
 
 conv_transpose1d, conv_transpose2d, conv_transpose3d = by_dimension(conv_transpose_nd)

@@ -5,9 +5,9 @@ has one symbol for each step; it spells the labels that remain when repeated sym
 blanks are dropped.  The loss is the negative log-probability of all alignments that spell the
 target, computed by the forward recursion of Graves et al. in log space, as one `wengert.scan`.
 
-    ctc_loss    the loss
-    Spelled     targets with blanks inserted, and the lengths, validated
-    log_sum     log(exp(a) + exp(b) + exp(c)); terms may be -inf
+    ctc_loss         the loss
+    BlankedTargets   targets with blanks inserted, and the lengths, validated
+    log_sum          log(exp(a) + exp(b) + exp(c)); terms may be -inf
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["ctc_loss"]
 _WHAT = "ctc_loss"
 
 
-class Spelled(NamedTuple):
+class BlankedTargets(NamedTuple):
     """Targets with blanks inserted.
 
     labels : (batch, 2 * longest + 1); blank, first, blank, second, ..., blank
@@ -133,7 +133,7 @@ def ctc_loss(
     single = len(shape) == 2
     if single:
         log_probs, shape = np.expand_dims(log_probs, 1), (shape[0], 1, shape[1])
-    found = _spelled(targets, input_lengths, target_lengths, blank, shape)
+    found = _insert_blanks(targets, input_lengths, target_lengths, blank, shape)
     losses = _losses(log_probs, found)
     if zero_infinity:
         losses = np.where(np.isposinf(value_of(losses)), 0.0, losses)
@@ -145,7 +145,7 @@ def ctc_loss(
     return reduced(losses, reduction)
 
 
-def _losses(log_probs: Any, found: Spelled) -> Any:
+def _losses(log_probs: Any, found: BlankedTargets) -> Any:
     """The losses by the forward recursion, shape (batch,)."""
     steps, batch = shape_of(log_probs)[:2]
     width = shape_of(found.labels)[1]
@@ -170,26 +170,28 @@ def _losses(log_probs: Any, found: Spelled) -> Any:
     return -log_sum(by_blank, by_label)
 
 
-def _spelled(targets: Any, steps: Any, lengths: Any, blank: int, shape: Any) -> Spelled:
+def _insert_blanks(
+    targets: Any, steps: Any, lengths: Any, blank: int, shape: Any
+) -> BlankedTargets:
     """Targets with blanks inserted, and lengths; concrete values are validated."""
-    most, batch, classes = shape
+    maximum, batch, classes = shape
     if isinstance(classes, int) and not 0 <= blank < classes:
         raise ArgumentError(
             f"{_WHAT}: blank={blank}, but there are {classes} classes, numbered from 0"
             f"{at(user_line())}."
         )
     targets, steps, lengths = (
-        _whole(x, name)
+        _integers(x, name)
         for x, name in (
             (targets, "targets"),
             (steps, "input_lengths"),
             (lengths, "target_lengths"),
         )
     )
-    steps, lengths = (_each(x, batch) for x in (steps, lengths))
-    targets = _in_rows(targets, lengths, batch)
+    steps, lengths = (_per_sequence(x, batch) for x in (steps, lengths))
+    targets = _padded(targets, lengths, batch)
     longest = shape_of(targets)[1]
-    _check_lengths(steps, most, "input_lengths", "steps")
+    _check_lengths(steps, maximum, "input_lengths", "steps")
     _check_lengths(lengths, longest, "target_lengths", "labels")
     inside = arange(longest) < np.expand_dims(lengths, 1)
     _check_classes(targets, inside, classes, blank)
@@ -197,19 +199,19 @@ def _spelled(targets: Any, steps: Any, lengths: Any, blank: int, shape: Any) -> 
         targets = places(targets, classes)
     targets = np.where(inside, targets, blank)
     before = np.concatenate([full((batch, 1), blank), targets[:, :-1]], axis=1)[:, :longest]
-    labels = _between(blank, targets, batch, longest)
-    skips = _between(False, targets != before, batch, longest)
-    return Spelled(labels, skips, steps, lengths)
+    labels = _interleave(blank, targets, batch, longest)
+    skips = _interleave(False, targets != before, batch, longest)
+    return BlankedTargets(labels, skips, steps, lengths)
 
 
-def _between(fill: Any, x: Any, batch: Any, longest: Any) -> Any:
+def _interleave(fill: Any, x: Any, batch: Any, longest: Any) -> Any:
     """The columns of x, with a column of `fill` before each and after the last."""
     pairs = np.stack([full((batch, longest), fill), x], axis=2)
     pairs = np.reshape(pairs, (batch, 2 * longest))
     return np.concatenate([pairs, full((batch, 1), fill)], axis=1)
 
 
-def _whole(x: Any, name: str) -> Any:
+def _integers(x: Any, name: str) -> Any:
     """An array of integers as int64."""
     x = x if is_traced(x) else np.asarray(value_of(x))
     if dtype_of(x).kind not in "iu" and not (isinstance(x, np.ndarray) and x.size == 0):
@@ -217,7 +219,7 @@ def _whole(x: Any, name: str) -> Any:
     return x.astype(np.int64)
 
 
-def _each(lengths: Any, batch: Any) -> Any:
+def _per_sequence(lengths: Any, batch: Any) -> Any:
     """One length for each sequence."""
     if shape_of(lengths) == ():
         lengths = np.reshape(lengths, (1,))
@@ -229,7 +231,7 @@ def _each(lengths: Any, batch: Any) -> Any:
     return lengths
 
 
-def _in_rows(targets: Any, lengths: Any, batch: Any) -> Any:
+def _padded(targets: Any, lengths: Any, batch: Any) -> Any:
     """Targets as (batch, longest)."""
     shape = shape_of(targets)
     if len(shape) == 2 and shape[0] == batch:
@@ -252,13 +254,13 @@ def _in_rows(targets: Any, lengths: Any, batch: Any) -> Any:
     return targets[np.minimum(index, shape[0] - 1)] if shape[0] else np.zeros((batch, 0), np.int64)
 
 
-def _check_lengths(lengths: Any, most: Any, name: str, of: str) -> None:
-    if is_traced(lengths) or not isinstance(most, int) or not lengths.size:
+def _check_lengths(lengths: Any, maximum: Any, name: str, of: str) -> None:
+    if is_traced(lengths) or not isinstance(maximum, int) or not lengths.size:
         return
-    if lengths.min() < 0 or lengths.max() > most:
+    if lengths.min() < 0 or lengths.max() > maximum:
         raise ArgumentError(
-            f"{_WHAT}: {name} must be from 0 to {most}, the number of {of}; got {lengths.min()} to "
-            f"{lengths.max()}{at(user_line())}."
+            f"{_WHAT}: {name} must be from 0 to {maximum}, the number of {of}; got "
+            f"{lengths.min()} to {lengths.max()}{at(user_line())}."
         )
 
 

@@ -61,8 +61,8 @@ def _dropped(x: Any, p: float, training: bool, rng: Any, shape: Any, what: str) 
     probability(p, what)
     if not training or p == 0.0:
         return x
-    kept = _kept(x, p, rng, shape, what)
-    return np.where(kept, x * (1.0 / (1.0 - p) if p < 1.0 else 0.0), 0.0)
+    keep = _keep_mask(x, p, rng, shape, what)
+    return np.where(keep, x * (1.0 / (1.0 - p) if p < 1.0 else 0.0), 0.0)
 
 
 def probability(p: float, what: str) -> None:
@@ -74,7 +74,7 @@ def probability(p: float, what: str) -> None:
         )
 
 
-def _kept(x: Any, p: float, rng: Any, shape: Any, what: str) -> Any:
+def _keep_mask(x: Any, p: float, rng: Any, shape: Any, what: str) -> Any:
     """A mask of the given shape, True for elements that are not dropped."""
     if isinstance(rng, Stream):
         return value_of(rng.uniform(shape)) >= p
@@ -132,7 +132,7 @@ def alpha_dropout(x: Any, p: float = 0.5, training: bool = True, rng: Any = None
         return x
     if p == 1.0:
         return x * 0.0
-    kept = _kept(x, p, rng, shape_of(x), "alpha_dropout")
+    keep = _keep_mask(x, p, rng, shape_of(x), "alpha_dropout")
     low = -SELU_ALPHA * SELU_SCALE
     scale = 1.0 / sqrt((1.0 - p) * (1.0 + p * low * low))
-    return np.where(kept, x * scale, low * scale) - p * low * scale
+    return np.where(keep, x * scale, low * scale) - p * low * scale

@@ -124,6 +124,6 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float) -> Any:
     """
     numbers = _numbers(x, num_classes, "one_hot", "classes")
     if is_traced(numbers):
-        known = getitem.read(np.arange(num_classes), numbers)
-        numbers = say(known, "one_hot", "classes")
+        looked_up = getitem.read(np.arange(num_classes), numbers)
+        numbers = say(looked_up, "one_hot", "classes")
     return (np.expand_dims(numbers, -1) == np.arange(num_classes)).astype(dtype)

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-def _signs(target: Any, what: str) -> None:
+def _check_signs(target: Any, what: str) -> None:
     """Check that all targets are 1 or -1."""
     if is_traced(target):
         return
@@ -76,7 +76,7 @@ def hinge_loss(prediction: Any, target: Any, reduction: str = "mean", margin: fl
         A target is neither 1 nor -1.
     """
     same_shape(prediction, target, "hinge_loss")
-    _signs(target, "hinge_loss")
+    _check_signs(target, "hinge_loss")
     return reduced(relu(margin - target * prediction), reduction)
 
 
@@ -85,14 +85,14 @@ def squared_hinge_loss(
 ) -> Any:
     """The square of `hinge_loss` for each element. Parameters and errors are the same."""
     same_shape(prediction, target, "squared_hinge_loss")
-    _signs(target, "squared_hinge_loss")
+    _check_signs(target, "squared_hinge_loss")
     return reduced(np.square(relu(margin - target * prediction)), reduction)
 
 
 def soft_margin_loss(prediction: Any, target: Any, reduction: str = "mean") -> Any:
     """log(1 + exp(-y x)), without overflow. Parameters and errors are those of `hinge_loss`."""
     same_shape(prediction, target, "soft_margin_loss")
-    _signs(target, "soft_margin_loss")
+    _check_signs(target, "soft_margin_loss")
     return reduced(softplus(-(target * prediction)), reduction)
 
 
@@ -111,7 +111,7 @@ def hinge_embedding_loss(
     reduction : {"mean", "sum", "none"}
     """
     same_shape(prediction, target, "hinge_embedding_loss")
-    _signs(target, "hinge_embedding_loss")
+    _check_signs(target, "hinge_embedding_loss")
     together = value_of(target) == 1
     return reduced(np.where(together, prediction, relu(margin - prediction)), reduction)
 
@@ -119,7 +119,7 @@ def hinge_embedding_loss(
 # ---- score for each class ----------------------------------------------------------------------
 
 
-def _rows(prediction: Any, what: str) -> tuple[Any, ...]:
+def _check_scores(prediction: Any, what: str) -> tuple[Any, ...]:
     shape = shape_of(prediction)
     if len(shape) not in (1, 2):
         raise ShapeError(
@@ -158,19 +158,19 @@ def multi_margin_loss(
     ArgumentError
         A class is out of range, or `p` is neither 1 nor 2.
     """
-    shape = _rows(prediction, "multi_margin_loss")
+    shape = _check_scores(prediction, "multi_margin_loss")
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}{at(user_line())}.")
-    chosen = _chosen(target, shape, "multi_margin_loss")
-    right = np.sum(np.where(chosen, prediction, 0.0), axis=-1, keepdims=True)
+    is_target = _target_mask(target, shape, "multi_margin_loss")
+    right = np.sum(np.where(is_target, prediction, 0.0), axis=-1, keepdims=True)
     terms = relu(margin - right + prediction)
-    terms = np.where(chosen, 0.0, terms if p == 1 else np.square(terms))
+    terms = np.where(is_target, 0.0, terms if p == 1 else np.square(terms))
     if weight is not None:
-        terms = terms * np.sum(np.where(chosen, weight, 0.0), axis=-1, keepdims=True)
+        terms = terms * np.sum(np.where(is_target, weight, 0.0), axis=-1, keepdims=True)
     return reduced(np.sum(terms, axis=-1) * (1.0 / shape[-1]), reduction)
 
 
-def _chosen(target: Any, shape: tuple[Any, ...], what: str) -> Any:
+def _target_mask(target: Any, shape: tuple[Any, ...], what: str) -> Any:
     """Booleans of the shape of the scores: whether each class is the target."""
     y = value_of(target) if is_traced(target) else np.asarray(value_of(target))
     if y.dtype.kind not in "iu":
@@ -209,7 +209,7 @@ def multilabel_margin_loss(prediction: Any, target: Any, reduction: str = "mean"
         Each row has the right classes first, then -1; elements after -1 are ignored.
     reduction : {"mean", "sum", "none"}
     """
-    shape = _rows(prediction, "multilabel_margin_loss")
+    shape = _check_scores(prediction, "multilabel_margin_loss")
     same_shape(prediction, target, "multilabel_margin_loss")
     y = np.asarray(value_of(target)) if not is_traced(target) else value_of(target)
     before = np.cumsum(y < 0, axis=-1) == 0  # before the first -1
@@ -267,7 +267,7 @@ def margin_ranking_loss(
     """
     same_shape(x1, x2, "margin_ranking_loss")
     same_shape(x1, target, "margin_ranking_loss")
-    _signs(target, "margin_ranking_loss")
+    _check_signs(target, "margin_ranking_loss")
     return reduced(relu(margin - target * (x1 - x2)), reduction)
 
 
@@ -286,7 +286,7 @@ def cosine_embedding_loss(
     reduction : {"mean", "sum", "none"}
     """
     same_shape(x1, x2, "cosine_embedding_loss")
-    _signs(target, "cosine_embedding_loss")
+    _check_signs(target, "cosine_embedding_loss")
     if shape_of(target) != shape_of(x1)[:-1]:
         raise ShapeError(
             f"cosine_embedding_loss: vectors of shape {spelled(shape_of(x1))} need a target of "

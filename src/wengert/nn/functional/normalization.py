@@ -29,7 +29,7 @@ from ..parameter import write
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "normalize", "rms_norm"]
 
 
-def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
+def _in_single_precision(compute: Callable[[Any], Any], x: Any) -> Any:
     """compute(x), in single precision if x is in half precision."""
     if dtype_of(x).kind == "c":
         raise DtypeError(
@@ -43,12 +43,12 @@ def _in_single(compute: Callable[[Any], Any], x: Any) -> Any:
 
 def _centered(x: Any, axis: tuple[int, ...]) -> tuple[Any, Any, Any]:
     """The mean, x - mean, and the sum of squares of x - mean."""
-    mean = _added(np.mean, x, axis)
+    mean = _reduce(np.mean, x, axis)
     rest = x - mean
-    return mean, rest, _added(np.sum, np.square(rest), axis)
+    return mean, rest, _reduce(np.sum, np.square(rest), axis)
 
 
-def _added(combine: Any, x: Any, axis: tuple[int, ...]) -> Any:
+def _reduce(combine: Any, x: Any, axis: tuple[int, ...]) -> Any:
     """A mean or sum over axes; of float32 in float64, because NumPy adds rows sequentially.
 
     Native code uses many partial sums, which is accurate enough in float32.
@@ -58,12 +58,12 @@ def _added(combine: Any, x: Any, axis: tuple[int, ...]) -> Any:
     return combine(x, axis=axis, keepdims=True, dtype=np.float64).astype(np.float32)
 
 
-def _standard(x: Any, axis: tuple[int, ...], eps: float) -> Any:
+def _standardize(x: Any, axis: tuple[int, ...], eps: float) -> Any:
     _, rest, total = _centered(x, axis)
     return rest / np.sqrt(total / count_along(shape_of(x), axis) + eps)
 
 
-def _scaled(y: Any, weight: Any, bias: Any, shape: tuple[Any, ...] | None = None) -> Any:
+def _scale_and_shift(y: Any, weight: Any, bias: Any, shape: tuple[Any, ...] | None = None) -> Any:
     """y * weight + bias, both optional and reshaped to `shape`."""
     for array, join in ((weight, np.multiply), (bias, np.add)):
         if array is not None:
@@ -82,7 +82,7 @@ def _channels(x: Any, what: str, minimum: int = 2) -> tuple[Any, ...]:
     return shape
 
 
-def _one_for_each(array: Any, count: Any, name: str, what: str) -> None:
+def _check_per_channel(array: Any, count: Any, name: str, what: str) -> None:
     if array is not None and shape_of(array) != (count,):
         raise ShapeError(
             f"{what}: {name} must have one element for each of {count} channels, got shape "
@@ -90,7 +90,7 @@ def _one_for_each(array: Any, count: Any, name: str, what: str) -> None:
         )
 
 
-def _more_than_one(count: Any, shape: tuple[Any, ...], what: str) -> None:
+def _check_variance(count: Any, shape: tuple[Any, ...], what: str) -> None:
     if isinstance(count, int) and count < 2:
         raise ShapeError(
             f"{what} in training was given shape {spelled(shape)}: the variance of {count} value "
@@ -158,17 +158,17 @@ def batch_norm(
         ("weight", weight),
         ("bias", bias),
     ):
-        _one_for_each(array, shape[1], name, "batch_norm")
+        _check_per_channel(array, shape[1], name, "batch_norm")
     along = (1, shape[1]) + (1,) * (len(shape) - 2)
     if not training and running_mean is not None and running_var is not None:
         mean, var = np.reshape(running_mean, along), np.reshape(running_var, along)
-        return _in_single(
-            lambda x: _scaled((x - mean) / np.sqrt(var + eps), weight, bias, along), x
+        return _in_single_precision(
+            lambda x: _scale_and_shift((x - mean) / np.sqrt(var + eps), weight, bias, along), x
         )
     axis = (0, *range(2, len(shape)))
     count = count_along(shape, axis)
     if training:
-        _more_than_one(count, shape, "batch_norm")
+        _check_variance(count, shape, "batch_norm")
 
     def compute(x: Any) -> Any:
         mean, rest, total = _centered(x, axis)
@@ -178,9 +178,9 @@ def batch_norm(
         if training and running_var is not None:
             new = np.reshape(value_of(total), (shape[1],)) / (count - 1)
             _update_running(running_var, new, momentum, "running_var")
-        return _scaled(rest / np.sqrt(total / count + eps), weight, bias, along)
+        return _scale_and_shift(rest / np.sqrt(total / count + eps), weight, bias, along)
 
-    return _in_single(compute, x)
+    return _in_single_precision(compute, x)
 
 
 def instance_norm(
@@ -204,12 +204,12 @@ def instance_norm(
     """
     shape = _channels(x, "instance_norm", 3)
     for name, array in (("weight", weight), ("bias", bias)):
-        _one_for_each(array, shape[1], name, "instance_norm")
+        _check_per_channel(array, shape[1], name, "instance_norm")
     if not use_input_stats:
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     axis = tuple(range(2, len(shape)))
     count = count_along(shape, axis)
-    _more_than_one(count, shape, "instance_norm")
+    _check_variance(count, shape, "instance_norm")
 
     def compute(x: Any) -> Any:
         mean, rest, total = _centered(x, axis)
@@ -221,9 +221,9 @@ def instance_norm(
                 new = np.mean(np.reshape(value_of(new), shape[:2]), axis=0)
                 _update_running(running, new, momentum, what)
         along = (1, shape[1]) + (1,) * len(axis)
-        return _scaled(rest / np.sqrt(total / count + eps), weight, bias, along)
+        return _scale_and_shift(rest / np.sqrt(total / count + eps), weight, bias, along)
 
-    return _in_single(compute, x)
+    return _in_single_precision(compute, x)
 
 
 def group_norm(
@@ -255,19 +255,19 @@ def group_norm(
             f"{at(user_line())}."
         )
     for name, array in (("weight", weight), ("bias", bias)):
-        _one_for_each(array, shape[1], name, "group_norm")
+        _check_per_channel(array, shape[1], name, "group_norm")
     grouped = (shape[0], num_groups, shape[1] // num_groups, *shape[2:])
     axis = tuple(range(2, len(grouped)))
     along = (1, shape[1]) + (1,) * (len(shape) - 2)
 
     def compute(x: Any) -> Any:
-        y = _standard(np.reshape(x, grouped), axis, eps)
-        return _scaled(np.reshape(y, shape), weight, bias, along)
+        y = _standardize(np.reshape(x, grouped), axis, eps)
+        return _scale_and_shift(np.reshape(y, shape), weight, bias, along)
 
-    return _in_single(compute, x)
+    return _in_single_precision(compute, x)
 
 
-def _last(x: Any, normalized_shape: int | Sequence[int], what: str) -> tuple[int, ...]:
+def _last_axes(x: Any, normalized_shape: int | Sequence[int], what: str) -> tuple[int, ...]:
     """The axes to normalize over, checked against `normalized_shape`."""
     last = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     shape = shape_of(x)
@@ -304,8 +304,10 @@ def layer_norm(
     ----------
     .. [1] J. L. Ba, J. R. Kiros and G. E. Hinton, "Layer normalization", arXiv:1607.06450.
     """
-    axis = _last(x, normalized_shape, "layer_norm")
-    return _in_single(lambda x: _scaled(_standard(x, axis, eps), weight, bias), x)
+    axis = _last_axes(x, normalized_shape, "layer_norm")
+    return _in_single_precision(
+        lambda x: _scale_and_shift(_standardize(x, axis, eps), weight, bias), x
+    )
 
 
 def rms_norm(
@@ -325,15 +327,15 @@ def rms_norm(
     ----------
     .. [1] B. Zhang and R. Sennrich, "Root mean square layer normalization", arXiv:1910.07467.
     """
-    axis = _last(x, normalized_shape, "rms_norm")
+    axis = _last_axes(x, normalized_shape, "rms_norm")
     kind = dtype_of(x)
     small = eps if eps is not None else float(np.finfo(kind if kind.kind == "f" else float).eps)
 
     def compute(x: Any) -> Any:
         square = np.mean(np.square(x), axis=axis, keepdims=True)
-        return _scaled(x / np.sqrt(square + small), weight, None)
+        return _scale_and_shift(x / np.sqrt(square + small), weight, None)
 
-    return _in_single(compute, x)
+    return _in_single_precision(compute, x)
 
 
 def normalize(x: Any, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Any:

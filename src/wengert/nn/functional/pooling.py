@@ -135,14 +135,14 @@ def max_pool_nd(
     >>> F.max_pool<n>d(np.ones((2, 3, <8>)), 2).shape
     (2, 3, <4>)
     """
-    x, alone = with_samples(x, axes, who)
+    x, single = with_samples(x, axes, who)
     frame = _frame(x, kernel_size, stride, padding, dilation, ceil_mode, axes, who)
     y = max_pool(x, **frame)
-    y = y[0] if alone else y
+    y = y[0] if single else y
     if not return_indices:
         return y
     where = max_pool_indices(x, **frame)
-    return y, where[0] if alone else where
+    return y, where[0] if single else where
 
 
 max_pool1d, max_pool2d, max_pool3d = by_dimension(max_pool_nd)
@@ -193,7 +193,7 @@ def avg_pool_nd(
     >>> F.avg_pool<n>d(np.ones((2, 3, <8>)), 2).shape
     (2, 3, <4>)
     """
-    x, alone = with_samples(x, axes, who)
+    x, single = with_samples(x, axes, who)
     frame = _frame(x, kernel_size, stride, padding, 1, ceil_mode, axes, who)
     del frame["dilation"]
     if divisor_override == 0:
@@ -209,7 +209,7 @@ def avg_pool_nd(
     else:
         counts = _counts(shape_of(x)[2:], shape_of(total)[2:], frame, pad, count_include_pad)
         y = total * np.asarray(1.0 / counts, x.dtype)
-    return y[0] if alone else y
+    return y[0] if single else y
 
 
 def avg_pool1d(
@@ -299,7 +299,7 @@ def adaptive_avg_pool_nd(axes: int, who: str, x: Any, output_size: Any) -> Any:
     >>> F.adaptive_avg_pool<n>d(np.ones((2, 3, <8>)), 3).shape
     (2, 3, <3>)
     """
-    x, alone = with_samples(x, axes, who)
+    x, single = with_samples(x, axes, who)
     sizes = _sizes(x, output_size, axes, who)
     even = _even(sizes)
     if all(m == 1 for _, m in sizes):
@@ -314,9 +314,9 @@ def adaptive_avg_pool_nd(axes: int, who: str, x: Any, output_size: Any) -> Any:
                 row[first:stop] = 1.0 / (stop - first)
             shares.append(share.astype(x.dtype))
         own, others = "cde"[:axes], "pqr"[:axes]
-        words = ",".join(b + a for a, b in zip(own, others, strict=True))
-        y = np.einsum(f"ab{own},{words}->ab{others}", x, *shares)
-    return y[0] if alone else y
+        subscripts = ",".join(b + a for a, b in zip(own, others, strict=True))
+        y = np.einsum(f"ab{own},{subscripts}->ab{others}", x, *shares)
+    return y[0] if single else y
 
 
 adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_dimension(adaptive_avg_pool_nd)
@@ -354,7 +354,7 @@ def adaptive_max_pool_nd(
     >>> F.adaptive_max_pool<n>d(np.ones((2, 3, <8>)), 3).shape
     (2, 3, <3>)
     """
-    x, alone = with_samples(x, axes, who)
+    x, single = with_samples(x, axes, who)
     sizes = _sizes(x, output_size, axes, who)
     frame = _even(sizes)
     numbers = None
@@ -373,11 +373,11 @@ def adaptive_max_pool_nd(
     ones = (1,) * axes
     y = max_pool(x, **frame, dilation=ones)
     if not return_indices:
-        return y[0] if alone else y
+        return y[0] if single else y
     where = max_pool_indices(x, **frame, dilation=ones)
     if numbers is not None:
         where = take(numbers, where)  # wengert's: the indices may be traced
-    return (y[0], where[0]) if alone else (y, where)
+    return (y[0], where[0]) if single else (y, where)
 
 
 adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = by_dimension(adaptive_max_pool_nd)

@@ -257,10 +257,10 @@ def poisson_nll_loss(
     else:
         losses = prediction - target * np.log(prediction + eps)
     if full:
-        many = value_of(target) > 1
-        count = np.where(many, target, 2.0)
+        large = value_of(target) > 1
+        count = np.where(large, target, 2.0)
         stirling = count * np.log(count) - count + 0.5 * np.log(2.0 * pi * count)
-        losses = losses + np.where(many, stirling, 0.0)
+        losses = losses + np.where(large, stirling, 0.0)
     return reduced(losses, reduction)
 
 

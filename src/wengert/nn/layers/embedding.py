@@ -14,7 +14,7 @@ from wengert._engine.core.handle import value_of
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from .. import init
-from ..check_sizes import counted
+from ..check_sizes import check_layer_sizes
 from ..functional.embeddings import embedding
 from ..module import Module
 from ..parameter import Parameter
@@ -57,7 +57,7 @@ class Embedding(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
-        counted(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+        check_layer_sizes(self, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ArgumentError(

@@ -21,7 +21,7 @@ from wengert.errors import ArgumentError, ShapeError, at, user_line
 
 from .. import functional as F
 from .. import init
-from ..check_sizes import counted
+from ..check_sizes import check_layer_sizes
 from ..module import Module
 from ..parameter import Parameter
 from .dropout import Dropout as Dropout
@@ -79,7 +79,7 @@ class Linear(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
-        counted(self, in_features=in_features, out_features=out_features)
+        check_layer_sizes(self, in_features=in_features, out_features=out_features)
         rng = np.random.default_rng(rng)
         bound = 1.0 / sqrt(max(1, in_features))
         self.in_features, self.out_features = in_features, out_features
@@ -134,8 +134,8 @@ class Bilinear(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
-        counted(self, in1_features=in1_features, in2_features=in2_features)
-        counted(self, out_features=out_features)
+        check_layer_sizes(self, in1_features=in1_features, in2_features=in2_features)
+        check_layer_sizes(self, out_features=out_features)
         rng = np.random.default_rng(rng)
         bound = 1.0 / sqrt(max(1, in1_features))
         self.in1_features, self.in2_features = in1_features, in2_features
@@ -246,14 +246,14 @@ class Unflatten(Module):
                 f"{self!r} was given shape {spelled(shape)}, which has no axis {self.axis}"
                 f"{at(user_line())}."
             )
-        known = prod(n for n in self.sizes if n != -1)
+        product = prod(n for n in self.sizes if n != -1)
         n = shape[axis]
-        if isinstance(n, int) and (n % known if -1 in self.sizes else n != known):
+        if isinstance(n, int) and (n % product if -1 in self.sizes else n != product):
             raise ShapeError(
                 f"{self!r} was given shape {spelled(shape)}: an axis of length {n} cannot be split "
                 f"into lengths {self.sizes}{at(user_line())}."
             )
-        sizes = [n // known if k == -1 else k for k in self.sizes]
+        sizes = [n // product if k == -1 else k for k in self.sizes]
         return np.reshape(x, (*shape[:axis], *sizes, *shape[axis + 1 :]))
 
     def extra_repr(self) -> str:

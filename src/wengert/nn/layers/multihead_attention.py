@@ -20,7 +20,14 @@ from wengert.random import Stream
 
 from .. import functional as F
 from .. import init
-from ..functional.attention import Mask, causal, combined, masked, permitted, shares
+from ..functional.attention import (
+    Mask,
+    attention_weights,
+    causal_mask,
+    combine_masks,
+    make_mask,
+    split_mask,
+)
 from ..module import Module
 from ..parameter import Parameter
 from .linear_and_shape import Linear
@@ -169,14 +176,14 @@ class MultiheadAttention(Module):
             axis = 1
         q, k, v = self._projected(query, key, value, same)
         k, v, more = self._extended(k, v)
-        words = ("blhd", "bshd") if self.batch_first else ("lbhd", "sbhd")
+        subscripts = ("blhd", "bshd") if self.batch_first else ("lbhd", "sbhd")
         width = self.embed_dim // self.num_heads
-        scores = np.einsum(f"{words[0]},{words[1]}->bhls", q * (1.0 / sqrt(width)), k)
+        scores = np.einsum(f"{subscripts[0]},{subscripts[1]}->bhls", q * (1.0 / sqrt(width)), k)
         mask = self._mask(key_padding_mask, attn_mask, is_causal, shape_of(scores), more, single)
-        weights = shares(scores, mask)
+        weights = attention_weights(scores, mask)
         if self.dropout:
             weights = F.dropout(weights, self.dropout, self.training, self.rng)
-        out = np.einsum(f"bhls,{words[1]}->{words[0]}", weights, v)
+        out = np.einsum(f"bhls,{subscripts[1]}->{subscripts[0]}", weights, v)
         out = self.out_proj(np.reshape(out, (*shape_of(out)[:2], self.embed_dim)))
         if single:
             out = np.squeeze(out, axis)
@@ -241,7 +248,7 @@ class MultiheadAttention(Module):
         """All masks combined; keys that were appended are never masked."""
         batch, heads, rows, columns = shape
         columns = columns - more
-        allowed = causal(rows, columns) if is_causal else None
+        allowed = causal_mask(rows, columns) if is_causal else None
         added = None
         wanted = (columns,) if single else (batch, columns)
         for name, given, shapes in (
@@ -256,16 +263,16 @@ class MultiheadAttention(Module):
                     f"{' or '.join(map(spelled, shapes))}, got {spelled(shape_of(given))}"
                     f"{at(user_line())}."
                 )
-            here, plus = permitted(given, "MultiheadAttention")
+            here, plus = split_mask(given, "MultiheadAttention")
             if plus is None:
                 here = np.logical_not(here)
             there = [None if x is None else self._spread(x, name, shape) for x in (here, plus)]
-            allowed = combined(allowed, there[0])
+            allowed = combine_masks(allowed, there[0])
             if there[1] is not None:
                 added = there[1] if added is None else added + there[1]
         if more:
             allowed, added = (_wider(x, more) for x in (allowed, added))
-        return masked(allowed, added)
+        return make_mask(allowed, added)
 
     def _spread(self, x: Any, name: str, shape: Any) -> Any:
         """A mask with the axes of the scores: batch, heads, targets, sources."""

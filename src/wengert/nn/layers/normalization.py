@@ -15,7 +15,7 @@ from wengert._engine.core.handle import shape_of, value_of
 from wengert._engine.core.symbolic.dim import spelled
 from wengert.errors import ArgumentError, ShapeError, at, user_line
 
-from ..check_sizes import counted
+from ..check_sizes import check_layer_sizes
 from ..functional import normalization
 from ..module import Module
 from ..parameter import Buffer, Parameter, write
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class _ByChannel(Module):
+class _ChannelNorm(Module):
     """Base of batch and instance normalization: parameters, buffers, shape checks."""
 
     axes: tuple[int, ...] = ()
@@ -48,7 +48,7 @@ class _ByChannel(Module):
         track_running_stats: bool,
         dtype: Any,
     ) -> None:
-        counted(self, 1, num_features=num_features)
+        check_layer_sizes(self, 1, num_features=num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         n = num_features
@@ -58,7 +58,7 @@ class _ByChannel(Module):
         self.running_var = Buffer(np.ones(n, dtype)) if track_running_stats else None
         self.num_batches_tracked = Buffer(np.int64(0)) if track_running_stats else None
 
-    def _share(self) -> Any:
+    def _batch_weight(self) -> Any:
         """The weight of this batch in the running statistics; increments the batch count."""
         if not (self.training and self.track_running_stats):
             return 0.0
@@ -93,7 +93,7 @@ class _ByChannel(Module):
         )
 
 
-class _BatchNorm(_ByChannel):
+class _BatchNorm(_ChannelNorm):
     """(x - mean) / standard deviation for each channel."""
 
     def __init__(
@@ -117,7 +117,7 @@ class _BatchNorm(_ByChannel):
             self.weight,
             self.bias,
             self.training,
-            self._share(),
+            self._batch_weight(),
             self.eps,
         )
 
@@ -189,7 +189,7 @@ class BatchNorm3d(_BatchNorm):
     layout = "(batch, {n}, depth, height, width)"
 
 
-class _InstanceNorm(_ByChannel):
+class _InstanceNorm(_ChannelNorm):
     """(x - mean) / standard deviation for each channel of each sample."""
 
     def __init__(
@@ -214,7 +214,7 @@ class _InstanceNorm(_ByChannel):
             self.weight,
             self.bias,
             self.training or not self.track_running_stats,
-            self._share(),
+            self._batch_weight(),
             self.eps,
         )
         return np.reshape(y, shape) if single else y
@@ -301,7 +301,7 @@ class GroupNorm(Module):
         )
 
 
-class _OfLastAxes(Module):
+class _LastAxesNorm(Module):
     """Base of layer and RMS normalization: the weight, shape checks."""
 
     def __init__(
@@ -313,7 +313,7 @@ class _OfLastAxes(Module):
     ) -> None:
         one = not isinstance(normalized_shape, list | tuple)
         shape: Any = (normalized_shape,) if one else tuple(normalized_shape)  # type: ignore[arg-type]
-        counted(self, normalized_shape=shape)
+        check_layer_sizes(self, normalized_shape=shape)
         self.normalized_shape, self.eps = shape, cast(float, eps)  # None: RMSNorm only
         self.weight = Parameter(np.ones(shape, dtype)) if elementwise_affine else None
 
@@ -332,7 +332,7 @@ class _OfLastAxes(Module):
         )
 
 
-class LayerNorm(_OfLastAxes):
+class LayerNorm(_LastAxesNorm):
     """`functional.layer_norm` as a module: normalization over the last axes.
 
     Parameters
@@ -377,7 +377,7 @@ class LayerNorm(_OfLastAxes):
         return normalization.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-class RMSNorm(_OfLastAxes):
+class RMSNorm(_LastAxesNorm):
     """`functional.rms_norm` as a module: division by the root mean square of the last axes.
 
     Parameters

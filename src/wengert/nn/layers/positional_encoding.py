@@ -62,7 +62,7 @@ def sinusoidal_positions(length: int, width: int, base: float = 1e4, dtype: Any 
     return np.where(columns % 2 == 0, np.sin(angles), np.cos(angles)).astype(dtype)
 
 
-class _Added(Module):
+class _PositionTable(Module):
     """Base of modules that add a table of positions to sequences."""
 
     batch_first = False
@@ -86,7 +86,7 @@ class _Added(Module):
         return rows if len(shape) == 2 or self.batch_first else np.expand_dims(rows, 1)
 
 
-class PositionalEncoding(_Added):
+class PositionalEncoding(_PositionTable):
     """Adds sines and cosines of the position (`sinusoidal_positions`), then applies dropout.
 
     Parameters
@@ -132,7 +132,7 @@ class PositionalEncoding(_Added):
         return f"{self._table.shape[1]}, max_len={self._table.shape[0]}"
 
 
-class LearnedPositions(_Added):
+class LearnedPositions(_PositionTable):
     """Adds a learned vector for each position, as in GPT-2.
 
     Parameters

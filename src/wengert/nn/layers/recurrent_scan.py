@@ -28,7 +28,7 @@ from wengert.numpy import arange, zeros
 from wengert.random import Stream
 
 from .. import functional as F
-from ..check_sizes import counted
+from ..check_sizes import check_layer_sizes
 from ..module import Module
 from .recurrent_cells import GATES, step_of, uniform_weights
 
@@ -40,7 +40,7 @@ def run_direction(
     x: Any,
     state: State,
     weights: Sequence[Any],
-    alive: Any = None,
+    valid: Any = None,
     reverse: bool = False,
 ) -> tuple[Any, State]:
     """One layer in one direction.
@@ -53,7 +53,7 @@ def run_direction(
         The initial state, (..., hidden) each: h, and c of an LSTM.
     weights : (weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
         Biases, and the projection of an LSTM, may be None.
-    alive : array of bool, shape (steps, ..., 1), optional
+    valid : array of bool, shape (steps, ..., 1), optional
         False for padding.
     reverse : bool
         Whether to begin with the last step.
@@ -78,7 +78,7 @@ def run_direction(
         given = np.where(here, after[0], 0.0)
         return tuple(np.where(here, a, b) for a, b in zip(after, before, strict=True)), given
 
-    last, outputs = scan(advance, state, (F.linear(x, into, bias_ih), alive), reverse=reverse)
+    last, outputs = scan(advance, state, (F.linear(x, into, bias_ih), valid), reverse=reverse)
     return outputs, last
 
 
@@ -100,8 +100,8 @@ class Recurrent(Module):
         rng: Any = None,
         dtype: Any = float,
     ) -> None:
-        counted(self, 1, num_layers=num_layers, hidden_size=hidden_size)
-        counted(self, input_size=input_size)
+        check_layer_sizes(self, 1, num_layers=num_layers, hidden_size=hidden_size)
+        check_layer_sizes(self, input_size=input_size)
         if not 0.0 <= dropout <= 1.0:
             raise ArgumentError(
                 f"{type(self).__name__}: dropout is a probability and must be from 0 to 1, got "
@@ -149,9 +149,9 @@ class Recurrent(Module):
     def _run(self, x: Any, hx: State | None, lengths: Any) -> tuple[Any, State]:
         """The output of the last layer, and the last states, each (layers * directions, ...)."""
         x = self._by_steps(x)
-        alive = None if lengths is None else self._alive(lengths, shape_of(x))
-        if alive is not None:
-            x = np.where(alive, x, 0.0)
+        valid = None if lengths is None else self._valid_steps(lengths, shape_of(x))
+        if valid is not None:
+            x = np.where(valid, x, 0.0)
         states = self._states(x, hx)
         ends: list[State] = []
         for layer in range(self.num_layers):
@@ -159,7 +159,7 @@ class Recurrent(Module):
             for k, suffix in enumerate(self._suffixes(layer)):
                 state = tuple(s[layer * self._directions + k] for s in states)
                 weights = self._weights(suffix)
-                output, end = run_direction(self.kind, x, state, weights, alive, k == 1)
+                output, end = run_direction(self.kind, x, state, weights, valid, k == 1)
                 outputs.append(output)
                 ends.append(end)
             x = outputs[0] if len(outputs) == 1 else np.concatenate(outputs, axis=-1)
@@ -181,7 +181,7 @@ class Recurrent(Module):
             )
         return np.swapaxes(x, 0, 1) if self.batch_first and len(shape) == 3 else x
 
-    def _alive(self, lengths: Any, shape: tuple[Any, ...]) -> Any:
+    def _valid_steps(self, lengths: Any, shape: tuple[Any, ...]) -> Any:
         """Booleans of shape (steps, ..., 1), False for padding."""
         steps, batch = shape[0], shape[1:-1]
         if not is_traced(lengths):
@@ -196,8 +196,8 @@ class Recurrent(Module):
                 f"{type(self).__name__}: expected one length for each sequence, shape "
                 f"{spelled(batch)}, got {spelled(shape_of(lengths))}{at(user_line())}."
             )
-        known = isinstance(lengths, np.ndarray) and lengths.size and not is_symbolic((steps,))
-        if known and (lengths.min() < 0 or lengths.max() > steps):
+        concrete = isinstance(lengths, np.ndarray) and lengths.size and not is_symbolic((steps,))
+        if concrete and (lengths.min() < 0 or lengths.max() > steps):
             raise ArgumentError(
                 f"{type(self).__name__}: lengths must be from 0 to {steps}, the number of steps; "
                 f"got {lengths.min()} to {lengths.max()}{at(user_line())}."
@@ -235,6 +235,6 @@ class Recurrent(Module):
             "dropout": 0.0,
             "bidirectional": False,
         }
-        mine = {name: getattr(self, name) for name in defaults}
-        parts += [f"{name}={mine[name]}" for name, x in defaults.items() if mine[name] != x]
+        values = {name: getattr(self, name) for name in defaults}
+        parts += [f"{name}={values[name]}" for name, x in defaults.items() if values[name] != x]
         return ", ".join(parts)

@@ -48,12 +48,12 @@ def _copies(layer: Module, count: int) -> list[Module]:
     """Copies of a layer, with equal values and independent random streams for dropout."""
     made = [copy.deepcopy(layer) for _ in range(count)]
     for one in made:
-        for mine, original in zip(one.modules(), layer.modules(), strict=True):
+        for copied, original in zip(one.modules(), layer.modules(), strict=True):
             rng = getattr(original, "rng", None)
             if isinstance(rng, Stream):
-                mine.rng = Stream(int(rng.integers(0, 2**62)))
+                copied.rng = Stream(int(rng.integers(0, 2**62)))
             elif isinstance(rng, np.random.Generator):
-                mine.rng = rng.spawn(1)[0]
+                copied.rng = rng.spawn(1)[0]
     return made
 
 

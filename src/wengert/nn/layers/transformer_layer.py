@@ -29,15 +29,15 @@ __all__ = ["TransformerDecoderLayer", "TransformerEncoderLayer"]
 
 def _activation(given: Any, what: str) -> Callable[[Any], Any]:
     """An activation function, given as a function or by name."""
-    known: dict[str, Callable[[Any], Any]] = {"relu": relu, "gelu": gelu}
+    functions: dict[str, Callable[[Any], Any]] = {"relu": relu, "gelu": gelu}
     if callable(given):
         return given  # type: ignore[no-any-return]
-    if given not in known:
+    if given not in functions:
         raise ArgumentError(
-            f"{what}: activation must be one of {list(known)} or a function, got {given!r}"
+            f"{what}: activation must be one of {list(functions)} or a function, got {given!r}"
             f"{at(user_line())}."
         )
-    return known[given]
+    return functions[given]
 
 
 class _Layer(Module):

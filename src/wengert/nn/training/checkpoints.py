@@ -61,14 +61,14 @@ class Checkpoint:
         monitor: str | None = None,
         mode: str = "min",
     ) -> None:
-        for word, given in (
+        for name, given in (
             ("every_epochs", every_epochs),
             ("every_steps", every_steps),
             ("every_seconds", every_seconds),
         ):
             if given is not None and not given > 0:
                 raise ArgumentError(
-                    f"Checkpoint: {word} must be positive or None, got {given}{at(user_line())}."
+                    f"Checkpoint: {name} must be positive or None, got {given}{at(user_line())}."
                 )
         if mode not in ("min", "max"):
             raise ArgumentError(

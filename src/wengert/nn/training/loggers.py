@@ -64,14 +64,14 @@ class JSONLines(Callback):
 
     def _cut(self, step: int) -> None:
         """Remove lines of later steps, and an incomplete line."""
-        kept = []
+        lines = []
         for line in self.path.read_bytes().splitlines(keepends=True):
             with contextlib.suppress(ValueError, TypeError, AttributeError):
                 if json.loads(line).get("step", 0) <= step and line.endswith(b"\n"):
-                    kept.append(line)
-        beside = self.path.with_name(f".{self.path.name}.part")
-        beside.write_bytes(b"".join(kept))
-        os.replace(beside, self.path)
+                    lines.append(line)
+        temporary = self.path.with_name(f".{self.path.name}.part")
+        temporary.write_bytes(b"".join(lines))
+        os.replace(temporary, self.path)
 
     def on_step_end(self, run: Run) -> None:
         """Write a line."""

@@ -118,7 +118,7 @@ class TrainingSteps:
         self._updates: dict[Any, Callable[..., Any]] = {}
         self._step = self._decorated(self.whole)
         self._gather = self._decorated(self.part)
-        self._look = self._decorated(self._looked)
+        self._look = self._decorated(self._evaluated)
 
     def _decorated(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return jit(function) if self.compiles else function
@@ -211,7 +211,7 @@ class TrainingSteps:
     # ---- evaluation ------------------------------------------------------------------------------
 
     @no_grad()
-    def _looked(self, batch: Batch) -> Outcome:
+    def _evaluated(self, batch: Batch) -> Outcome:
         return detached(self.objective(batch))
 
     def look(self, batch: Batch) -> Outcome:

@@ -325,11 +325,11 @@ class Run:
             The model, data or callbacks differ.
         """
         names = [name for name, _ in state["callbacks"]]
-        mine = [type(c).__name__ for c in self.callbacks]
-        if names != mine:
+        current = [type(c).__name__ for c in self.callbacks]
+        if names != current:
             raise StructureError(
-                f"fit(resume=...): the checkpoint has the callbacks {names}, this training {mine}. "
-                f"Resume with the same callbacks{at(user_line())}."
+                f"fit(resume=...): the checkpoint has the callbacks {names}, this training "
+                f"{current}. Resume with the same callbacks{at(user_line())}."
             )
         self._put_back(state)
         self.source.load_state_dict(state["source"])
@@ -339,9 +339,9 @@ class Run:
         history = state["history"]
         steps = {name: values.tolist() for name, values in history["steps"].items()}
         self.history = History.from_dict({**history, "steps": steps})
-        for callback, (_, kept) in zip(self.callbacks, state["callbacks"], strict=True):
-            if kept is not None:
-                callback.load_state_dict(kept)
+        for callback, (_, saved) in zip(self.callbacks, state["callbacks"], strict=True):
+            if saved is not None:
+                callback.load_state_dict(saved)
         if self.checkpoint is not None:
             self.checkpoint.best = state["best"]
         self.stopped = str(state["stopped"])

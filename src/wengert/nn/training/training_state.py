@@ -64,8 +64,8 @@ def put_state(item: Any, state: Any) -> None:
 def _buffers(model: Module) -> dict[str, Any]:
     """Buffers that are not in the `state_dict`."""
     named = getattr(model, "named_buffers", None)
-    kept = model.state_dict().keys()
-    return {n: b for n, b in named() if n not in kept} if named is not None else {}
+    saved = model.state_dict().keys()
+    return {n: b for n, b in named() if n not in saved} if named is not None else {}
 
 
 def captured(
@@ -102,16 +102,16 @@ def put_back(
     """
     streams = streams_of(model)
     buffers = _buffers(model)
-    for what, mine, other in (
+    for what, current, saved in (
         ("streams of random numbers", len(streams), len(state["streams"])),
         ("buffers", sorted(buffers), sorted(state["buffers"])),
         ("moving averages", ema is not None, state["ema"] is not None),
         ("named states", sorted(more), sorted(state["more"])),
     ):
-        if mine != other:
+        if current != saved:
             raise StructureError(
-                f"fit(resume=...): the checkpoint has {what} {other}, this training {mine}. Resume "
-                f"with the same model and options{at(user_line())}."
+                f"fit(resume=...): the checkpoint has {what} {saved}, this training {current}. "
+                f"Resume with the same model and options{at(user_line())}."
             )
     model.load_state_dict(state["model"])
     for name, value in state["buffers"].items():
@@ -119,8 +119,8 @@ def put_back(
     optimizer.load_state_dict(state["optimizer"])
     if ema is not None:
         ema.load_state_dict(state["ema"])
-    for item, kept in zip(streams, state["streams"], strict=True):
-        put_state(item, kept)
+    for item, saved in zip(streams, state["streams"], strict=True):
+        put_state(item, saved)
     for name, item in more.items():
         put_state(item, state["more"][name])
     np.random.set_state(tuple(state["numpy"]))
