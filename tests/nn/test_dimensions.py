@@ -19,7 +19,7 @@ def test_a_function_of_each_dimension(name, axes):
     assert function.__name__ == function.__qualname__ == f"{name}{axes}d"
     assert function.__doc__ and "<" not in function.__doc__
     assert next(iter(inspect.signature(function).parameters)) == "x"
-    assert "x" in function.__annotations__ and "who" not in function.__annotations__
+    assert "x" in function.__annotations__ and "op_name" not in function.__annotations__
     assert pickle.loads(pickle.dumps(function)) is function
 
 

@@ -1,6 +1,6 @@
 """Functions for 1, 2 and 3 spatial dimensions, from one definition.
 
-    by_dimension    pool1d, pool2d and pool3d from pool_nd(axes, who, x, ...)
+    by_dimension    pool1d, pool2d and pool3d from pool_nd(axes, op_name, x, ...)
     documented      a docstring for a number of dimensions
 
 In a docstring `<n>` is the number of dimensions, `<over>` "one axis" ..., `<space>` "length",
@@ -36,7 +36,7 @@ def by_dimension(
     Parameters
     ----------
     function : callable
-        ``f_nd(axes, who, x, ...)``, where `who` is the name for error messages.
+        ``f_nd(axes, op_name, x, ...)``, where `op_name` is the name for error messages.
     """
     signature = inspect.signature(function)
     public = signature.replace(parameters=list(signature.parameters.values())[2:])

@@ -1,4 +1,4 @@
-"""Convolution functions with PyTorch's names and orders of arguments.
+"""Convolution functions with the names and argument orders of PyTorch.
 
     conv1d conv2d conv3d                                    cross-correlations
     conv_transpose1d conv_transpose2d conv_transpose3d      their transposes
@@ -34,7 +34,7 @@ __all__ = [
 
 def conv_nd(
     axes: int,
-    who: str,
+    op_name: str,
     x: Any,
     weight: Any,
     bias: Any = None,
@@ -88,16 +88,16 @@ def conv_nd(
     >>> F.conv<n>d(np.ones((2, 3, <5>)), np.ones((4, 3, <3>)), padding=1).shape
     (2, 4, <5>)
     """
-    (x, single), weight = with_samples(x, axes, who), array_of(weight)
+    (x, single), weight = with_samples(x, axes, op_name), array_of(weight)
     lengths = shape_of(x)[2:]
-    kernel = _kernel(weight, axes, who)
-    _check_groups(groups, shape_of(weight)[0], who)
+    kernel = _kernel(weight, axes, op_name)
+    _check_groups(groups, shape_of(weight)[0], op_name)
     inputs = shape_of(weight)[1] * groups
-    _check_channels(x, weight, inputs, axes, who)
+    _check_channels(x, weight, inputs, axes, op_name)
     strides = per_axis(stride, axes, "stride")
     dilations = per_axis(dilation, axes, "dilation")
     pairs = pads(padding, kernel, strides, dilations)
-    _check_lengths(lengths, pairs, kernel, dilations, who)
+    _check_lengths(lengths, pairs, kernel, dilations, op_name)
     x, weight = _same_dtype(x, weight)
     y = convolution(
         x, weight, stride=strides, padding=pairs, dilation=dilations, groups=int(groups)
@@ -111,7 +111,7 @@ conv1d, conv2d, conv3d = by_dimension(conv_nd)
 
 def conv_transpose_nd(
     axes: int,
-    who: str,
+    op_name: str,
     x: Any,
     weight: Any,
     bias: Any = None,
@@ -167,11 +167,11 @@ def conv_transpose_nd(
     >>> F.conv_transpose<n>d(np.ones((2, 4, <5>)), np.ones((4, 3, <2>)), stride=2).shape
     (2, 3, <10>)
     """
-    (x, single), weight = with_samples(x, axes, who), array_of(weight)
-    kernel = _kernel(weight, axes, who)
+    (x, single), weight = with_samples(x, axes, op_name), array_of(weight)
+    kernel = _kernel(weight, axes, op_name)
     inputs = shape_of(weight)[0]
-    _check_groups(groups, inputs, who)
-    _check_channels(x, weight, inputs, axes, who)
+    _check_groups(groups, inputs, op_name)
+    _check_channels(x, weight, inputs, axes, op_name)
     strides = per_axis(stride, axes, "stride")
     dilations = per_axis(dilation, axes, "dilation")
     pad = per_axis(padding, axes, "padding", 0)
@@ -182,14 +182,14 @@ def conv_transpose_nd(
     ):
         if e >= max(s, d):
             raise ArgumentError(
-                f"{who}: output_padding={output_padding!r} must be less than the stride "
+                f"{op_name}: output_padding={output_padding!r} must be less than the stride "
                 f"{strides} or the dilation {dilations}{at(user_line())}."
             )
         size.append((n - 1) * s + d * (k - 1) + 1 - 2 * p + e)
     if any(isinstance(n, int) and n < 1 for n in size):
         raise ShapeError(
-            f"{who} was given shape {spelled(shape_of(x))}: with padding {pad} the result would "
-            f"have the empty shape {spelled(tuple(size))}. Choose less padding{at(user_line())}."
+            f"{op_name} was given shape {spelled(shape_of(x))}: with padding {pad} the result "
+            f"would have the empty shape {spelled(tuple(size))}. Choose less padding{at(user_line())}."
         )
     x, weight = _same_dtype(x, weight)
     y = convolution_input(
@@ -217,42 +217,42 @@ def _same_dtype(x: Any, weight: Any) -> tuple[Any, Any]:
     return (x if one == both else x.astype(both)), (weight if two == both else weight.astype(both))
 
 
-def _kernel(weight: Any, axes: int, who: str) -> tuple[int, ...]:
+def _kernel(weight: Any, axes: int, op_name: str) -> tuple[int, ...]:
     shape = shape_of(weight)
     if len(shape) != axes + 2:
         raise ShapeError(
-            f"{who} was given a weight of shape {spelled(shape)}: expected {axes + 2} axes, two of "
-            f"channels and {AXES[axes]}{at(user_line())}."
+            f"{op_name} was given a weight of shape {spelled(shape)}: expected {axes + 2} axes, two "
+            f"of channels and {AXES[axes]}{at(user_line())}."
         )
     return tuple(shape[2:])
 
 
-def _check_channels(x: Any, weight: Any, inputs: Any, axes: int, who: str) -> None:
+def _check_channels(x: Any, weight: Any, inputs: Any, axes: int, op_name: str) -> None:
     if shape_of(x)[1] != inputs:
         raise ShapeError(
-            f"{who} was given {shape_of(x)[1]} channels, in shape {spelled(shape_of(x))}: its "
+            f"{op_name} was given {shape_of(x)[1]} channels, in shape {spelled(shape_of(x))}: its "
             f"weight of shape {spelled(shape_of(weight))} takes (samples, {inputs}, "
             f"{AXES[axes]}). Reshape the input, or change the weight{at(user_line())}."
         )
 
 
-def _check_groups(groups: Any, channels: Any, who: str) -> None:
+def _check_groups(groups: Any, channels: Any, op_name: str) -> None:
     is_integer = isinstance(groups, int | np.integer)
     if not is_integer or groups < 1 or channels % groups:
         raise ArgumentError(
-            f"{who}: groups must be an integer that divides the {channels} channels of the "
+            f"{op_name}: groups must be an integer that divides the {channels} channels of the "
             f"weight's first axis, got {groups!r}{at(user_line())}."
         )
 
 
 def _check_lengths(
-    lengths: Sequence[Any], pairs: Any, kernel: Sequence[int], dilation: Sequence[int], who: str
+    lengths: Sequence[Any], pairs: Any, kernel: Sequence[int], dilation: Sequence[int], op_name: str
 ) -> None:
     padded = [n + low + high for n, (low, high) in zip(lengths, pairs, strict=True)]
     spans = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     if any(isinstance(n, int) and n < k for n, k in zip(padded, spans, strict=True)):
         raise ShapeError(
-            f"{who} was given spatial axes of lengths {spelled(tuple(lengths))}, "
+            f"{op_name} was given spatial axes of lengths {spelled(tuple(lengths))}, "
             f"{spelled(tuple(padded))} with padding, less than the {spelled(tuple(spans))} "
             f"that its kernel spans. Give larger inputs or more padding{at(user_line())}."
         )

@@ -91,7 +91,7 @@ def _keep_mask(x: Any, p: float, rng: Any, shape: Any, what: str) -> Any:
 
 
 def dropout_nd(
-    axes: int, who: str, x: Any, p: float = 0.5, training: bool = True, rng: Any = None
+    axes: int, op_name: str, x: Any, p: float = 0.5, training: bool = True, rng: Any = None
 ) -> Any:
     """`dropout` of whole channels of (batch, channels, <space>) or (channels, <space>).
 
@@ -105,11 +105,11 @@ def dropout_nd(
     shape = shape_of(x)
     if len(shape) not in (axes + 1, axes + 2):
         raise ShapeError(
-            f"{who}: expected shape (batch, channels, {AXES[axes]}), or one sample without the "
+            f"{op_name}: expected shape (batch, channels, {AXES[axes]}), or one sample without the "
             f"batch axis, got {spelled(shape)}{at(user_line())}."
         )
     channels = (*shape[: len(shape) - axes], *(1,) * axes)
-    return _dropped(x, p, training, rng, channels, who)
+    return _dropped(x, p, training, rng, channels, op_name)
 
 
 dropout1d, dropout2d, dropout3d = by_dimension(dropout_nd)

@@ -1,4 +1,4 @@
-"""Pooling functions with PyTorch's names and orders of arguments.
+"""Pooling functions with the names and argument orders of PyTorch.
 
     max_pool1d           avg_pool1d              windows of a given size; also 2d and 3d
     adaptive_max_pool1d  adaptive_avg_pool1d     a given number of windows; also 2d and 3d
@@ -45,7 +45,14 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def _frame(
-    x: Any, window: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, axes: int, who: str
+    x: Any,
+    window: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    ceil: bool,
+    axes: int,
+    op_name: str,
 ) -> dict[str, Any]:
     """Windows, strides, padding and dilation; `ceil` adds padding at the end."""
     windows = per_axis(window, axes, "kernel_size")
@@ -54,7 +61,7 @@ def _frame(
     pad = per_axis(padding, axes, "padding", 0)
     if any(2 * p > w for p, w in zip(pad, windows, strict=True)):
         raise ArgumentError(
-            f"{who}: padding={padding!r} must be at most half of kernel_size={window!r}; else "
+            f"{op_name}: padding={padding!r} must be at most half of kernel_size={window!r}; else "
             f"windows could have padding only{at(user_line())}."
         )
     pairs = []
@@ -62,13 +69,13 @@ def _frame(
         span = d * (w - 1) + 1
         if isinstance(n, int) and n + 2 * p < span:
             raise ShapeError(
-                f"{who} was given spatial axes of lengths {spelled(shape_of(x)[2:])}; with padding "
-                f"{pad} an axis is shorter than its window, which spans {span}. Give larger "
+                f"{op_name} was given spatial axes of lengths {spelled(shape_of(x)[2:])}; with "
+                f"padding {pad} an axis is shorter than its window, which spans {span}. Give larger "
                 f"inputs, or a smaller kernel_size{at(user_line())}."
             )
         behind = p
         if p and d > 1 and isinstance(n, int):
-            _check_inside(n, w, s, d, p, who)
+            _check_inside(n, w, s, d, p, op_name)
         if ceil:
             count = -(-(n + 2 * p - span) // s) + 1
             if (count - 1) * s >= n + p:  # the last window would begin after the input
@@ -78,19 +85,19 @@ def _frame(
     return {"window": windows, "stride": strides, "padding": tuple(pairs), "dilation": dilations}
 
 
-def _check_inside(n: int, w: int, s: int, d: int, p: int, who: str) -> None:
+def _check_inside(n: int, w: int, s: int, d: int, p: int, op_name: str) -> None:
     """Check that each window has an element that is not padding."""
     for first in range(-p, n + p - d * (w - 1), s):
         if not any(0 <= first + j * d < n for j in range(w)):
             raise ShapeError(
-                f"{who}: with padding {p} and dilation {d} a window along an axis of length {n} "
-                f"has padding only. Choose less padding{at(user_line())}."
+                f"{op_name}: with padding {p} and dilation {d} a window along an axis of length "
+                f"{n} has padding only. Choose less padding{at(user_line())}."
             )
 
 
 def max_pool_nd(
     axes: int,
-    who: str,
+    op_name: str,
     x: Any,
     kernel_size: Option,
     stride: Option | None = None,
@@ -135,8 +142,8 @@ def max_pool_nd(
     >>> F.max_pool<n>d(np.ones((2, 3, <8>)), 2).shape
     (2, 3, <4>)
     """
-    x, single = with_samples(x, axes, who)
-    frame = _frame(x, kernel_size, stride, padding, dilation, ceil_mode, axes, who)
+    x, single = with_samples(x, axes, op_name)
+    frame = _frame(x, kernel_size, stride, padding, dilation, ceil_mode, axes, op_name)
     y = max_pool(x, **frame)
     y = y[0] if single else y
     if not return_indices:
@@ -150,7 +157,7 @@ max_pool1d, max_pool2d, max_pool3d = by_dimension(max_pool_nd)
 
 def avg_pool_nd(
     axes: int,
-    who: str,
+    op_name: str,
     x: Any,
     kernel_size: Option,
     stride: Option | None = None,
@@ -193,11 +200,11 @@ def avg_pool_nd(
     >>> F.avg_pool<n>d(np.ones((2, 3, <8>)), 2).shape
     (2, 3, <4>)
     """
-    x, single = with_samples(x, axes, who)
-    frame = _frame(x, kernel_size, stride, padding, 1, ceil_mode, axes, who)
+    x, single = with_samples(x, axes, op_name)
+    frame = _frame(x, kernel_size, stride, padding, 1, ceil_mode, axes, op_name)
     del frame["dilation"]
     if divisor_override == 0:
-        raise ArgumentError(f"{who}: divisor_override must not be 0{at(user_line())}.")
+        raise ArgumentError(f"{op_name}: divisor_override must not be 0{at(user_line())}.")
     pad = [low for low, _ in frame["padding"]]
     total = sum_pool(x, **frame)
     if divisor_override is not None:
@@ -243,16 +250,16 @@ def _counts(
 # ---- adaptive ----------------------------------------------------------------------------------
 
 
-def _sizes(x: Any, output_size: Any, axes: int, who: str) -> list[tuple[Any, Any]]:
+def _sizes(x: Any, output_size: Any, axes: int, op_name: str) -> list[tuple[Any, Any]]:
     """For each axis, its length and its number of windows."""
     lengths = shape_of(x)[2:]
     given = output_size if isinstance(output_size, list | tuple) else [output_size] * axes
     counts = [n if m is None else m for n, m in zip(lengths, given, strict=False)]
     numbers = [m for m in counts if not isinstance(m, Dim)]
-    per_axis(numbers or 1, len(numbers) or 1, f"{who}: output_size")
+    per_axis(numbers or 1, len(numbers) or 1, f"{op_name}: output_size")
     if len(given) != axes:
         raise ArgumentError(
-            f"{who}: output_size must be an integer or one length for each of {axes} axes, got "
+            f"{op_name}: output_size must be an integer or one length for each of {axes} axes, got "
             f"{output_size!r}{at(user_line())}."
         )
     return list(zip(lengths, counts, strict=True))
@@ -271,7 +278,7 @@ def _bounds(n: int, m: int) -> list[tuple[int, int]]:
     return [(i * n // m, -(-(i + 1) * n // m)) for i in range(m)]
 
 
-def adaptive_avg_pool_nd(axes: int, who: str, x: Any, output_size: Any) -> Any:
+def adaptive_avg_pool_nd(axes: int, op_name: str, x: Any, output_size: Any) -> Any:
     """The mean of each of `output_size` windows over <over>.
 
     Window i of m over n elements is [floor(i n / m), ceil((i + 1) n / m)).
@@ -299,8 +306,8 @@ def adaptive_avg_pool_nd(axes: int, who: str, x: Any, output_size: Any) -> Any:
     >>> F.adaptive_avg_pool<n>d(np.ones((2, 3, <8>)), 3).shape
     (2, 3, <3>)
     """
-    x, single = with_samples(x, axes, who)
-    sizes = _sizes(x, output_size, axes, who)
+    x, single = with_samples(x, axes, op_name)
+    sizes = _sizes(x, output_size, axes, op_name)
     even = _even(sizes)
     if all(m == 1 for _, m in sizes):
         y = np.mean(x, axis=tuple(range(2, 2 + axes)), keepdims=True)
@@ -323,7 +330,7 @@ adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = by_dimension(ada
 
 
 def adaptive_max_pool_nd(
-    axes: int, who: str, x: Any, output_size: Any, return_indices: bool = False
+    axes: int, op_name: str, x: Any, output_size: Any, return_indices: bool = False
 ) -> Any:
     """The maximum of each of `output_size` windows over <over>.
 
@@ -354,8 +361,8 @@ def adaptive_max_pool_nd(
     >>> F.adaptive_max_pool<n>d(np.ones((2, 3, <8>)), 3).shape
     (2, 3, <3>)
     """
-    x, single = with_samples(x, axes, who)
-    sizes = _sizes(x, output_size, axes, who)
+    x, single = with_samples(x, axes, op_name)
+    sizes = _sizes(x, output_size, axes, op_name)
     frame = _even(sizes)
     numbers = None
     if frame is None:  # pad shorter windows with their last element: never the first maximum

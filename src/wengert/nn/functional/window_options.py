@@ -84,7 +84,7 @@ def array_of(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, list | tuple) else x
 
 
-def with_samples(x: Any, axes: int, who: str) -> tuple[Any, bool]:
+def with_samples(x: Any, axes: int, op_name: str) -> tuple[Any, bool]:
     """`x` as (samples, channels, *axes), and whether the batch axis was added.
 
     Raises
@@ -99,6 +99,6 @@ def with_samples(x: Any, axes: int, who: str) -> tuple[Any, bool]:
     if len(shape) == axes + 1:
         return np.expand_dims(x, 0), True
     raise ShapeError(
-        f"{who}: expected shape (samples, channels, {AXES[axes]}), or one sample without the "
+        f"{op_name}: expected shape (samples, channels, {AXES[axes]}), or one sample without the "
         f"first axis, got {spelled(shape)}{at(user_line())}."
     )
