@@ -189,7 +189,8 @@ def conv_transpose_nd(
     if any(isinstance(n, int) and n < 1 for n in size):
         raise ShapeError(
             f"{op_name} was given shape {spelled(shape_of(x))}: with padding {pad} the result "
-            f"would have the empty shape {spelled(tuple(size))}. Choose less padding{at(user_line())}."
+            f"would have the empty shape {spelled(tuple(size))}. Choose less padding"
+            f"{at(user_line())}."
         )
     x, weight = _same_dtype(x, weight)
     y = convolution_input(
@@ -221,8 +222,8 @@ def _kernel(weight: Any, axes: int, op_name: str) -> tuple[int, ...]:
     shape = shape_of(weight)
     if len(shape) != axes + 2:
         raise ShapeError(
-            f"{op_name} was given a weight of shape {spelled(shape)}: expected {axes + 2} axes, two "
-            f"of channels and {AXES[axes]}{at(user_line())}."
+            f"{op_name} was given a weight of shape {spelled(shape)}: expected {axes + 2} axes, "
+            f"two of channels and {AXES[axes]}{at(user_line())}."
         )
     return tuple(shape[2:])
 

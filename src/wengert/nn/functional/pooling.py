@@ -70,8 +70,8 @@ def _frame(
         if isinstance(n, int) and n + 2 * p < span:
             raise ShapeError(
                 f"{op_name} was given spatial axes of lengths {spelled(shape_of(x)[2:])}; with "
-                f"padding {pad} an axis is shorter than its window, which spans {span}. Give larger "
-                f"inputs, or a smaller kernel_size{at(user_line())}."
+                f"padding {pad} an axis is shorter than its window, which spans {span}. Give "
+                f"larger inputs, or a smaller kernel_size{at(user_line())}."
             )
         behind = p
         if p and d > 1 and isinstance(n, int):
