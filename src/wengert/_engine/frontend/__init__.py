@@ -2,6 +2,7 @@
 
 convert.py      the function that a transformation runs in place of the user's
 needs.py        which functions have to be converted, found in their compiled code
+builtin_names.py    import, isinstance and globals() of converted code
 overlay.py      globals in which numpy, scipy and math are the namespaces of tensors
 namespaces.py   these namespaces
 rewritten.py    functions with their loops, branches and calls rewritten

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from itertools import islice
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -29,6 +30,7 @@ from .overlay import Overlay, overlay
 from .rewritten import is_rewritten, named_like, rewritten, why_not
 from .running.state import UNBOUND, content
 
+_SEARCHED = 64  # elements of a container that are looked at
 # Functions of Python that take traced values in rewritten code.
 _BUILTINS = frozenset(
     ("bool", "enumerate", "float", "int", "max", "min", "range", "reversed", "zip")
@@ -108,14 +110,31 @@ def _refers(fun: FunctionType, known: Needs) -> bool:
 
 
 def _calls_objects(fun: FunctionType, known: Needs) -> bool:
-    """Whether it uses attributes of global objects, which may be functions."""
-    found = [fun.__globals__.get(name) for name in known.members]
+    """Whether it uses global objects that are functions, or that have or hold functions."""
+    table = fun.__globals__
+    if any(_holds_functions(table.get(name)) for name in known.names):
+        return True
+    found = [table.get(name) for name in known.members]
     return any(x is not None and not _is_fixed(x) for x in found)
 
 
+def _holds_functions(x: object, depth: int = 3) -> bool:
+    """Whether an object other than a function may be called, or holds something that may be."""
+    if isinstance(x, dict | list | tuple | set | frozenset):
+        inside = islice(x.values() if isinstance(x, dict) else x, _SEARCHED)
+        return depth > 0 and any(callable(v) or _holds_functions(v, depth - 1) for v in inside)
+    if isinstance(x, type):
+        return not is_library_class(x)
+    if type(x) is MethodType or type(x) is functools.partial:
+        return True
+    return callable(x) and type(x) is not FunctionType and not is_library_class(type(x))
+
+
 def _is_fixed(x: object) -> bool:
-    """Whether attributes of an object are not functions of the user: of a library, or a class."""
-    return is_library_module(x) if isinstance(x, ModuleType) else isinstance(x, type)
+    """Whether attributes of an object are not functions of the user."""
+    if isinstance(x, ModuleType):
+        return is_library_module(x)
+    return isinstance(x, type) and is_library_class(x)
 
 
 def _calls_variables(fun: FunctionType, known: Needs) -> bool:

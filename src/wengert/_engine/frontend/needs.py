@@ -88,8 +88,10 @@ class _CodeSearch:
                 if word.startswith("LOAD_DEREF"):
                     self.free.add(instruction.argval)
                 self.calls = self.calls or before == "PUSH_NULL"
-            elif word == "PUSH_NULL":
-                self.calls = self.calls or before.startswith(("LOAD_FAST", "LOAD_DEREF"))
+            elif word == "PUSH_NULL":  # before what is called; from Python 3.13 on after it
+                self.calls = self.calls or not before.startswith(("LOAD_GLOBAL", "LOAD_ATTR"))
+            elif word == "IMPORT_NAME":
+                self.calls = True
             elif word in ("STORE_GLOBAL", "DELETE_GLOBAL"):
                 self.writes = True
             elif "JUMP" in word or word == "FOR_ITER":

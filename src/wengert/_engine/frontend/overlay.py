@@ -14,7 +14,8 @@ from typing import Any
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.fork_safe_locks import lock
 
-from .namespaces import exchanged, isinstance_
+from .builtin_names import builtins_of
+from .namespaces import exchanged
 
 _VIEWS_KEPT = 256  # views in memory
 
@@ -37,8 +38,7 @@ class Overlay(dict[str, Any]):
     def __init__(self, real: dict[str, Any], runtime: dict[str, Any] | None) -> None:
         super().__init__(runtime or {})
         self.real, self.converts = real, runtime is None
-        if "isinstance" not in real:
-            self["isinstance"] = isinstance_
+        self["__builtins__"] = builtins_of(real)
         self.fixed = frozenset(self)
 
     def __missing__(self, name: str) -> Any:

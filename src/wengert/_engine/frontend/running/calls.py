@@ -11,14 +11,14 @@ import builtins
 import dis
 import functools
 from collections.abc import Callable
-from types import BuiltinMethodType, CodeType, FunctionType, MethodType
+from types import BuiltinMethodType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from wengert._engine.core.conversion_hook import converted
 from wengert._engine.core.handle import Handle, is_traced
-from wengert._engine.core.library_code import is_library_function
+from wengert._engine.core.library_code import is_library_class, is_library_function
 from wengert._engine.core.op import lookup
 from wengert._engine.core.runtime_checks import RuntimeChecks
 from wengert._engine.ops.casts import astype
@@ -30,6 +30,15 @@ from .iterables import enumerate_, range_, reversed_, zip_
 from .state import Speculation
 from .values import is_truth, weakened
 
+_FUNCTIONS = (FunctionType, MethodType, BuiltinMethodType, functools.partial, type)
+# Functions and classes of Python that call no functions.
+_PLAIN = frozenset(
+    (
+        *(abs, all, any, chr, divmod, getattr, hasattr, hash, id, isinstance, issubclass, len, ord),
+        *(pow, print, repr, round, setattr, sum, complex, dict, frozenset, list, set, slice, str),
+        *(tuple, type, object, functools.partial),
+    )
+)
 # Methods of plain arrays that are given tensors.
 _OF_ARRAYS = frozenset(("clip", "dot", "searchsorted", "take"))
 _MUTABLE = (list, dict, set, bytearray, np.ndarray)
@@ -46,15 +55,57 @@ def callee(f: Any) -> Any:
     cls = type(f)
     if cls is FunctionType or cls is MethodType or cls is functools.partial:
         return _of_user(f)
-    if cls is type and f in _EXCHANGED_TYPES:
-        return _EXCHANGED_TYPES[f]
+    if isinstance(f, type):
+        return _EXCHANGED_TYPES.get(f) or _of_class(f)
     if cls is BuiltinMethodType:
-        if f in _EXCHANGED:
-            return _EXCHANGED[f]
-        if type(owner := f.__self__) is np.ndarray and f.__name__ in _OF_ARRAYS:
+        owner = f.__self__
+        if isinstance(owner, ModuleType):
+            return _EXCHANGED.get(f) or _of_module(f)
+        if type(owner) is np.ndarray and f.__name__ in _OF_ARRAYS:
             return functools.partial(getattr(exchanged(np), f.__name__), owner)
         _check_method(f)
-    return f
+        return f
+    if isinstance(f, Handle) or cls.__module__.startswith("wengert."):
+        return f
+    return converted(f)
+
+
+def _of_module(f: Any) -> Any:
+    """A function written in C: of numpy and math exchanged, others with converted arguments."""
+    found = exchanged(f)
+    return found if found is not f or f in _PLAIN else functools.partial(_with_converted, f)
+
+
+def _of_class(cls: Any) -> Any:
+    found = exchanged(cls)
+    if found is not cls or cls in _PLAIN:
+        return found
+    if is_library_class(cls):
+        return functools.partial(_with_converted, cls)
+    made = cls.__init__
+    if type(made) is not FunctionType or cls.__new__ is not object.__new__:
+        return cls
+    if type(cls).__call__ is not type.__call__ or is_library_function(made):
+        return cls
+    return functools.partial(_constructed, cls)
+
+
+def _constructed(cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """An object of a user's class."""
+    made = object.__new__(cls)
+    Speculation.note_new(made)
+    converted(cls.__init__)(made, *args, **kwargs)
+    return made
+
+
+def _with_converted(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a function of a library, with the functions among its arguments converted."""
+    if any(type(a) in _FUNCTIONS for a in args):
+        args = tuple([callee(a) if type(a) in _FUNCTIONS else a for a in args])
+    for word, a in kwargs.items():
+        if type(a) in _FUNCTIONS:
+            kwargs[word] = callee(a)
+    return f(*args, **kwargs)
 
 
 def _of_user(f: Any) -> Any:
@@ -110,7 +161,7 @@ def _check_method(f: Any) -> None:
 
 def stored(x: object) -> Any:
     """The object of which an element or an attribute is about to be assigned."""
-    if not isinstance(x, Handle):
+    if not isinstance(x, Handle) and not Speculation.is_new(x):
         Speculation.refuse(f"it assigns to a part of a {type(x).__name__}")
     return x
 

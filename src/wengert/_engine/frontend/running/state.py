@@ -95,6 +95,7 @@ def fill(cell: CellType, value: object) -> None:
 
 class _Depth(threading.local):
     cells: tuple[frozenset[int], ...] = ()
+    new: tuple[list[Any], ...] = ()
 
 
 class Speculation:
@@ -122,13 +123,25 @@ class Speculation:
         return all(id(cell) in known for known in cls._open.cells)
 
     @classmethod
+    def note_new(cls, x: object) -> None:
+        """Note an object that the innermost block has made, which may be changed in it."""
+        if cls._open.new:
+            cls._open.new[-1].append(x)
+
+    @classmethod
+    def is_new(cls, x: object) -> bool:
+        """Whether the innermost block has made an object."""
+        return bool(cls._open.new) and any(x is other for other in cls._open.new[-1])
+
+    @classmethod
     @contextmanager
     def block(cls, variables: SharedVariables) -> Iterator[None]:
         """A block that restores these variables."""
-        before = cls._open.cells
+        before, new = cls._open.cells, cls._open.new
         cls._open.cells = (*before, frozenset(map(id, variables.cells.values())))
+        cls._open.new = (*new, [])
         try:
             with variables.restored():
                 yield
         finally:
-            cls._open.cells = before
+            cls._open.cells, cls._open.new = before, new

@@ -1,0 +1,53 @@
+"""Builtins: the built-in functions that converted code finds.
+
+Three of them differ from Python's: ``import`` gives the namespaces of tensors, ``isinstance`` takes
+a tensor for the array that it stands for, and ``globals()`` is the dictionary of the module.
+
+    builtins_of    the built-in names for the globals of a module
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from .namespaces import exchanged, isinstance_
+
+
+class _Builtins(dict[str, Any]):
+    """Names that are looked up here first, and then among those of the module."""
+
+    __slots__ = ("real",)
+
+    def __init__(self, real: dict[str, Any], own: dict[str, Any]) -> None:
+        super().__init__(own)
+        self.real = real
+
+    def __missing__(self, name: str) -> Any:
+        return self.real[name]
+
+
+def builtins_of(module: dict[str, Any]) -> dict[str, Any]:
+    """The built-in names for the globals of a module."""
+    found = module.get("__builtins__", builtins)
+    real = vars(found) if isinstance(found, ModuleType) else found
+    own = {
+        "__import__": functools.partial(_imported, real["__import__"], module),
+        "isinstance": isinstance_,
+        "globals": functools.partial(_same, module),
+    }
+    return _Builtins(real, own)
+
+
+def _imported(
+    python: Callable[..., Any], module: dict[str, Any], name: str, *args: Any, **kwargs: Any
+) -> Any:
+    """What ``import`` binds: relative imports are relative to the module."""
+    return exchanged(python(name, *((module, *args[1:]) if args else ()), **kwargs))
+
+
+def _same(module: dict[str, Any]) -> dict[str, Any]:
+    return module
