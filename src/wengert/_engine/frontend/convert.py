@@ -127,7 +127,8 @@ def _holds_functions(x: object, depth: int = 3) -> bool:
         return not is_library_class(x)
     if type(x) is MethodType or type(x) is functools.partial:
         return True
-    return callable(x) and type(x) is not FunctionType and not is_library_class(type(x))
+    cls: type = type(x)
+    return callable(x) and cls is not FunctionType and not is_library_class(cls)
 
 
 def _is_fixed(x: object) -> bool:

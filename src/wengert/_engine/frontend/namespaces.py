@@ -241,12 +241,21 @@ def _number_function(
         ]
     if not given:
         return python(*args, **kwargs)
-    for x in given if not listed else ():
-        if any(n != 1 for n in shape_of(x)):
-            raise TypeError(
-                f"only 0-dimensional arrays can be converted to Python scalars{at(user_line())}"
-            )
+    if not listed:
+        args = tuple([_scalar(a) if isinstance(a, Handle) else a for a in args])
     return ours(*args, **kwargs)
+
+
+def _scalar(x: Any) -> Any:
+    """A number for a function of `math`, which takes the arrays that NumPy converts to numbers."""
+    shape = shape_of(x)
+    if not shape:
+        return x
+    try:
+        float(np.empty([n if isinstance(n, int) else 2 for n in shape]))
+    except TypeError as error:
+        raise TypeError(f"{error}{at(user_line())}") from None
+    return x.reshape(())
 
 
 def _log(x: object, base: Any = None) -> Any:

@@ -1,0 +1,38 @@
+"""Functions of `math`, which take one number."""
+
+import math
+
+import numpy as np
+import pytest
+
+import wengert as wg
+
+
+def of_an_array(x):
+    return math.sin(x)
+
+
+def of_a_constant_array(x):
+    return x[0] * math.sin(np.ones(2))
+
+
+@pytest.mark.parametrize("f", [of_an_array, of_a_constant_array])
+@pytest.mark.parametrize(
+    "run", [wg.grad, wg.jit, lambda f: wg.jit(wg.grad(f)), lambda f: wg.trace(f)]
+)
+def test_arrays_give_the_error_of_python(f, run):
+    with pytest.raises(TypeError) as python:
+        f(np.ones(2))
+    with pytest.raises(TypeError) as caught:
+        run(f)(np.ones(2))
+    assert str(caught.value).startswith(str(python.value)) and "test_math.py" in str(caught.value)
+
+
+def test_an_array_of_one_element():
+    def outcome(f):
+        try:
+            return np.shape(f(np.array([0.5])))
+        except TypeError:
+            return TypeError
+
+    assert outcome(wg.jit(of_an_array)) == outcome(of_an_array)
