@@ -43,8 +43,8 @@ def builtins_of(module: dict[str, Any]) -> dict[str, Any]:
 
 
 def _imported(
-    python: Callable[..., Any], module: dict[str, Any], name: str, *args: Any, **kwargs: Any
-) -> Any:
+    python: Callable[..., Any], module: dict[str, Any], name: str, *args: object, **kwargs: object
+) -> object:
     """What ``import`` binds: relative imports are relative to the module."""
     return exchanged(python(name, *((module, *args[1:]) if args else ()), **kwargs))
 

@@ -241,7 +241,7 @@ def _number_function(
         ]
     if not given:
         return python(*args, **kwargs)
-    if not listed:
+    if not listed and python not in (math.fsum, math.prod, math.dist):
         args = tuple([_scalar(a) if isinstance(a, Handle) else a for a in args])
     return ours(*args, **kwargs)
 

@@ -3,6 +3,7 @@
     conversion     conversion of a tensor to a plain array, by NumPy, SciPy or another library
     of_library     the replacement of a function of NumPy or SciPy
     refuse_as_key  use of a number as the key of a dict or set
+    is_number      whether a key is a constant number
     setting        a number that determines shapes or branches: static_argnames
 
 The library function that converts the tensor is found in the call stack between the user's line and
@@ -20,7 +21,7 @@ import numpy as np
 
 from wengert._engine.core.concretization import is_differentiated
 from wengert._engine.core.handle import Handle, shape_of
-from wengert._engine.core.node import INPUT, Node, owner_of
+from wengert._engine.core.node import INPUT, ConstantLeaf, Node, owner_of
 from wengert._engine.core.recording import current_trace
 from wengert.errors import ConversionError, TraceError, WengertError, at, user_line
 
@@ -116,6 +117,15 @@ def refuse_as_key(x: Handle) -> None:
             "table[x.detach().item()], whose derivative is zero, or id(x) if the tensor itself "
             f"is meant{at(user_line())}."
         )
+
+
+def is_number(x: Handle) -> bool:
+    """Whether a tensor used as a key is a constant number, as an element of a plain array is."""
+    node = x.node
+    if node.value is None or not isinstance(node, ConstantLeaf) or shape_of(x) != ():
+        return False
+    asking = str(sys._getframe(2).f_globals.get("__name__"))
+    return owner_of(node) is not x and not asking.startswith("wengert.")
 
 
 def _is_from_before(x: Handle) -> bool:

@@ -19,10 +19,12 @@ from wengert._engine.core.dispatch import apply
 from wengert._engine.core.handle import Handle, dtype_of, is_traced, shape_of, value_of
 from wengert._engine.core.node import INPUT, NO_PARAMS, Node
 from wengert._engine.core.op import lookup
+from wengert._engine.core.recording import current_trace
+from wengert._engine.ops.casts import astype
 from wengert._engine.ops.indexing import getitem
 from wengert.errors import DtypeError, TraceError, at, user_line
 
-from .conversion_errors import refuse_as_key, setting
+from .conversion_errors import is_number, refuse_as_key, setting
 from .numpy_protocols import fitted
 from .operand_conversion import NUMERIC, known, operand, refuse_leaked
 from .suggested_code import written_instead
@@ -187,9 +189,15 @@ class OperatorMethods:
         def __invert__(self) -> Tensor: ...
 
     def __hash__(self) -> int:
-        """By identity, as in PyTorch; an error for a traced number."""
-        if self.node.value is None or is_differentiating():
+        """By identity, as in PyTorch; of a constant that a transformed function made, by value.
+
+        A number that depends on an argument is an error.
+        """
+        inside = is_differentiating()
+        if self.node.value is None or inside:
             refuse_as_key(cast(Handle, self))
+        if (inside or current_trace() is not None) and is_number(cast(Handle, self)):
+            return hash(self.node.value.item())
         return object.__hash__(self)
 
     def __divmod__(self, other: Operand) -> tuple[Tensor, Tensor]:
@@ -207,11 +215,7 @@ class OperatorMethods:
         if isinstance(v, Handle) and getitem.stands_already(cast(Handle, self), index, v):
             return
         if isinstance(v, Handle) and type(v.node) is Node and dtype_of(self).kind not in "fc":
-            raise DtypeError(
-                f"assignment of a recorded value to elements of a {dtype_of(self)} tensor "
-                "would round it and stop its derivative. Cast the target first, "
-                f"x = x.astype(float){at(user_line())}."
-            )
+            v = _rounded(v, dtype_of(self))
         self._assign(getitem.written(self, index, v))  # type: ignore[attr-defined]
 
     def __round__(self, digits: int | None = None) -> Any:
@@ -249,6 +253,24 @@ class OperatorMethods:
 
     def __contains__(self, item: float) -> bool:
         return bool(np.any(value_of(self) == value_of(item)))
+
+
+def _rounded(v: Handle, dtype: np.dtype[Any]) -> Any:
+    """A recorded value as NumPy stores it in an array of integers: its derivative is zero.
+
+    Only programs that are transformed do this; define-by-run programs get an error.
+    """
+    if not is_differentiating() and current_trace() is None:
+        raise DtypeError(
+            f"assignment of a recorded value to elements of a {dtype} tensor would round it and "
+            f"stop its derivative. Cast the target first, x = x.astype(float){at(user_line())}."
+        )
+    if dtype_of(v).kind == "c":
+        raise DtypeError(
+            f"assignment of a complex value to elements of a {dtype} tensor. Assign its real part, "
+            f"x[i] = z.real, or make the tensor complex, x = x.astype(complex){at(user_line())}."
+        )
+    return astype(v, dtype) if dtype_of(v) != dtype else v
 
 
 def _number(x: Any, name: str) -> Any:

@@ -76,13 +76,13 @@ def _of_module(f: Any) -> Any:
     return found if found is not f or f in _PLAIN else functools.partial(_with_converted, f)
 
 
-def _of_class(cls: Any) -> Any:
+def _of_class(cls: type) -> Any:
     found = exchanged(cls)
     if found is not cls or cls in _PLAIN:
         return found
     if is_library_class(cls):
         return functools.partial(_with_converted, cls)
-    made = cls.__init__
+    made = _initializer(cls)
     if type(made) is not FunctionType or cls.__new__ is not object.__new__:
         return cls
     if type(cls).__call__ is not type.__call__ or is_library_function(made):
@@ -90,15 +90,19 @@ def _of_class(cls: Any) -> Any:
     return functools.partial(_constructed, cls)
 
 
-def _constructed(cls: Any, *args: Any, **kwargs: Any) -> Any:
+def _initializer(cls: type) -> Any:
+    return getattr(cls, "__init__")  # noqa: B009  (of the class, not of its instances)
+
+
+def _constructed(cls: type, *args: object, **kwargs: object) -> object:
     """An object of a user's class."""
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     Speculation.note_new(made)
-    converted(cls.__init__)(made, *args, **kwargs)
+    converted(_initializer(cls))(made, *args, **kwargs)
     return made
 
 
-def _with_converted(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def _with_converted(f: Callable[..., object], *args: object, **kwargs: object) -> object:
     """Call a function of a library, with the functions among its arguments converted."""
     if any(type(a) in _FUNCTIONS for a in args):
         args = tuple([callee(a) if type(a) in _FUNCTIONS else a for a in args])
