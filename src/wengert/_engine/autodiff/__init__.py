@@ -15,6 +15,7 @@ checkpoint.py            checkpoint
 vmap.py                  vmap; batch_graph.py a graph evaluated for a batch
 vmap_fallback.py         operations without a batching rule, one element of the batch at a time
 arguments.py             which arguments are differentiated
+written_arguments.py     plain arrays that a function modifies
 pullback.py              the function from cotangents of outputs to those of inputs
 wrapper.py               the callables that transformations return
 """

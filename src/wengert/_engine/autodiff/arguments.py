@@ -23,6 +23,7 @@ from wengert.errors import NotDifferentiableError, StructureError, at, user_line
 
 from .cotangent_space import zeros
 from .tape import fresh
+from .written_arguments import WrittenArguments
 
 if TYPE_CHECKING:
     from wengert._engine.core.types import Array
@@ -148,12 +149,17 @@ class DifferentiatedCall:
         more = dict(kwargs)
         for n, h in zip(names, handles[len(positions) :], strict=True):
             more[n] = h
+        given = any(isinstance(leaf, Handle) for leaf in self.variables.leaves)
+        self._written = None if given else WrittenArguments(fun, full, more)
         self.fun, self.args, self.kwargs = fun, full, more
         self.nodes = self.variables.nodes
 
     def __call__(self) -> Any:
         """Run the function."""
-        return recorded(self.nodes, self._run)
+        if self._written is None:
+            return recorded(self.nodes, self._run)
+        with self._written.stored():
+            return recorded(self.nodes, self._run)
 
     def run_noting_reads(self) -> Any:
         """Run the function for `why`, which notes where values become plain (`reads`)."""

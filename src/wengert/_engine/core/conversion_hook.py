@@ -5,6 +5,7 @@ transformations: creation functions of NumPy give tensors, and loops and branche
 Every transformation runs ``converted(fun)`` in place of ``fun``.
 
     converted     the function to run
+    written_parameters  the parameters of which it assigns elements
     is_converting whether functions are converted
     conversion    a block in which functions are converted, or are not
     CONVERTER     the module that converts, imported at first use
@@ -40,6 +41,13 @@ def converted(fun: F) -> F:
     if not _enabled.get():
         return fun
     return import_module(CONVERTER[0]).convert(fun)  # type: ignore[no-any-return]
+
+
+def written_parameters(fun: Callable[..., object]) -> frozenset[str]:
+    """The parameters of which a function of the user assigns elements."""
+    if not is_converting():
+        return frozenset()
+    return import_module(CONVERTER[0]).written_parameters(fun)  # type: ignore[no-any-return]
 
 
 def is_converting() -> bool:

@@ -9,6 +9,7 @@ rewritten.py    functions with their loops, branches and calls rewritten
 source.py       the syntax tree of a function that is running
 names.py        the variables that statements bind and read
 liveness.py     the variables that may be read after a statement
+stores.py       the parameters of which a function assigns elements
 definite.py     the variables that may have no value where they are read
 rewriting/      the rewritings of the syntax tree
 running/        what the rewritten code calls
@@ -16,5 +17,6 @@ running/        what the rewritten code calls
 
 from .convert import convert
 from .running.iterables import unroll
+from .stores import written_parameters
 
-__all__ = ["convert", "unroll"]
+__all__ = ["convert", "unroll", "written_parameters"]

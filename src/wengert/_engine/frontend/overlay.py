@@ -41,6 +41,9 @@ class Overlay(dict[str, Any]):
         self["__builtins__"] = builtins_of(real)
         self.fixed = frozenset(self)
 
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self.real
+
     def __missing__(self, name: str) -> Any:
         x = self.real[name]
         if self.converts and type(x) is FunctionType:

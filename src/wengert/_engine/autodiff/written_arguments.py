@@ -1,0 +1,80 @@
+"""Written arguments: plain arrays that a function modifies while others are differentiated.
+
+The function is given a tensor in place of the array.  When it returns, the array gets the values,
+as if the function had been called without being differentiated.
+
+    WrittenArguments    the arrays of one call
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from wengert._engine.core.concretization import refuse_differentiated
+from wengert._engine.core.conversion_hook import written_parameters
+from wengert._engine.core.handle import Handle, wrap
+from wengert._engine.core.node import Node, constant
+from wengert._engine.core.recording import current_trace
+
+Array = np.ndarray[Any, Any]
+
+
+class WrittenArguments:
+    """The plain arrays among the arguments of one call that the function modifies.
+
+    Parameters
+    ----------
+    fun : callable
+    args, kwargs : list, dict
+        The arguments; the arrays are replaced by tensors.
+    """
+
+    def __init__(
+        self, fun: Callable[..., object], args: list[object], kwargs: dict[str, object]
+    ) -> None:
+        self._found: list[tuple[str, Array, Handle, Node]] = []
+        if current_trace() is not None or not any(map(_is_buffer, (*args, *kwargs.values()))):
+            return
+        names = written_parameters(fun)
+        if not names:
+            return
+        for name in names & kwargs.keys():
+            kwargs[name] = self._tensor(name, kwargs[name])
+        words = inspect.signature(fun).parameters.values()
+        positional = [p.name for p in words if p.kind <= p.POSITIONAL_OR_KEYWORD]
+        for i, name in enumerate(positional[: len(args)]):
+            if name in names:
+                args[i] = self._tensor(name, args[i])
+
+    def _tensor(self, name: str, x: object) -> object:
+        if not _is_buffer(x):
+            return x
+        assert isinstance(x, np.ndarray)
+        for _, array, handle, _ in self._found:
+            if array is x:
+                return handle
+        made: Handle = wrap(constant(x.copy()))
+        self._found.append((name, x, made, made.node))
+        return made
+
+    @contextmanager
+    def stored(self) -> Iterator[None]:
+        """A block after which the arrays have the values that the function gave them."""
+        yield
+        for name, array, handle, before in self._found:
+            if handle.node is not before:
+                refuse_differentiated(
+                    handle.node,
+                    f"storing the modified argument {name} into the caller's array",
+                    lambda name=name: f"Pass a copy, {name}.copy()",  # type: ignore[misc]
+                )
+                array[...] = handle.node.value
+
+
+def _is_buffer(x: object) -> bool:
+    return type(x) is np.ndarray and x.dtype.kind in "fc" and x.flags.writeable
