@@ -246,3 +246,12 @@ def test_globals_are_those_of_the_module():
         return x * globals()["written_by_f"]
 
     assert wg.grad(f)(1.0) == 2.0 and globals().pop("written_by_f") == 2.0
+
+
+def test_classes_are_values_to_libraries():
+    def f(x):
+        kind = np.dtype(float)
+        return sum(map(float, [1, 2])) * x * np.ones(2, kind).sum() * kind.itemsize
+
+    assert wg.grad(f)(2.0) == 48.0
+    assert wg.jit(wg.grad(f))(2.0) == 48.0

@@ -31,6 +31,8 @@ from .state import Speculation
 from .values import is_truth, weakened
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinMethodType, functools.partial, type)
+# Modules whose functions call the classes that are passed to them.
+_CALLING_CLASSES = frozenset(("builtins", "functools", "_functools", "itertools"))
 # Functions and classes of Python that call no functions.
 _PLAIN = frozenset(
     (
@@ -103,11 +105,16 @@ def _constructed(cls: type, *args: object, **kwargs: object) -> object:
 
 
 def _with_converted(f: Callable[..., object], *args: object, **kwargs: object) -> object:
-    """Call a function of a library, with the functions among its arguments converted."""
-    if any(type(a) in _FUNCTIONS for a in args):
-        args = tuple([callee(a) if type(a) in _FUNCTIONS else a for a in args])
+    """Call a function of a library, with the functions among its arguments converted.
+
+    Classes are converted for the functions of Python that call them, as ``map(float, xs)``; to
+    others they are values, as in ``np.dtype(float)``.
+    """
+    kinds = _FUNCTIONS if getattr(f, "__module__", None) in _CALLING_CLASSES else _FUNCTIONS[:-1]
+    if any(type(a) in kinds for a in args):
+        args = tuple([callee(a) if type(a) in kinds else a for a in args])
     for word, a in kwargs.items():
-        if type(a) in _FUNCTIONS:
+        if type(a) in kinds:
             kwargs[word] = callee(a)
     return f(*args, **kwargs)
 
