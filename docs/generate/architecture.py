@@ -1,8 +1,8 @@
 """Write docs/architecture.svg: the layers, from pyproject.toml and the docstrings of the packages.
 
 The layers are those that import-linter checks (`[[tool.importlinter.contracts]]` of type "layers");
-what a layer does is the first sentence of its docstring.  tests/repo_rules/test_architecture.py
-fails if the picture is not the one that this file writes.
+the description of a layer is the first sentence of its docstring.
+tests/repo_rules/test_architecture.py fails if the picture is out of date.
 
     python docs/generate/architecture.py
 """
@@ -20,7 +20,7 @@ COLORS = ("#e8f0fb", "#eaf6ec", "#fdf1e3")
 
 
 def contracts():
-    """The containers with their layers from top to bottom, each a list of independent modules."""
+    """Yield each container with its layers from top to bottom, as lists of independent modules."""
     configuration = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     for contract in configuration["tool"]["importlinter"]["contracts"]:
         if contract["type"] == "layers":
@@ -38,7 +38,7 @@ def summary(module):
 
 
 def wrapped(text, width):
-    """At most two lines of so many characters."""
+    """Wrap a text to at most two lines of `width` characters."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -52,7 +52,7 @@ def wrapped(text, width):
 
 
 def box(x, y, width, name, text, color):
-    """One layer: its name, and what it does."""
+    """Yield the SVG elements of one layer: its name and description."""
     yield (
         f'<rect x="{x:g}" y="{y}" width="{width:g}" height="{ROW}" rx="4" fill="{color}" '
         'stroke="#8896a8"/>'
@@ -63,7 +63,7 @@ def box(x, y, width, name, text, color):
 
 
 def picture():
-    """The text of the picture."""
+    """The SVG text."""
     parts, y = [], MARGIN
     for color, (container, layers) in zip(COLORS, contracts(), strict=True):
         parts.append(f'<text x="{MARGIN}" y="{y + 14}" class="title">{escape(container)}</text>')

@@ -1,10 +1,10 @@
-"""Leaf coefficients: the polynomials that stand in wengert/backends/llvm/leaves, computed anew.
+"""Compute polynomial coefficients of wengert/_engine/backends/llvm/vector_math.
 
-Weighted least squares on Chebyshev's points (within a factor of two of the best polynomial; see
-J.-M. Muller, Elementary Functions, 3rd ed., ch. 3), in mpmath at 90 digits.  The weight makes an
-error of the polynomial relative to the function that is computed with it.  Coefficients are
-rounded one after the other, and what rounding spoils is mended by those that follow.  Printed are
-the error, as a power of two, after rounding, and the coefficients, constant first.
+Weighted least squares at Chebyshev points (within a factor of two of the best polynomial; see
+J.-M. Muller, Elementary Functions, 3rd ed., ch. 3), in mpmath with 90 digits.  The weight makes
+errors of the polynomial relative to the function that is computed with it.  Coefficients are
+rounded in order; each rounding error is compensated by the coefficients that follow.  Printed are
+the error after rounding, as a power of two, and the coefficients, constant term first.
 
     python docs/generate/leaf_coefficients.py exp64
     python docs/generate/leaf_coefficients.py             # all of them
@@ -26,7 +26,7 @@ Function = Callable[[Any], Any]
 def fitted(
     f: Function, weight: Function, low: Any, high: Any, degree: int, dtype: Any
 ) -> list[Any]:
-    """Coefficients, constant first: each is rounded in its turn, and the later ones fitted anew."""
+    """Coefficients, constant term first; after each rounding the remaining ones are refitted."""
     count = 8 * (degree + 2)
     middle, half = (low + high) / 2, (high - low) / 2
     points = [middle - half * mp.cos(mp.pi * (k + 0.5) / count) for k in range(count)]
@@ -44,7 +44,7 @@ def fitted(
 
 
 def about_zero(f: Function) -> Function:
-    """The function where it is 0/0 at zero: by its limit from beside."""
+    """Continue a function that is 0/0 at zero by its value near zero."""
     return lambda x: f(x) if abs(x) > mp.mpf(10) ** -9 else f(mp.mpf(10) ** -9)
 
 

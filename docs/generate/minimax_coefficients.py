@@ -1,12 +1,12 @@
-"""Minimax coefficients: the polynomials of the circular and hyperbolic leaves, computed anew.
+"""Compute minimax coefficients of the trigonometric and hyperbolic functions.
 
-Those in wengert/_engine/backends/llvm/vector_math/trigonometric.py, hyperbolic.py and their
-inverses: the largest error relative to the function is as small as a polynomial of that length can
-make it.  E. Y. Remez' exchange (1934; J.-M. Muller, Elementary Functions, 3rd ed., sect. 3.5) on a
-fine grid, in mpmath at 70 digits.  The first coefficients are rounded, one after the other, before
-the rest is found again. Printed are the error, as a power of two, after rounding, and the
-coefficients, constant first. (Those of arctan for float32 in the leaves are better rounded: they
-were found on another grid.)
+These are the polynomials in wengert/_engine/backends/llvm/vector_math/trigonometric.py,
+hyperbolic.py and their inverses, which minimize the largest relative error for their degree.
+They are computed by the Remez exchange algorithm (1934; J.-M. Muller, Elementary Functions, 3rd
+ed., sect. 3.5) on a fine grid, in mpmath with 70 digits.  The first coefficients are rounded in
+order, and the remaining ones computed again.  Printed are the error after rounding, as a power of
+two, and the coefficients, constant term first.  (The coefficients of arctan for float32 in the
+package have smaller rounding errors: they were found on another grid.)
 
     python docs/generate/minimax_coefficients.py sin tan
     python docs/generate/minimax_coefficients.py             # all of them, for both dtypes
@@ -27,25 +27,25 @@ SMALL = mp.mpf(10) ** -20
 
 
 def exchanged(f: Function, weight: Function, low: Any, high: Any, count: int) -> list[Any]:
-    """Coefficients of the best polynomial for f, its errors multiplied by a weight."""
+    """Coefficients of the minimax polynomial for f with weighted errors."""
     fine = 24 * (count + 1)
     grid = [low + (high - low) * (1 - mp.cos(mp.pi * k / fine)) / 2 for k in range(fine + 1)]
     values, weights = [f(t) for t in grid], [weight(t) for t in grid]
-    places = [max(1, round(k * fine / count)) for k in range(count + 1)]
+    reference = [max(1, round(k * fine / count)) for k in range(count + 1)]
     best: tuple[Any, list[Any]] = (mp.inf, [])
     for _ in range(40):
         rows = [
             [(grid[i] / high) ** c for c in range(count)] + [(-1) ** r / weights[i]]
-            for r, i in enumerate(places)
+            for r, i in enumerate(reference)
         ]
-        solved = mp.lu_solve(mp.matrix(rows), mp.matrix([values[i] for i in places]))
+        solved = mp.lu_solve(mp.matrix(rows), mp.matrix([values[i] for i in reference]))
         found = [solved[c] / high**c for c in range(count)]
         errors = [
             w * (v - mp.polyval(found[::-1], t))
             for t, v, w in zip(grid, values, weights, strict=True)
         ]
         best = min(best, (max(map(abs, errors)), found), key=lambda b: b[0])
-        extremes: list[int] = []  # the largest error of each stretch of one sign
+        extremes: list[int] = []  # the largest error of each interval of one sign
         for i, e in enumerate(errors):
             if not extremes or (errors[extremes[-1]] > 0) != (e > 0):
                 extremes.append(i)
@@ -56,12 +56,12 @@ def exchanged(f: Function, weight: Function, low: Any, high: Any, count: int) ->
             extremes.pop(0 if first < last else -1)
         if len(extremes) < count + 1 or best[0] < abs(solved[count]) * mp.mpf("1.03"):
             break
-        places = extremes
+        reference = extremes
     return best[1]
 
 
 def rounded(job: Any, count: int, dtype: Any) -> list[Any]:
-    """Coefficients as numbers of a dtype."""
+    """Minimax coefficients, rounded to a dtype."""
     f, weight, low, high = job
     done: list[Any] = []
     if low < 0:
@@ -81,7 +81,7 @@ def rounded(job: Any, count: int, dtype: Any) -> list[Any]:
 
 
 def odd(f: Function, end: Any) -> tuple[Function, Function, Any, Any]:
-    """(f(x) - x) / x**3 in x**2, and what its error does to f."""
+    """(f(x) - x) / x**3 as a function of x**2, weight for relative errors, interval."""
 
     def cubic(t: Any) -> Any:
         x = mp.sqrt(max(t, SMALL))
@@ -91,7 +91,7 @@ def odd(f: Function, end: Any) -> tuple[Function, Function, Any, Any]:
 
 
 def about_zero(f: Function) -> Function:
-    """The function where it is 0/0 at zero: by its value beside."""
+    """Continue a function that is 0/0 at zero by its value near zero."""
     return lambda t: f(t) if abs(t) > SMALL else f(SMALL)
 
 
@@ -101,7 +101,7 @@ EXP = about_zero(lambda r: (mp.exp(r) - 1 - r) / r**2)
 ARCCOSH = about_zero(lambda t: (mp.acosh(1 + t) / mp.sqrt(2 * t) - 1) / t)
 LOG = odd(mp.atanh, mp.sqrt(mp.mpf("0.0409")))
 
-# name: what `exchanged` is given, and how many coefficients for float64 and float32
+# name: arguments of `exchanged`, numbers of coefficients for float64 and float32
 JOBS: dict[str, Any] = {
     "sin": (odd(mp.sin, mp.pi / 2 * WIDER), 8, 4),
     "tan": (odd(mp.tan, mp.pi / 4 * WIDER), 14, 7),

@@ -1,7 +1,7 @@
-"""Special coefficients: the polynomials of erf, erfc, gamma and gammaln, computed anew.
+"""Compute the polynomial coefficients of erf, erfc, gamma and gammaln.
 
-The functions stand in wengert/_engine/backends/llvm/vector_math/erf.py and gamma.py; the fit is the
-one of leaf_coefficients.py, beside this file.
+The functions are in wengert/_engine/backends/llvm/vector_math/erf.py and gamma.py; the fit is that
+of leaf_coefficients.py in this folder.
 
     python docs/generate/special_coefficients.py erf_tail64
     python docs/generate/special_coefficients.py            # all of them
@@ -26,13 +26,13 @@ def scaled_erfc(x: Any) -> Any:
 
 
 def erf_near(z: Any) -> Any:
-    """erf(x) / x - 1, of z = x*x."""
+    """erf(x) / x - 1 as a function of z = x*x."""
     x = mp.sqrt(max(z, NIL))
     return mp.erf(x) / x - 1
 
 
 def erf_tail(middle: Any, half: Any) -> tuple[Any, Any]:
-    """exp(x*x) erfc(x) of (x - middle) / half, and the weight that makes errors those of erfc."""
+    """exp(x*x) erfc(x) as a function of (x - middle) / half, and the weight for errors of erfc."""
     return (
         lambda u: scaled_erfc(middle + half * u),
         lambda u: mp.exp(-((middle + half * u) ** 2)),
@@ -40,7 +40,7 @@ def erf_tail(middle: Any, half: Any) -> tuple[Any, Any]:
 
 
 def erfc_tail(c: Any) -> tuple[Any, Any]:
-    """(x + c) exp(x*x) erfc(x), of t = (x - c) / (x + c); relative."""
+    """(x + c) exp(x*x) erfc(x) as a function of t = (x - c) / (x + c); weight: relative errors."""
 
     def f(t: Any) -> Any:
         x = c * (1 + t) / (1 - t)
@@ -50,7 +50,7 @@ def erfc_tail(c: Any) -> tuple[Any, Any]:
 
 
 def mapped(x: Any, c: Any) -> Any:
-    """Where x is on the axis of t."""
+    """t = (x - c) / (x + c)."""
     return (mp.mpf(x) - c) / (mp.mpf(x) + c)
 
 
@@ -61,7 +61,7 @@ def log_gamma_two(t: Any) -> Any:
 
 
 def stirling(z: Any) -> Any:
-    """x times the rest of Stirling's formula for log gamma(x), of z = 1/x**2 (DLMF 5.11.1)."""
+    """x times the remainder of Stirling's formula (DLMF 5.11.1), as a function of z = 1/x**2."""
     x = 1 / mp.sqrt(max(z, mp.mpf(10) ** -24))
     return x * (mp.loggamma(x) - (x - ONE / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
 

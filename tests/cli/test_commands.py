@@ -45,7 +45,7 @@ def test_doctor(capsys):
 
 
 def test_doctor_ends_with_1_if_something_is_wrong(capsys, monkeypatch):
-    monkeypatch.setattr("wengert.cli.doctor._trials", lambda: iter([("gradient", "deviates")]))
+    monkeypatch.setattr("wengert.cli.doctor._checks", lambda: iter([("gradient", "deviates")]))
     assert main(["doctor"]) == 1
     assert "FAILS: deviates" in capsys.readouterr().out
 

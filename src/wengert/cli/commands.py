@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     """The commands with their options."""
     top = argparse.ArgumentParser(
         prog="wengert",
-        description="Exact derivatives of NumPy programs, and models that learn.",
+        description="Exact derivatives of NumPy programs.",
         epilog="wengert COMMAND --help describes each command.",
     )
     top.add_argument("--version", action="version", version=f"wengert {version('wengert')}")
@@ -35,8 +35,8 @@ def parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo",
         help="train a small network and show its graph",
-        description="Classify points on two spirals. Writes the weights, the graph and pictures "
-        "of it. Takes a few seconds and needs nothing but wengert.",
+        description="Classify points on two spirals, and write the weights, the graph and pictures "
+        "of the graph. Takes a few seconds and needs no other packages.",
     )
     demo.add_argument("--out", type=Path, default=Path("wengert-demo"), help="folder to write to")
     demo.add_argument("--epochs", type=int, default=60)
@@ -45,18 +45,18 @@ def parser() -> argparse.ArgumentParser:
     show = commands.add_parser(
         "show",
         help="show the contents of a file",
-        description="Show a graph, weights or arrays that wengert, safetensors or NumPy wrote.",
+        description="Show a graph, weights or arrays in a file of wengert, safetensors or NumPy.",
     )
     show.add_argument("file", type=Path, metavar="FILE")
     show.add_argument("--svg", type=Path, help="write a picture of the graph")
     show.add_argument("--html", type=Path, help="write an interactive page with the graph")
-    show.add_argument("--dot", type=Path, help="write the graph in the format of Graphviz")
+    show.add_argument("--dot", type=Path, help="write the graph in the DOT language of Graphviz")
 
     commands.add_parser(
         "doctor",
         help="show versions and hardware, and check native code",
-        description="Print machine, versions, threads, cache and memory; compile a function and "
-        "compare it with NumPy. The exit code is 1 if a check fails.",
+        description="Print the machine, versions, threads, cache and memory; compile a function "
+        "and compare it with NumPy. The exit code is 1 if a check fails.",
     )
 
     tune = commands.add_parser(
@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
         help="measure thresholds of the compiler on this machine",
         description="Measure the sizes above which threads, matrix blocks etc. are faster on this "
         "machine, and store them in the cache folder for new processes. Takes half a minute; "
-        "nothing else should run meanwhile.",
+        "the machine should be idle.",
     )
     action = tune.add_mutually_exclusive_group()
     action.add_argument("--show", action="store_true", help="print all thresholds")
@@ -91,13 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED if run(options) is False else DONE
     except KeyboardInterrupt:
         return _ended(options, "interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader of the output has closed the pipe
+    except BrokenPipeError:  # the output was piped to a program that has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
     except (WengertError, OSError, ImportError) as error:
-        message = re.sub(
-            r" \(at [^()]*, in [^()]*\)", "", str(error)
-        )  # the location is not in a program of the user
+        # Remove the location: it is not in the user's code.
+        message = re.sub(r" \(at [^()]*, in [^()]*\)", "", str(error))
         return _ended(options, f"error: {message}", FAILED)
 
 

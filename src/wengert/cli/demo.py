@@ -1,7 +1,7 @@
-"""A small network that classifies two spirals; its graph, picture and weights.
+"""Train a small network that classifies points on two spirals.
 
-Writes the weights, the graph and pictures of it, in a few seconds and with nothing but wengert.
-It fails if the network has not learned after the default number of epochs.
+Writes the weights, the graph and pictures of the graph; takes a few seconds and needs no other
+packages.  Fails if the accuracy is too low after the default number of epochs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ POINTS = 400
 
 
 def run(options: Any) -> bool:
-    """Train and write files; False if the network did not learn."""
+    """Train and write files; return False if the accuracy is too low."""
     if options.epochs < 1:
-        raise ArgumentError(f"--epochs {options.epochs}: at least 1.")
+        raise ArgumentError(f"--epochs must be at least 1, got {options.epochs}.")
     rng = np.random.default_rng(options.seed)
     points, label = spirals(rng)
     model = nn.Sequential(
@@ -35,7 +35,7 @@ def run(options: Any) -> bool:
         epochs=options.epochs, metrics="accuracy", batch_size=50, rng=rng,
     )  # fmt: skip
     with no_grad():
-        right = float(np.mean(model(points).numpy().argmax(axis=1) == label))
+        accuracy = float(np.mean(model(points).numpy().argmax(axis=1) == label))
     options.out.mkdir(parents=True, exist_ok=True)
     loss: Any = nn.CrossEntropyLoss()(model(points[:4]), label[:4])
     names: Any = model
@@ -45,14 +45,14 @@ def run(options: Any) -> bool:
     wg.save(wg.trace(model)(points[:1]), options.out / "model.wengert")
     print(show.table(loss, names=names, values=False))
     print(f"loss of the last epoch  {history['loss'][-1]:.4f}")
-    print(f"classified correctly    {100 * right:.1f} % of {len(label)} points")
+    print(f"classified correctly    {100 * accuracy:.1f} % of {len(label)} points")
     for name in ("weights.safetensors", "model.wengert", "graph.svg", "graph.html"):
         print(f"wrote                   {options.out / name}")
-    return right > 0.9 or options.epochs < 60
+    return accuracy > 0.9 or options.epochs < 60
 
 
 def spirals(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Points on two spirals, and the spiral of each."""
+    """Points on two spirals, and the index of the spiral of each."""
     label = np.arange(POINTS) % 2
     turn = rng.uniform(0.25, 1.0, POINTS)
     angle = 2 * np.pi * turn + np.pi * label

@@ -1,7 +1,7 @@
-"""Versions, hardware, and whether native code works on this machine.
+"""Report versions and hardware, and check that native code works on this machine.
 
-A trial compiles a function and its gradient and compares both with NumPy; then the same with all
-threads.  The output is meant to be included in bug reports.
+The checks compute a gradient eagerly, compiled, and compiled with all threads, and compare it with
+NumPy.  The output is meant to be included in bug reports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EXTRAS = {
 
 
 def run(_: Any) -> bool:
-    """Print the report; False if a trial failed."""
+    """Print the report; return False if a check failed."""
     for title, lines in (
         ("machine", _machine()),
         ("versions", _versions()),
@@ -36,21 +36,21 @@ def run(_: Any) -> bool:
         print(title)
         for name, value in lines:
             print(f"  {name:<18} {value}")
-    print("trials")
-    works = True
-    for name, fault in _trials():
+    print("checks")
+    success = True
+    for name, fault in _checks():
         print(f"  {name:<18} {'works' if fault is None else 'FAILS: ' + fault}")
-        works = works and fault is None
-    return works
+        success = success and fault is None
+    return success
 
 
 def _machine() -> Iterator[tuple[str, Any]]:
     yield "system", f"{platform.system()} {platform.release()}, {platform.machine()}"
     yield "python", f"{platform.python_version()} ({sys.executable})"
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield "processors", f"{allowed} of {os.cpu_count()} may be used"
+    yield "processors", f"{allowed} of {os.cpu_count()} available to this process"
     found = shutil.which("nvidia-smi")
-    yield "GPU", f"{'one may be here' if found else 'none found'}; wengert computes on processors"
+    yield "GPU", f"{'nvidia-smi found' if found else 'not found'}; wengert runs on the CPU only"
 
 
 def _versions() -> Iterator[tuple[str, Any]]:
@@ -68,27 +68,27 @@ def _native() -> Iterator[tuple[str, Any]]:
     yield "vectors", f"{8 * execution_engine.vector_bytes()} bits"
     yield "threads", wg.get_threads()
     cache, memory = wg.cache.info(), wg.memory.info()
-    where = cache.directory if cache.enabled else "switched off"
-    yield "cache", f"{where}, {cache.files} files, {cache.bytes / 2**20:.0f} MiB"
+    folder = cache.directory if cache.enabled else "disabled"
+    yield "cache", f"{folder}, {cache.files} files, {cache.bytes / 2**20:.0f} MiB"
     yield "memory kept", f"{memory.kept / 2**20:.0f} of at most {memory.limit / 2**20:.0f} MiB"
 
 
-def _trials() -> Iterator[tuple[str, str | None]]:
+def _checks() -> Iterator[tuple[str, str | None]]:
     x = np.linspace(-2.0, 2.0, 100_000)
-    want = np.cos(x) * np.exp(-x * x) - 2 * x * np.sin(x) * np.exp(-x * x)
+    expected = np.cos(x) * np.exp(-x * x) - 2 * x * np.sin(x) * np.exp(-x * x)
 
     def f(x: Any) -> Any:
         return np.sum(np.sin(x) * np.exp(-x * x))
 
-    yield "gradient, eager", _fault(lambda: wg.grad(f)(x), want)
-    yield "gradient, native", _fault(lambda: wg.jit(wg.grad(f))(x), want)
+    yield "gradient, eager", _fault(lambda: wg.grad(f)(x), expected)
+    yield "gradient, native", _fault(lambda: wg.jit(wg.grad(f))(x), expected)
     count = os.cpu_count() or 1
-    yield f"{count} threads", _fault(lambda: wg.jit(wg.grad(f), threads=count)(x), want)
+    yield f"{count} threads", _fault(lambda: wg.jit(wg.grad(f), threads=count)(x), expected)
 
 
-def _fault(run: Any, want: Any) -> str | None:
+def _fault(run: Any, expected: Any) -> str | None:
     try:
-        error = float(np.max(np.abs(run() - want)))
+        error = float(np.max(np.abs(run() - expected)))
     except Exception as fault:  # any error is part of the report
         return f"{type(fault).__name__}: {fault}"
     return None if error < 1e-12 else f"deviates by {error:.1e}"

@@ -1,4 +1,4 @@
-"""The contents of a file as a table, a picture or a page.
+"""Show the contents of a file as a table, a picture or a page.
 
 Graphs are printed node by node; weights and arrays as a table of names, dtypes, shapes and sizes.
 Nothing is unpickled, so files from untrusted sources can be shown.
@@ -22,25 +22,25 @@ from wengert.errors import FileError
 
 def run(options: Any) -> None:
     """Show a file."""
-    found = _read(options.file)
+    contents = _read(options.file)
     pictures = {"--svg": options.svg, "--html": options.html, "--dot": options.dot}
-    asked = [name for name, path in pictures.items() if path is not None]
-    if not isinstance(found, Graph):
-        if asked:
+    requested = [name for name, path in pictures.items() if path is not None]
+    if not isinstance(contents, Graph):
+        if requested:
             raise FileError(
-                f"{options.file} does not contain a graph, so {asked[0]} cannot be drawn. Omit "
+                f"{options.file} does not contain a graph, so {requested[0]} cannot be used. Omit "
                 "the option."
             )
-        print(_table(found))
+        print(_table(contents))
         return
-    print(show.table(found, values=False))
+    print(show.table(contents, values=False))
     if options.svg:
-        show.to_svg(found, options.svg)
+        show.to_svg(contents, options.svg)
     if options.html:
-        show.explore(found, options.html)
+        show.explore(contents, options.html)
     if options.dot:
-        options.dot.write_text(show.to_dot(found), encoding="utf-8")
-    for name in asked:
+        options.dot.write_text(show.to_dot(contents), encoding="utf-8")
+    for name in requested:
         print(f"wrote {pictures[name]}")
 
 
@@ -58,11 +58,11 @@ def _read(path: Path) -> Any:
     return wg.load(path)
 
 
-def _table(found: Any) -> str:
-    leaves, names = pytree.flatten(found)[0], pytree.paths(found)
-    if isinstance(found, Mapping) and len(found) == len(leaves):
-        names = [str(name) for name in found]
-        leaves = list(found.values())
+def _table(contents: Any) -> str:
+    leaves, names = pytree.flatten(contents)[0], pytree.paths(contents)
+    if isinstance(contents, Mapping) and len(contents) == len(leaves):
+        names = [str(name) for name in contents]
+        leaves = list(contents.values())
     rows = [("name", "dtype", "shape", "bytes")]
     for name, leaf in zip(names, leaves, strict=True):
         array = np.asarray(leaf)

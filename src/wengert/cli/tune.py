@@ -1,8 +1,8 @@
-"""Measure thresholds of the compiler on this machine, and keep them for other processes.
+"""Measure thresholds of the compiler on this machine, and store them for other processes.
 
     run           the command
-    best_values   the candidate of each threshold that is fastest by a measuring function
-    seconds       the measuring function: times of compiled programs
+    best_values   the fastest candidate of each threshold
+    seconds       times of compiled programs for a value of a threshold
 
 A threshold keeps its default unless another value is faster by more than `MIN_GAIN`.
 """
@@ -27,16 +27,17 @@ from wengert.nn import functional as F
 Measure = Callable[[str, int], Sequence[float]]
 Program = tuple[Callable[..., Any], tuple[Any, ...]]
 
-MIN_GAIN = 0.03  # of the time: smaller differences are within the noise
-_REPEATS = 7  # runs of a program, of which the fastest counts
-_SECONDS = 0.002  # of a run at least: short programs are called several times in it
+MIN_GAIN = 0.03  # relative; smaller differences are noise
+_REPEATS = 7  # runs of a program; the fastest counts
+_SECONDS = 0.002  # minimum duration of a run; short programs are called several times
 
 
 def run(options: Any) -> None:
     """Measure, show or reset the thresholds of this machine."""
     if options.reset:
         removed = tuned_thresholds.remove()
-        print(f"{'deleted' if removed else 'there is no'} {tuned_thresholds.path()}")
+        path = tuned_thresholds.path()
+        print(f"deleted {path}" if removed else f"{path} does not exist")
     elif options.show:
         print(_table())
     else:
@@ -46,8 +47,8 @@ def run(options: Any) -> None:
 def _tune() -> None:
     if not disk_cache.enabled():
         raise BackendError(
-            "the thresholds of a machine are stored in the cache folder, which WENGERT_CACHE "
-            "disables. Unset it, or set it to a folder."
+            "measured thresholds are stored in the cache folder, but the cache is disabled by "
+            "WENGERT_CACHE. Unset it, or set it to a folder."
         )
     tuning.install({})
     with _without_cache():
@@ -57,7 +58,7 @@ def _tune() -> None:
 
 
 def _table() -> str:
-    """Every threshold: its value, unit, purpose, and the programs that measure it."""
+    """A table of all thresholds: value, unit, purpose, and the command that measures it."""
     tuned_thresholds.load()
     lines = [f"# {tuned_thresholds.path()}", "# * differs from the default"]
     for name in tuning.names():
@@ -74,12 +75,12 @@ def _table() -> str:
 def best_values(
     measure: Measure, names: Sequence[str], report: Callable[[str], object] = lambda line: None
 ) -> dict[str, int]:
-    """The fastest candidate of each threshold where it is not the default.
+    """The fastest candidate of each threshold, if it is not the default.
 
     Parameters
     ----------
     measure : callable
-        ``measure(name, value)``: seconds of each of some programs.
+        ``measure(name, value)`` returns the times of several programs, in seconds.
     names : sequence of str
         Keys of `WORKLOADS`.
     report : callable, optional
@@ -107,7 +108,7 @@ def best_values(
             found[name] = best
             report(f"{name}: {about.default} -> {best} {about.unit} ({1 - least:.0%} faster)")
         else:
-            report(f"{name}: {about.default} {about.unit} stays")
+            report(f"{name}: {about.default} {about.unit} (unchanged)")
     return found
 
 
@@ -124,7 +125,7 @@ def _ratio(one: Sequence[float], other: Sequence[float]) -> float:
     return math.exp(sum(logs) / len(logs))
 
 
-# ---- what is measured --------------------------------------------------------------------------
+# ---- the measured programs ---------------------------------------------------------------------
 
 
 def _loops() -> Iterator[Program]:
@@ -156,13 +157,13 @@ _ON_THREADS = ("parallel_", "matmul_")
 
 
 def _measurable() -> list[str]:
-    """The thresholds that can be measured here: with one thread, not those of several."""
+    """The thresholds that can be measured; those for threads need more than one thread."""
     alone = get_threads() == 1
     return [n for n in WORKLOADS if not (alone and n.startswith(_ON_THREADS))]
 
 
 def seconds(name: str, value: int) -> list[float]:
-    """Times of the programs of a threshold, compiled with a value of it."""
+    """Times of the programs for a threshold, compiled with this value."""
     found = []
     threads = None if name.startswith(_ON_THREADS) else 1
     for function, arguments in WORKLOADS[name]():
@@ -175,7 +176,7 @@ def seconds(name: str, value: int) -> list[float]:
 
 
 def _fastest(compiled: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
-    """Seconds of a call: the minimum of several runs of at least `_SECONDS`."""
+    """Seconds per call: the minimum of several runs of at least `_SECONDS`."""
     calls, took = 1, 0.0
     while True:
         begin = time.perf_counter()
@@ -196,7 +197,7 @@ def _fastest(compiled: Callable[..., Any], arguments: tuple[Any, ...]) -> float:
 
 @contextlib.contextmanager
 def _without_cache() -> Iterator[None]:
-    """Disable the disk cache for programs of candidates."""
+    """Disable the disk cache while candidates are compiled."""
     before = disk_cache.enabled()
     disk_cache.enabled(False)
     try:
