@@ -1,17 +1,17 @@
 """Character models: an LSTM and a small GPT on Shakespeare's sonnets, compared with n-grams.
 
 The text is examples/data/sonnets.txt (W. Shakespeare, "Sonnets", 1609, in modern spelling; public
-domain).  The last tenth is held out.  The measure is the number of bits per character, given all
-characters before.  The n-grams are interpolated with shorter ones by the rule of Witten and Bell
+domain).  The last tenth is held out.  The measure is the number of bits per character, given the
+preceding characters.  The n-grams are interpolated with shorter ones by the rule of Witten and Bell
 (IEEE Transactions on Information Theory 37, 1991); the best length is chosen on the held-out text,
 in their favor.
 
     python examples/char_model.py --steps 1250 --seed 0 --out out
 
 A training step is one compiled call.  The LSTM is evaluated on the held-out text from beginning to
-end, the GPT in windows of which the second half counts, and so is the average of both models'
-probabilities.  Writes char_model.png, the bits during training, to the folder `out`, and prints a
-sample of the GPT.  Fails unless both models need fewer bits than n-grams.
+end, the GPT in windows of which the second half counts; the ensemble averages the probabilities of
+both.  Writes char_model.png, the bits during training, to the folder `out`, and prints a sample of
+the GPT.  Fails unless both models need fewer bits than the n-grams.
 """
 
 import argparse
@@ -28,24 +28,24 @@ from wengert import nn, optim
 from wengert.optim import schedules
 
 TEXT = Path(__file__).parent / "data" / "sonnets.txt"
-STEPS, BATCH = 64, 16  # letters in a window, windows in a batch
+STEPS, BATCH = 64, 16  # characters in a window, windows in a batch
 F = nn.functional
 
 
-def ngrams(seen, held, letters, longest=7):
-    """Bits of a held-out letter by n-grams of each length."""
-    probability = np.full(len(held), 1.0 / letters)
-    seen, held = bytes(seen.tolist()), bytes(held.tolist())
+def ngrams(training, held_out, letters, longest=7):
+    """Bits per held-out character of n-grams of each length."""
+    probability = np.full(len(held_out), 1.0 / letters)
+    training, held_out = bytes(training.tolist()), bytes(held_out.tolist())
     bits = []
     for length in range(longest):
-        counts = Counter(seen[i : i + length + 1] for i in range(len(seen) - length))
-        before, kinds = Counter(), Counter()
+        counts = Counter(training[i : i + length + 1] for i in range(len(training) - length))
+        before, distinct = Counter(), Counter()
         for gram, count in counts.items():
             before[gram[:-1]] += count
-            kinds[gram[:-1]] += 1
-        for i in range(length, len(held)):
-            gram = held[i - length : i + 1]
-            n, t = before[gram[:-1]], kinds[gram[:-1]]
+            distinct[gram[:-1]] += 1
+        for i in range(length, len(held_out)):
+            gram = held_out[i - length : i + 1]
+            n, t = before[gram[:-1]], distinct[gram[:-1]]
             if n:
                 probability[i] = (counts[gram] + t * probability[i]) / (n + t)
         bits.append(-np.mean(np.log2(probability)))
@@ -53,9 +53,9 @@ def ngrams(seen, held, letters, longest=7):
 
 
 class LSTM(nn.Module):
-    """One layer that remembers."""
+    """An LSTM with one layer."""
 
-    rate, rounds = 4e-3, 2  # its steps cost half as much
+    rate, rounds = 4e-3, 2  # a step costs half as much as one of the GPT
 
     def __init__(self, letters, rng, stream, width=192):
         self.embedding = nn.Embedding(letters, 48, rng=rng)
@@ -64,16 +64,16 @@ class LSTM(nn.Module):
         self.head = nn.Linear(width, letters, rng=rng)
 
     def forward(self, x):
-        """Logits of the next letter at each place."""
+        """Logits of the next character at each position."""
         return self.head(self.dropout(self.memory(self.dropout(self.embedding(x)))[0]))
 
     def log_probabilities(self, logits_of, text):
-        """Of every letter but the first, given all before."""
-        return chosen(logits_of(text[None, :-1]), text[None, 1:])[0]
+        """Log-probabilities of all characters but the first, given the preceding ones."""
+        return log_probabilities_of(logits_of(text[None, :-1]), text[None, 1:])[0]
 
 
 class GPT(nn.Module):
-    """Four letters joined at each place, then two blocks of attention that look back."""
+    """Embeddings of four characters at each position, then two blocks of causal attention."""
 
     rate, rounds = 3e-3, 1
 
@@ -92,33 +92,36 @@ class GPT(nn.Module):
         self.head = nn.Linear(width, letters, rng=rng)
 
     def forward(self, x):
-        """Logits of the next letter at each place."""
+        """Logits of the next character at each position."""
         letters = self.embedding(x)
         before = [np.pad(letters, ((0, 0), (n, 0), (0, 0)))[:, : x.shape[1]] for n in range(4)]
         x = self.dropout(self.positions(self.near(np.concatenate(before, axis=-1))))
         return self.head(self.body(x, is_causal=True))
 
     def log_probabilities(self, logits_of, text):
-        """Of every letter but the first, given at least half a window before."""
+        """The same, given at least half a window of preceding characters."""
         half = STEPS // 2
         starts = np.minimum(np.arange(0, len(text) - half, half), len(text) - STEPS - 1)
         rows = text[starts[:, None] + np.arange(STEPS + 1)]
-        values = chosen(logits_of(rows[:, :-1]), rows[:, 1:])
-        found = np.empty(len(text) - 1)
+        values = log_probabilities_of(logits_of(rows[:, :-1]), rows[:, 1:])
+        result = np.empty(len(text) - 1)
         for start, row in zip(starts, values, strict=True):
             late = half if start else 0
-            found[start + late : start + STEPS] = row[late:]
-        return found
+            result[start + late : start + STEPS] = row[late:]
+        return result
 
 
-def chosen(logits, letters):
-    """Log-probabilities of the letters that came."""
+def log_probabilities_of(logits, letters):
+    """Log-probabilities of the given characters."""
     logs = F.log_softmax(logits, -1).numpy().astype(float)
     return np.take_along_axis(logs, letters[..., None], -1)[..., 0]
 
 
-def train(model, seen, held, steps, rng):
-    """AdamW, warmed up and cooled down; the bits of held-out text now and then."""
+def train(model, training, held_out, steps, rng):
+    """Train with AdamW and a warmup-cosine schedule.
+
+    Returns the bits of held-out text during training, its final log-probabilities, and seconds.
+    """
     rate = schedules.Warmup(steps // 20 + 1, then=schedules.Cosine(model.rate, steps))
     adam = optim.AdamW(model.parameters(), lr=rate, weight_decay=0.05)
 
@@ -131,91 +134,94 @@ def train(model, seen, held, steps, rng):
         adam.step()
         return loss
 
-    course, begin = [], time.perf_counter()
+    curve, begin = [], time.perf_counter()
     logits_of = wg.jit(model)
     for n in range(1, steps + 1):
-        starts = rng.integers(0, len(seen) - STEPS, BATCH)
-        rows = seen[starts[:, None] + np.arange(STEPS + 1)]
+        starts = rng.integers(0, len(training) - STEPS, BATCH)
+        rows = training[starts[:, None] + np.arange(STEPS + 1)]
         step(rows[:, :-1], rows[:, 1:])
         if n % max(1, steps // 10) == 0 or n == steps:
-            logs = log_probabilities(model, logits_of, held)
-            course.append((n, bits_of(logs)))
-    return course, logs, time.perf_counter() - begin
+            logs = log_probabilities(model, logits_of, held_out)
+            curve.append((n, bits_of(logs)))
+    return curve, logs, time.perf_counter() - begin
 
 
 def log_probabilities(model, logits_of, text):
-    """As the model judges when nothing is dropped."""
+    """Log-probabilities in evaluation mode."""
     model.eval()
     with wg.no_grad():
-        found = model.log_probabilities(logits_of, text)
+        result = model.log_probabilities(logits_of, text)
     model.train()
-    return found
+    return result
 
 
 def bits_of(logs):
     return -np.mean(logs) / np.log(2)
 
 
-def sample(model, start, count, rng, heat=0.8):
-    """Letters drawn one after the other."""
+def sample(model, start, count, rng, temperature=0.8):
+    """The start, continued by `count` characters drawn one by one."""
     model.eval()
     logits_of = wg.jit(model)
     text = list(start)
     with wg.no_grad():
         for _ in range(count):
-            logits = logits_of(np.array(text[-STEPS:])[None]).numpy()[0, -1].astype(float) / heat
+            logits = (
+                logits_of(np.array(text[-STEPS:])[None]).numpy()[0, -1].astype(float) / temperature
+            )
             share = np.exp(logits - logits.max())
             text.append(rng.choice(len(share), p=share / share.sum()))
     return text
 
 
-def picture(path, courses, best):
+def picture(path, curves, best):
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
-    for name, course in courses.items():
-        axes.plot(*zip(*course, strict=True), marker="o", markersize=3, label=name)
+    for name, curve in curves.items():
+        axes.plot(*zip(*curve, strict=True), marker="o", markersize=3, label=name)
     axes.axhline(best, color="black", linestyle="--", label="n-grams")
-    axes.set(xlabel="step", ylabel="bits of a held-out letter")
+    axes.set(xlabel="step", ylabel="bits per held-out character")
     axes.legend()
     figure.savefig(path, dpi=120)
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--steps", type=int, default=1250, help="the LSTM takes twice as many")
-    options.add_argument("--letters", type=int, default=None, help="of the text; all by default")
-    options.add_argument("--margin", type=float, default=0.0, help="bits below the n-grams")
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--out", type=Path, default=Path("out"))
-    given = options.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=1250, help="the LSTM takes twice as many")
+    parser.add_argument("--letters", type=int, default=None, help="length of the text used")
+    parser.add_argument("--margin", type=float, default=0.0, help="bits below the n-grams")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
 
-    text = TEXT.read_text(encoding="ascii")[: given.letters]
+    text = TEXT.read_text(encoding="ascii")[: options.letters]
     alphabet = sorted(set(text))
     codes = np.array([alphabet.index(c) for c in text])
-    seen, held = np.split(codes, [int(0.9 * len(codes))])
-    counted = ngrams(seen, held, len(alphabet))
-    best = min(counted)
-    print(f"{len(seen):,} letters to learn from, {len(held):,} held out, {len(alphabet)} kinds")
-    print(f"bits of a held-out letter\n  {np.argmin(counted) + 1}-grams  {best:.3f}")
+    training, held_out = np.split(codes, [int(0.9 * len(codes))])
+    ngram_bits = ngrams(training, held_out, len(alphabet))
+    best = min(ngram_bits)
+    sizes = f"{len(training):,} characters for training, {len(held_out):,} held out"
+    print(f"{sizes}, {len(alphabet)} different")
+    print(f"bits per held-out character\n  {np.argmin(ngram_bits) + 1}-grams  {best:.3f}")
 
-    courses, logs = {}, []
+    curves, logs = {}, []
     for kind in (LSTM, GPT):
-        rng = np.random.default_rng(given.seed)
-        model = kind(len(alphabet), rng, wg.random.Stream(given.seed)).float()
-        courses[kind.__name__], last, took = train(
-            model, seen, held, kind.rounds * given.steps, rng
+        rng = np.random.default_rng(options.seed)
+        model = kind(len(alphabet), rng, wg.random.Stream(options.seed)).float()
+        curves[kind.__name__], last, seconds = train(
+            model, training, held_out, kind.rounds * options.steps, rng
         )
         logs.append(last)
         size = sum(p.size for p in model.parameters())
-        print(f"  {kind.__name__:8} {bits_of(logs[-1]):.3f}  {size:,} weights, {took:.0f} s")
-    print(f"  together {bits_of(np.logaddexp(*logs) - np.log(2)):.3f}")
-    made = sample(model, held[:STEPS], 300, rng)[STEPS:]
-    print("".join(alphabet[c] for c in made))
-    picture(given.out / "char_model.png", courses, best)
-    print(f"wrote {given.out / 'char_model.png'}")
-    if max(bits_of(x) for x in logs) > best - given.margin:
-        sys.exit("n-grams are as good")
+        print(f"  {kind.__name__:8} {bits_of(logs[-1]):.3f}  {size:,} weights, {seconds:.0f} s")
+    print(f"  ensemble {bits_of(np.logaddexp(*logs) - np.log(2)):.3f}")
+    generated = sample(model, held_out[:STEPS], 300, rng)[STEPS:]
+    print("".join(alphabet[c] for c in generated))
+    picture(options.out / "char_model.png", curves, best)
+    print(f"wrote {options.out / 'char_model.png'}")
+    if max(bits_of(x) for x in logs) > best - options.margin:
+        sys.exit("a model needs more bits than the n-grams")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ BATCH = 64
 
 
 def perceptron(rng, stream):
-    """64 pixels in a line, two hidden layers."""
+    """A perceptron of 64 pixels with two hidden layers."""
     return nn.Sequential(
         nn.Flatten(),
         nn.Linear(64, 512, rng=rng), nn.ReLU(), nn.Dropout(0.2, stream),
@@ -37,7 +37,7 @@ def perceptron(rng, stream):
 
 
 def convolutional(rng, stream):
-    """Two convolutions, the second one followed by the largest of each four."""
+    """A network with two convolutions and max pooling."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1, rng=rng), nn.ReLU(),
         nn.Conv2d(16, 32, 3, padding=1, rng=rng), nn.ReLU(), nn.MaxPool2d(2),
@@ -48,41 +48,47 @@ def convolutional(rng, stream):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--epochs", type=int, default=100)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--at-least", type=float, default=0.985)
-    given = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at-least", type=float, default=0.985)
+    options = parser.parse_args()
 
     pixels, label = load_digits(return_X_y=True)
-    pictures = (pixels.reshape(-1, 1, 8, 8) / 16).astype(np.float32)
-    seen, held, seen_label, held_label = train_test_split(
-        pictures, label, test_size=0.25, random_state=given.seed, stratify=label
+    images = (pixels.reshape(-1, 1, 8, 8) / 16).astype(np.float32)
+    train, test, train_label, test_label = train_test_split(
+        images, label, test_size=0.25, random_state=options.seed, stratify=label
     )
-    moved = TensorDataset(seen, seen_label).map(RandomCrop(8, padding=1), field=0)
-    steps = given.epochs * -(-len(seen) // BATCH)
+    shifted = TensorDataset(train, train_label).map(RandomCrop(8, padding=1), field=0)
+    steps = options.epochs * -(-len(train) // BATCH)
 
-    worst = 1.0
+    lowest = 1.0
     for build in (perceptron, convolutional):
-        rng = np.random.default_rng(given.seed)
-        model = build(rng, wg.random.Stream(given.seed))
+        rng = np.random.default_rng(options.seed)
+        model = build(rng, wg.random.Stream(options.seed))
         optimizer = optim.AdamW(
             model.parameters(), lr=schedules.Cosine(3e-3, steps), weight_decay=1e-2
         )
         begin = time.perf_counter()
         nn.fit(
-            model, moved, nn.CrossEntropyLoss(), optimizer, given.epochs, batch_size=BATCH, rng=rng
+            model,
+            shifted,
+            nn.CrossEntropyLoss(),
+            optimizer,
+            options.epochs,
+            batch_size=BATCH,
+            rng=rng,
         )
-        took = time.perf_counter() - begin
-        right = nn.training.evaluate(
-            model, (held, held_label), nn.CrossEntropyLoss(), metrics="accuracy"
+        seconds = time.perf_counter() - begin
+        accuracy = nn.training.evaluate(
+            model, (test, test_label), nn.CrossEntropyLoss(), metrics="accuracy"
         )["accuracy"]
         size = sum(p.size for p in model.parameters())
         name = f"{build.__name__:<14} {size:>7,} parameters"
-        print(f"{name}  {100 * right:.2f} % held out  {took:.0f} s")
-        worst = min(worst, right)
-    if worst < given.at_least:
-        sys.exit(f"one reads less than {100 * given.at_least:.1f} % of what was held out")
+        print(f"{name}  {100 * accuracy:.2f} % held out  {seconds:.0f} s")
+        lowest = min(lowest, accuracy)
+    if lowest < options.at_least:
+        sys.exit(f"a held-out accuracy is below {100 * options.at_least:.1f} %")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Hamiltonian Monte Carlo for the eight schools problem, the whole chain as one native function.
 
-Eight schools coached their pupils for a test; each effect was measured with a known error.  The
+Eight schools coached students for a test; each effect was measured with a known error.  The
 effects theta_j are drawn from N(mu, tau^2):
 
     y_j ~ N(theta_j, sigma_j^2),  theta_j = mu + tau z_j,  z_j ~ N(0, 1)
@@ -32,13 +32,13 @@ import wengert as wg
 
 EFFECT = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERROR = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
-LEAPS = 12  # of a trajectory
+LEAPS = 12  # leapfrog steps per trajectory
 STEP = 0.28
 NAMES = ["mu", "tau", *[f"school {letter}" for letter in "ABCDEFGH"]]
 
 
 def log_density(q):
-    """Of (mu, log tau, z), up to a constant."""
+    """The log-density of (mu, log tau, z), up to a constant."""
     mu, log_tau, z = q[0], q[1], q[2:]
     tau = np.exp(log_tau)
     residual = (EFFECT - mu - tau * z) / ERROR
@@ -47,7 +47,7 @@ def log_density(q):
 
 
 def trajectory(q, p, step):
-    """Leapfrog steps through position and momentum."""
+    """Position and momentum after `LEAPS` leapfrog steps."""
     force = wg.grad(log_density)
 
     def leap(_, state):
@@ -60,15 +60,15 @@ def trajectory(q, p, step):
 
 
 def chain(start, momenta, uniforms, steps):
-    """Positions, and the share of trajectories that were accepted."""
+    """Positions, and the acceptance rate."""
 
     def energy(q, p):
         return log_density(q) - 0.5 * np.sum(p * p)
 
-    def draw(q, given):
-        p, u, step = given
-        new, there = trajectory(q, p, step)
-        accepted = np.log(u) < energy(new, there) - energy(q, p)
+    def draw(q, row):
+        p, u, step = row
+        new, new_p = trajectory(q, p, step)
+        accepted = np.log(u) < energy(new, new_p) - energy(q, p)
         q = np.where(accepted, new, q)
         return q, (q, accepted)
 
@@ -86,13 +86,13 @@ def exact():
     """Means and standard deviations, by quadrature over tau."""
 
     def at(angle):
-        """The density of tau = 5 tan(angle), whose prior is flat in the angle, and moments."""
+        """The density of tau = 5 tan(angle), with its prior uniform in the angle, and moments."""
         tau = 5.0 * np.tan(angle)
         v = ERROR**2 + tau**2
         precision = 1.0 / 25.0 + np.sum(1.0 / v)
         mean = np.sum(EFFECT / v) / precision
         log = -0.5 * (np.sum(np.log(v) + EFFECT**2 / v) + np.log(precision) - precision * mean**2)
-        share = tau**2 / v  # how far a school is believed
+        share = tau**2 / v  # weight of the measured effect
         theta = mean + share * (EFFECT - mean)
         spread = (1.0 - share) ** 2 / precision + share * ERROR**2
         first = [mean, tau, *theta]
@@ -117,15 +117,15 @@ def main(arguments=None):
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     n, rng = options.draws, np.random.default_rng(options.seed)
-    given = (
+    inputs = (
         np.zeros(10), rng.normal(size=(n, 10)), rng.random(n), STEP * rng.uniform(0.6, 1.2, n),
     )  # fmt: skip
 
     sampler = wg.jit(chain)
     begin = time.perf_counter()
-    sampler(*given)
+    sampler(*inputs)
     middle = time.perf_counter()
-    positions, accepted = sampler(*given)
+    positions, accepted = sampler(*inputs)
     seconds = time.perf_counter() - middle
 
     samples = quantities(positions[n // 20 :])
@@ -144,9 +144,11 @@ def main(arguments=None):
     spreads = np.sqrt(np.mean((samples - means) ** 2, axis=0))
     worst_spread = np.abs((spreads - deviations) / spread_errors).max()
     print(f"largest deviation of a mean {worst:.2f}, of a deviation {worst_spread:.2f} errors")
-    print(f"compiled in {middle - begin - seconds:.2f} s; {1e6 * seconds / n:.2f} us a trajectory")
+    print(
+        f"compiled in {middle - begin - seconds:.2f} s; {1e6 * seconds / n:.2f} us per trajectory"
+    )
     if max(worst, worst_spread) > 4.0 or not 0.6 < accepted < 0.99:
-        print("that is not the posterior", file=sys.stderr)
+        print("the samples do not agree with the exact posterior", file=sys.stderr)
         return 1
     return 0
 

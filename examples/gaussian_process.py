@@ -60,27 +60,27 @@ START = {
 
 
 def gaps(rng, share=1 / 3):
-    """Which years are held out: gaps of four to twelve years, at least four years apart."""
-    held = np.zeros(len(YEARS), bool)
-    while held.mean() < share:
+    """A mask of held-out years: gaps of four to twelve years, at least four years apart."""
+    held_out = np.zeros(len(YEARS), bool)
+    while held_out.mean() < share:
         length = rng.integers(4, 13)
         first = rng.integers(2, len(YEARS) - length - 2)
-        if not held[max(first - 4, 0) : first + length + 4].any():
-            held[first : first + length] = True
-    return held
+        if not held_out[max(first - 4, 0) : first + length + 4].any():
+            held_out[first : first + length] = True
+    return held_out
 
 
-def covariance(logs, apart):
-    """Of two years so many years apart, without the noise."""
+def covariance(logs, distance):
+    """The covariance of two years at a distance, without the noise."""
     k = {name: np.exp(value) for name, value in logs.items()}
-    phase = np.sin(np.pi * apart / k["period"]) / k["width"]
-    return k["cycle"] * np.exp(-0.5 * (apart / k["decay"]) ** 2 - 2 * phase**2) + k[
+    phase = np.sin(np.pi * distance / k["period"]) / k["width"]
+    return k["cycle"] * np.exp(-0.5 * (distance / k["decay"]) ** 2 - 2 * phase**2) + k[
         "rough"
-    ] * np.exp(-np.abs(apart) / k["rough_length"])
+    ] * np.exp(-np.abs(distance) / k["rough_length"])
 
 
 def minus_log_likelihood(logs, years, y):
-    """Marginal, by Cholesky's factor."""
+    """The negative log marginal likelihood, by Cholesky factorization."""
     k = covariance(logs, years[:, None] - years) + np.exp(logs["noise"]) * np.eye(len(years))
     factor = np.linalg.cholesky(k)
     z = wg.scipy.linalg.solve_triangular(factor, y, lower=True)
@@ -90,17 +90,17 @@ def minus_log_likelihood(logs, years, y):
 
 
 def predicted(logs, years, y, at):
-    """Mean and deviation of what would be observed in other years."""
+    """Mean and deviation of observations in other years."""
     noise = np.exp(logs["noise"])
     k = covariance(logs, years[:, None] - years) + noise * np.eye(len(years))
     across = covariance(logs, at[:, None] - years)
     mean = across @ np.linalg.solve(k, y)
-    known = np.sum(across * np.linalg.solve(k, across.T).T, axis=1)
-    return mean, np.sqrt(covariance(logs, np.zeros(len(at))) + noise - known)
+    explained = np.sum(across * np.linalg.solve(k, across.T).T, axis=1)
+    return mean, np.sqrt(covariance(logs, np.zeros(len(at))) + noise - explained)
 
 
-def by_lines(years, y, at):
-    """A random walk pinned to the neighbors of a gap: a line, and the deviation of a bridge."""
+def interpolated(years, y, at):
+    """Linear interpolation, with the deviation of a random walk conditioned on both ends."""
     right = np.searchsorted(years, at)
     before, after = at - years[right - 1], years[right] - at
     step = np.sqrt(np.mean(np.diff(y) ** 2 / np.diff(years)))
@@ -108,24 +108,24 @@ def by_lines(years, y, at):
 
 
 def score(mean, deviation, root, numbers):
-    """Mean log-likelihood of the numbers held out, and the root of their mean square error."""
+    """Mean log-likelihood and root mean square error of held-out numbers."""
     density = -0.5 * ((root - mean) / deviation) ** 2 - np.log(deviation * np.sqrt(2 * np.pi))
     slope = -np.log(2 * np.sqrt(numbers + 1))  # d root / d number
     return np.mean(density + slope), np.sqrt(np.mean((mean**2 - 1 - numbers) ** 2))
 
 
-def picture(path, held, center, logs, root):
-    every = np.arange(1700, 2009, 0.25)
-    seen = ~held
-    mean, deviation = predicted(logs, YEARS[seen], root[seen] - center, every)
+def picture(path, held_out, center, logs, root):
+    grid = np.arange(1700, 2009, 0.25)
+    observed = ~held_out
+    mean, deviation = predicted(logs, YEARS[observed], root[observed] - center, grid)
     low, middle, high = (np.maximum(mean + center + s * deviation, 0) ** 2 for s in (-2, 0, 2))
     figure = Figure(figsize=(11, 8), layout="constrained")
     rows = figure.subplots(3, 1, sharey=True)
     for row, first in zip(rows, (1700, 1803, 1906), strict=True):
-        row.fill_between(every, low, high, alpha=0.25, linewidth=0)
-        row.plot(every, middle, linewidth=1)
-        row.plot(YEARS[seen], SUNSPOTS[seen], "k.", markersize=4, label="known")
-        row.plot(YEARS[held], SUNSPOTS[held], "rx", markersize=5, label="held out")
+        row.fill_between(grid, low, high, alpha=0.25, linewidth=0)
+        row.plot(grid, middle, linewidth=1)
+        row.plot(YEARS[observed], SUNSPOTS[observed], "k.", markersize=4, label="known")
+        row.plot(YEARS[held_out], SUNSPOTS[held_out], "rx", markersize=5, label="held out")
         row.set(xlim=(first, first + 103), ylim=(0, 260))
     rows[0].legend()
     rows[0].set_title("yearly sunspot numbers; mean and two deviations of the process")
@@ -133,46 +133,46 @@ def picture(path, held, center, logs, root):
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--steps", type=int, default=100)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--out", type=Path, default=Path("out"))
-    given = options.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
 
-    held = gaps(np.random.default_rng(given.seed))
+    held_out = gaps(np.random.default_rng(options.seed))
     root = np.sqrt(SUNSPOTS + 1)
-    years, at = YEARS[~held].astype(float), YEARS[held].astype(float)
-    center = root[~held].mean()
-    y = root[~held] - center
+    years, at = YEARS[~held_out].astype(float), YEARS[held_out].astype(float)
+    center = root[~held_out].mean()
+    y = root[~held_out] - center
 
     found = optim.minimize(
         minus_log_likelihood,
         START,
         (years, y),
         method="trust-exact",
-        options={"maxiter": given.steps},
+        options={"maxiter": options.steps},
     )
-    print(f"{len(years)} years known, {len(at)} held out, {found.nit} steps of Newton's method")
+    print(f"{len(years)} known years, {len(at)} held out, {found.nit} Newton iterations")
     scales = ", ".join(f"{name} {np.exp(value):.3g}" for name, value in found.x.items())
     print(f"  {scales}\n  log marginal likelihood {-found.fun:.3f}")
 
-    usual = GaussianProcessRegressor("matern52").fit(years[:, None], y)
-    guesses = {
+    matern = GaussianProcessRegressor("matern52").fit(years[:, None], y)
+    predictions = {
         "mean of all years": (np.zeros(len(at)), np.full(len(at), y.std())),
-        "line across the gap": by_lines(years, y, at),
-        "Matern's covariance": usual.predict(at[:, None], return_std=True),
+        "linear interpolation": interpolated(years, y, at),
+        "Matern covariance": matern.predict(at[:, None], return_std=True),
         "cycles": predicted(found.x, years, y, at),
     }
     scores = {}
     print(f"  {'held out':22}{'log-likelihood':>15}{'error':>9}")
-    for name, (mean, deviation) in guesses.items():
-        scores[name], error = score(mean + center, deviation, root[held], SUNSPOTS[held])
+    for name, (mean, deviation) in predictions.items():
+        scores[name], error = score(mean + center, deviation, root[held_out], SUNSPOTS[held_out])
         print(f"  {name:22}{scores[name]:15.3f}{error:9.2f}")
-    picture(given.out / "gaussian_process.png", held, center, found.x, root)
-    print(f"wrote {given.out / 'gaussian_process.png'}")
+    picture(options.out / "gaussian_process.png", held_out, center, found.x, root)
+    print(f"wrote {options.out / 'gaussian_process.png'}")
     if max(scores, key=scores.get) != "cycles":
-        sys.exit("the process of cycles is not the best of them")
+        sys.exit("the model with cycles does not have the largest likelihood")
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def remission():
 
 
 def minus_log_likelihood(theta, times, observed, design):
-    """Plain NumPy: `theta` is (coefficients of mu ..., log sigma)."""
+    """The negative log-likelihood; `theta` is (coefficients of mu ..., log sigma)."""
     mu, log_sigma = design @ theta[:-1], theta[-1]
     w = (np.log(times) - mu) * np.exp(-log_sigma)
     log_density = w - np.exp(w) - log_sigma - np.log(times)
@@ -81,25 +81,25 @@ def by_delta_method(quantity, theta, covariance):
 
 
 def show(name, rows):
-    """Print estimates beside the published ones; return the largest deviation in their last digit.
+    """Print estimates and published values; return the largest deviation in the last digit.
 
-    A row is (what, (estimate, standard error), (published, published standard error)), the
-    published ones as text, since that tells how many digits were printed.
+    A row is (name, (estimate, standard error), (published value, published standard error)); the
+    published ones are strings, which show the number of digits.
     """
-    print(f"{name}\n  {'':22}{'estimate':>10}{'std. error':>12}   {'in print':>10}{'':>10}")
+    print(f"{name}\n  {'':22}{'estimate':>10}{'std. error':>12}   {'published':>10}{'':>10}")
     worst = 0.0
-    for what, found, printed in rows:
+    for label, found, printed in rows:
         for x, text in zip(found, printed, strict=True):
             if text:
                 digit = 10.0 ** -len(text.partition(".")[2])
                 worst = max(worst, abs(x - float(text)) / digit)
         shown = " ".join(f"{text:>10}" for text in printed)
-        print(f"  {what:22}{found[0]:10.4f}{found[1]:12.4f}   {shown}")
+        print(f"  {label:22}{found[0]:10.4f}{found[1]:12.4f}   {shown}")
     return worst
 
 
 def bearings():
-    """Shape and scale of the bearings' lifetimes, and the life that nine of ten survive."""
+    """Fit the lifetimes of bearings: shape, scale, and the life that nine of ten survive."""
     design = np.ones((len(BEARINGS), 1))
     theta, covariance, maximum, result = fit(BEARINGS, np.full(len(BEARINGS), True), design)
     quantities = [
@@ -110,8 +110,8 @@ def bearings():
         ("nine of ten survive", lambda t: np.exp(t[0] + np.exp(t[1]) * np.log(-np.log(0.9))), ""),
     ]
     rows = [
-        (what, by_delta_method(quantity, theta, covariance), (printed, ""))
-        for what, quantity, printed in quantities
+        (label, by_delta_method(quantity, theta, covariance), (printed, ""))
+        for label, quantity, printed in quantities
     ]
     worst = show("ball bearings, Lieblein and Zelen 1956", rows)
     print(f"  log-likelihood {maximum:.4f}, {result.nit} iterations with exact Hessians\n")
@@ -119,7 +119,7 @@ def bearings():
 
 
 def leukaemia():
-    """By what factor 6-mercaptopurine lengthens remissions."""
+    """Fit the factor by which 6-mercaptopurine lengthens remissions."""
     weeks, observed, treated = remission()
     design = np.stack([np.ones_like(treated), treated], axis=1)
     theta, covariance, maximum, result = fit(weeks, observed, design)
@@ -142,9 +142,9 @@ def leukaemia():
 
 def main():
     worst = max(bearings(), leukaemia())
-    print(f"largest deviation from print: {worst:.2f} of the last digit printed")
+    print(f"largest deviation from published values: {worst:.2f} of the last digit")
     if worst > 0.51:
-        print("that is more than rounding explains", file=sys.stderr)
+        print("the deviation is larger than rounding", file=sys.stderr)
         return 1
     return 0
 

@@ -14,8 +14,8 @@ Hessian gives standard errors.
                      Life of Canada", 1921, and as tabulated by P. Howard, "Modeling Basics", 2009
     model            B. Carpenter, "Predator-Prey Population Dynamics: the Lotka-Volterra model in
                      Stan", 2018, whose priors are used, and whose posterior means of the rates are
-                     printed for comparison.  (A mean is not a mode: they agree within a
-                     fraction of a standard error, not to the digit.)
+                     printed for comparison.  (The mean is not the mode: they agree within a
+                     fraction of a standard error, not exactly.)
 
     python examples/lynx_hare.py
 """
@@ -38,7 +38,7 @@ LYNXES = np.array(
     dtype=float,
 )
 YEARS = len(HARES)
-STEPS = 20  # in a year
+STEPS = 20  # per year
 NAMES = "alpha beta gamma delta hares_1900 lynxes_1900 sigma_hares sigma_lynxes".split()
 PRINTED = [0.55, 0.028, 0.80, 0.024]  # posterior means of the rates
 
@@ -59,7 +59,7 @@ def step(rates, state, h):
 
 
 def populations(rates, first):
-    """Hares and lynxes in every year."""
+    """Numbers of hares and lynxes in each year."""
 
     def year(state, _):
         later = wg.fori_loop(0, STEPS, lambda _, s: step(rates, s, 1.0 / STEPS), state)
@@ -70,7 +70,7 @@ def populations(rates, first):
 
 
 def minus_log_posterior(logs):
-    """Of the logarithms of all eight parameters; the density is that of the parameters."""
+    """The negative log-posterior density of the parameters, as a function of their logarithms."""
     alpha, beta, gamma, delta, u, v = [np.exp(x) for x in logs[:6]]
     hares, lynxes = populations((alpha, beta, gamma, delta), (u, v))
     value = 0.0
@@ -102,7 +102,7 @@ def fit():
 def main():
     estimates, errors, result = fit()
     print(f"Lotka-Volterra, Hudson's Bay Company, 1900-1920: {result.nit} iterations")
-    print(f"  {'':14}{'estimate':>10}{'std. error':>12}{'in print':>12}")
+    print(f"  {'':14}{'estimate':>10}{'std. error':>12}{'published':>12}")
     worst = 0.0
     printed = [*PRINTED, *[None] * (len(NAMES) - len(PRINTED))]
     for name, estimate, error, mean in zip(NAMES, estimates, errors, printed, strict=True):
@@ -110,9 +110,9 @@ def main():
         worst = max(worst, 0.0 if mean is None else abs(estimate - mean) / error)
         print(f"  {name:14}{estimate:10.4f}{error:12.4f}{shown}")
     print(f"largest gradient {np.abs(result.jac).max():.1e}")
-    print(f"largest deviation from print: {worst:.2f} of a standard error")
+    print(f"largest deviation from published values: {worst:.2f} of a standard error")
     if worst > 0.5 or np.abs(result.jac).max() > 1e-6:
-        print("that is not the published result", file=sys.stderr)
+        print("the result differs from the published one", file=sys.stderr)
         return 1
     return 0
 

@@ -1,7 +1,7 @@
 """A neural ordinary differential equation fitted to one noisy trajectory.
 
 The trajectory is van der Pol's oscillator (1926), x'' = (1 - x^2) x' - x, observed 200 times in 20
-units of time, position and velocity, with noise.  The right-hand side of y' = f(y) is a network.
+units of time, in position and velocity, with noise.  The right-hand side of y' = f(y) is a network.
 The Runge-Kutta method of order four is a `wg.scan`, so its gradient is a compiled backward loop;
 `memory=` bounds the stored states (R. T. Q. Chen, Y. Rubanova, J. Bettencourt and D. Duvenaud,
 "Neural ordinary differential equations", 2018).
@@ -28,21 +28,21 @@ from scipy.integrate import solve_ivp
 import wengert as wg
 from wengert import nn, optim
 
-APART, SEEN, AHEAD, FINE, NOISE = 0.1, 200, 200, 2, 0.02
+INTERVAL, OBSERVED, FUTURE, SUBSTEPS, NOISE = 0.1, 200, 200, 2, 0.02
 
 
-def record(rng):
-    """What is seen, with noise, and what is to come, without."""
-    times = APART * np.arange(SEEN + AHEAD)
+def data(rng):
+    """Observed states, with noise, and future states, without noise."""
+    times = INTERVAL * np.arange(OBSERVED + FUTURE)
     path = solve_ivp(
         lambda t, y: [y[1], (1 - y[0] ** 2) * y[1] - y[0]],
         (0, times[-1]), [0.5, 0.0], t_eval=times, rtol=1e-9, atol=1e-9,
     ).y.T  # fmt: skip
-    return path[:SEEN] + NOISE * rng.normal(size=(SEEN, 2)), path[SEEN:]
+    return path[:OBSERVED] + NOISE * rng.normal(size=(OBSERVED, 2)), path[OBSERVED:]
 
 
-class Law(nn.Module):
-    """y' for any number of states y."""
+class Field(nn.Module):
+    """y' for a batch of states y."""
 
     def __init__(self, width, rng):
         sizes = [2, width, width, 2]
@@ -55,109 +55,113 @@ class Law(nn.Module):
         return self.layers[-1](y)
 
 
-def follow(law, start, count):
-    """The states after 0, 1, ... `count` - 1 times APART, along a new first axis."""
-    h = APART / FINE
+def trajectory(field, start, count):
+    """The states after 0, 1, ... `count` - 1 times INTERVAL, along a new first axis."""
+    h = INTERVAL / SUBSTEPS
 
-    def onward(y, _):
+    def advance(y, _):
         after = y
-        for _ in range(FINE):
-            k1 = law(after)
-            k2 = law(after + 0.5 * h * k1)
-            k3 = law(after + 0.5 * h * k2)
-            k4 = law(after + h * k3)
+        for _ in range(SUBSTEPS):
+            k1 = field(after)
+            k2 = field(after + 0.5 * h * k1)
+            k3 = field(after + 0.5 * h * k2)
+            k4 = field(after + h * k3)
             after = after + h / 6.0 * (k1 + 2.0 * k2 + 2.0 * k3 + k4)
         return after, y
 
-    return wg.scan(onward, start, length=count, memory=32)[1]
+    return wg.scan(advance, start, length=count, memory=32)[1]
 
 
-def fit(law, seen, steps, length=20):
-    """Short stretches from smoothed starts, then the whole record; weights and its start."""
-    first = np.arange(0, SEEN - length + 1, 5)
-    stretches = np.stack([seen[i : i + length] for i in first], axis=1)
+def fit(field, observed, steps, length=20):
+    """Fit short segments with unknown initial states, then the whole trajectory.
 
-    def by_stretches(x):
-        def move(y):
-            return nn.functional_call(law, x["law"], y)
+    Returns the initial state and the losses of both fits.
+    """
+    first = np.arange(0, OBSERVED - length + 1, 5)
+    segments = np.stack([observed[i : i + length] for i in first], axis=1)
 
-        return np.mean(np.square(follow(move, x["starts"], length) - stretches))
+    def segment_loss(x):
+        def velocity(y):
+            return nn.functional_call(field, x["field"], y)
 
-    def by_all(x):
-        def move(y):
-            return nn.functional_call(law, x["law"], y)
+        return np.mean(np.square(trajectory(velocity, x["starts"], length) - segments))
 
-        return np.mean(np.square(follow(move, x["start"], SEEN) - seen))
+    def trajectory_loss(x):
+        def velocity(y):
+            return nn.functional_call(field, x["field"], y)
+
+        return np.mean(np.square(trajectory(velocity, x["start"], OBSERVED) - observed))
 
     limit = {"maxiter": steps}
     short = optim.minimize(
-        by_stretches, {"law": law.state_dict(), "starts": stretches[0]}, options=limit
+        segment_loss, {"field": field.state_dict(), "starts": segments[0]}, options=limit
     )
-    whole = {"law": short.x["law"], "start": short.x["starts"][0]}
-    found = optim.minimize(by_all, whole, options=limit)
-    law.load_state_dict(found.x["law"])
-    return found.x["start"], short.fun, found.fun
+    whole = {"field": short.x["field"], "start": short.x["starts"][0]}
+    result = optim.minimize(trajectory_loss, whole, options=limit)
+    field.load_state_dict(result.x["field"])
+    return result.x["start"], short.fun, result.fun
 
 
-def linear_law(seen):
-    """What the best linear law says of the time to come."""
-    step = np.linalg.lstsq(seen[:-1], seen[1:], rcond=None)[0]
-    path, y = [], seen[-1]
-    for _ in range(AHEAD):
+def linear_forecast(observed):
+    """Future states by the best linear map from a state to the next."""
+    step = np.linalg.lstsq(observed[:-1], observed[1:], rcond=None)[0]
+    path, y = [], observed[-1]
+    for _ in range(FUTURE):
         y = y @ step
         path.append(y)
     return np.array(path)
 
 
-def picture(path, seen, ahead, whole):
-    times = APART * np.arange(SEEN + AHEAD)
+def picture(path, observed, future, whole):
+    times = INTERVAL * np.arange(OBSERVED + FUTURE)
     figure = Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(2, 1))
-    left.plot(times[:SEEN], seen[:, 0], "k.", markersize=3, label="seen")
-    left.plot(times[SEEN:], ahead[:, 0], "r", linewidth=4, alpha=0.3, label="to come")
-    left.plot(times, whole[:, 0], linewidth=1, label="the learnt law")
+    left.plot(times[:OBSERVED], observed[:, 0], "k.", markersize=3, label="observed")
+    left.plot(times[OBSERVED:], future[:, 0], "r", linewidth=4, alpha=0.3, label="future")
+    left.plot(times, whole[:, 0], linewidth=1, label="neural ODE")
     left.set(xlabel="time", ylabel="position")
     left.legend(loc="upper left")
-    right.plot(*seen.T, "k.", markersize=3)
-    right.plot(*ahead.T, "r", linewidth=4, alpha=0.3)
+    right.plot(*observed.T, "k.", markersize=3)
+    right.plot(*future.T, "r", linewidth=4, alpha=0.3)
     right.plot(*whole.T, linewidth=1)
     right.set(xlabel="position", ylabel="velocity")
     figure.savefig(path, dpi=120)
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--steps", type=int, default=400)
-    options.add_argument("--width", type=int, default=24)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--at-most", type=float, default=0.1, help="share of its size off")
-    options.add_argument("--out", type=Path, default=Path("out"))
-    given = options.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--width", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at-most", type=float, default=0.1, help="relative error allowed")
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
 
-    rng = np.random.default_rng(given.seed)
-    seen, ahead = record(rng)
-    law = Law(given.width, rng)
+    rng = np.random.default_rng(options.seed)
+    observed, future = data(rng)
+    field = Field(options.width, rng)
     begin = time.perf_counter()
-    start, short, whole = fit(law, seen, given.steps)
-    took = time.perf_counter() - begin
+    start, short, whole = fit(field, observed, options.steps)
+    seconds = time.perf_counter() - begin
     with wg.no_grad():
-        path = wg.jit(lambda y: follow(law, y, SEEN + AHEAD))(start).numpy()
+        path = wg.jit(lambda y: trajectory(field, y, OBSERVED + FUTURE))(start).numpy()
 
-    def off(guess):
-        return np.sqrt(np.mean((guess - ahead) ** 2) / np.mean((ahead - ahead.mean(axis=0)) ** 2))
+    def relative_error(forecast):
+        variance = np.mean((future - future.mean(axis=0)) ** 2)
+        return np.sqrt(np.mean((forecast - future) ** 2) / variance)
 
-    share = off(path[SEEN:])
-    print(f"{SEEN} states with noise {NOISE}, {AHEAD} to come; fitted in {took:.0f} s")
-    print(f"  root of the mean square left: stretches {short**0.5:.4f}, all of it {whole**0.5:.4f}")
-    print("how far off in the time to come, as a share of the motion")
-    print(f"  the last value repeated  {100 * off(seen[-1]):8.2f} %")
-    print(f"  the best linear law      {100 * off(linear_law(seen)):8.2f} %")
-    print(f"  the learnt law           {100 * share:8.2f} %")
-    picture(given.out / "neural_ode.png", seen, ahead, path)
-    print(f"wrote {given.out / 'neural_ode.png'}")
-    if share > given.at_most:
-        sys.exit(f"the learnt law is off by more than {100 * given.at_most:g} %")
+    error = relative_error(path[OBSERVED:])
+    print(f"{OBSERVED} states with noise {NOISE}, {FUTURE} future states; {seconds:.0f} s")
+    print(f"  root mean square residual: segments {short**0.5:.4f}, whole {whole**0.5:.4f}")
+    print("relative error of future states")
+    print(f"  last value    {100 * relative_error(observed[-1]):8.2f} %")
+    print(f"  linear model  {100 * relative_error(linear_forecast(observed)):8.2f} %")
+    print(f"  neural ODE    {100 * error:8.2f} %")
+    picture(options.out / "neural_ode.png", observed, future, path)
+    print(f"wrote {options.out / 'neural_ode.png'}")
+    if error > options.at_most:
+        sys.exit(f"the relative error is more than {100 * options.at_most:g} %")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ The Kalman filter, a scan over the years, gives the likelihood of the two varian
 maximized by Newton's method (SciPy's trust region) with wengert's gradient and Hessian, compiled
 with the loop.  Estimates and maximum are compared with published ones.  The smoothed level is a
 derivative too: the noise of a year is minus sigma_e^2 times the derivative of the log-likelihood
-with respect to that year's flow, so the smoother needs no code of its own.
+with respect to that year's flow, so no separate smoother is needed.
 
     data          10^8 cubic meters at Aswan, 1871-1970; G. W. Cobb, "The problem of the Nile",
                   Biometrika 65, 243-251, 1978
@@ -38,17 +38,17 @@ FLOW = np.array(
 
 
 def log_likelihood(logs, flow):
-    """Of the logarithms of both variances; the first level may be anything (diffuse)."""
-    chance, change = np.exp(logs[0]), np.exp(logs[1])
+    """The log-likelihood of the logarithms of both variances, with a diffuse initial level."""
+    noise, change = np.exp(logs[0]), np.exp(logs[1])
 
-    def year(belief, y):
-        level, variance = belief
-        v, f = y - level, variance + chance
+    def year(state, y):
+        level, variance = state
+        v, f = y - level, variance + noise
         gain = variance / f
         after = level + gain * v, variance * (1.0 - gain) + change
         return after, -0.5 * (np.log(2.0 * np.pi) + np.log(f) + v * v / f)
 
-    start = flow[0], chance + change  # the first year tells the level, and nothing of the variances
+    start = flow[0], noise + change  # the first flow determines the level only
     _, terms = wg.scan(year, start, flow[1:])
     return -0.5 * np.log(2.0 * np.pi) + np.sum(terms)
 
@@ -73,13 +73,13 @@ def fit():
 
 
 def smoothed(variances):
-    """The level of every year given the whole record."""
+    """The level of each year, given all flows."""
     by_flow = wg.jit(wg.grad(log_likelihood, 1))(np.log(variances), FLOW)
     return FLOW + variances[0] * by_flow
 
 
 def smoothed_by_regression(variances):
-    """The same from its definition: least squares for all levels at once."""
+    """The same by its definition, least squares for all levels."""
     n = len(FLOW)
     steps = np.diff(np.eye(n), axis=0)
     precision = np.eye(n) / variances[0] + steps.T @ steps / variances[1]
@@ -92,15 +92,17 @@ def main():
     rows = [("sigma_e^2", variances[0], 15099.0), ("sigma_n^2", variances[1], 1469.1)]
     rows.append(("log-likelihood", maximum, -633.4646))
     for name, found, printed in rows:
-        print(f"  {name:16}{found:14.4f}   in print {printed}")
+        print(f"  {name:16}{found:14.4f}   published {printed}")
     worst = max(abs(found / printed - 1.0) for _, found, printed in rows)
     print(f"  standard errors of the logarithms {errors[0]:.3f} and {errors[1]:.3f}")
     level = smoothed(variances)
     off = np.abs(level - smoothed_by_regression(variances)).max()
-    print(f"  level in 1890 {level[19]:.1f}, in 1910 {level[39]:.1f}; by regression {off:.1e} off")
-    print(f"largest relative deviation from print: {worst:.1e}")
+    print(
+        f"  level in 1890 {level[19]:.1f}, in 1910 {level[39]:.1f}; regression differs by {off:.1e}"
+    )
+    print(f"largest relative deviation from published values: {worst:.1e}")
     if worst > 1e-4 or off > 1e-8:
-        print("that is more than stopping early explains", file=sys.stderr)
+        print("the result differs from the published one", file=sys.stderr)
         return 1
     return 0
 

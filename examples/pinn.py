@@ -34,7 +34,7 @@ VISCOSITY = 0.01 / np.pi
 
 
 def exact(t, x, nodes=100):
-    """Cole's and Hopf's solution for t > 0."""
+    """The solution of Cole and Hopf for t > 0."""
     z, weight = np.polynomial.hermite.hermgauss(nodes)
     y = x[..., None] - np.sqrt(4 * VISCOSITY * t[..., None]) * z
     density = weight * np.exp(-np.cos(np.pi * y) / (2 * np.pi * VISCOSITY))
@@ -42,23 +42,23 @@ def exact(t, x, nodes=100):
 
 
 class Solution(nn.Module):
-    """Initial and boundary values are those of the problem whatever the weights are."""
+    """A network that satisfies the initial and boundary conditions for all weights."""
 
     def __init__(self, width, rng):
         sizes = [2, width, width, width, 1]
         self.layers = [nn.Linear(a, b, rng=rng) for a, b in itertools.pairwise(sizes)]
 
     def forward(self, t, x):
-        """u at each of the points; t and x have one axis."""
+        """u at the points (t, x), two 1-D arrays."""
         y = np.stack([2 * t - 1, x], axis=-1)
         for layer in self.layers[:-1]:
             y = np.tanh(layer(y))
-        free = self.layers[-1](y)[:, 0]
-        return -np.sin(np.pi * x) * (1 - t) + t * (1 - x * x) * free
+        network = self.layers[-1](y)[:, 0]
+        return -np.sin(np.pi * x) * (1 - t) + t * (1 - x * x) * network
 
 
-def left_over(u, t, x):
-    """What the equation leaves over of a function u of (t, x)."""
+def residual(u, t, x):
+    """The residual of the equation for a function u of (t, x)."""
     one = np.ones_like(t)
 
     def along_x(x):
@@ -70,17 +70,17 @@ def left_over(u, t, x):
 
 
 def solve(model, points, steps):
-    """L-BFGS on all points at once; SciPy's report."""
+    """Minimize the residual at all points with L-BFGS; return SciPy's result."""
     t, x = points
 
     def loss(weights):
-        rest = left_over(lambda t, x: nn.functional_call(model, weights, t, x), t, x)
-        return np.mean(np.square(rest))
+        values = residual(lambda t, x: nn.functional_call(model, weights, t, x), t, x)
+        return np.mean(np.square(values))
 
     limits = {"maxiter": steps, "maxfun": 2 * steps, "maxcor": 50, "ftol": 0, "gtol": 1e-9}
-    found = optim.minimize(loss, model.state_dict(), options=limits)
-    model.load_state_dict(found.x)
-    return found
+    result = optim.minimize(loss, model.state_dict(), options=limits)
+    model.load_state_dict(result.x)
+    return result
 
 
 def picture(model, path):
@@ -94,45 +94,45 @@ def picture(model, path):
         (line,) = left.plot(x, exact(time_, x), linewidth=4, alpha=0.3)
         left.plot(x, u, color=line.get_color(), linewidth=1.2, label=f"t = {t}")
         right.semilogy(x, np.abs(u - exact(time_, x)) + 1e-9, color=line.get_color())
-    left.set(xlabel="x", ylabel="u", title="the network (thin) and the exact solution (broad)")
+    left.set(xlabel="x", ylabel="u", title="network (thin line) and exact solution (thick line)")
     left.legend()
-    right.set(xlabel="x", title="how far the network is off")
+    right.set(xlabel="x", title="absolute error")
     figure.savefig(path, dpi=120)
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--steps", type=int, default=5000)
-    options.add_argument("--points", type=int, default=3000)
-    options.add_argument("--width", type=int, default=24)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--at-most", type=float, default=0.01, help="relative error allowed")
-    options.add_argument("--out", type=Path, default=Path("out"))
-    given = options.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--points", type=int, default=3000)
+    parser.add_argument("--width", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at-most", type=float, default=0.01, help="relative error allowed")
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
 
-    rng = np.random.default_rng(given.seed)
-    model = Solution(given.width, rng)
-    points = rng.uniform([[0.0], [-1.0]], [[1.0], [1.0]], (2, given.points))
-    points[1, ::3] *= 0.1  # a third of them about the front
+    rng = np.random.default_rng(options.seed)
+    model = Solution(options.width, rng)
+    points = rng.uniform([[0.0], [-1.0]], [[1.0], [1.0]], (2, options.points))
+    points[1, ::3] *= 0.1  # a third of them near the front
     begin = time.perf_counter()
-    found = solve(model, points, given.steps)
-    took = time.perf_counter() - begin
+    result = solve(model, points, options.steps)
+    seconds = time.perf_counter() - begin
 
     t, x = (a.ravel() for a in np.meshgrid(np.linspace(0.02, 1, 50), np.linspace(-1, 1, 201)))
     with wg.no_grad():
-        off = model(t, x).numpy() - exact(t, x)
-    relative = np.sqrt(np.mean(off**2) / np.mean(exact(t, x) ** 2))
+        error = model(t, x).numpy() - exact(t, x)
+    relative = np.sqrt(np.mean(error**2) / np.mean(exact(t, x) ** 2))
     count = sum(p.size for p in model.parameters())
-    print(f"Burgers' equation, viscosity 0.01/pi: {count} weights, {given.points} points")
-    print(f"  {found.nit} steps of L-BFGS, {found.nfev} gradients, {took:.0f} s")
-    print(f"  mean square left over   {found.fun:.2e}")
+    print(f"Burgers' equation, viscosity 0.01/pi: {count} weights, {options.points} points")
+    print(f"  {result.nit} steps of L-BFGS, {result.nfev} gradients, {seconds:.0f} s")
+    print(f"  mean square residual    {result.fun:.2e}")
     print(f"  relative error          {relative:.2e}")
-    print(f"  largest error           {np.abs(off).max():.2e}")
-    picture(model, given.out / "pinn.png")
-    print(f"wrote {given.out / 'pinn.png'}")
-    if relative > given.at_most:
-        sys.exit(f"the network is further off than {given.at_most:g}")
+    print(f"  largest error           {np.abs(error).max():.2e}")
+    picture(model, options.out / "pinn.png")
+    print(f"wrote {options.out / 'pinn.png'}")
+    if relative > options.at_most:
+        sys.exit(f"the relative error is more than {options.at_most:g}")
 
 
 if __name__ == "__main__":

@@ -31,17 +31,17 @@ HANGING, STANDING = np.array([0.0, 0.0]), np.array([np.pi, 0.0])
 
 
 def cart(x, u):
-    """Place and speed of a cart."""
+    """The derivative of position and speed of a cart."""
     return np.stack([x[1], u])
 
 
 def pendulum(x, u):
-    """Angle and speed of a pendulum."""
+    """The derivative of angle and speed of a pendulum."""
     return np.stack([x[1], u - np.sin(x[0]) - FRICTION * x[1]])
 
 
 def path(slope, first, controls, duration):
-    """The states after each step."""
+    """The final state, and the states after each step."""
     h = duration / len(controls)
 
     def step(x, u):
@@ -56,7 +56,7 @@ def path(slope, first, controls, duration):
 
 
 def problem(slope, first, duration, n):
-    """The effort, and the end, as functions of n controls."""
+    """The effort and the final state as functions of n controls."""
 
     def effort(controls):
         return 0.5 * duration / n * np.sum(controls**2)
@@ -84,10 +84,10 @@ def newton(effort, end, target, controls):
 
 
 def least_effort(effort, end, target, controls):
-    """SciPy's report of the constrained minimum."""
-    weighed = wg.jit(wg.hessian(lambda controls, weights: weights @ end(controls)))
+    """SciPy's result for the constrained minimum."""
+    hessian = wg.jit(wg.hessian(lambda controls, weights: weights @ end(controls)))
     constraint = NonlinearConstraint(
-        wg.jit(end), target, target, jac=wg.jit(wg.jacobian(end)), hess=weighed
+        wg.jit(end), target, target, jac=wg.jit(wg.jacobian(end)), hess=hessian
     )
     return minimize(
         wg.jit(wg.value_and_grad(effort)),
@@ -101,7 +101,7 @@ def least_effort(effort, end, target, controls):
 
 
 def by_pontryagin(duration, controls):
-    """The least effort with a control that may change at any time, started from a solution."""
+    """The least effort of a control that may change at any time; `controls` is the first guess."""
 
     def rates(_, y):
         angle, speed, for_angle, for_speed = y
@@ -120,7 +120,7 @@ def by_pontryagin(duration, controls):
 
 
 def push_the_cart(n):
-    """How far one step of Newton's method is from the known answer."""
+    """The largest error of one step of Newton's method, compared with the known solution."""
     effort, end = problem(cart, np.zeros(2), 1.0, n)
     start = np.random.default_rng(0).normal(size=n)
     controls, _ = newton(effort, end, np.array([1.0, 0.0]), start)
@@ -129,12 +129,12 @@ def push_the_cart(n):
     print(
         f"cart, {n} controls: effort {effort(controls):.10f}, known {6 * n * n / (n * n - 1):.10f}"
     )
-    print(f"  controls off by {off:.1e} after one step of Newton's method from random ones")
+    print(f"  largest error of the controls {off:.1e} after one Newton step from random controls")
     return off
 
 
 def swing_the_pendulum(n, duration=6.0):
-    """Largest violation of what an optimum has to fulfil, and the distance to the other method."""
+    """Violation of the optimality conditions, least curvature, excess over the other method."""
     effort, end = problem(pendulum, HANGING, duration, n)
     start = 0.3 * np.sin(np.linspace(0.0, duration, n))
     result = least_effort(effort, end, STANDING, start)
@@ -151,8 +151,8 @@ def swing_the_pendulum(n, duration=6.0):
     angles = np.asarray(path(pendulum, HANGING, result.x, duration)[1])[:, 0]
     swings = int(np.sum(np.diff(np.sign(np.diff(angles))) != 0))
     print(f"pendulum, {n} controls: effort {result.fun:.6f} after {result.nit} iterations")
-    print(f"  {swings} turns on the way, largest control {np.abs(result.x).max():.3f}")
-    print(f"  misses the end by {missed:.1e}; slope of the Lagrangian {slope:.1e}")
+    print(f"  {swings} changes of direction, largest control {np.abs(result.x).max():.3f}")
+    print(f"  error of the final state {missed:.1e}; slope of the Lagrangian {slope:.1e}")
     print(
         f"  least curvature along the constraint {curvature * n / duration:.3f}, so it is a minimum"
     )
@@ -167,9 +167,9 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     off = push_the_cart(options.steps)
     violation, curvature, more = swing_the_pendulum(options.steps)
-    # Controls that are constant during a step cost more than free ones, by a multiple of 1 / N^2.
+    # Controls that are constant during a step cost more than free ones, by O(1 / N^2).
     if off > 1e-9 or violation > 1e-7 or curvature <= 0 or not 0.0 < more < 4.0 / options.steps**2:
-        print("that is not the optimum", file=sys.stderr)
+        print("the optimality conditions are not satisfied", file=sys.stderr)
         return 1
     return 0
 

@@ -39,21 +39,21 @@ ALPHAS = [0.01, 1.0, 10.0]
 
 
 def perceptron(classes, epochs, seed):
-    """Scaled inputs, 32 hidden numbers, the penalty chosen by three folds of what it learns."""
-    known = {"hidden_layer_sizes": (32,), "max_iter": epochs, "tol": 1e-3, "random_state": seed}
+    """A perceptron with scaled inputs and 32 hidden units; three folds choose the penalty."""
+    common = {"hidden_layer_sizes": (32,), "max_iter": epochs, "tol": 1e-3, "random_state": seed}
     if classes:
-        body = MLPClassifier(learning_rate_init=3e-3, **known)
-        search, name = make_pipeline(StandardScaler(), body), "mlpclassifier__alpha"
+        network = MLPClassifier(learning_rate_init=3e-3, **common)
+        search, name = make_pipeline(StandardScaler(), network), "mlpclassifier__alpha"
     else:
-        body = MLPRegressor(learning_rate_init=3e-3, **known)
-        scaled = TransformedTargetRegressor(body, transformer=StandardScaler())
+        network = MLPRegressor(learning_rate_init=3e-3, **common)
+        scaled = TransformedTargetRegressor(network, transformer=StandardScaler())
         search = make_pipeline(StandardScaler(), scaled)
         name = "transformedtargetregressor__regressor__alpha"
     return GridSearchCV(search, {name: ALPHAS}, cv=3)
 
 
 def trees(classes, seed):
-    """As they come."""
+    """Gradient-boosted trees with default options."""
     kind = GradientBoostingClassifier if classes else GradientBoostingRegressor
     return kind(random_state=seed)
 
@@ -61,61 +61,61 @@ def trees(classes, seed):
 def picture(path, results):
     figure = Figure(figsize=(7, 3.5), layout="constrained")
     axes = figure.subplots()
-    for shift, who in ((-0.12, "perceptron"), (0.12, "trees")):
-        scores = [results[name][who] for name in results]
+    for shift, model in ((-0.12, "perceptron"), (0.12, "trees")):
+        scores = [results[name][model] for name in results]
         axes.errorbar(
             np.arange(len(scores)) + shift,
             [s.mean() for s in scores],
             [s.std(ddof=1) / np.sqrt(len(s)) for s in scores],
-            fmt="o", capsize=4, label=who,
+            fmt="o", capsize=4, label=model,
         )  # fmt: skip
     axes.set_xticks(range(len(results)), list(results))
-    axes.set(ylabel="share right; R^2", title="on what was not seen, with standard errors")
+    axes.set(ylabel="accuracy; R^2", title="held-out data, with standard errors")
     axes.legend()
     figure.savefig(path, dpi=120)
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--folds", type=int, default=5)
-    options.add_argument("--epochs", type=int, default=1000)
-    options.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--out", type=Path, default=Path("out"))
-    given = options.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=1000)
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
 
-    results, short = {}, []
+    results, failures = {}, []
     print(f"{'':10}{'perceptron':>20}{'trees':>20}{'seconds':>16}")
-    for name in given.tables:
-        load, demanded = TABLES[name]
+    for name in options.tables:
+        load, minimum = TABLES[name]
         x, y = load(return_X_y=True)
         classes = name != "patients"
         kind = StratifiedKFold if classes else KFold
-        folds = kind(given.folds, shuffle=True, random_state=given.seed)
-        contestants = {
-            "perceptron": perceptron(classes, given.epochs, given.seed),
-            "trees": trees(classes, given.seed),
+        folds = kind(options.folds, shuffle=True, random_state=options.seed)
+        models = {
+            "perceptron": perceptron(classes, options.epochs, options.seed),
+            "trees": trees(classes, options.seed),
         }
         scores, seconds = {}, []
-        for who, estimator in contestants.items():
+        for model, estimator in models.items():
             begin = time.perf_counter()
-            scores[who] = cross_val_score(estimator, x, y, cv=folds)
+            scores[model] = cross_val_score(estimator, x, y, cv=folds)
             seconds.append(time.perf_counter() - begin)
         words = [
             f"{s.mean():.4f} +- {s.std(ddof=1) / np.sqrt(len(s)):.4f}" for s in scores.values()
         ]
         print(f"{name:10}{words[0]:>20}{words[1]:>20}{seconds[0]:8.1f}{seconds[1]:8.1f}")
         results[name] = scores
-        behind = scores["trees"] - scores["perceptron"]
-        if behind.mean() > 2 * behind.std(ddof=1) / np.sqrt(len(behind)):
-            short.append(f"{name}: behind the trees")
-        if scores["perceptron"].mean() < demanded:
-            short.append(f"{name}: below {demanded}")
-    picture(given.out / "tabular.png", results)
-    print(f"wrote {given.out / 'tabular.png'}")
-    if short:
-        sys.exit("; ".join(short))
+        difference = scores["trees"] - scores["perceptron"]
+        if difference.mean() > 2 * difference.std(ddof=1) / np.sqrt(len(difference)):
+            failures.append(f"{name}: worse than the trees")
+        if scores["perceptron"].mean() < minimum:
+            failures.append(f"{name}: below {minimum}")
+    picture(options.out / "tabular.png", results)
+    print(f"wrote {options.out / 'tabular.png'}")
+    if failures:
+        sys.exit("; ".join(failures))
 
 
 if __name__ == "__main__":

@@ -32,28 +32,28 @@ import wengert as wg
 from wengert import nn, optim
 from wengert.optim import schedules
 
-DOTS, HIDDEN, BATCH = 16, 12, 64
+LEVELS, LATENT, BATCH = 16, 12, 64
 gammaln = wg.scipy.special.gammaln
 
 
 def log_probability(counts, a, b):
-    """Beta-binomial, of each number."""
-    choose = gammaln(DOTS + 1.0) - gammaln(counts + 1.0) - gammaln(DOTS - counts + 1.0)
-    seen = gammaln(counts + a) + gammaln(DOTS - counts + b) - gammaln(DOTS + a + b)
-    return choose + seen - gammaln(a) - gammaln(b) + gammaln(a + b)
+    """The beta-binomial log-probability of each count."""
+    choose = gammaln(LEVELS + 1.0) - gammaln(counts + 1.0) - gammaln(LEVELS - counts + 1.0)
+    beta = gammaln(counts + a) + gammaln(LEVELS - counts + b) - gammaln(LEVELS + a + b)
+    return choose + beta - gammaln(a) - gammaln(b) + gammaln(a + b)
 
 
 class AutoEncoder(nn.Module):
-    """An encoder to mean and log deviation, a decoder to two positive numbers a dot."""
+    """An encoder to mean and log deviation, a decoder to two positive numbers per pixel."""
 
     def __init__(self, rng, width=256):
         self.encoder = nn.Sequential(
             nn.Linear(64, width, rng=rng), nn.GELU(),
             nn.Linear(width, width, rng=rng), nn.GELU(),
-            nn.Linear(width, 2 * HIDDEN, rng=rng),
+            nn.Linear(width, 2 * LATENT, rng=rng),
         )  # fmt: skip
         self.decoder = nn.Sequential(
-            nn.Linear(HIDDEN, width, rng=rng), nn.GELU(),
+            nn.Linear(LATENT, width, rng=rng), nn.GELU(),
             nn.Linear(width, width, rng=rng), nn.GELU(),
             nn.Linear(width, 128, rng=rng),
         )  # fmt: skip
@@ -65,7 +65,7 @@ class AutoEncoder(nn.Module):
         return share * weight + 1e-3, (1.0 - share) * weight + 1e-3
 
     def log_weights(self, counts, noise):
-        """log p(counts, z) - log q(z | counts) at a z drawn by `noise`, and the bound."""
+        """log p(counts, z) - log q(z | counts) at the z drawn with `noise`, and the bound."""
         mean, log_deviation = np.split(self.encoder(counts / 8.0 - 1.0), 2, axis=-1)
         z = mean + np.exp(log_deviation) * noise
         a, b = self.decode(z)
@@ -76,7 +76,7 @@ class AutoEncoder(nn.Module):
 
 
 def train(model, counts, epochs, rng):
-    """Adam on the bound, batch by batch."""
+    """Maximize the bound with Adam."""
     steps = epochs * (len(counts) // BATCH)
     adam = optim.Adam(model.parameters(), lr=schedules.Cosine(2e-3, steps), weight_decay=1e-4)
 
@@ -91,73 +91,73 @@ def train(model, counts, epochs, rng):
 
     for _ in range(steps):
         batch = counts[rng.integers(0, len(counts), BATCH)]
-        step(batch, rng.normal(size=(BATCH, HIDDEN)))
+        step(batch, rng.normal(size=(BATCH, LATENT)))
 
 
 def bounds(model, counts, draws, rng):
-    """The bound by one divergence, and the one by many draws, means in nats."""
+    """The mean bound with the exact divergence, and the one from many samples, in nats."""
     evaluate = wg.jit(model.log_weights)
-    found = [evaluate(counts, rng.normal(size=(len(counts), HIDDEN))) for _ in range(draws)]
-    weights, single = (np.array(x) for x in zip(*found, strict=True))
+    results = [evaluate(counts, rng.normal(size=(len(counts), LATENT))) for _ in range(draws)]
+    weights, single = (np.array(x) for x in zip(*results, strict=True))
     return single.mean(), np.mean(logsumexp(weights, axis=0) - np.log(draws))
 
 
-def histograms(counts, held, smooth=0.5):
-    """Log-probabilities of held-out scans if every dot goes by itself."""
-    table = np.array([np.sum(counts == n, axis=0) + smooth for n in range(DOTS + 1)])
+def histograms(counts, test, smooth=0.5):
+    """Log-probabilities of held-out images with independent pixels."""
+    table = np.array([np.sum(counts == n, axis=0) + smooth for n in range(LEVELS + 1)])
     table = np.log(table / table.sum(axis=0))
-    return table[held.astype(int), np.arange(64)].sum(axis=1)
+    return table[test.astype(int), np.arange(64)].sum(axis=1)
 
 
-def picture(model, held, rng, path):
-    mean = model.encoder(held[:10] / 8.0 - 1.0).numpy()[:, :HIDDEN]
-    rows = [held[:10]]
-    for z in (mean, rng.normal(size=(10, HIDDEN)), rng.normal(size=(10, HIDDEN))):
+def picture(model, test, rng, path):
+    mean = model.encoder(test[:10] / 8.0 - 1.0).numpy()[:, :LATENT]
+    rows = [test[:10]]
+    for z in (mean, rng.normal(size=(10, LATENT)), rng.normal(size=(10, LATENT))):
         a, b = (x.numpy() for x in model.decode(wg.tensor(z)))
-        rows.append(DOTS * a / (a + b))
+        rows.append(LEVELS * a / (a + b))
     figure = Figure(figsize=(10, 4.4), layout="constrained")
-    for axes, scan in zip(figure.subplots(4, 10).ravel(), np.concatenate(rows), strict=True):
-        axes.imshow(scan.reshape(8, 8), cmap="gray_r", vmin=0, vmax=DOTS)
+    for axes, image in zip(figure.subplots(4, 10).ravel(), np.concatenate(rows), strict=True):
+        axes.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=LEVELS)
         axes.axis("off")
-    figure.suptitle("held-out scans; what the model makes of them; drawn at random")
+    figure.suptitle("held-out images; reconstructions; samples")
     figure.savefig(path, dpi=120)
 
 
 def main():
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--epochs", type=int, default=150)
-    options.add_argument("--draws", type=int, default=200)
-    options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--out", type=Path, default=Path("out"))
-    given = options.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--epochs", type=int, default=150)
+    parser.add_argument("--draws", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("out"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
 
     counts, label = load_digits(return_X_y=True)
-    seen, held, seen_label, _ = train_test_split(
-        counts, label, test_size=0.25, random_state=given.seed, stratify=label
+    train_counts, test, train_label, _ = train_test_split(
+        counts, label, test_size=0.25, random_state=options.seed, stratify=label
     )
-    rng = np.random.default_rng(given.seed)
+    rng = np.random.default_rng(options.seed)
     model = AutoEncoder(rng)
     begin = time.perf_counter()
-    train(model, seen, given.epochs, rng)
-    took = time.perf_counter() - begin
+    train(model, train_counts, options.epochs, rng)
+    seconds = time.perf_counter() - begin
 
-    alone = histograms(seen, held).mean()
-    each = [histograms(seen[seen_label == n], held) for n in range(10)]
-    mixture = np.mean(logsumexp(each, axis=0) - np.log(10))
+    independent = histograms(train_counts, test).mean()
+    components = [histograms(train_counts[train_label == n], test) for n in range(10)]
+    mixture = np.mean(logsumexp(components, axis=0) - np.log(10))
     with wg.no_grad():
-        bound, closer = bounds(model, held, given.draws, rng)
-        picture(model, held, rng, given.out / "vae.png")
+        bound, tighter = bounds(model, test, options.draws, rng)
+        picture(model, test, rng, options.out / "vae.png")
     size = sum(p.size for p in model.parameters())
-    print(f"{len(seen)} scans to learn from, {len(held)} held out; {size:,} weights, {took:.0f} s")
-    print("nats of a held-out scan")
-    print(f"  every dot by itself      {alone:9.2f}")
-    print(f"  mixture of ten such      {mixture:9.2f}")
-    print(f"  auto-encoder, at least   {bound:9.2f}")
-    print(f"  by {given.draws} draws, at least  {closer:9.2f}")
-    print(f"wrote {given.out / 'vae.png'}")
-    if bound < max(alone, mixture):
-        sys.exit("the bound of the auto-encoder is below a mixture's likelihood")
+    print(f"{len(train_counts)} training images, {len(test)} held out; {size:,} weights")
+    print(f"trained in {seconds:.0f} s; nats per held-out image:")
+    print(f"  independent pixels       {independent:9.2f}")
+    print(f"  mixture of ten           {mixture:9.2f}")
+    print(f"  autoencoder, at least    {bound:9.2f}")
+    print(f"  {options.draws} samples, at least   {tighter:9.2f}")
+    print(f"wrote {options.out / 'vae.png'}")
+    if bound < max(independent, mixture):
+        sys.exit("the bound of the autoencoder is below a baseline")
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ GARCH(1,1) is a recurrence for the variance h of a day's return y = mu + e,
 
 so the likelihood is a loop over days.  It is maximized with wengert's gradient and Hessian through
 that loop, in parameters that keep h positive and alpha + beta below one.  At the maximum the
-Hessian gives the usual standard errors, and together with the derivatives of each day's
-term (one Jacobian with a thousand rows) those that do not assume normal returns (T. Bollerslev
-and J. M. Wooldridge, Econometric Reviews 11, 143-172, 1992).
+Hessian gives the usual standard errors; with the derivatives of each day's term (one Jacobian with
+a thousand rows) it gives robust ones, which do not assume normal returns (T. Bollerslev and
+J. M. Wooldridge, Econometric Reviews 11, 143-172, 1992).
 
     data          daily closing prices of Google, 19 August 2004 to 14 October 2008, 1047 days,
                   shipped with matplotlib (`goog.npz`, from Yahoo Finance)
@@ -36,14 +36,14 @@ def returns():
 
 
 def constrained(free):
-    """(mu, omega, alpha, beta) from four numbers that may be anything."""
+    """(mu, omega, alpha, beta) from four unconstrained numbers."""
     weights = np.exp(free[2:4])
     share = weights / (1.0 + np.sum(weights))
     return free[0], np.exp(free[1]), share[0], share[1]
 
 
 def variances(theta, y):
-    """The variance of each day, given the days before."""
+    """The conditional variance of each day, and the squared errors."""
     mu, omega, alpha, beta = theta
     squares = (y - mu) ** 2
     first = np.mean(squares)
@@ -65,7 +65,7 @@ def minus_log_likelihood(free, y):
 
 
 def by_a_plain_loop(free, y):
-    """The same without anything of wengert: the meaning."""
+    """The negative log-likelihood in plain Python."""
     mu, omega, alpha, beta = (float(x) for x in constrained(free))
     h, total = float(np.mean((y - mu) ** 2)), 0.0
     for e in y - mu:
@@ -75,7 +75,7 @@ def by_a_plain_loop(free, y):
 
 
 def fit(y):
-    """The free parameters of greatest likelihood, and SciPy's report."""
+    """SciPy's result of maximizing the likelihood over the free parameters."""
     start = np.array([0.1, np.log(0.2), np.log(1.0), np.log(15.0)])
     value_and_grad = wg.jit(wg.value_and_grad(minus_log_likelihood))
     hessian = wg.jit(wg.hessian(minus_log_likelihood))
@@ -85,7 +85,7 @@ def fit(y):
 
 
 def standard_errors(theta, y):
-    """Usual ones, and those that do not need normal returns."""
+    """Usual standard errors, and robust ones, which do not assume normal returns."""
     total = wg.jit(wg.hessian(lambda theta: -np.sum(terms(theta, y))))
     scores = wg.jit(wg.jacobian(lambda theta: terms(theta, y)))(theta)
     bread = np.linalg.inv(total(theta))
@@ -110,14 +110,14 @@ def main():
     value = abs(by_a_plain_loop(result.x, y) - result.fun)
     moved = np.abs(np.array(constrained(again.x)) - theta).max()
     print(f"  a plain loop differs by {value:.1e}, its slope there is at most {slope:.1e}")
-    print(f"  without derivatives: {again.nfev} calls, parameters off by {moved:.1e}")
+    print(f"  without derivatives: {again.nfev} calls, parameters differ by {moved:.1e}")
 
     h, _ = variances(theta, y)
     calm, wild = int(np.argmin(h)), int(np.argmax(h))
-    for word, day in (("calmest", calm), ("wildest", wild)):
-        print(f"  {word} day {days[day]}: {np.sqrt(252 * h[day]):.0f} % a year")
+    for word, day in (("lowest", calm), ("highest", wild)):
+        print(f"  {word} volatility on {days[day]}: {np.sqrt(252 * h[day]):.0f} % per year")
     if value > 1e-9 or slope > 1e-3 or moved > 1e-2 or again.fun < result.fun - 1e-9:
-        print("that is not the maximum", file=sys.stderr)
+        print("the maximum was not found", file=sys.stderr)
         return 1
     return 0
 
