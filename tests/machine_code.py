@@ -15,7 +15,7 @@ import zlib
 
 from wengert.backends import backends
 
-FULLY_COMPILED = 3
+FULLY_COMPILED = 6
 NATIVE_VALUES = "test_native_values_agree.py"
 OPTIMIZED = {
     f"test_{name}.py"

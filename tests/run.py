@@ -29,6 +29,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 DURATIONS = TESTS / "durations.json"
+TOGETHER = "repo_rules"  # a folder whose files share the syntax trees of all modules
 UNKNOWN = 2.0  # seconds of a file that was never measured
 NO_TESTS = 5  # pytest's exit status where nothing was collected
 
@@ -68,12 +69,17 @@ def divided(names: Sequence[str], count: int) -> list[list[str]]:
     """Lists that take about the same time: each name, longest first, joins the shortest list."""
     known = {name: each["seconds"] for name, each in json.loads(DURATIONS.read_text()).items()}
     cost = {n: known.get(relative(n.partition("::")[0]), UNKNOWN) for n in names}
-    parts: list[list[str]] = [[] for _ in range(min(count, len(names)))]
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        folder = str(Path(name).parent)
+        groups.setdefault(folder if folder.endswith(TOGETHER) else name, []).append(name)
+    costs = {group: sum(cost[name] for name in members) for group, members in groups.items()}
+    parts: list[list[str]] = [[] for _ in range(min(count, len(groups)))]
     total = [0.0] * len(parts)
-    for name in sorted(names, key=lambda n: -cost[n]):
+    for group in sorted(groups, key=lambda g: -costs[g]):
         least = total.index(min(total))
-        parts[least].append(name)
-        total[least] += cost[name]
+        parts[least].extend(groups[group])
+        total[least] += costs[group]
     return [sorted(part) for part in parts]
 
 

@@ -14,6 +14,7 @@ A failure names the page or file and the line.
 import doctest
 import importlib
 import inspect
+import linecache
 import re
 import sys
 import traceback
@@ -77,8 +78,10 @@ def run_block(block, page, namespace):
         run_examples(block.source, page, block.line - 1, namespace, page)
         return
     try:
-        code = compile("\n" * (block.line - 1) + block.source, page, "exec")
-        exec(code, namespace)
+        source = "\n" * (block.line - 1) + block.source
+        # Functions of a notebook have their source too.
+        linecache.cache[page] = len(source), None, source.splitlines(keepends=True), page
+        exec(compile(source, page, "exec"), namespace)
     except Exception as error:
         lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == page]
         line = lines[-1] if lines else getattr(error, "lineno", None) or block.line

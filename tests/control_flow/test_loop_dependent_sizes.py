@@ -229,6 +229,7 @@ def test_values_and_gradients_are_those_of_the_python_loop(f: Any, backend: str)
 
 
 @pytest.mark.parametrize("f", [cholesky, durbin, syrk, products])
+@pytest.mark.sample(2)
 def test_forward_mode_and_second_derivatives(f: Any) -> None:
     A, D = matrix(4), np.random.default_rng(0).normal(size=(4, 4))
     g, reference = scalar(f, wg.fori_loop), scalar(f, python_loop)

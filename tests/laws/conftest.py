@@ -12,7 +12,9 @@ run, and so are their derivatives against mpmath's, in both modes to second orde
 (tests/scipy/test_special_*.py).
 
 A derivative in native code consists of operations whose values in native code are checked for each
-operation, so the laws of NATIVE_DERIVATIVES are run for one operation in two.
+operation, so the laws of NATIVE_DERIVATIVES are run for one operation in three; a derivative of a
+traced function is the traced derivative that native code is compared with, so that law is run for
+one in two.
 """
 
 import zlib
@@ -37,8 +39,16 @@ COSTLY = {
 }
 NATIVE_VALUES = "test_native_values_agree"
 NATIVE_DERIVATIVES = {"test_native_derivatives_agree", "test_native_sizes_agree"}
-# mpmath integrates for seconds; the other results of these functions stay.
-SLOW_ORACLES = {"special.iti0k0.1", "special.itj0y0.1"}
+SHARES = {**dict.fromkeys(NATIVE_DERIVATIVES, 3), "test_traced_derivatives_agree": 2}
+# Pairs of laws and operations that take seconds, in mpmath or in SciPy's own code.
+SLOW = {
+    ("test_value_agrees_with_oracle", "special.iti0k0.1"),
+    ("test_value_agrees_with_oracle", "special.itj0y0.1"),
+    ("test_partials_keep_their_digits", "special.betaln"),
+    ("test_partials_keep_their_digits", "erfc"),
+    ("test_strong_zeros_agree", "special.chndtrix"),
+    ("test_broadcasting_is_undone", "special.chndtrix"),
+}
 
 
 def pytest_generate_tests(metafunc):
@@ -55,9 +65,9 @@ def pytest_generate_tests(metafunc):
 
 def is_passed_over(name, law):
     """Whether this law of an operation is for `make test-all`."""
-    if name in SLOW_ORACLES and law == "test_value_agrees_with_oracle":
+    if (law, name) in SLOW:
         return True
-    sample = 2 if law in NATIVE_DERIVATIVES else 1
+    sample = SHARES.get(law, 1)
     if name.startswith(ALIKE):
         sample = SAMPLE if law in COSTLY else SAMPLE_OF_VALUES if law == NATIVE_VALUES else 1
     return zlib.crc32(name.encode()) % sample != 0

@@ -1,7 +1,7 @@
 """The modules of the package, parsed once for all rules of this folder.
 
 PACKAGE, MODULES    the folder, and its modules by their dotted names
-tree_of             the syntax tree of a module
+tree_of, nodes_of   the syntax tree of a module, and all its nodes
 package_of          the package that relative imports of a module begin from
 """
 
@@ -46,3 +46,9 @@ def _trees():
         gc.freeze()
         if enabled:
             gc.enable()
+
+
+@functools.cache
+def nodes_of(path):
+    """All nodes of the tree of a file, in the order of `ast.walk`."""
+    return tuple(ast.walk(tree_of(path)))

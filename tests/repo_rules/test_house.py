@@ -24,7 +24,7 @@ import tomllib
 import pytest
 
 from . import sources
-from .sources import PACKAGE, ROOT, tree_of
+from .sources import PACKAGE, ROOT, nodes_of, tree_of
 
 MODULES = sorted(sources.MODULES.values())
 FOLDERS = ("src", "tests", "docs", "examples", "benchmarks", "tools", ".ci")
@@ -105,7 +105,7 @@ def test_private_names_stay_in_their_file():
         f"{where(path, node)}: {alias.name}"
         for path in MODULES
         if relative(path) not in OPENED
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ImportFrom) and node.level
         for alias in node.names
         if re.match("_[a-zA-Z]", alias.name)
@@ -144,7 +144,7 @@ def test_modules_and_functions_are_small():
     long = [
         f"{where(path, node)}: {node.name} has {size} lines"
         for path in MODULES
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (size := code_lines(node)) > FUNCTION_LIMIT
     ]

@@ -7,7 +7,7 @@ Counted are all import statements and the names given to `LazyModule`, `lazy_nam
 import ast
 import functools
 
-from .sources import PACKAGE, tree_of
+from .sources import PACKAGE, nodes_of
 
 LAZY = {"LazyModule", "lazy_names", "import_module"}
 CIRCLES = {
@@ -39,7 +39,7 @@ def imports(module):
     """The modules that a module imports."""
     path = modules()[module]
     package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
-    for node in ast.walk(tree_of(path)):
+    for node in nodes_of(path):
         names = []
         if isinstance(node, ast.Import):
             names = [a.name for a in node.names]

@@ -9,7 +9,7 @@ import ast
 import functools
 import tomllib
 
-from .sources import MODULES, ROOT, package_of, tree_of
+from .sources import MODULES, ROOT, nodes_of, package_of
 
 UPWARD = {
     # a checkpointed function is a custom function
@@ -65,7 +65,7 @@ def lazy_imports():
 
 def _lazy_imports():
     for module, path in MODULES.items():
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             name = isinstance(node, ast.Call) and getattr(
                 node.func, "id", getattr(node.func, "attr", None)
             )

@@ -7,9 +7,9 @@ are counted, and their number may only become smaller.
 """
 
 import ast
-from pathlib import Path
 
-SRC = Path(__file__).resolve().parents[2] / "src" / "wengert"
+from .sources import PACKAGE, nodes_of
+
 BY_NAME = ("_engine/rewrite/", "_engine/backends/llvm/", "onnx/", "sparse/", "testing/")
 LIMIT = 18
 
@@ -30,9 +30,9 @@ def compares_name(node):
 def test_names_of_operations_are_compared_in_few_places():
     found = [
         f"{place}:{node.lineno}"
-        for path in sorted(SRC.rglob("*.py"))
-        if not (place := path.relative_to(SRC).as_posix()).startswith(BY_NAME)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not (place := path.relative_to(PACKAGE).as_posix()).startswith(BY_NAME)
+        for node in nodes_of(path)
         if compares_name(node)
     ]
     assert len(found) == LIMIT, "\n".join(

@@ -2,7 +2,7 @@
 
 import ast
 
-from .sources import PACKAGE, tree_of
+from .sources import PACKAGE, nodes_of
 
 ENGINE = PACKAGE / "_engine"
 SHARE = 0.15  # of the parameters of all functions, `self` and `cls` left out
@@ -11,7 +11,7 @@ SHARE = 0.15  # of the parameters of all functions, `self` and `cls` left out
 def parameters():
     """The annotation of each parameter of each function of the engine, as text."""
     for path in ENGINE.rglob("*.py"):
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 a = node.args
                 for each in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg):
