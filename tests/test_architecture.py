@@ -1,6 +1,7 @@
-"""docs/architecture.md: the life of a call is what happens in one.
+"""docs/architecture.md describes the calls of functions correctly.
 
-The functions that a section names are the functions that run, in the order of their first calls.
+The functions named in a section of "The life of a call" are called, in the order of their first
+calls.
 """
 
 import os
@@ -14,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
-# In a process of its own: what is imported or cached at first use runs there as in a user's.
+# Run in a new process, so that lazy imports and caches behave as in a user's program.
 SCRIPT = """
 import os
 import sys
@@ -52,7 +53,7 @@ for path, name in dict.fromkeys(found):
 
 def functions_called(title):
     command = [sys.executable, "-c", SCRIPT, title]
-    environment = {**os.environ, "WENGERT_CACHE": "off"}  # nothing is read from the disk cache
+    environment = {**os.environ, "WENGERT_CACHE": "off"}  # no programs from the disk cache
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return [tuple(line.split()) for line in done.stdout.splitlines()]
 

@@ -1,7 +1,7 @@
-"""docs/coverage.md says what is the case: its names, its text, and the facts in it.
+"""docs/coverage.md is up to date: its function names, its text and its results.
 
-quick   the names are those that there are, the page is what the facts make, a sample of facts
-slow    every fact, found anew
+quick   function names, the text of the page, a sample of the results
+slow    all results
 """
 
 import json
@@ -15,50 +15,50 @@ from tools.coverage import SPACES, collected, names_of, page
 from tools.coverage.reasons import NOT_HERE, REASONS
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-KEPT = json.loads((DOCS / "coverage.json").read_text())
+STORED = json.loads((DOCS / "coverage.json").read_text())
 STALE = "docs/coverage.md is stale: run python docs/generate/coverage.py"
 QUICK = "kind reverse forward vmap traced dtypes".split()
-SAMPLE = 8  # functions of each namespace are looked at
+SAMPLE = 8  # functions checked in each namespace
 
 
-def here():
-    """Skip, by name, where NumPy or SciPy are not of the versions that the page is about."""
-    found = {m.__name__: ".".join(m.__version__.split(".")[:2]) for m in (np, scipy)}
-    if found != KEPT["versions"]:
-        pytest.skip(f"the page is about {KEPT['versions']}, and here are {found}")
+def require_versions():
+    """Skip the test if NumPy or SciPy have other versions than those of the page."""
+    installed = {m.__name__: ".".join(m.__version__.split(".")[:2]) for m in (np, scipy)}
+    if installed != STORED["versions"]:
+        pytest.skip(f"the page is for {STORED['versions']}, installed are {installed}")
 
 
-def test_the_page_is_what_the_facts_make():
-    assert (DOCS / "coverage.md").read_text() == page(KEPT), STALE
+def test_the_page_agrees_with_the_stored_results():
+    assert (DOCS / "coverage.md").read_text() == page(STORED), STALE
 
 
 @pytest.mark.parametrize("space", SPACES)
-def test_the_names_are_those_that_there_are(space):
-    here()
+def test_the_function_names_are_up_to_date(space):
+    require_versions()
     both, missing = names_of(space)
-    assert list(KEPT["spaces"][space]["functions"]) == both, STALE
-    assert KEPT["spaces"][space]["missing"] == missing, STALE
+    assert list(STORED["spaces"][space]["functions"]) == both, STALE
+    assert STORED["spaces"][space]["missing"] == missing, STALE
 
 
 def differing(space, names, keys, quick):
-    kept = KEPT["spaces"][space]["functions"]
+    stored = STORED["spaces"][space]["functions"]
     found = collected(space, names, quick)
     return {
-        (name, key): (kept.get(name, {}).get(key), fact.get(key))
+        (name, key): (stored.get(name, {}).get(key), fact.get(key))
         for name, fact in found.items()
         for key in keys
-        if _answer(kept.get(name, {}).get(key)) != _answer(fact.get(key))
+        if _answer(stored.get(name, {}).get(key)) != _answer(fact.get(key))
     }
 
 
-def _answer(said):
-    return "no" if isinstance(said, str) and ": " in said else said
+def _answer(result):
+    return "no" if isinstance(result, str) and ": " in result else result
 
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("space", SPACES)
-def test_a_sample_of_the_facts_is_so(space):
-    here()
+def test_a_sample_of_the_results(space):
+    require_versions()
     names = names_of(space)[0]
     chosen = np.random.default_rng(6).permutation(names)[:SAMPLE]
     assert differing(space, sorted(map(str, chosen)), QUICK, quick=True) == {}, STALE
@@ -67,30 +67,30 @@ def test_a_sample_of_the_facts_is_so(space):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("space", SPACES)
-def test_every_fact_is_so(space):
-    here()
+def test_all_results(space):
+    require_versions()
     assert differing(space, None, [*QUICK, "order 2", "native"], quick=False) == {}, STALE
 
 
-def test_nothing_loses_a_derivative_in_silence():
+def test_no_function_loses_a_derivative_silently():
     kinds = {
         f"{space}.{name}": fact["kind"]
-        for space, found in KEPT["spaces"].items()
+        for space, found in STORED["spaces"].items()
         for name, fact in found["functions"].items()
     }
     assert [name for name, kind in kinds.items() if kind in ("detached", "fails")] == []
 
 
-def test_every_function_that_differentiates_does_so_twice_in_both_modes():
-    odd = [
+def test_every_differentiable_function_has_second_derivatives_in_both_modes():
+    incomplete = [
         f"{space}.{name}"
-        for space, found in KEPT["spaces"].items()
+        for space, found in STORED["spaces"].items()
         for name, fact in found["functions"].items()
         if fact["kind"] == "differentiable"
         if not all(fact[key] is True for key in ("reverse", "forward", "order 2"))
     ]
-    assert odd == []
+    assert incomplete == []
 
 
-def test_every_reason_is_one_that_is_explained():
+def test_every_reason_is_explained():
     assert {reason for table in NOT_HERE.values() for _, reason in table} <= set(REASONS)

@@ -1,8 +1,8 @@
-"""Documentation runs, or it is wrong.
+"""All code in the documentation runs.
 
 Pages: README.md and docs/**/*.md.  The ```python blocks of a page run in order, in one namespace,
-in an empty working directory.  A block that holds `>>>` prompts is a doctest: what it prints is
-compared.  Any other block is executed and must not raise.  No block is exempt: a fence such as
+in an empty working directory.  A block with `>>>` prompts is a doctest, whose output is compared.
+Other blocks are executed and must not raise.  No block is exempt: a fence such as
 ```python no-run, ```py or ```pycon is an error, because it would not run.
 
 Modules: the examples in the docstrings of every module, class, function and operation of
@@ -47,7 +47,7 @@ class PageError(Exception):
 
 
 def blocks_of(text, page="page"):
-    """The ```python blocks of a Markdown text; a near miss is an error."""
+    """The ```python blocks of a Markdown text; similar fences that would not run are errors."""
     blocks, lines = [], iter(enumerate(text.splitlines(), start=1))
     for number, line in lines:
         opening = FENCE.match(line)
@@ -89,9 +89,9 @@ def run_block(block, page, namespace):
 
 
 def run_examples(source, name, line, namespace, where):
-    """Run the `>>>` examples of a text in a namespace; `line` is the one before the text."""
+    """Run the `>>>` examples of a text in a namespace; `line` is the line before the text."""
     examples = doctest.DocTestParser().get_doctest(source, {}, name, where, line)
-    examples.globs = namespace  # DocTest copies what it is given; a page keeps its names
+    examples.globs = namespace  # DocTest copies its globals, but blocks of a page share names
     out = []
     result = doctest.DocTestRunner(optionflags=OPTIONS).run(
         examples, out=out.append, clear_globs=False
@@ -111,14 +111,14 @@ def test_page(page, tmp_path, monkeypatch):
 
 
 class Finder(doctest.DocTestFinder):
-    """Finds the examples of classes whose `__module__` is the public one too."""
+    """Also finds the examples of classes whose `__module__` is the public module."""
 
     def _from_module(self, module, thing):
         if inspect.isclass(thing) and thing.__module__ != module.__name__:
             own = rf"^class {thing.__name__}\b"
             return re.search(own, inspect.getsource(module), re.MULTILINE) is not None
         if inspect.isfunction(thing) and thing.__module__ == module.__name__:
-            return True  # also one that another module made for it (nn.functional.by_dimension)
+            return True  # also if another module made it (nn.functional.by_dimension)
         return super()._from_module(module, thing)
 
 
@@ -153,7 +153,7 @@ def test_every_module_can_be_imported():
 
 
 def operations_of(module):
-    """Docstrings with examples of objects that doctest passes over, such as operations."""
+    """Docstrings with examples of objects that doctest ignores, such as operations."""
     for key, value in list(vars(module).items()):
         if callable(value) and type(value).__module__.startswith("wengert."):
             docstring = getattr(value, "__doc__", None)

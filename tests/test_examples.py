@@ -1,6 +1,6 @@
-"""The examples run: as programs, from the command line, as a reader would run them.
+"""The examples run as programs from the command line, and print the expected results.
 
-The demo is run in small form here, and in full with the slow tests.
+Small versions run by default; the slow tests run the examples in full.
 """
 
 import os
@@ -19,7 +19,7 @@ NEEDS = "needs the extra `demo`"
 
 
 def run(script, *arguments):
-    """What a program prints; it may not fail or warn."""
+    """The output of a program, which must not fail or warn."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "MPLBACKEND": "Agg"}
     command = [sys.executable, "-W", "error", str(ROOT / "examples" / script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=500)
@@ -31,7 +31,7 @@ def figure(text, pattern):
     return float(re.search(pattern, text).group(1))
 
 
-def read_digits(out, *arguments):
+def classify_digits(out, *arguments):
     pytest.importorskip("sklearn", reason=NEEDS)
     pytest.importorskip("matplotlib", reason=NEEDS)
     text, progress = run("digits.py", "--out", str(out), *arguments)
@@ -50,18 +50,18 @@ def read_digits(out, *arguments):
 
 @pytest.mark.slow
 def test_digits_twice(tmp_path):
-    accuracy, text = read_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
+    accuracy, text = classify_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
     assert accuracy >= 85.0
-    again, same = read_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
+    again, same = classify_digits(tmp_path, "--epochs", "4", "--at-least", "0.85")
     assert again == accuracy
-    unlike = re.compile(r"^(seconds|microseconds|wrote).*$", re.M)
-    assert unlike.sub("", text) == unlike.sub("", same)  # everything follows from the seed
+    variable = re.compile(r"^(seconds|microseconds|wrote).*$", re.M)
+    assert variable.sub("", text) == variable.sub("", same)  # all else is determined by the seed
 
 
 @pytest.mark.slow
 def test_digits_eager_and_compiled(tmp_path):
-    _, compiled = read_digits(tmp_path, "--epochs", "1", "--at-least", "0.5")
-    _, eager = read_digits(tmp_path, "--epochs", "1", "--at-least", "0.5", "--eager")
+    _, compiled = classify_digits(tmp_path, "--epochs", "1", "--at-least", "0.5")
+    _, eager = classify_digits(tmp_path, "--epochs", "1", "--at-least", "0.5", "--eager")
     pattern = r"loss of the last epoch +(\S+)"
     assert figure(compiled, pattern) == pytest.approx(figure(eager, pattern), rel=1e-3)
     for text in (compiled, eager):
@@ -72,7 +72,7 @@ def test_digits_eager_and_compiled(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
 def test_digits_in_full(tmp_path, seed):
-    accuracy, text = read_digits(tmp_path, "--seed", seed)
+    accuracy, text = classify_digits(tmp_path, "--seed", seed)
     assert accuracy >= 96.0
     assert figure(text, r"seconds +(\d\S*)") < 60.0
 
@@ -80,10 +80,10 @@ def test_digits_in_full(tmp_path, seed):
 @pytest.mark.slow
 def test_too_low_an_accuracy_is_a_failure(tmp_path):
     with pytest.raises(AssertionError, match="held-out accuracy is below 100 %"):
-        read_digits(tmp_path, "--epochs", "1", "--at-least", "1.0")
+        classify_digits(tmp_path, "--epochs", "1", "--at-least", "1.0")
 
 
-def read_98(*arguments):
+def digits_98(*arguments):
     pytest.importorskip("sklearn", reason=NEEDS)
     text, _ = run("digits_98.py", *arguments)
     return [
@@ -93,30 +93,30 @@ def read_98(*arguments):
 
 @pytest.mark.slow
 def test_digits_98_in_small():
-    assert min(read_98("--epochs", "1", "--at-least", "0.2")) > 20
+    assert min(digits_98("--epochs", "1", "--at-least", "0.2")) > 20
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_digits_98_in_full():
-    assert min(read_98()) >= 98.5
+    assert min(digits_98()) >= 98.5
 
 
-def test_lifetimes_agree_with_print():
+def test_lifetimes_agree_with_published_values():
     text, _ = run("lifetimes.py")
     assert figure(text, r"largest deviation from published values: (\S+) of the last") < 0.51
     assert figure(text, r"scale, 10\^6 turns +(\S+)") == pytest.approx(81.8783, abs=1e-4)
     assert figure(text, r"treatment +\S+ +(\S+)") == pytest.approx(0.3106, abs=1e-4)
 
 
-def test_hares_and_lynxes_agree_with_print():
+def test_hares_and_lynxes_agree_with_published_values():
     text, _ = run("lynx_hare.py")
     assert figure(text, r"largest deviation from published values: (\S+) of a standard") < 0.5
     assert figure(text, r"alpha +(\S+)") == pytest.approx(0.5417, abs=1e-4)
     assert figure(text, r"alpha +\S+ +(\S+)") == pytest.approx(0.0540, abs=1e-4)
 
 
-def test_the_nile_agrees_with_print():
+def test_the_nile_agrees_with_published_values():
     text, _ = run("nile.py")
     assert figure(text, r"largest relative deviation from published values: (\S+)") < 1e-4
     assert figure(text, r"log-likelihood +(\S+)") == pytest.approx(-633.4646, abs=1e-4)
@@ -155,7 +155,7 @@ def test_swing_up_is_optimal():
 
 
 def tiny(script, out, *arguments):
-    """What a model prints; its picture is there."""
+    """The output of a model, which must also write its picture."""
     pytest.importorskip("sklearn", reason=NEEDS)
     pytest.importorskip("matplotlib", reason=NEEDS)
     text, _ = run(script, "--out", str(out), *arguments)
@@ -163,13 +163,13 @@ def tiny(script, out, *arguments):
     return text
 
 
-def test_a_network_follows_burgers_equation(tmp_path):
+def test_a_network_solves_burgers_equation(tmp_path):
     text = tiny("pinn.py", tmp_path, "--steps", "30", "--points", "100", "--at-most", "0.5")
     assert figure(text, r"relative error +(\S+)") < 0.5
 
 
 @pytest.mark.slow
-def test_letters_in_small(tmp_path):
+def test_character_models_in_small(tmp_path):
     text = tiny("char_model.py", tmp_path, "--steps", "40", "--margin", "-9")
     words = "-grams  LSTM  GPT  ensemble".split("  ")
     ngrams, lstm, gpt, ensemble = (figure(text, rf"{word} +(\S+)") for word in words)
@@ -190,14 +190,14 @@ def test_sunspots_in_small(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_auto_encoder_in_small(tmp_path):
+def test_an_autoencoder_in_small(tmp_path):
     text = tiny("vae.py", tmp_path, "--epochs", "30", "--draws", "20")
     bound = figure(text, r"autoencoder, at least +(\S+)")
     assert figure(text, r"mixture of ten +(\S+)") < bound < figure(text, r"samples.* (-\S+)")
 
 
 @pytest.mark.slow
-def test_a_law_of_motion_in_small(tmp_path):
+def test_a_neural_ode_in_small(tmp_path):
     text = tiny("neural_ode.py", tmp_path, "--steps", "100", "--width", "16", "--at-most", "0.5")
     assert figure(text, r"neural ODE +(\S+) %") < figure(text, r"linear model +(\S+) %")
 

@@ -1,4 +1,4 @@
-"""The command line: each command as a user would give it, and what they get for mistakes."""
+"""The command line: output, error messages and exit codes of each command."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ def said(capsys, *arguments, status=0):
     return out if status == 0 else err
 
 
-def test_it_is_a_program_of_its_own():
+def test_python_m_wengert_runs_the_command_line():
     done = subprocess.run(
         [sys.executable, "-m", "wengert", "--version"], capture_output=True, text=True, check=True
     )
@@ -31,7 +31,7 @@ def test_help_names_every_command(capsys):
     assert all(name in text for name in ("demo", "show", "doctor", "tune"))
 
 
-def test_what_is_not_understood_ends_with_2(capsys):
+def test_invalid_arguments_exit_with_2(capsys):
     with pytest.raises(SystemExit) as end:
         main(["doctr"])
     assert end.value.code == 2
@@ -44,17 +44,17 @@ def test_doctor(capsys):
     assert np.__version__ in text
 
 
-def test_doctor_ends_with_1_if_something_is_wrong(capsys, monkeypatch):
+def test_doctor_exits_with_1_if_a_check_fails(capsys, monkeypatch):
     monkeypatch.setattr("wengert.cli.doctor._checks", lambda: iter([("gradient", "deviates")]))
     assert main(["doctor"]) == 1
     assert "FAILS: deviates" in capsys.readouterr().out
 
 
-def test_demo_learns_and_its_files_can_be_shown(capsys, tmp_path):
+def test_demo_trains_a_model_and_its_files_can_be_shown(capsys, tmp_path):
     text = said(capsys, "demo", "--out", tmp_path, "--epochs", "15")
     assert "log_softmax" in text
-    right = float(text.split("classified correctly")[1].split("%")[0])
-    assert right > 80
+    accuracy = float(text.split("classified correctly")[1].split("%")[0])
+    assert accuracy > 80
     assert "6 arrays" in said(capsys, "show", tmp_path / "weights.safetensors")
     svg, page, dot = (tmp_path / f"again.{kind}" for kind in ("svg", "html", "dot"))
     text = said(
@@ -65,7 +65,7 @@ def test_demo_learns_and_its_files_can_be_shown(capsys, tmp_path):
     assert "tanh" in page.read_text()
 
 
-def test_errors_show_where_they_arose_on_request(capsys, tmp_path):
+def test_debug_shows_the_traceback(capsys, tmp_path):
     text = said(capsys, "--debug", "show", tmp_path / "none", status=1)
     assert "Traceback" in text
 
@@ -79,15 +79,15 @@ def test_show_arrays_and_damaged_files(capsys, tmp_path):
     np.save(tmp_path / "b.npy", np.zeros(5))
     assert "float64" in said(capsys, "show", tmp_path / "b.npy")
     for name in ("c.npz", "c.npy", "c.wengert"):
-        (tmp_path / name).write_bytes(b"nothing of the kind")
+        (tmp_path / name).write_bytes(b"not such a file")
         assert "error" in said(capsys, "show", tmp_path / name, status=1)
     np.save(tmp_path / "o.npy", np.array([object()]), allow_pickle=True)
     assert "cannot be read" in said(capsys, "show", tmp_path / "o.npy", status=1)
-    wanted = tmp_path / "x.svg"
-    assert "contain a graph" in said(capsys, "show", tmp_path / "a.npz", "--svg", wanted, status=1)
+    svg = tmp_path / "x.svg"
+    assert "contain a graph" in said(capsys, "show", tmp_path / "a.npz", "--svg", svg, status=1)
 
 
-def test_ctrl_c_ends_with_130(capsys, monkeypatch):
+def test_ctrl_c_exits_with_130(capsys, monkeypatch):
     def interrupted(_):
         raise KeyboardInterrupt
 
